@@ -1,0 +1,53 @@
+/** How an audited request or action ended. `application_error`: the transport worked, the answer says it failed. */
+export type AuditOutcome = 'success' | 'denied' | 'failure' | 'error' | 'application_error';
+
+/** One thing that happened, before it gets its id and time. No member ever holds a token or a header that may hold one. */
+export interface AuditEvent {
+  /** Dotted in the registry (`entry.publish`), underscored in the proxy (`mcp_tool_call`). */
+  readonly type: string;
+  readonly outcome: AuditOutcome;
+  readonly component: string;
+  /** Where it came from: the TCP peer, or this program itself. Forwarded headers are noted in `extra`, never trusted. */
+  readonly source: {
+    readonly type: 'network' | 'local';
+    readonly value: string;
+    readonly extra?: Readonly<Record<string, string>>;
+  };
+  /** Who did it, as far as that is known. */
+  readonly subjects: Readonly<Record<string, string>>;
+  /** To what. */
+  readonly target: Readonly<Record<string, string>>;
+  readonly metadata: { readonly extra: Readonly<Record<string, unknown>> };
+  /** Request and response contents, where they were asked for. */
+  readonly data?: unknown;
+}
+
+export interface AuditStamp {
+  readonly id: string;
+  /** RFC 3339 UTC. */
+  readonly time: string;
+}
+
+/**
+ * The event as one line of JSON with its newline, in the shape that ToolHive's audit consumers read (registry
+ * specification §6.1, proxy specification §7.1).
+ */
+export function auditLine(event: AuditEvent, { id, time }: AuditStamp): string {
+  const { type, outcome, component, source, subjects, target, metadata, data } = event;
+  const line = {
+    time,
+    level: 'AUDIT',
+    msg: 'audit_event',
+    audit_id: id,
+    type,
+    logged_at: time,
+    outcome,
+    component,
+    source,
+    subjects,
+    target,
+    metadata,
+    ...(data === undefined ? {} : { data }),
+  };
+  return `${JSON.stringify(line)}\n`;
+}

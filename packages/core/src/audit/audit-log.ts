@@ -1,0 +1,41 @@
+import { type AuditEvent, auditLine } from './audit-event.ts';
+import { type EventFilter, eventPredicate } from './event-filter.ts';
+
+/** Where audit lines go. */
+export interface AuditSink {
+  /** Takes one line with its newline, in order, without waiting and without failing. */
+  write(line: string): void;
+  /** Starts the file anew under its name, after a log rotator has moved it. */
+  reopen(): Promise<void>;
+  /** Resolves when everything taken so far is written or given up. Idempotent. */
+  close(): Promise<void>;
+}
+
+export interface AuditLogOptions {
+  readonly sink: AuditSink;
+  readonly filter: EventFilter;
+  /** RFC 3339 UTC. */
+  readonly now: () => string;
+  readonly randomId: () => string;
+}
+
+/** Writes events to a sink. Never fails a request: what cannot be written is the sink's to report. */
+export interface AuditLog {
+  /** Whether an event of this type would be written, so that nothing is gathered for one that would not. */
+  wants(type: string): boolean;
+  record(event: AuditEvent): void;
+  reopen(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function openAuditLog({ sink, filter, now, randomId }: AuditLogOptions): AuditLog {
+  const wants = eventPredicate(filter);
+  return {
+    wants,
+    record: (event) => {
+      if (wants(event.type)) sink.write(auditLine(event, { id: randomId(), time: now() }));
+    },
+    reopen: () => sink.reopen(),
+    close: () => sink.close(),
+  };
+}
