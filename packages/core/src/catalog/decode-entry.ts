@@ -1,0 +1,63 @@
+import type { z } from 'zod';
+import { faultLine } from './checked-text.ts';
+import type { Entry, EntryKind } from './entry.ts';
+import { compactJson, repeatedMember } from './json-slices.ts';
+import { officialMetaOf } from './official-meta.ts';
+import { pluginDocument, type Plugin } from './plugin.ts';
+import { serverDocument } from './server-json.ts';
+import { skillDocument, type Skill } from './skill.ts';
+
+/** One candidate of a catalogue: the decoded value, its exact text, and the registry's `_meta` beside it. */
+export interface RawEntry {
+  readonly kind: EntryKind;
+  readonly value: unknown;
+  readonly json: string;
+  readonly outerMeta?: unknown;
+}
+
+export type Decoded = { readonly entry: Entry } | { readonly fault: string };
+
+/** Shapes that are no server documents although they resemble one; accepting them would serve nonsense. */
+function foreignShape(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'expected an object';
+  if ('version_detail' in value) {
+    return 'it has the format that came before server.json (member "version_detail"); export the catalogue again';
+  }
+  if ('namespace' in value) {
+    return 'it looks like a skill or plugin (member "namespace"); put it under data.skills or data.plugins';
+  }
+  return undefined;
+}
+
+function read<T>(schema: z.ZodType<T>, value: unknown, toEntry: (document: T) => Entry): Decoded {
+  const decoded = schema.safeParse(value);
+  return decoded.success ? { entry: toEntry(decoded.data) } : { fault: faultLine(decoded.error) };
+}
+
+/**
+ * Decodes one candidate, or says why it is none. An object that names a member twice is refused: readers differ on
+ * which of the two counts, so what was checked here might not be what a client sees.
+ */
+export function decodeEntry({ kind, value, json, outerMeta }: RawEntry): Decoded {
+  const repeated = repeatedMember(json);
+  if (repeated !== undefined) return { fault: `the member "${repeated}" occurs twice in one object` };
+  const text = compactJson(json);
+  if (kind === 'skill') return read(skillDocument, value, (document) => bundle(kind, document, text));
+  if (kind === 'plugin') return read(pluginDocument, value, (document) => bundle(kind, document, text));
+  const fault = foreignShape(value);
+  if (fault !== undefined) return { fault };
+  const official = officialMetaOf(outerMeta);
+  return read(serverDocument, value, (document) => ({
+    kind,
+    name: document.name,
+    version: document.version,
+    json: text,
+    document,
+    ...(official === undefined ? {} : { official }),
+  }));
+}
+
+function bundle<K extends string, D extends Skill | Plugin>(kind: K, document: D, json: string) {
+  const { namespace, name, version } = document;
+  return { kind, namespace, name, version, json, document };
+}

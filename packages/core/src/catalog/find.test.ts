@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import type { ServerEntry } from './entry.ts';
+import { findServer, matchesSearch, newestPerName } from './find.ts';
+import { readCatalogue } from './registry-file.ts';
+
+function servers(...list: [name: string, version: string, more?: object][]): ServerEntry[] {
+  const documents = list.map(([name, version, more]) => ({
+    name,
+    version,
+    description: 'Says things',
+    ...more,
+  }));
+  return readCatalogue(JSON.stringify(documents), { label: 'test' }).entries.flatMap((entry) =>
+    entry.kind === 'server' ? [entry] : [],
+  );
+}
+
+describe('findServer', () => {
+  const all = servers(
+    ['io.acme/weather', '1.9.0'],
+    ['io.acme/weather', '1.10.0'],
+    ['io.acme/git', '1.0.0'],
+    ['io.other/git', '1.0.0'],
+    ['git-x', '1'],
+    ['io.acme/time', '1'],
+    ['time', '2'],
+  );
+
+  it.each([
+    ['io.acme/weather', 'io.acme/weather', '1.10.0'],
+    ['weather', 'io.acme/weather', '1.10.0'],
+    ['io.acme/git', 'io.acme/git', '1.0.0'],
+    ['time', 'time', '2'],
+  ])('%s means %s', (query, name, version) => {
+    expect(findServer(all, query)).toMatchObject({ name, version });
+  });
+
+  it.each(['nothing', 'eather', 'acme/weather', 'Weather', 'io.acme/', ''])('%j means nothing', (query) => {
+    expect(findServer(all, query)).toBeUndefined();
+  });
+
+  it('lists the candidates when a last segment is ambiguous', () => {
+    expect(() => findServer(all, 'git')).toThrow(
+      expect.objectContaining({
+        code: 'catalog/ambiguous-name',
+        message: 'more than one server matches "git": io.acme/git, io.other/git',
+      }),
+    );
+  });
+
+  it('lists five candidates and counts the rest', () => {
+    const many = servers(...Array.from({ length: 7 }, (_, i): [string, string] => [`io.n${i}/x`, '1']));
+    expect(() => findServer(many, 'x')).toThrow(/io\.n4\/x and 2 more/);
+  });
+});
+
+it('newestPerName keeps one version of each name, in order of appearance', () => {
+  const all = servers(['a/b', '1.0.0'], ['a/c', '1.0.0'], ['a/b', '2.0.0-beta'], ['a/b', '1.5.0']);
+  expect(newestPerName(all).map(({ name, version }) => `${name}@${version}`)).toEqual([
+    'a/b@2.0.0-beta',
+    'a/c@1.0.0',
+  ]);
+});
+
+it.each([
+  ['', true],
+  ['WEATHER', true],
+  ['says', true],
+  ['Forecast', true],
+  ['meteo', true],
+  ['rain', false],
+])('matchesSearch %j: %s', (term, expected) => {
+  const _meta = {
+    'io.modelcontextprotocol.registry/publisher-provided': {
+      'io.github.stacklok': { k: { tags: ['meteo'] } },
+    },
+  };
+  const [entry] = servers(['io.acme/weather', '1', { title: 'forecasts', _meta }]);
+  expect(entry !== undefined && matchesSearch(entry, term)).toBe(expected);
+});

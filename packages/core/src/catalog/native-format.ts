@@ -1,0 +1,166 @@
+import { z } from 'zod';
+import { faultLine } from './checked-text.ts';
+import { EXTENSION_NAMESPACE } from './publisher-extension.ts';
+import { PUBLISHER_META, SERVER_SCHEMA_URL } from './server-json.ts';
+
+/**
+ * The older ToolHive catalogue: maps of container and remote servers, converted to official server documents. Members
+ * without a place in a server document go into the publisher extension, so that nothing is lost.
+ */
+const text = z.string();
+
+const common = {
+  name: text.nullish(),
+  title: text.nullish(),
+  description: text.min(1, 'the description is empty'),
+  repository_url: text.nullish(),
+  status: text.nullish(),
+};
+
+const requirement = z.looseObject({
+  name: text,
+  description: text.nullish(),
+  required: z.boolean().nullish(),
+  secret: z.boolean().nullish(),
+});
+type Requirement = z.infer<typeof requirement>;
+
+const container = z.looseObject({
+  ...common,
+  image: text.min(1, 'the image is empty'),
+  transport: z.enum(['stdio', 'sse', 'streamable-http']).nullish(),
+  target_port: z.number().int().min(0).max(65535).nullish(),
+  env_vars: z.array(requirement).nullish(),
+});
+type Container = z.infer<typeof container>;
+
+const remote = z.looseObject({
+  ...common,
+  url: text.min(1, 'the URL is empty'),
+  transport: z.enum(['sse', 'streamable-http']).nullish(),
+  headers: z.array(requirement).nullish(),
+});
+type Remote = z.infer<typeof remote>;
+
+/** Namespace given to servers whose native name has none, as other readers of this format do. */
+const DEFAULT_NAMESPACE = 'io.github.stacklok';
+
+const SOURCES: Readonly<Record<string, string>> = {
+  'github.com': 'github',
+  'gitlab.com': 'gitlab',
+  'bitbucket.org': 'bitbucket',
+};
+
+function repositoryOf(url: string | null | undefined): object {
+  if (!url) return {};
+  const host = URL.canParse(url) ? new URL(url).hostname : '';
+  return { repository: { url, source: SOURCES[host] ?? (host === '' ? 'git' : host) } };
+}
+
+/** `0.4.2` of `ghcr.io/acme/x:v0.4.2`; `1.0.0` where the tag is no three-part version. */
+function versionOf(image: string): string {
+  const tag = /:([^:/@]+)(?:@.*)?$/.exec(image)?.[1] ?? '';
+  return /^v?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$/.exec(tag)?.[1] ?? '1.0.0';
+}
+
+function input({ name, description, required, secret, ...rest }: Requirement): object {
+  return {
+    ...(description ? { description } : {}),
+    ...(required ? { isRequired: true } : {}),
+    ...(secret ? { isSecret: true } : {}),
+    name,
+    ...rest,
+  };
+}
+
+function head(key: string, entry: Container | Remote, version: string): object {
+  const name = entry.name || key;
+  return {
+    $schema: SERVER_SCHEMA_URL,
+    name: name.includes('/') ? name : `${DEFAULT_NAMESPACE}/${name}`,
+    description: entry.description,
+    ...(entry.title ? { title: entry.title } : {}),
+    ...repositoryOf(entry.repository_url),
+    version,
+  };
+}
+
+function meta(key: string, extension: object, status: string | null | undefined): object {
+  return {
+    _meta: {
+      [PUBLISHER_META]: {
+        [EXTENSION_NAMESPACE]: { [key]: { ...extension, status: status || 'active' } },
+      },
+    },
+  };
+}
+
+function fromContainer(key: string, entry: Container): object {
+  const { name: _n, title: _t, description: _d, repository_url: _r, status, ...others } = entry;
+  const { image, transport, target_port, env_vars, ...extension } = others;
+  const type = transport ?? 'stdio';
+  const url = `http://localhost${target_port ? `:${target_port}` : ''}`;
+  const environmentVariables = env_vars?.map(input) ?? [];
+  return {
+    ...head(key, entry, versionOf(image)),
+    packages: [
+      {
+        registryType: 'oci',
+        identifier: image,
+        transport: type === 'stdio' ? { type } : { type, url },
+        ...(environmentVariables.length > 0 ? { environmentVariables } : {}),
+      },
+    ],
+    ...meta(image, extension, status),
+  };
+}
+
+function fromRemote(key: string, entry: Remote): object {
+  const { name: _n, title: _t, description: _d, repository_url: _r, status, ...others } = entry;
+  const { url, transport, headers, ...extension } = others;
+  return {
+    ...head(key, entry, '1.0.0'),
+    remotes: [
+      {
+        type: transport ?? 'sse',
+        url,
+        ...(headers && headers.length > 0 ? { headers: headers.map(input) } : {}),
+      },
+    ],
+    ...meta(url, extension, status),
+  };
+}
+
+/** One native entry: the server document it becomes, or why it cannot become one. */
+export type Converted =
+  | { readonly key: string; readonly document: object }
+  | { readonly key: string; readonly fault: string };
+
+function convert<T>(
+  map: unknown,
+  schema: z.ZodType<T>,
+  build: (key: string, entry: T) => object,
+): readonly Converted[] {
+  if (typeof map !== 'object' || map === null) return [];
+  return Object.entries(map).map(([key, value]) => {
+    const decoded = schema.safeParse(value);
+    return decoded.success
+      ? { key, document: build(key, decoded.data) }
+      : { key, fault: faultLine(decoded.error) };
+  });
+}
+
+function members(holder: object): readonly Converted[] {
+  const servers = 'servers' in holder ? holder.servers : undefined;
+  const remotes = 'remote_servers' in holder ? holder.remote_servers : undefined;
+  return [...convert(servers, container, fromContainer), ...convert(remotes, remote, fromRemote)];
+}
+
+/** Converts a whole native file, members of groups included (groups themselves have no place in server documents). */
+export function convertNative(file: object): readonly Converted[] {
+  const groups: unknown = 'groups' in file ? file.groups : undefined;
+  const grouped = Array.isArray(groups)
+    ? groups.flatMap((group: unknown) => (typeof group === 'object' && group ? members(group) : []))
+    : [];
+  return [...members(file), ...grouped];
+}

@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import { SkepError } from '../errors/skep-error.ts';
+import { faultLine } from './checked-text.ts';
+import { PUBLISHER_META, type ServerDocument } from './server-json.ts';
+
+/**
+ * The publisher's extension block: `_meta[publisher-provided]["io.github.stacklok"][<image, package or URL>]`. The key is
+ * an interchange format that other catalogues write, so it is read and written unchanged.
+ */
+export const EXTENSION_NAMESPACE = 'io.github.stacklok';
+
+const texts = z.array(z.string());
+const port = z.number().int().min(1).max(65535);
+
+const outbound = z.looseObject({
+  insecure_allow_all: z.boolean().nullish(),
+  allow_host: texts.nullish(),
+  allow_port: z.array(port).nullish(),
+});
+
+const permissions = z.looseObject({
+  name: z.string().nullish(),
+  read: texts.nullish(),
+  write: texts.nullish(),
+  privileged: z.boolean().nullish(),
+  network: z
+    .looseObject({
+      mode: z.string().nullish(),
+      outbound: outbound.nullish(),
+      inbound: z.looseObject({ allow_host: texts.nullish() }).nullish(),
+    })
+    .nullish(),
+});
+
+const environmentVariable = z.looseObject({
+  name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
+  description: z.string().nullish(),
+  required: z.boolean().nullish(),
+  secret: z.boolean().nullish(),
+  default: z.string().nullish(),
+});
+
+const oauthConfig = z.looseObject({
+  issuer: z.string().nullish(),
+  authorize_url: z.string().nullish(),
+  token_url: z.string().nullish(),
+  client_id: z.string().nullish(),
+  scopes: texts.nullish(),
+  use_pkce: z.boolean().nullish(),
+  oauth_params: z.record(z.string(), z.string()).nullish(),
+  callback_port: port.nullish(),
+  resource: z.string().nullish(),
+});
+
+/** Members that decide how a server runs: one of a wrong type is an error, never silently dropped. */
+const running = {
+  permissions: permissions.nullish(),
+  args: texts.nullish(),
+  env_vars: z.array(environmentVariable).nullish(),
+  proxy_port: port.nullish(),
+  target_port: port.nullish(),
+  stateless: z.boolean().nullish(),
+  oauth_config: oauthConfig.nullish(),
+  provenance: z.record(z.string(), z.unknown()).nullish(),
+  tools: texts.nullish(),
+};
+
+/** Members for display: one of a wrong type reads as absent. */
+const display = {
+  status: z.string().nullish().catch(undefined),
+  tier: z.string().nullish().catch(undefined),
+  tags: texts.nullish().catch(undefined),
+  overview: z.string().nullish().catch(undefined),
+  docker_tags: texts.nullish().catch(undefined),
+  metadata: z.record(z.string(), z.unknown()).nullish().catch(undefined),
+  custom_metadata: z.record(z.string(), z.unknown()).nullish().catch(undefined),
+  tool_definitions: z
+    .array(z.looseObject({ name: z.string() }))
+    .nullish()
+    .catch(undefined),
+};
+
+const extension = z.looseObject({ ...display, ...running });
+const displayOnly = z.looseObject(display);
+
+export type PublisherExtension = z.infer<typeof extension>;
+export type ExtensionPermissions = z.infer<typeof permissions>;
+export type ExtensionEnvironmentVariable = z.infer<typeof environmentVariable>;
+export type OAuthConfig = z.infer<typeof oauthConfig>;
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+}
+
+function blocks(document: ServerDocument): Readonly<Record<string, unknown>> {
+  return record(record(document._meta?.[PUBLISHER_META])[EXTENSION_NAMESPACE]);
+}
+
+/** The block of `key`; a document with a single package or remote may key it differently. */
+function blockOf(document: ServerDocument, key: string): unknown {
+  const all = blocks(document);
+  if (Object.hasOwn(all, key)) return all[key];
+  const targets = (document.packages?.length ?? 0) + (document.remotes?.length ?? 0);
+  return targets === 1 ? Object.values(all)[0] : undefined;
+}
+
+/**
+ * The extension of one package (`key` is its identifier) or remote (its URL), empty when there is none.
+ * Throws `catalog/invalid-extension` when a member that decides how the server runs has a wrong type: a permission
+ * that cannot be read must not turn into the default one.
+ */
+export function publisherExtension(document: ServerDocument, key: string): PublisherExtension {
+  const decoded = extension.safeParse(blockOf(document, key) ?? {});
+  if (decoded.success) return decoded.data;
+  throw new SkepError('catalog/invalid-extension', {
+    message: `the publisher extension of "${document.name}" is invalid: ${faultLine(decoded.error)}`,
+    detail: { server: document.name, key },
+  });
+}
+
+/** What all extension blocks of a document say for people; never throws. */
+export interface ExtensionSummary {
+  /** Lower case; undefined when no block has one. */
+  readonly status?: 'active' | 'deprecated';
+  readonly tier?: string;
+  readonly tags: readonly string[];
+  readonly tools: readonly string[];
+}
+
+/** Reads tags, tools, tier and status for listing and searching, over all packages and remotes. */
+export function extensionSummary(document: ServerDocument): ExtensionSummary {
+  const tags = new Set<string>();
+  const tools = new Set<string>();
+  let tier: string | undefined;
+  let status: 'active' | 'deprecated' | undefined;
+  for (const block of Object.values(blocks(document))) {
+    const shown = displayOnly.safeParse(block).data;
+    const named = texts.safeParse(record(block)['tools']).data;
+    for (const tag of shown?.tags ?? []) tags.add(tag);
+    for (const tool of named ?? []) tools.add(tool);
+    tier ??= shown?.tier ?? undefined;
+    const lower = shown?.status?.toLowerCase();
+    if (lower === 'active' || lower === 'deprecated') status ??= lower;
+  }
+  return {
+    ...(status === undefined ? {} : { status }),
+    ...(tier === undefined ? {} : { tier }),
+    tags: [...tags],
+    tools: [...tools],
+  };
+}

@@ -1,0 +1,115 @@
+import { SkepError } from '../errors/skep-error.ts';
+import { parseCatalogueText } from './catalogue-text.ts';
+import { decodeEntry } from './decode-entry.ts';
+import { detectFormat, type CatalogueFormat } from './detect-format.ts';
+import { entryKey, type Entry } from './entry.ts';
+import { rawEntries, type Candidate } from './raw-entries.ts';
+
+/** An entry that was left out, and why. `name` is its position where it has no readable name. */
+export interface Skipped {
+  readonly name: string;
+  readonly version?: string;
+  readonly reason: string;
+}
+
+/** What a catalogue file holds. */
+export interface Catalogue {
+  readonly format: CatalogueFormat;
+  /** In file order, one per kind, name and version. */
+  readonly entries: readonly Entry[];
+  /** The first 50 left out; `skippedTotal` counts all. */
+  readonly skipped: readonly Skipped[];
+  readonly skippedTotal: number;
+  /** Oddities that lose nothing but deserve a look: replaced duplicates, an incomplete page, missing header members. */
+  readonly warnings: readonly string[];
+}
+
+export interface ReadOptions {
+  /** What to call the catalogue in messages: a path, URL or source name. */
+  readonly label: string;
+  /** Share of invalid entries, 0 to 1, above which the whole catalogue is refused. Default 0.5. */
+  readonly maxInvalidShare?: number;
+  /** Default 100 MiB. */
+  readonly maxBytes?: number;
+}
+
+const SHOWN = 50;
+
+function named(candidate: Candidate, reason: string): Skipped {
+  const value: unknown = 'value' in candidate ? candidate.value : undefined;
+  const text = (key: string): string | undefined => {
+    const found: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+    return typeof found === 'string' && found !== '' ? found.slice(0, 200) : undefined;
+  };
+  const version = text('version');
+  return { name: text('name') ?? candidate.label, ...(version === undefined ? {} : { version }), reason };
+}
+
+function describeSkipped({ name, version, reason }: Skipped): string {
+  return `"${version === undefined ? name : `${name}@${version}`}": ${reason}`;
+}
+
+/** Remarks about the file around its entries. */
+function headerWarnings(format: CatalogueFormat, value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const warnings: string[] = [];
+  if (format === 'registry-file' && !('version' in value)) warnings.push('the file has no "version"');
+  if (format === 'registry-file' && !('meta' in value)) warnings.push('the file has no "meta.last_updated"');
+  const metadata: unknown = 'metadata' in value ? value.metadata : undefined;
+  if (format === 'official-list' && typeof metadata === 'object' && metadata && 'nextCursor' in metadata) {
+    if (metadata.nextCursor)
+      warnings.push('the file is one page of a longer list ("metadata.nextCursor" is set)');
+  }
+  return warnings;
+}
+
+function formatOf(value: unknown, label: string): CatalogueFormat {
+  const format = detectFormat(value);
+  if (typeof format === 'string') return format;
+  throw new SkepError('catalog/wrong-shape', {
+    message: `"${label}" is no catalogue: found ${format.found}`,
+  });
+}
+
+/**
+ * Reads a catalogue in any of the formats of `CatalogueFormat` (registry specification §4.2). Entries that are invalid
+ * are left out and reported; of equal entries the last counts. `input` is the file's text or bytes.
+ *
+ * Throws SkepError: `catalog/too-large`, `catalog/not-json` (with line and column), `catalog/wrong-shape`,
+ * `catalog/empty`, `catalog/mostly-invalid`.
+ */
+export function readCatalogue(input: string | Uint8Array, options: ReadOptions): Catalogue {
+  const { label, maxInvalidShare = 0.5 } = options;
+  const { text, value } = parseCatalogueText(input, options);
+  const format = formatOf(value, label);
+  const entries = new Map<string, Entry>();
+  const skipped: Skipped[] = [];
+  const warnings = headerWarnings(format, value);
+  let skippedTotal = 0;
+  let total = 0;
+  let replaced = 0;
+  for (const candidate of rawEntries(format, value, text)) {
+    total++;
+    const decoded = 'fault' in candidate ? candidate : decodeEntry(candidate);
+    if ('fault' in decoded) {
+      skippedTotal++;
+      if (skipped.length < SHOWN) skipped.push(named(candidate, decoded.fault));
+      continue;
+    }
+    const key = entryKey(decoded.entry);
+    if (entries.has(key) && ++replaced <= SHOWN) {
+      const { kind, name, version } = decoded.entry;
+      warnings.push(`${kind} "${name}" version "${version}" occurs more than once; the last one counts`);
+    }
+    entries.set(key, decoded.entry);
+  }
+  if (total === 0) throw new SkepError('catalog/empty', { message: `"${label}" holds no entries` });
+  if (skippedTotal > total * maxInvalidShare) {
+    const first = skipped[0] === undefined ? '' : `; the first is ${describeSkipped(skipped[0])}`;
+    throw new SkepError('catalog/mostly-invalid', {
+      message: `${skippedTotal} of ${total} entries of "${label}" are invalid${first}`,
+      detail: { total, skippedTotal, skipped },
+    });
+  }
+  return { format, entries: [...entries.values()], skipped, skippedTotal, warnings };
+}

@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { OFFICIAL_META } from './official-meta.ts';
+import { decodeServerItem, decodeServerPage, listFrame, serverItemJson } from './registry-wire.ts';
+
+const time = '2026-01-02T03:04:05Z';
+const meta = { status: 'active', publishedAt: time, updatedAt: time, statusChangedAt: time, isLatest: true };
+const documentJson = '{"name":"io.acme/x","version":"1.0.0","description":"x","n":1.50}';
+
+describe('what the server builds', () => {
+  it('keeps the bytes of the document', () => {
+    expect(serverItemJson(documentJson, meta)).toBe(
+      `{"server":${documentJson},"_meta":{"${OFFICIAL_META}":${JSON.stringify(meta)}}}`,
+    );
+  });
+
+  it('can be read by the client', () => {
+    const item = serverItemJson(documentJson, meta);
+    const text = listFrame.open + [item, item].join(listFrame.separator) + listFrame.close(2, 'next');
+    const page = decodeServerPage(JSON.parse(text), 'test');
+    expect(page).toMatchObject({ skipped: [], nextCursor: 'next' });
+    expect(page.entries).toHaveLength(2);
+    expect(page.entries[0]).toMatchObject({
+      kind: 'server',
+      name: 'io.acme/x',
+      version: '1.0.0',
+      official: meta,
+    });
+  });
+
+  it('leaves nextCursor out on the last page', () => {
+    expect(JSON.parse(listFrame.open + listFrame.close(0))).toEqual({ servers: [], metadata: { count: 0 } });
+  });
+});
+
+describe('what the client reads', () => {
+  it.each([
+    [{ servers: null }, 0],
+    [{ servers: [], metadata: null }, 0],
+    [{ servers: [{ server: JSON.parse(documentJson) }] }, 1],
+  ])('accepts %j', (value, count) => {
+    expect(decodeServerPage(value, 'test').entries).toHaveLength(count);
+  });
+
+  it('lists items it cannot read instead of failing', () => {
+    const page = decodeServerPage(
+      { servers: [7, { server: { name: 'x' } }, { server: JSON.parse(documentJson) }] },
+      'test',
+    );
+    expect(page.entries).toHaveLength(1);
+    expect(page.skipped.map(({ name }) => name)).toEqual(['servers[0]', 'servers[1]']);
+  });
+
+  it('goes on without a malformed official block', () => {
+    const item = {
+      server: JSON.parse(documentJson),
+      _meta: { [OFFICIAL_META]: { publishedAt: 'yesterday' } },
+    };
+    expect(decodeServerItem(item, 'test')).not.toHaveProperty('official');
+  });
+
+  it.each([[null], ['x'], [[]], [{ servers: {} }]])('refuses %j as a page', (value) => {
+    expect(() => decodeServerPage(value, 'https://r.test')).toThrow(
+      expect.objectContaining({
+        code: 'catalog/bad-answer',
+        message: expect.stringContaining('https://r.test'),
+      }),
+    );
+  });
+
+  it.each([[null], [{}], [{ server: { name: 'io.acme/x' } }]])('refuses %j as a server', (value) => {
+    expect(() => decodeServerItem(value, 'https://r.test')).toThrow(
+      expect.objectContaining({ code: 'catalog/bad-answer' }),
+    );
+  });
+});
