@@ -1,0 +1,81 @@
+import { expect, test, describe } from 'vitest';
+import { CODES, type Code, type CodeRow } from './codes.ts';
+import { hasCode, SkepError } from './skep-error.ts';
+import { toHttp } from './to-http.ts';
+import { toRpc } from './to-rpc.ts';
+import { toTerminal } from './to-terminal.ts';
+
+const codes = Object.keys(CODES) as Code[];
+const plain = { color: false, debug: false };
+
+describe.each(codes)('%s', (code) => {
+  const row: CodeRow = CODES[code];
+
+  test('has a complete row', () => {
+    expect(code).toMatch(/^[a-z]+(?:-[a-z]+)*\/[a-z][a-z0-9-]*$/u);
+    expect(row.httpStatus).toBeGreaterThanOrEqual(400);
+    expect(row.httpStatus).toBeLessThan(600);
+    expect(row.exitCode).toBeGreaterThan(0);
+    expect(row.title).toMatch(/^\S.*[^.\s]$/u);
+    expect(row.hint).toMatch(/^\S.*(?:[^.\s]|\.\.)$/u);
+  });
+
+  test('renders for terminal, HTTP and JSON-RPC', () => {
+    const error = new SkepError(code);
+    expect(toTerminal(error, plain)).toEqual({
+      text: `Error: ${row.title}; ${row.hint}\n`,
+      exitCode: row.exitCode,
+    });
+    expect(toHttp(error).status).toBe(row.httpStatus);
+    expect(toRpc(error, 1).error.code).toBe(row.rpcCode ?? -32603);
+  });
+});
+
+test('an error that is no SkepError shows none of its text', () => {
+  const leak = new TypeError('password=hunter2');
+  expect(toTerminal(leak, plain).text).toBe(
+    `Error: ${CODES['internal/bug'].title}; ${CODES['internal/bug'].hint}\n`,
+  );
+  expect(toHttp(leak)).toEqual({ status: 500, body: '{"error":"internal server error"}' });
+  expect(JSON.stringify(toRpc(leak))).not.toContain('hunter2');
+});
+
+test('debug adds code, detail and the stacks of all causes', () => {
+  const error = new SkepError('config/invalid', {
+    message: 'bad key "x"',
+    detail: { key: 'x', size: 1n, token: 'hunter2' },
+    cause: new TypeError('underneath https://ann:hunter2@host/'),
+  });
+  const { text } = toTerminal(error, { color: false, debug: true });
+  expect(text).toContain('code: config/invalid');
+  expect(text).toContain("key: 'x', size: 1n");
+  expect(text).not.toContain('hunter2');
+  expect(text).toContain('TypeError: underneath');
+});
+
+test('colour appears only when asked for', () => {
+  const error = new SkepError('config/invalid');
+  expect(toTerminal(error, { color: true, debug: false }).text).toContain('\u001B[31mError:\u001B[39m');
+  expect(toTerminal(error, plain).text).not.toContain('\u001B');
+});
+
+test('control characters and line breaks of a quoted value do not reach the terminal', () => {
+  const error = new SkepError('config/invalid', { message: 'bad "a\nb\u001B[2Jc"' });
+  const { text } = toTerminal(error, plain);
+  expect(text.startsWith('Error: bad "a b\u{FFFD}[2Jc"; ')).toBe(true);
+  expect(text.indexOf('\n')).toBe(text.length - 1);
+});
+
+test.each([['7'], [7], [0]])('the JSON-RPC id %j comes back with its type', (id) => {
+  expect(toRpc(new SkepError('config/invalid'), id).id).toBe(id);
+});
+
+test('an unknown JSON-RPC id is left out, not null', () => {
+  expect(Object.hasOwn(toRpc(new SkepError('config/invalid')), 'id')).toBe(false);
+});
+
+test('hasCode tells codes apart', () => {
+  expect(hasCode(new SkepError('config/invalid'), 'config/invalid')).toBe(true);
+  expect(hasCode(new SkepError('config/invalid'), 'usage/conflict')).toBe(false);
+  expect(hasCode(new Error('x'), 'config/invalid')).toBe(false);
+});

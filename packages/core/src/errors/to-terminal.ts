@@ -1,0 +1,60 @@
+import { inspect, styleText } from 'node:util';
+import { redact, redactText } from '../log/redact.ts';
+import { CODES } from './codes.ts';
+import { SkepError } from './skep-error.ts';
+
+export interface TerminalStyle {
+  /** ANSI colours; the caller knows whether it writes to a terminal and whether NO_COLOR is set. */
+  readonly color: boolean;
+  /** Adds code, detail, stack and causes: what a defect report needs. */
+  readonly debug: boolean;
+}
+
+export interface TerminalError {
+  /** Lines for stderr, newline-terminated. */
+  readonly text: string;
+  readonly exitCode: number;
+}
+
+/**
+ * One line `Error: <message>; <hint>`, and with `debug` the facts behind it. Errors that are not
+ * SkepErrors are defects: their text may hold anything, so it is shown under `debug` only, and redacted as in logs.
+ */
+export function toTerminal(error: unknown, style: TerminalStyle): TerminalError {
+  const known = error instanceof SkepError ? error : new SkepError('internal/bug', { cause: error });
+  const paint = (format: 'red' | 'dim', text: string): string =>
+    style.color ? styleText(format, text, { validateStream: false }) : text;
+  const message = oneLine(known.message);
+  const between = /[.?!]$/u.test(message) ? ' ' : '; ';
+  const hint = known.hint === '' ? '' : paint('dim', between + oneLine(known.hint));
+  const lines = [`${paint('red', 'Error:')} ${message}${hint}`];
+  if (style.debug) lines.push(...debugLines(known).map((line) => paint('dim', line)));
+  return { text: `${lines.join('\n')}\n`, exitCode: CODES[known.code].exitCode };
+}
+
+/** Messages quote hostile text (file contents, server output): control characters must not reach the terminal. */
+function oneLine(text: string): string {
+  return text.replace(/\s+/gu, ' ').replace(/\p{Cc}/gu, '\u{FFFD}');
+}
+
+function debugLines(error: SkepError): string[] {
+  const lines = [`  code: ${error.code}`];
+  if (Object.keys(error.detail).length > 0)
+    lines.push(`  detail: ${inspect(redact(error.detail), { breakLength: Infinity, depth: 10 })}`);
+  for (let cause: unknown = error; cause !== undefined; cause = causeOf(cause)) {
+    lines.push(...stackOf(cause).split('\n').map(printable));
+  }
+  return lines;
+}
+
+function printable(line: string): string {
+  return `  ${redactText(line).replace(/\p{Cc}/gu, '\u{FFFD}')}`;
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
