@@ -1,0 +1,62 @@
+import { lookup as systemLookup, type LookupAddress } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { SkepError } from '../errors/skep-error.ts';
+
+/** Resolves a host to all its addresses. */
+export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
+
+/**
+ * True for globally routable unicast addresses (IANA special-purpose registries as ipaddr.js knows them). IPv4 addresses
+ * inside IPv6 count as what they embed; tunnels (6to4, Teredo, NAT64) are refused, they can lead anywhere.
+ */
+export function isPublicAddress(address: string): boolean {
+  return ipaddr.isValid(address) && ipaddr.process(address).range() === 'unicast';
+}
+
+/** Fails with `fetch/refused-address` when a URL names a non-public address itself; host names are judged at connect. */
+export function checkHost(url: URL): void {
+  const host = url.hostname.replace(/^\[|\]$/gu, '');
+  if (ipaddr.isValid(host) && !isPublicAddress(host)) throw refused(host, host);
+}
+
+/**
+ * A lookup for `net.connect` that refuses hosts with a non-public address. Judging at connect time, on the very
+ * addresses that are used, leaves no gap for an answer that changes between check and use.
+ */
+export function guardedLookup(resolve: Resolve = resolveAll): LookupFunction {
+  return (host, options, callback) => {
+    resolve(host).then(
+      (addresses) => {
+        const bad = addresses.find(({ address }) => !isPublicAddress(address));
+        if (bad !== undefined) callback(refused(host, bad.address), []);
+        else answer(addresses, options.all === true, callback);
+      },
+      (error: unknown) => callback(error instanceof Error ? error : new SkepError('fetch/unreachable'), []),
+    );
+  };
+}
+
+function answer(
+  addresses: readonly LookupAddress[],
+  all: boolean,
+  callback: Parameters<LookupFunction>[2],
+): void {
+  const [first] = addresses;
+  if (first === undefined) callback(new SkepError('fetch/unreachable'), []);
+  else if (all) callback(null, [...addresses]);
+  else callback(null, first.address, first.family);
+}
+
+function resolveAll(host: string): Promise<readonly LookupAddress[]> {
+  return new Promise((resolve, reject) => {
+    systemLookup(host, { all: true }, (error, addresses) =>
+      error === null ? resolve(addresses) : reject(error),
+    );
+  });
+}
+
+function refused(host: string, address: string): SkepError {
+  const which = host === address ? `"${host}"` : `"${host}" (${address})`;
+  return new SkepError('fetch/refused-address', { message: `the address of ${which} is not public` });
+}

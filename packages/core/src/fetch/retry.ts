@@ -1,0 +1,63 @@
+import { setTimeout as timer } from 'node:timers/promises';
+
+export interface RetryOptions {
+  /** All attempts, the first one included. */
+  readonly tries: number;
+  /** Delay before the second try in milliseconds; doubles for each further one. */
+  readonly baseMs: number;
+  /** No single delay is longer; a server that asks for more ends the retries. */
+  readonly capMs: number;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly sleep: Sleep;
+  readonly signal?: AbortSignal;
+}
+
+export type Sleep = (ms: number, signal: AbortSignal | undefined) => Promise<void>;
+
+/** What to do about a failure: try again (after at least `afterMs`, if the server said so), or not. */
+export type Verdict = { readonly retry: false } | { readonly retry: true; readonly afterMs?: number };
+
+export const defaultRetry = { tries: 3, baseMs: 200, capMs: 10_000 } as const;
+
+/** Fails with the signal's own reason, which the timer would wrap. */
+export const sleep: Sleep = async (ms, signal) => {
+  try {
+    await timer(ms, undefined, signal === undefined ? {} : { signal });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  }
+};
+
+/** Runs `action` until it succeeds, its failure is final, or the tries are used up; then fails with the last error. */
+export async function withRetry<T>(
+  action: () => Promise<T>,
+  judge: (error: unknown) => Verdict,
+  options: RetryOptions,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await action();
+    } catch (error) {
+      const verdict = judge(error);
+      if (!verdict.retry || attempt >= options.tries || options.signal?.aborted === true) throw error;
+      if ((verdict.afterMs ?? 0) > options.capMs) throw error;
+      await options.sleep(delayOf(attempt, verdict.afterMs ?? 0, options), options.signal);
+    }
+  }
+}
+
+/** Half fixed, half random, so that many clients do not return together; never sooner than the server asked. */
+function delayOf(attempt: number, afterMs: number, options: RetryOptions): number {
+  const backOff = Math.min(options.capMs, options.baseMs * 2 ** (attempt - 1));
+  return Math.max(afterMs, backOff / 2 + (options.random() * backOff) / 2);
+}
+
+/** Milliseconds of a Retry-After header (RFC 9110 §10.2.3: seconds or a date); undefined when absent or unusable. */
+export function parseRetryAfter(header: string | undefined, now: number): number | undefined {
+  if (header === undefined) return undefined;
+  if (/^\d{1,9}$/u.test(header)) return Number(header) * 1_000;
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
