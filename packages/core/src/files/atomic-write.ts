@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { SkepError } from '../errors/skep-error.ts';
+import { errnoOf } from './errno.ts';
+
+export interface AtomicWriteOptions {
+  /** Permission bits of the file; default 0600. */
+  readonly mode?: number;
+}
+
+/**
+ * Replaces `path` so that readers and a crash see the old content or the new, never a mix: temporary file in the same
+ * directory, fsync, rename, fsync of the directory. Missing directories are made with mode 0750. A symbolic link is
+ * replaced, not followed. On failure nothing new is left; fails with `file/write-failed`.
+ */
+export async function atomicWrite(
+  path: string,
+  content: string | Uint8Array,
+  options: AtomicWriteOptions = {},
+): Promise<void> {
+  const directory = dirname(path);
+  const temporary = join(directory, `.${basename(path)}.${randomUUID()}.tmp`);
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o750 });
+    await writeAndSync(temporary, content, options.mode ?? 0o600);
+    await rename(temporary, path);
+    await syncDirectory(directory);
+  } catch (cause) {
+    await rm(temporary, { force: true }).catch(() => {
+      // The write's own failure is what the caller must hear; a leftover .tmp file is never read.
+    });
+    throw new SkepError('file/write-failed', {
+      message: `cannot write "${path}": ${errnoOf(cause) ?? 'unexpected failure'}`,
+      detail: { path },
+      cause,
+    });
+  }
+}
+
+/** Removes a file; a missing one is fine. */
+export async function removeFile(path: string): Promise<void> {
+  try {
+    await rm(path, { force: true });
+  } catch (cause) {
+    throw new SkepError('file/write-failed', {
+      message: `cannot remove "${path}": ${errnoOf(cause) ?? 'unexpected failure'}`,
+      detail: { path },
+      cause,
+    });
+  }
+}
+
+async function writeAndSync(path: string, content: string | Uint8Array, mode: number): Promise<void> {
+  const file = await open(path, 'wx', mode);
+  try {
+    // The umask may have taken bits away; the mode is a promise in both directions.
+    await file.chmod(mode);
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Makes the rename itself durable. Windows cannot open directories. */
+async function syncDirectory(path: string): Promise<void> {
+  let directory;
+  try {
+    directory = await open(path, 'r');
+  } catch (error) {
+    if (errnoOf(error) === 'EISDIR' || errnoOf(error) === 'EPERM') return;
+    throw error;
+  }
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

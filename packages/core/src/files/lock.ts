@@ -1,0 +1,165 @@
+import { mkdir, open, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
+import { hasCode, SkepError } from '../errors/skep-error.ts';
+import { errnoOf } from './errno.ts';
+
+export interface LockOptions {
+  /** How long to wait for another holder, milliseconds; 0 tries once. */
+  readonly waitMs: number;
+  /** What is locked, for the message, for example `workload "fetch"`. */
+  readonly what: string;
+  readonly signal?: AbortSignal;
+  /** Holders of a shared lock exclude only exclusive ones. Exclusive by default. */
+  readonly shared?: boolean;
+}
+
+export interface Lock {
+  /** Idempotent. The lock file stays; see `removeUnusedLocks`. */
+  release(): void;
+}
+
+const POLL_MS = 25;
+
+/**
+ * Takes an advisory lock that also excludes other holders in this process, and that the kernel frees when the process
+ * dies. Node offers no flock; SQLite's lock on an empty database file is the same lock on every platform.
+ * Fails with `file/locked` after `waitMs`, with `file/write-failed` when the file cannot be made, or with the signal's
+ * reason.
+ */
+export async function acquireLock(path: string, options: LockOptions): Promise<Lock> {
+  const { DatabaseSync: Database } = await import('node:sqlite');
+  const started = performance.now();
+  for (;;) {
+    options.signal?.throwIfAborted();
+    await createPrivate(path, options.what);
+    const found = await lockFile(path, Database, options.shared ?? false);
+    if (found === 'removed') continue;
+    if (found !== 'held') {
+      return {
+        release() {
+          if (found.isOpen) found.close();
+        },
+      };
+    }
+    if (performance.now() - started >= options.waitMs) {
+      throw new SkepError('file/locked', { message: `another process is working on ${options.what}` });
+    }
+    await pause(options.signal);
+  }
+}
+
+/** Runs `action` under the lock and releases it whatever happens. */
+export async function withLock<T>(path: string, options: LockOptions, action: () => Promise<T>): Promise<T> {
+  const lock = await acquireLock(path, options);
+  try {
+    return await action();
+  } finally {
+    lock.release();
+  }
+}
+
+/**
+ * Removes the lock files of a directory that nobody holds, and the directory when it is empty then. Each is removed by
+ * its exclusive holder, and `acquireLock` notices, so that two processes never lock different files of one name.
+ */
+export async function removeUnusedLocks(directory: string): Promise<void> {
+  const names = await readdir(directory).catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw error;
+  });
+  for (const name of names) {
+    const path = join(directory, name);
+    try {
+      await withLock(path, { waitMs: 0, what: name }, () => rm(path, { force: true }));
+    } catch (error) {
+      if (!hasCode(error, 'file/locked')) throw error;
+    }
+  }
+  await rmdir(directory).catch((error: unknown) => {
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(errnoOf(error) ?? '')) throw error;
+  });
+}
+
+/** Fails with the signal's own reason, which the timer would wrap. */
+async function pause(signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await delay(POLL_MS, undefined, signal === undefined ? {} : { signal });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  }
+}
+
+async function createPrivate(path: string, what: string): Promise<void> {
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o750 });
+    const file = await open(path, 'a', 0o600);
+    await file.close();
+  } catch (cause) {
+    // The directory was removed as unused in between; whoever locks finds the file missing and comes back.
+    if (errnoOf(cause) === 'ENOENT') return;
+    throw new SkepError('file/write-failed', {
+      message: `cannot lock ${what} with "${path}": ${errnoOf(cause) ?? 'unexpected failure'}`,
+      cause,
+    });
+  }
+}
+
+/**
+ * The database that holds the lock now, `held` when another has it, `removed` when the file lost its name meanwhile: a
+ * lock on such a file excludes nobody.
+ */
+async function lockFile(
+  path: string,
+  Database: typeof DatabaseSync,
+  shared: boolean,
+): Promise<DatabaseSync | 'held' | 'removed'> {
+  const before = await inodeOf(path);
+  if (before === undefined) return 'removed';
+  let database;
+  try {
+    database = tryLock(new Database(path, { timeout: 0 }), shared);
+  } catch (error) {
+    if ((await inodeOf(path)) !== before) return 'removed';
+    throw error;
+  }
+  if (database === undefined) return 'held';
+  if ((await inodeOf(path)) === before) return database;
+  database.close();
+  return 'removed';
+}
+
+async function inodeOf(path: string): Promise<bigint | undefined> {
+  try {
+    return (await stat(path, { bigint: true })).ino;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** The database holding the lock, or undefined when another holds it. Nothing is ever written into the file. */
+function tryLock(database: DatabaseSync, shared: boolean): DatabaseSync | undefined {
+  try {
+    // In memory, so that no journal lies beside the lock. A transaction that has read holds SQLite's shared lock.
+    const begin = shared ? 'BEGIN; SELECT count(*) FROM sqlite_schema' : 'BEGIN EXCLUSIVE';
+    database.exec(`PRAGMA journal_mode = MEMORY; ${begin}`);
+    return database;
+  } catch (error) {
+    database.close();
+    if (isBusy(error)) return undefined;
+    throw error;
+  }
+}
+
+/** SQLITE_BUSY; extended codes keep the primary one in the low byte. */
+function isBusy(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    'errcode' in error &&
+    typeof error.errcode === 'number' &&
+    (error.errcode & 0xff) === 5
+  );
+}

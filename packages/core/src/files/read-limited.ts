@@ -1,0 +1,100 @@
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import { SkepError } from '../errors/skep-error.ts';
+import { jsonErrorPlace } from '../json/error-place.ts';
+import { errnoOf } from './errno.ts';
+
+export interface ReadLimits {
+  /** Bytes. */
+  readonly maxBytes: number;
+  /** What the file is, for messages, for example `permission profile`. */
+  readonly what?: string;
+}
+
+/**
+ * Reads a whole regular file of at most `maxBytes`. Fails with `file/not-found`, `file/not-a-file`, `file/too-large` or
+ * `file/unreadable`. Opened without blocking, so that a named pipe is refused instead of waited for.
+ */
+export async function readBytes(path: string, limits: ReadLimits): Promise<Buffer> {
+  const what = limits.what ?? 'file';
+  let file;
+  try {
+    file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  } catch (cause) {
+    throw openFailure(path, what, cause);
+  }
+  try {
+    const stat = await file.stat();
+    if (!stat.isFile()) {
+      throw new SkepError('file/not-a-file', { message: `${what} "${path}" is not a regular file` });
+    }
+    return await readUpTo(file, path, { maxBytes: limits.maxBytes, what });
+  } finally {
+    await file.close();
+  }
+}
+
+/** As `readBytes`, decoded as UTF-8; a byte order mark is dropped and invalid UTF-8 is `file/unreadable`. */
+export async function readText(path: string, limits: ReadLimits): Promise<string> {
+  const bytes = await readBytes(path, limits);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new SkepError('file/unreadable', {
+      message: `${limits.what ?? 'file'} "${path}" is not UTF-8 text`,
+      hint: 'save the file as UTF-8',
+      cause,
+    });
+  }
+}
+
+/** As `readText`, parsed as JSON; fails with `file/not-json` naming the place. The caller decodes the result. */
+export async function readJson(path: string, limits: ReadLimits): Promise<unknown> {
+  const text = await readText(path, limits);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new SkepError('file/not-json', {
+      message: `${limits.what ?? 'file'} "${path}" is not valid JSON${whereItBreaks(text)}`,
+      detail: { path },
+      cause,
+    });
+  }
+}
+
+/** ` at line L, column C`, or that there is nothing. */
+function whereItBreaks(text: string): string {
+  const place = jsonErrorPlace(text);
+  if (text.trim() === '') return ': it is empty';
+  return place === undefined ? '' : ` at line ${String(place.line)}, column ${String(place.column)}`;
+}
+
+/** Reads one byte more than allowed at most: the size may change after stat, and procfs files say 0. */
+async function readUpTo(file: FileHandle, path: string, limits: Required<ReadLimits>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let total = 0;
+  for (;;) {
+    const chunk = Buffer.alloc(Math.min(65_536, limits.maxBytes + 1 - total));
+    const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
+    if (bytesRead === 0) return Buffer.concat(chunks, total);
+    chunks.push(chunk.subarray(0, bytesRead));
+    total += bytesRead;
+    if (total > limits.maxBytes) {
+      throw new SkepError('file/too-large', {
+        message: `${limits.what} "${path}" is larger than ${String(limits.maxBytes)} bytes`,
+        detail: { path, maxBytes: limits.maxBytes },
+      });
+    }
+  }
+}
+
+function openFailure(path: string, what: string, cause: unknown): SkepError {
+  const errno = errnoOf(cause);
+  if (errno === 'ENOENT' || errno === 'ENOTDIR') {
+    return new SkepError('file/not-found', { message: `${what} "${path}" does not exist`, cause });
+  }
+  return new SkepError('file/unreadable', {
+    message: `cannot read ${what} "${path}": ${errno ?? 'unexpected failure'}`,
+    cause,
+  });
+}
