@@ -1,0 +1,113 @@
+import { PassThrough } from 'node:stream';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { SkepError } from '../errors/skep-error.ts';
+import { silentLog } from './log.ts';
+import { openLog, type LogLevel } from './pino-log.ts';
+import { isSecretName, redact, redactUrl } from './redact.ts';
+
+async function lines(level: LogLevel, write: (log: Awaited<ReturnType<typeof openLog>>) => void) {
+  const stream = new PassThrough({ encoding: 'utf8' });
+  write(await openLog({ level, stream, fields: { component: 'test' } }));
+  const text = String(stream.read() ?? '');
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+describe('redact', () => {
+  test.each([
+    'authorization',
+    'Proxy-Authorization',
+    'cookie',
+    'Set-Cookie',
+    'token',
+    'access_token',
+    'refreshToken',
+    'client_secret',
+    'clientSecret',
+    'password',
+    'X-Api-Key',
+    'private_key',
+    'code_verifier',
+  ])('hides %s', (name) => {
+    expect(redact({ [name]: 'hunter2' })).toEqual({ [name]: '[redacted]' });
+  });
+
+  test.each(['token_url', 'tokenType', 'secretary', 'name', 'cookieJarSize'])('shows %s', (name) => {
+    expect(isSecretName(name)).toBe(false);
+  });
+
+  test('keeps flags about secrets, which are not secrets', () => {
+    expect(redact({ token: true, secret: null })).toEqual({ token: true, secret: null });
+  });
+
+  test('finds secrets at any depth and in errors', () => {
+    const error = new SkepError('config/invalid', {
+      message: 'sent Bearer abcdefgh12345',
+      detail: { request: { headers: [{ Authorization: 'hunter2' }] } },
+      cause: new TypeError('to https://ann:hunter2@host/'),
+    });
+    const text = JSON.stringify(redact({ err: error }));
+    expect(text).not.toContain('hunter2');
+    expect(text).not.toContain('abcdefgh12345');
+    expect(text).toContain('config/invalid');
+  });
+
+  test('ends on a cycle', () => {
+    const loop: Record<string, unknown> = {};
+    loop['self'] = loop;
+    expect(JSON.stringify(redact(loop))).toContain('[too deep]');
+  });
+
+  test('leaves no secret of a random document', () => {
+    const secretDocument = fc.letrec((tie) => ({
+      node: fc.oneof(
+        { maxDepth: 5 },
+        fc.record({ password: fc.constant('hunter2') }),
+        fc.array(tie('node'), { maxLength: 3 }),
+        fc.dictionary(fc.string(), tie('node'), { maxKeys: 3 }),
+      ),
+    }));
+    fc.assert(
+      fc.property(secretDocument.node, (document) => {
+        expect(JSON.stringify(redact(document)) ?? '').not.toContain('hunter2');
+      }),
+    );
+  });
+});
+
+test.each([
+  ['https://ann:pw@host/x', 'https://[redacted]@host/x'],
+  ['git+ssh://git@host/x', 'git+ssh://[redacted]@host/x'],
+  ['see https://a:b@c@host/ now', 'see https://[redacted]@host/ now'],
+  ['https://host/@scope/name?x=a@b', 'https://host/@scope/name?x=a@b'],
+  ['no url at all @', 'no url at all @'],
+])('redactUrl turns %s into %s', (text, expected) => {
+  expect(redactUrl(text)).toBe(expected);
+});
+
+describe('openLog', () => {
+  test('writes one JSON line with level, time, own fields and message', async () => {
+    const [line] = await lines('info', (log) => log.info({ port: 1 }, 'listening'));
+    expect(line).toMatchObject({ level: 'info', component: 'test', port: 1, msg: 'listening' });
+    expect(String(line?.['time'])).toMatch(/^\d{4}-\d\d-\d\dT/u);
+  });
+
+  test('drops what is below its level', async () => {
+    expect(await lines('warn', (log) => log.info({}, 'quiet'))).toEqual([]);
+  });
+
+  test('redacts the fields of lines, children and errors', async () => {
+    const found = await lines('debug', (log) => {
+      log.child({ cookie: 'hunter2' }).error({ err: new Error('boom'), token: 'hunter2' }, 'failed');
+    });
+    expect(JSON.stringify(found)).not.toContain('hunter2');
+    expect(found[0]?.['err']).toMatchObject({ type: 'Error', message: 'boom' });
+  });
+
+  test('the silent log can be used everywhere a log is', () => {
+    expect(() => silentLog.child({}).error({}, 'x')).not.toThrow();
+  });
+});

@@ -1,0 +1,78 @@
+const REDACTED = '[redacted]';
+const MAX_DEPTH = 10;
+
+/** Ends of member names that hold a secret, compared without case and separators: `client_secret`, `X-Api-Key`. */
+const SECRET_ENDINGS = [
+  'authorization',
+  'cookie',
+  'token',
+  'secret',
+  'password',
+  'passwd',
+  'passphrase',
+  'apikey',
+  'accesskey',
+  'privatekey',
+  'credential',
+  'credentials',
+  'codeverifier',
+];
+
+/** True when a member or header of this name is never shown. */
+export function isSecretName(name: string): boolean {
+  const plain = name.toLowerCase().replace(/[^a-z0-9]/gu, '');
+  return SECRET_ENDINGS.some((ending) => plain.endsWith(ending));
+}
+
+/**
+ * A copy of `value` fit for logs: members with secret names become `[redacted]` at any depth, URLs lose their user
+ * information, bearer credentials inside text go, errors become plain objects, byte arrays their length.
+ */
+export function redact(value: unknown): unknown {
+  return copy(value, 0);
+}
+
+/** The text with the user information of every URL in it removed (RFC 3986 §3.2.1). */
+export function redactUrl(text: string): string {
+  // Up to the last @ before the path: a password may hold a raw @.
+  return text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/?#\s]*@/giu, `$1${REDACTED}@`);
+}
+
+/** Text without URL user information and without `Bearer …`/`Basic …` credentials. */
+export function redactText(text: string): string {
+  return redactUrl(text).replace(/\b(bearer|basic)\s+[\w.~+/=-]{8,}/giu, `$1 ${REDACTED}`);
+}
+
+function copy(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return redactText(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Date) return value;
+  if (value instanceof URL) return redactText(value.href);
+  if (ArrayBuffer.isView(value)) return `[${String(value.byteLength)} bytes]`;
+  if (depth >= MAX_DEPTH) return '[too deep]';
+  if (value instanceof Error) return copyError(value, depth);
+  if (Array.isArray(value)) return value.map((item) => copy(item, depth + 1));
+  return copyMembers(value, depth);
+}
+
+function copyMembers(value: object, depth: number): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      isSecretName(name) && typeof member !== 'boolean' && member !== null && member !== undefined
+        ? REDACTED
+        : copy(member, depth + 1),
+    ]),
+  );
+}
+
+/** Message, stack and cause are not enumerable; a copy of the members alone would lose them. */
+function copyError(error: Error, depth: number): Record<string, unknown> {
+  return {
+    type: error.name,
+    message: redactText(error.message),
+    ...(error.stack === undefined ? {} : { stack: redactText(error.stack) }),
+    ...(error.cause === undefined ? {} : { cause: copy(error.cause, depth + 1) }),
+    ...copyMembers(error, depth),
+  };
+}
