@@ -1,0 +1,52 @@
+import { SkepError } from '../errors/skep-error.ts';
+import type { Field, FieldValue, Settings } from './field.ts';
+
+/** The type a field's value has in the program. */
+export type ValueOf<F extends Field> = F['kind'] extends 'int' | 'float' | 'duration'
+  ? number
+  : F['kind'] extends 'bool'
+    ? boolean
+    : F['kind'] extends 'strings' | 'list'
+      ? readonly string[]
+      : F['kind'] extends 'pairs'
+        ? Readonly<Record<string, string>>
+        : F extends { readonly choices: readonly (infer Choice)[] }
+          ? Choice
+          : string;
+
+/** All values of a table by field name; a field without a default may be undefined. */
+export type Values<Rows extends readonly Field[]> = {
+  readonly [F in Rows[number] as F['name']]: F extends { readonly default: FieldValue }
+    ? ValueOf<F>
+    : ValueOf<F> | undefined;
+};
+
+/**
+ * Keeps the literal types of the rows, so that `valuesOf` can infer names and value types. Fails with `internal/bug`
+ * when two rows claim one name, flag, short flag, variable or key, or a relation names no row.
+ */
+export function defineSettings<const Rows extends readonly Field[]>(rows: Rows): Rows {
+  for (const member of ['name', 'flag', 'short', 'env', 'key'] as const) {
+    const claims = rows.map((row) => row[member]).filter((claim) => claim !== undefined);
+    const twice = claims.find((claim, index) => claims.indexOf(claim) !== index);
+    if (twice !== undefined) {
+      throw new SkepError('internal/bug', { message: `two settings claim the ${member} "${twice}"` });
+    }
+  }
+  const names = new Set(rows.map((row) => row.name));
+  for (const row of rows) {
+    const missing = [...(row.needs ?? []), ...(row.excludes ?? [])].find((name) => !names.has(name));
+    if (missing !== undefined) {
+      throw new SkepError('internal/bug', {
+        message: `setting "${row.name}" names "${missing}", which is none`,
+      });
+    }
+  }
+  return rows;
+}
+
+/** Plain values from merged settings, typed by the rows. The readers have checked every value against its row. */
+export function valuesOf<const Rows extends readonly Field[]>(rows: Rows, settings: Settings): Values<Rows> {
+  const entries = rows.map((row) => [row.name, settings.get(row.name)?.value ?? row.default]);
+  return Object.fromEntries(entries) as Values<Rows>;
+}

@@ -1,0 +1,78 @@
+/**
+ * One row of a settings table. From a list of rows derive: argv parsing, environment, file keys, merge with provenance,
+ * help, completion, JSON Schema and reference docs. See docs/architecture.md, "Settings".
+ */
+export type FieldKind =
+  | 'string'
+  | 'int'
+  | 'float'
+  | 'bool'
+  /** Go notation (`30s`, `1m`, `2m30s`); value in milliseconds. */
+  | 'duration'
+  /** Comma-separated and repeatable; value string[]. */
+  | 'strings'
+  /** Repeatable, never split; value string[]. */
+  | 'list'
+  /** Repeatable `key=value`, split at the first `=`; value Record<string, string>. */
+  | 'pairs'
+  /** One of `choices`. */
+  | 'choice'
+  /** A file path, kept as given. */
+  | 'path'
+  /** A path to a JSON document. */
+  | 'json-file';
+
+export type FieldValue = string | number | boolean | readonly string[] | Readonly<Record<string, string>>;
+
+export interface Field {
+  /** camelCase name the program uses. */
+  readonly name: string;
+  readonly kind: FieldKind;
+  /** Long flag without dashes; absent for settings of files and environment only. */
+  readonly flag?: string;
+  /** One letter. */
+  readonly short?: string;
+  /** Environment variable name. */
+  readonly env?: string;
+  /** Run-config or config-file key, dotted where nested (`oidc_config.issuer`); absent when never stored. */
+  readonly key?: string;
+  /** Heading under which help lists it. */
+  readonly group: string;
+  /** One line of help, no full stop. */
+  readonly brief: string;
+  /** Placeholder in help, for example `hostPort:containerPort`. */
+  readonly placeholder?: string;
+  readonly default?: FieldValue;
+  /** Default as documented when it is computed, for example `generated from the image`. */
+  readonly defaultText?: string;
+  readonly choices?: readonly string[];
+  /** Those of `choices` that arrive with a later release: giving one fails with `usage/not-available`. */
+  readonly notYetValues?: readonly string[];
+  /** Inclusive range for int and float (duration: milliseconds). */
+  readonly min?: number;
+  readonly max?: number;
+  /** The value is a secret: never printed, logged, stored or exported. */
+  readonly secret?: boolean;
+  /** Why not to use it any more; printed as a warning when given. */
+  readonly deprecated?: string;
+  /** Names of fields that must be given as well. */
+  readonly needs?: readonly string[];
+  /** Names of fields that must not be given as well, in the same place (flags, environment or file). */
+  readonly excludes?: readonly string[];
+  /**
+   * Behaviour arrives with a later release: giving the flag or key fails with `usage/not-available`. Its environment
+   * variable is not read: it may be set for good, and alone it switches nothing on.
+   */
+  readonly notYet?: true;
+}
+
+export type Origin = 'flag' | 'env' | 'file' | 'default' | 'registry' | 'config';
+
+/** A value and where it came from, so that messages can name the flag, variable or file. */
+export interface Setting {
+  readonly value: FieldValue;
+  readonly origin: Origin;
+}
+
+/** By field name; a field that nobody set is absent. */
+export type Settings = ReadonlyMap<string, Setting>;

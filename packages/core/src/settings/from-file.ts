@@ -1,0 +1,152 @@
+import type * as Yaml from 'yaml';
+import type { Document, LineCounter, Node, ParsedNode, YAMLMap } from 'yaml';
+import { hasCode, SkepError } from '../errors/skep-error.ts';
+import { jsonErrorPlace, type Place } from '../json/error-place.ts';
+import { suggestion } from './did-you-mean.ts';
+import type { Field, Setting, Settings } from './field.ts';
+import { fromFileValue } from './from-file-value.ts';
+
+export interface SettingsFile {
+  /** For messages. */
+  readonly path: string;
+  readonly text: string;
+  readonly format: 'yaml' | 'json';
+}
+
+interface Reading {
+  readonly yaml: typeof Yaml;
+  readonly rows: readonly Field[];
+  readonly document: Document.Parsed;
+  readonly lines: LineCounter;
+  readonly settings: Map<string, Setting>;
+  readonly problems: SkepError[];
+}
+
+/**
+ * Settings of a configuration file by the rows' keys, origin `file`; dotted keys are nested maps. Keys keep their case.
+ * Fails with `config/invalid` naming every problem as `path:line:column` (syntax, unknown key, wrong type, duplicate
+ * key, alias bomb), or with `usage/not-available` when a key of a later release is the only one.
+ */
+export async function fromFile(rows: readonly Field[], file: SettingsFile): Promise<Settings> {
+  if (file.format === 'json') checkJson(file);
+  const yaml = await import('yaml');
+  const lines = new yaml.LineCounter();
+  // JSON is YAML 1.2, whose parser also keeps the places of keys and sees duplicates
+  const document = yaml.parseDocument(file.text, { lineCounter: lines, version: '1.2', schema: 'core' });
+  const reading: Reading = { yaml, rows, document, lines, settings: new Map(), problems: [] };
+  checkSyntax(reading, file);
+  const root = document.contents;
+  if (yaml.isMap(root)) readMap(reading, root, '');
+  else if (root !== null)
+    reading.problems.push(problem('it must be a mapping of keys to values', root, reading));
+  throwProblems(reading.problems, file);
+  return reading.settings;
+}
+
+function checkJson(file: SettingsFile): void {
+  const place = jsonErrorPlace(file.text);
+  if (place !== undefined) throw invalidFile(file, place, 'not valid JSON');
+}
+
+/** Warnings count too: an unknown tag would silently become text. */
+function checkSyntax(reading: Reading, file: SettingsFile): void {
+  const first = [...reading.document.errors, ...reading.document.warnings][0];
+  if (first === undefined) return;
+  const { line, col } = reading.lines.linePos(first.pos[0]);
+  // The library repeats the place and shows the source line after the first line
+  const why = (first.message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/u, '');
+  throw invalidFile(file, { line, column: col }, why);
+}
+
+function readMap(reading: Reading, map: YAMLMap.Parsed | YAMLMap, prefix: string): void {
+  for (const pair of map.items) {
+    const { key, value } = pair;
+    if (!reading.yaml.isScalar(key) || typeof key.value !== 'string') {
+      reading.problems.push(problem('keys must be text', reading.yaml.isNode(key) ? key : map, reading));
+      continue;
+    }
+    const path = prefix + key.value;
+    const row = reading.rows.find((candidate) => candidate.key === path);
+    const node = resolve(reading, value);
+    if (row !== undefined) readValue(reading, row, { key, node });
+    else if (hasKeysBelow(reading.rows, path)) readNested(reading, path, { key, node });
+    else reading.problems.push(unknownKey(reading, { path, key, prefix }));
+  }
+}
+
+function readNested(
+  reading: Reading,
+  path: string,
+  at: { readonly key: Node; readonly node: Node | undefined },
+): void {
+  if (reading.yaml.isMap(at.node)) readMap(reading, at.node, `${path}.`);
+  else reading.problems.push(problem(`key "${path}" must be a mapping`, at.key, reading));
+}
+
+function readValue(
+  reading: Reading,
+  row: Field,
+  at: { readonly key: Node; readonly node: Node | undefined },
+): void {
+  try {
+    const plain: unknown = at.node?.toJS(reading.document, { maxAliasCount: 100 });
+    reading.settings.set(row.name, { value: fromFileValue(row, plain), origin: 'file' });
+  } catch (error) {
+    if (hasCode(error, 'config/invalid') || hasCode(error, 'usage/not-available')) {
+      reading.problems.push(placed(error, at.node ?? at.key, reading));
+    } else if (error instanceof ReferenceError) {
+      // what the library throws for too many aliases
+      reading.problems.push(problem('too many aliases', at.key, reading));
+    } else throw error;
+  }
+}
+
+/** What an alias stands for. A loop of aliases cannot be followed for ever: only known keys are descended into. */
+function resolve(reading: Reading, node: unknown): Node | undefined {
+  if (reading.yaml.isAlias(node)) return node.resolve(reading.document);
+  return reading.yaml.isNode(node) ? node : undefined;
+}
+
+function hasKeysBelow(rows: readonly Field[], path: string): boolean {
+  return rows.some((row) => row.key?.startsWith(`${path}.`) === true);
+}
+
+function unknownKey(
+  reading: Reading,
+  at: { readonly path: string; readonly key: Node; readonly prefix: string },
+): SkepError {
+  const siblings = reading.rows
+    .map((row) => row.key)
+    .filter((key) => key?.startsWith(at.prefix) === true)
+    .map((key) => key?.slice(at.prefix.length).split('.')[0] ?? '');
+  const hint = suggestion(at.path.slice(at.prefix.length), siblings, 'remove it, or correct its spelling');
+  return problem(`unknown key "${at.path}"`, at.key, reading, hint);
+}
+
+function problem(message: string, node: Node | ParsedNode, reading: Reading, hint?: string): SkepError {
+  const error = new SkepError('config/invalid', { message, ...(hint === undefined ? {} : { hint }) });
+  return placed(error, node, reading);
+}
+
+function placed(error: SkepError, node: Node | ParsedNode, reading: Reading): SkepError {
+  const { line, col } = reading.lines.linePos(node.range?.[0] ?? 0);
+  const { code, hint } = error;
+  return new SkepError(code, { message: `${String(line)}:${String(col)}: ${error.message}`, hint });
+}
+
+function throwProblems(problems: readonly SkepError[], file: SettingsFile): void {
+  const [first] = problems;
+  if (first === undefined) return;
+  const messages = problems.map((each) => `${file.path}:${each.message}`);
+  throw new SkepError(problems.length === 1 ? first.code : 'config/invalid', {
+    message: messages.join('; '),
+    hint: first.hint,
+    detail: { problems: messages },
+  });
+}
+
+function invalidFile(file: SettingsFile, place: Place, why: string): SkepError {
+  return new SkepError('config/invalid', {
+    message: `${file.path}:${String(place.line)}:${String(place.column)}: ${why}`,
+  });
+}

@@ -1,0 +1,42 @@
+import { SkepError } from '../errors/skep-error.ts';
+import type { Field, Settings } from './field.ts';
+
+/** Fails with `usage/conflict` when two settings that exclude each other come from the same place. */
+export function checkExcludes(rows: readonly Field[], settings: Settings): void {
+  for (const row of rows) {
+    const own = settings.get(row.name);
+    const rival = rows.find(
+      (other) =>
+        own !== undefined &&
+        row.excludes?.includes(other.name) === true &&
+        settings.get(other.name)?.origin === own.origin,
+    );
+    if (rival !== undefined) {
+      throw new SkepError('usage/conflict', {
+        message: `${labelOf(row)} cannot be used together with ${labelOf(rival)}`,
+      });
+    }
+  }
+}
+
+/** Fails with `usage/conflict` when a setting was given without one that it needs. */
+export function checkNeeds(rows: readonly Field[], settings: Settings): void {
+  for (const row of rows) {
+    const origin = settings.get(row.name)?.origin;
+    if (origin === undefined || origin === 'default') continue;
+    const missing = rows.find(
+      (other) => row.needs?.includes(other.name) === true && !settings.has(other.name),
+    );
+    if (missing !== undefined) {
+      throw new SkepError('usage/conflict', {
+        message: `${labelOf(row)} needs ${labelOf(missing)}`,
+        hint: `add ${labelOf(missing)}`,
+      });
+    }
+  }
+}
+
+/** What people call a setting: its flag, else its key, else its variable. */
+export function labelOf(row: Field): string {
+  return row.flag === undefined ? (row.key ?? row.env ?? row.name) : `--${row.flag}`;
+}

@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest';
+import { defineSettings } from './define-settings.ts';
+import { toHelp } from './to-help.ts';
+import { toMarkdown } from './to-markdown.ts';
+import { wrapText } from './wrap-text.ts';
+
+const rows = defineSettings([
+  {
+    name: 'env',
+    kind: 'pairs',
+    flag: 'env',
+    short: 'e',
+    key: 'env_vars',
+    group: 'One',
+    brief: 'A variable',
+    placeholder: 'KEY=VALUE',
+  },
+  { name: 'wait', kind: 'duration', flag: 'wait', group: 'One', brief: 'How long to wait', default: 30_000 },
+  {
+    name: 'foreground',
+    kind: 'bool',
+    flag: 'foreground',
+    short: 'f',
+    group: 'Two',
+    brief: 'Stay',
+    default: false,
+  },
+  {
+    name: 'token',
+    kind: 'string',
+    flag: 'token',
+    env: 'X_TOKEN',
+    group: 'Two',
+    brief: 'Token',
+    secret: true,
+    notYet: true,
+  },
+  {
+    name: 'mode',
+    kind: 'choice',
+    flag: 'mode',
+    group: 'Two',
+    brief: 'Mode',
+    choices: ['a', 'b'],
+    notYetValues: ['b'],
+  },
+  {
+    name: 'runtime',
+    kind: 'choice',
+    env: 'X_RUNTIME',
+    group: 'Two',
+    brief: 'Runtime',
+    choices: ['docker', 'sandbox'],
+  },
+]);
+const page = {
+  usage: 'skep x [flags]',
+  summary: 'Does x',
+  description: ['A paragraph.'],
+  examples: [{ command: 'skep x -f', what: 'stays' }],
+  rows,
+};
+
+test('a help page shows everything the table says, aligned', () => {
+  expect(toHelp(page, { width: 100, color: false })).toBe(`Does x
+
+Usage: skep x [flags]
+
+A paragraph.
+
+Examples:
+  skep x -f
+      stays
+
+One:
+  -e, --env KEY=VALUE  A variable
+      --wait duration  How long to wait (default: 30s)
+
+Two:
+  -f, --foreground     Stay
+      --token string   Token (env: X_TOKEN; secret; later)
+      --mode a|b       Mode (later: b)
+
+Environment variables:
+  X_RUNTIME  Runtime (docker, sandbox)
+
+"later": arrives with a coming release and is refused until then.
+`);
+});
+
+test.each([40, 60, 80, 120])('no line is wider than %d columns unless a word is', (width) => {
+  for (const line of toHelp(page, { width, color: false }).split('\n')) {
+    expect(line.length).toBeLessThanOrEqual(Math.max(width, 46));
+  }
+});
+
+test('colour marks headings and dims what is not available', () => {
+  const text = toHelp(page, { width: 100, color: true });
+  expect(text).toContain('\u001B[1mOne:\u001B[22m');
+  expect(text).toContain('\u001B[2m      --token string');
+  expect(toHelp(page, { width: 100, color: false })).not.toContain('\u001B');
+});
+
+describe('reference tables', () => {
+  test('show one table per group without empty columns', () => {
+    expect(toMarkdown(rows)).toBe(`## One
+
+| Flag | Type | Default | Meaning | Key |
+| --- | --- | --- | --- | --- |
+| \`-e\`, \`--env\` | pairs \`KEY=VALUE\` |  | A variable. | \`env_vars\` |
+| \`--wait\` | duration | 30s | How long to wait. |  |
+
+## Two
+
+| Flag | Type | Default | Meaning | Variable |
+| --- | --- | --- | --- | --- |
+| \`-f\`, \`--foreground\` | bool | false | Stay. |  |
+| \`--token\` | string |  | Token. Secret. *Not available yet.* | \`X_TOKEN\` |
+| \`--mode\` | \`a\`, \`b\` |  | Mode. Not available yet: b. |  |
+|  | \`docker\`, \`sandbox\` |  | Runtime. | \`X_RUNTIME\` |
+`);
+  });
+
+  test('keep a bar inside its cell', () => {
+    const [row] = defineSettings([
+      { name: 'a', kind: 'string', flag: 'a', group: 'G', brief: 'x | y', default: '<z>' },
+    ]);
+    expect(toMarkdown([row])).toContain('| &lt;z> | x \\| y. |');
+  });
+});
+
+test.each([
+  ['a b c', 3, ['a b', 'c']],
+  ['toolong b', 3, ['toolong', 'b']],
+  ['', 3, []],
+])('wraps %j at %d', (text, width, lines) => {
+  expect(wrapText(text, width)).toEqual(lines);
+});
