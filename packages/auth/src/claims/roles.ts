@@ -1,0 +1,54 @@
+import { isUnlabeled, type Claims, type RawClaims } from './claims.ts';
+
+/** What a caller may be allowed to do, in the order in which roles are always listed (registry specification §2.6.4). */
+export const ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** `auth.authz.roles`: per role a list of claim maps. A role without maps is granted to nobody. */
+export type RoleRules = Readonly<Partial<Record<Role, readonly Claims[]>>>;
+
+/** Why one claim map does not grant its role. */
+export type RuleMismatch =
+  /** `{}` never matches: a forgotten condition must not make everyone an administrator. */
+  | { readonly reason: 'empty-rule' }
+  /** The caller's top-level claim is absent, holds no string, or shares no value with the rule. */
+  | { readonly reason: 'no-shared-value'; readonly key: string; readonly wanted: readonly string[] };
+
+/** How one role was decided: which map granted it, or why each did not. */
+export type RoleTrace =
+  | { readonly role: Role; readonly granted: true; readonly rule: number }
+  | { readonly role: Role; readonly granted: false; readonly mismatches: readonly RuleMismatch[] };
+
+/** The roles of a caller in fixed order; superAdmin does not expand into the others. */
+export function resolveRoles(caller: RawClaims, rules: RoleRules): Role[] {
+  return ROLES.filter((role) => traceRole(caller, rules, role).granted);
+}
+
+/**
+ * Role resolution (registry specification §3.3): any map of the list grants, every key of a map must match, a key
+ * matches where the caller's values and the map's values intersect. Top-level claims only, strings only.
+ */
+export function traceRole(caller: RawClaims, rules: RoleRules, role: Role): RoleTrace {
+  const mismatches: RuleMismatch[] = [];
+  for (const [index, rule] of (rules[role] ?? []).entries()) {
+    const mismatch = mismatchOf(caller, rule);
+    if (mismatch === undefined) return { role, granted: true, rule: index };
+    mismatches.push(mismatch);
+  }
+  return { role, granted: false, mismatches };
+}
+
+function mismatchOf(caller: RawClaims, rule: Claims): RuleMismatch | undefined {
+  if (isUnlabeled(rule)) return { reason: 'empty-rule' };
+  const key = Object.keys(rule).find((each) => {
+    const held = Object.hasOwn(caller, each) ? strings(caller[each]) : [];
+    return !strings(rule[each]).some((value) => held.includes(value));
+  });
+  return key === undefined ? undefined : { reason: 'no-shared-value', key, wanted: strings(rule[key]) };
+}
+
+/** Numbers, booleans, objects and null contribute nothing. */
+function strings(value: unknown): string[] {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  return list.filter((element) => typeof element === 'string');
+}
