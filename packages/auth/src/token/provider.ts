@@ -1,0 +1,170 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
+import { readText } from '@skep/core/files/read-limited.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import { causeText } from './cause-text.ts';
+import type { Clock } from './clock.ts';
+import { discover, type IssuerMetadata } from './discovery.ts';
+import { introspect } from './introspect.ts';
+import { checkIssuerUrl, createIssuerFetch, type IssuerFetch, type PlainHttp } from './issuer-fetch.ts';
+import { fetchKeys } from './jwks.ts';
+import { KeySet, type LoadedKeys } from './key-set.ts';
+import { invalid, type TokenOutcome } from './outcome.ts';
+import { looksLikeJwt, type TokenRules, verifyJwt } from './verify.ts';
+
+/** One identity provider as configured (registry specification §1.3.4, proxy specification §3). */
+export interface ProviderSettings {
+  /** For logs. */
+  readonly name: string;
+  /** Needed unless `jwksUrl` is given; without it `iss` is not checked. */
+  readonly issuerUrl?: string | undefined;
+  /** Skips discovery of keys. */
+  readonly jwksUrl?: string | undefined;
+  /** Accepts opaque tokens. */
+  readonly introspectionUrl?: string | undefined;
+  /** `discover` takes the endpoint from the metadata where `introspectionUrl` is absent. */
+  readonly introspection?: 'configured' | 'discover' | undefined;
+  readonly clientId?: string | undefined;
+  readonly clientSecret?: string | undefined;
+  readonly clientSecretFile?: string | undefined;
+  readonly caCertPath?: string | undefined;
+  readonly authTokenFile?: string | undefined;
+  readonly allowPrivateIP: boolean;
+  readonly plainHttp: PlainHttp;
+  readonly rules: Omit<TokenRules, 'issuers'>;
+  /** `slash` also accepts an `iss` that differs from `issuerUrl` by a `/` at the end. */
+  readonly issuerMatch: 'exact' | 'slash';
+  /** Least time between two loads of keys for unknown key ids. */
+  readonly forcedRefreshEveryMs: number;
+}
+
+export interface ProviderServices {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Replaces real requests; tests only. */
+  readonly fetch?: IssuerFetch;
+}
+
+/** Whoever can say whether a token is good. */
+export interface TokenProvider {
+  readonly name: string;
+  readonly check: (token: string) => Promise<TokenOutcome>;
+  /** Ends requests and connections. Idempotent. */
+  readonly close: () => void;
+}
+
+/**
+ * Checks the settings and reads the CA bundle; the provider itself is asked with the first token. Fails with
+ * `auth/invalid-provider`, `fetch/ca-bundle` or `file/*`.
+ */
+export async function createProvider(
+  settings: ProviderSettings,
+  services: ProviderServices,
+): Promise<TokenProvider> {
+  checkSettings(settings);
+  const ca = settings.caCertPath === undefined ? undefined : await readCaBundle(settings.caCertPath);
+  const { allowPrivateIP: allowPrivate, plainHttp, authTokenFile: tokenFile } = settings;
+  const http = services.fetch ?? createIssuerFetch({ plainHttp, allowPrivate, ca, tokenFile });
+  const rules: TokenRules = { ...settings.rules, issuers: acceptedIssuers(settings) };
+  const parts: Parts = { settings, services, fetch: http.fetch, rules };
+  const keys = new KeySet({
+    load: (signal) => loadKeys(parts, signal),
+    clock: services.clock,
+    log: services.log.child({ provider: settings.name }),
+    forcedEveryMs: settings.forcedRefreshEveryMs,
+  });
+  const opaque = opaqueCheck(parts);
+  return {
+    name: settings.name,
+    check: (token) =>
+      looksLikeJwt(token) ? verifyJwt(token, rules, keys, services.clock.now()) : opaque(token),
+    close() {
+      keys.close();
+      http.close();
+    },
+  };
+}
+
+/** What one request waits for metadata, retries included. */
+const DISCOVERY_BUDGET = 8_000;
+
+interface Parts {
+  readonly settings: ProviderSettings;
+  readonly services: ProviderServices;
+  readonly fetch: IssuerFetch['fetch'];
+  readonly rules: TokenRules;
+}
+
+function checkSettings(settings: ProviderSettings): void {
+  const { issuerUrl, jwksUrl, introspectionUrl, plainHttp } = settings;
+  if (issuerUrl === undefined && jwksUrl === undefined && introspectionUrl === undefined) {
+    throw new SkepError('auth/invalid-provider', {
+      message: `identity provider "${settings.name}" has neither an issuer nor a key set nor an introspection address`,
+    });
+  }
+  for (const url of [issuerUrl, jwksUrl, introspectionUrl])
+    if (url !== undefined) checkIssuerUrl(url.trim(), plainHttp);
+}
+
+function acceptedIssuers({ issuerUrl, issuerMatch }: ProviderSettings): string[] {
+  const issuer = issuerUrl?.trim();
+  if (issuer === undefined) return [];
+  const bare = issuer.replace(/\/+$/u, '');
+  return issuerMatch === 'exact' ? [issuer] : [bare, `${bare}/`];
+}
+
+async function loadKeys(parts: Parts, signal: AbortSignal): Promise<LoadedKeys> {
+  const url = parts.settings.jwksUrl ?? (await metadata(parts, signal)).jwksUri;
+  if (url === undefined) {
+    throw new SkepError('auth/unavailable', {
+      message: `the metadata of identity provider "${parts.settings.name}" names no key set`,
+    });
+  }
+  return fetchKeys(parts.fetch, url, signal);
+}
+
+function metadata({ settings, services, fetch }: Parts, signal: AbortSignal): Promise<IssuerMetadata> {
+  if (settings.issuerUrl === undefined) {
+    throw new SkepError('auth/unavailable', {
+      message: `identity provider "${settings.name}" has no issuer to ask`,
+    });
+  }
+  return discover({ issuer: new URL(settings.issuerUrl.trim()), fetch, clock: services.clock, signal });
+}
+
+/** What happens to tokens that are no JWT. */
+function opaqueCheck(parts: Parts): (token: string) => Promise<TokenOutcome> {
+  const { settings, services, fetch, rules } = parts;
+  if (settings.introspectionUrl === undefined && settings.introspection !== 'discover') {
+    return () => Promise.resolve(invalid('opaque-not-accepted'));
+  }
+  let endpoint = settings.introspectionUrl;
+  return async (token) => {
+    try {
+      endpoint ??= (await metadata(parts, AbortSignal.timeout(DISCOVERY_BUDGET))).introspectionEndpoint;
+      if (endpoint === undefined) return invalid('opaque-not-accepted');
+    } catch (cause) {
+      return { kind: 'unavailable', cause };
+    }
+    const { clientId } = settings;
+    const outcome = await introspect(
+      token,
+      { endpoint, clientId, clientSecret: secretOf(settings), fetch, rules },
+      services.clock.now(),
+    );
+    if (outcome.kind === 'unavailable') {
+      services.log.warn(
+        { provider: settings.name, reason: causeText(outcome.cause) },
+        'cannot introspect a token',
+      );
+    }
+    return outcome;
+  };
+}
+
+function secretOf(settings: ProviderSettings): (() => Promise<string>) | undefined {
+  const { clientSecret, clientSecretFile: file } = settings;
+  if (clientSecret !== undefined) return () => Promise.resolve(clientSecret);
+  if (file === undefined) return undefined;
+  return async () => (await readText(file, { maxBytes: 64 * 1024, what: 'client secret file' })).trim();
+}
