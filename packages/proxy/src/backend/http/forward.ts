@@ -1,0 +1,107 @@
+import { Agent, request, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import type { Call } from '../../call.ts';
+import type { Step } from '../../chain.ts';
+import { refuse } from '../../endpoint/refuse.ts';
+import { MODERN_VERSION } from '../../message/protocol-version.ts';
+import { towardsBackend, towardsClient } from './headers.ts';
+
+export interface ForwardOptions {
+  /** Scheme, host and port. */
+  readonly target: URL;
+  readonly trustProxyHeaders: boolean;
+  readonly log: Log;
+}
+
+/** What a modern, stateless server does not offer. */
+const SESSION_METHODS = new Set(['GET', 'HEAD', 'DELETE']);
+
+/** Hands calls to a server that speaks HTTP itself: bytes pass as they are, replies as they come. */
+export class Forward {
+  readonly #options: ForwardOptions;
+  readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo' });
+  readonly #streams = new Set<ClientRequest>();
+  #reachable: boolean | undefined;
+
+  constructor(options: ForwardOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the last call reached the backend; undefined before the first. */
+  get reachable(): boolean | undefined {
+    return this.#reachable;
+  }
+
+  /** The last row of the chain. */
+  readonly step: Step = async (call) => {
+    const { req, res } = call;
+    if (call.replyHooks.length > 0) {
+      throw new SkepError('internal/bug', { message: 'reply hooks need a backend that reads replies' });
+    }
+    const isModern = req.headers['mcp-protocol-version'] === MODERN_VERSION;
+    if (isModern && SESSION_METHODS.has(req.method ?? '')) {
+      refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'POST, OPTIONS' } });
+      return;
+    }
+    this.#send(call, await call.readBody());
+  };
+
+  /** Ends the replies to GET: such a stream has no end of its own. */
+  endStreams(): void {
+    for (const stream of this.#streams) stream.destroy();
+  }
+
+  close(): void {
+    this.endStreams();
+    this.#agent.destroy();
+  }
+
+  #send(call: Call, body: Buffer): void {
+    const { req, res } = call;
+    const { target, trustProxyHeaders } = this.#options;
+    const headers = towardsBackend(req, target, trustProxyHeaders);
+    if (body.length > 0 || req.method === 'POST') headers['content-length'] = body.length;
+    const upstream = request({
+      host: target.hostname.replace(/^\[|\]$/gu, ''),
+      port: target.port === '' ? 80 : target.port,
+      method: req.method,
+      path: req.url,
+      headers,
+      agent: this.#agent,
+    });
+    if (req.method === 'GET') this.#streams.add(upstream);
+    res.once('close', () => {
+      this.#streams.delete(upstream);
+      if (!res.writableFinished) upstream.destroy();
+    });
+    upstream.once('response', (reply) => {
+      this.#reachable = true;
+      this.#relay(reply, res);
+    });
+    upstream.once('error', (error) => this.#failed(call, error));
+    upstream.end(body);
+  }
+
+  #relay(reply: IncomingMessage, res: ServerResponse): void {
+    res.writeHead(reply.statusCode ?? 502, reply.statusMessage, towardsClient(reply.headers));
+    res.flushHeaders();
+    pipeline(reply, res, (error) => {
+      if (error) this.#options.log.debug({ err: error }, 'a reply ended early');
+    });
+  }
+
+  #failed(call: Call, error: Error): void {
+    const { res, incoming } = call;
+    if (res.destroyed || res.writableEnded) return;
+    this.#reachable = false;
+    this.#options.log.warn({ err: error }, 'the backend could not be reached');
+    if (res.headersSent) {
+      res.destroy();
+      return;
+    }
+    const id = incoming?.message.kind === 'request' ? incoming.message.id : undefined;
+    refuse(res, 'proxy/bad-gateway', { id });
+  }
+}

@@ -1,0 +1,135 @@
+import type { Code } from '@skep/core/errors/codes.ts';
+import type { Clock, Timer } from '../../clock.ts';
+import { withId, withToken, type Request } from '../../message/json-rpc.ts';
+import type { Peer, Waiter } from './peer.ts';
+
+/** More unanswered requests than this are refused. */
+const LIMIT = 4096;
+/** No session takes more of them than this. */
+const SESSION_LIMIT = 256;
+/** All clients without a session together leave the other half to sessions. */
+const ONE_OFF_LIMIT = LIMIT / 2;
+
+export const PROGRESS_TOKEN = ['params', '_meta', 'progressToken'];
+
+/** One request on its way through the pipe. */
+export interface Flight {
+  /** The id on the pipe; also its progress token there. Raw JSON text of an integer. */
+  readonly id: string;
+  readonly peer: Peer;
+  readonly request: Request;
+  readonly waiter: Waiter;
+  /** The client's progress token as raw JSON text. */
+  readonly token: string | undefined;
+  readonly timer: Timer;
+  /** Requests of the server to this client that are still open; the clock stands while there are any. */
+  holds: number;
+}
+
+export interface InFlightOptions {
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  onExpired(flight: Flight): void;
+}
+
+/**
+ * Every unanswered request, under an id of our own that is unique for the life of the proxy: clients may use the same
+ * ids, even twice at the same time, and never hear each other's answers (spec run-proxy §1.3.4).
+ */
+export class InFlight {
+  readonly #options: InFlightOptions;
+  readonly #flights = new Map<string, Flight>();
+  readonly #counts = new Map<Peer, number>();
+  #oneOffs = 0;
+  #last = 0;
+
+  constructor(options: InFlightOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#flights.size;
+  }
+
+  /** Unanswered requests of one peer. */
+  countOf(peer: Peer): number {
+    return this.#counts.get(peer) ?? 0;
+  }
+
+  /** True when `peer` may have one more: no client can take the places of all others. */
+  hasRoomFor(peer: Peer): boolean {
+    if (this.#flights.size >= LIMIT) return false;
+    if (peer.kind === 'one-off') return this.#oneOffs < ONE_OFF_LIMIT;
+    return peer.kind === 'proxy' || this.countOf(peer) < SESSION_LIMIT;
+  }
+
+  /** Registers a request; `token` is its progress token as raw JSON text. */
+  add(peer: Peer, request: Request, waiter: Waiter, token: string | undefined): Flight {
+    const id = String((this.#last += 1));
+    const flight: Flight = {
+      id,
+      peer,
+      request,
+      waiter,
+      token,
+      timer: this.#options.clock.after(this.#options.timeoutMs, () => this.#expire(flight)),
+      holds: 0,
+    };
+    this.#flights.set(id, flight);
+    this.#count(peer, 1);
+    return flight;
+  }
+
+  get(id: string): Flight | undefined {
+    return this.#flights.get(id);
+  }
+
+  /** Removes and returns; only who took a flight may answer its waiter. */
+  take(id: string): Flight | undefined {
+    const flight = this.#flights.get(id);
+    if (flight === undefined) return undefined;
+    this.#flights.delete(id);
+    this.#count(flight.peer, -1);
+    flight.timer.cancel();
+    return flight;
+  }
+
+  /** The latest request of `peer` under the client's own id (raw text). */
+  ofPeer(peer: Peer, clientId: string): Flight | undefined {
+    let latest: Flight | undefined;
+    for (const flight of this.#flights.values()) {
+      if (flight.peer === peer && flight.request.id === clientId) latest = flight;
+    }
+    return latest;
+  }
+
+  values(): IterableIterator<Flight> {
+    return this.#flights.values();
+  }
+
+  /** Progress, or an answer of the client to the server, proves life: the clock begins anew. */
+  touch(flight: Flight): void {
+    if (flight.holds === 0) flight.timer.restart();
+  }
+
+  failAll(code: Code): void {
+    for (const id of this.#flights.keys()) this.take(id)?.waiter.fail(code);
+  }
+
+  #count(peer: Peer, change: number): void {
+    const count = this.countOf(peer) + change;
+    if (count === 0) this.#counts.delete(peer);
+    else this.#counts.set(peer, count);
+    if (peer.kind === 'one-off') this.#oneOffs += change;
+  }
+
+  #expire(flight: Flight): void {
+    if (flight.holds === 0 && this.take(flight.id) !== undefined) this.#options.onExpired(flight);
+  }
+}
+
+/** The request as the server gets it: our id, and our token if the client asked for progress. */
+export function onPipe(flight: Flight): string {
+  const request = withId(flight.request, flight.id);
+  return flight.token === undefined ? request.text : withToken(request, PROGRESS_TOKEN, flight.id).text;
+}

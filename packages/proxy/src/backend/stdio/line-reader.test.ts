@@ -1,0 +1,42 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { LineReader } from './line-reader.ts';
+
+const reading = (limit?: number) => {
+  const lines: string[] = [];
+  let tooLong = 0;
+  const reader = new LineReader(
+    { line: (text) => void lines.push(text), tooLong: () => (tooLong += 1) },
+    limit,
+  );
+  return { reader, lines, tooLong: () => tooLong };
+};
+
+test('gives the same lines however the bytes are cut', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.string({ unit: 'binary' })),
+      fc.infiniteStream(fc.integer({ min: 1, max: 9 })),
+      (texts, cuts) => {
+        const wanted = texts.map((text) => text.replaceAll(/[\n\r]/gu, '')).filter((text) => text !== '');
+        const bytes = Buffer.from(wanted.map((text, at) => text + (at % 2 === 0 ? '\n' : '\r\n')).join('\n'));
+        const { reader, lines } = reading();
+        for (let at = 0; at < bytes.length;) {
+          const size = cuts.next().value ?? 1;
+          reader.push(bytes.subarray(at, at + size));
+          at += size;
+        }
+        expect(lines).toEqual(wanted.map((text) => Buffer.from(text).toString('utf8')));
+      },
+    ),
+  );
+});
+
+test('drops a line over the limit and goes on with the next', () => {
+  const { reader, lines, tooLong } = reading(8);
+  reader.push(Buffer.from('12345678\n123456'));
+  reader.push(Buffer.from('789'));
+  reader.push(Buffer.from('more and more\nnext\n'));
+  expect(lines).toEqual(['12345678', 'next']);
+  expect(tooLong()).toBe(1);
+});

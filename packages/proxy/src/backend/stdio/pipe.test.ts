@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest';
+import { call, isCall, request, silent, started } from '../../doubles/started-mux.ts';
+
+describe('when the pipe breaks', () => {
+  test('calls in flight fail at once, and the proxy attaches again with growing delays', async () => {
+    const { server, clock, mux, join, ask } = await started(silent);
+    const a = join('a');
+    const outcome = ask(a, call(1));
+    await server.heard(isCall);
+    server.failAttach(new Error('not yet'), new Error('not yet'));
+    server.crash();
+    expect(await outcome.done).toBe('proxy/backend-lost');
+    expect(mux.pipeState).toBe('attaching');
+    expect(await ask(a, call(2)).done).toBe('proxy/backend-lost');
+    for (const [delay, attaches] of [
+      [2_000, 2],
+      [2_000, 3],
+      [4_000, 4],
+    ] as const) {
+      clock.pass(delay - 1);
+      expect(server.attaches).toBe(attaches - 1);
+      clock.pass(1);
+      expect(server.attaches).toBe(attaches);
+      await Promise.resolve();
+      await Promise.resolve();
+      await Promise.resolve();
+    }
+    await expect.poll(() => mux.pipeState).toBe('attached');
+    expect(await ask(a, request(3, 'x')).done).toContain('"id":3');
+  });
+
+  test('it gives up after ten attempts, and a restart brings it back', async () => {
+    const { server, clock, mux, join, ask } = await started();
+    server.failAttach(...Array.from({ length: 10 }, () => new Error('gone')));
+    server.crash();
+    await expect.poll(() => mux.pipeState).toBe('attaching');
+    for (let tries = 0; tries < 10; tries += 1) {
+      clock.pass(30_000);
+      await expect.poll(() => server.attaches).toBe(tries + 2);
+    }
+    await expect.poll(() => mux.pipeState).toBe('lost');
+    mux.restarted();
+    await expect.poll(() => mux.pipeState).toBe('attached');
+    expect(await ask(join('new'), request(1, 'x')).done).toContain('"id":1');
+  });
+});

@@ -1,0 +1,134 @@
+import { hasCode } from '@skep/core/errors/skep-error.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import type { Clock, Timer } from '../../clock.ts';
+import type { StdioBackend, StdioStreams } from '../backend.ts';
+import { LineReader } from './line-reader.ts';
+import { WriteQueue } from './write-queue.ts';
+
+const TRIES = 10;
+const FIRST_DELAY_MS = 2_000;
+const LONGEST_DELAY_MS = 30_000;
+
+/** `attaching` tries again by itself; `lost` waits for `restarted`. */
+export type PipeState = 'attached' | 'attaching' | 'lost';
+
+export interface PipeOptions {
+  readonly backend: StdioBackend;
+  readonly clock: Clock;
+  readonly log: Log;
+  onLine(line: string): void;
+  /** The pipe broke: no answer will come to anything written so far. */
+  onBroken(): void;
+}
+
+interface Attached {
+  readonly streams: StdioStreams;
+  readonly queue: WriteQueue;
+}
+
+/** The pipe to the server, attached again with growing delays when it breaks (spec run-proxy §1.3.9). */
+export class Pipe {
+  readonly #options: PipeOptions;
+  #attached: Attached | undefined;
+  #state: PipeState = 'attaching';
+  #retry: Timer | undefined;
+  #closed = false;
+  /** Tells a late answer of an abandoned attempt from the current one. */
+  #attempt = 0;
+
+  constructor(options: PipeOptions) {
+    this.#options = options;
+  }
+
+  get state(): PipeState {
+    return this.#state;
+  }
+
+  /** The first attempt; its failure is the caller's. */
+  async attach(): Promise<void> {
+    const attempt = (this.#attempt += 1);
+    const streams = await this.#options.backend.attach();
+    if (attempt !== this.#attempt || this.#closed) streams.close();
+    else this.#use(streams);
+  }
+
+  /** False when the line cannot be taken: not attached, or the queue is full. */
+  write(line: string): boolean {
+    return this.#attached?.queue.write(line) ?? false;
+  }
+
+  /** The server runs anew: let go of the old streams and attach to the new ones at once. */
+  restarted(): void {
+    this.#letGo();
+    this.#state = 'attaching';
+    this.#tryAgain(1, 0);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#letGo();
+    this.#state = 'lost';
+  }
+
+  #letGo(): void {
+    this.#attempt += 1;
+    this.#retry?.cancel();
+    const streams = this.#attached?.streams;
+    this.#attached = undefined;
+    streams?.close();
+  }
+
+  #use(streams: StdioStreams): void {
+    const { log } = this.#options;
+    const mine: Attached = { streams, queue: new WriteQueue(streams.stdin) };
+    const reader = new LineReader({
+      line: (text) => this.#options.onLine(text),
+      tooLong: () => log.warn({}, 'dropped an over-long line of the server'),
+    });
+    const broken = (): void => {
+      if (this.#attached === mine) this.#broken();
+    };
+    streams.stdout.on('data', (chunk: Buffer) => {
+      if (this.#attached === mine) reader.push(chunk);
+    });
+    for (const event of ['end', 'close', 'error']) streams.stdout.on(event, broken);
+    for (const event of ['close', 'error']) streams.stdin.on(event, broken);
+    this.#attached = mine;
+    this.#state = 'attached';
+  }
+
+  #broken(): void {
+    this.#letGo();
+    this.#state = 'attaching';
+    this.#options.log.warn({}, 'the pipe to the server broke');
+    this.#options.onBroken();
+    this.#tryAgain(1, FIRST_DELAY_MS);
+  }
+
+  #tryAgain(attemptNumber: number, delayMs: number): void {
+    if (this.#closed) return;
+    if (delayMs === 0) void this.#try(attemptNumber);
+    else this.#retry = this.#options.clock.after(delayMs, () => void this.#try(attemptNumber));
+  }
+
+  async #try(attemptNumber: number): Promise<void> {
+    const { log } = this.#options;
+    const attempt = this.#attempt + 1;
+    try {
+      await this.attach();
+      if (this.#state === 'attached') log.info({ attempt: attemptNumber }, 'attached to the server again');
+    } catch (error) {
+      if (attempt !== this.#attempt || this.#closed) return;
+      if (attemptNumber >= TRIES || hasCode(error, 'proxy/backend-gone')) {
+        this.#state = 'lost';
+        log.error({ err: error, attempts: attemptNumber }, 'gave up attaching to the server');
+        return;
+      }
+      log.warn({ err: error, attempt: attemptNumber }, 'could not attach to the server');
+      this.#tryAgain(
+        attemptNumber + 1,
+        Math.min(FIRST_DELAY_MS * 2 ** (attemptNumber - 1), LONGEST_DELAY_MS),
+      );
+    }
+  }
+}

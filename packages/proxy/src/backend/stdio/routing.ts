@@ -1,0 +1,211 @@
+import type { Log } from '@skep/core/log/log.ts';
+import type { Clock } from '../../clock.ts';
+import {
+  errorOf,
+  findToken,
+  memberAt,
+  resultOf,
+  withId,
+  withToken,
+  type Message,
+  type Notification,
+  type Request,
+  type Response,
+} from '../../message/json-rpc.ts';
+import { CLIENT_REQUESTS, LIST_CHANGED, METHODS } from '../../message/methods.ts';
+import { rawAt } from '../../message/raw-json.ts';
+import { BoundedMap } from '../../bounded-map.ts';
+import type { Flight, InFlight } from './in-flight.ts';
+import { admits } from './log-levels.ts';
+import { Parked } from './parked.ts';
+import type { Listener, Peer } from './peer.ts';
+import type { ServerRequests, Target } from './server-requests.ts';
+import type { Subscriptions } from './subscriptions.ts';
+
+export interface RoutingOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly inFlight: InFlight;
+  readonly serverRequests: ServerRequests;
+  readonly subscriptions: Subscriptions;
+  readonly peers: ReadonlySet<Peer>;
+  toServer(message: Message): void;
+}
+
+const PROGRESS_TOKEN = ['params', 'progressToken'];
+const REQUEST_ID = ['params', 'requestId'];
+const METHOD_NOT_FOUND = -32601;
+/** Tasks and elicitations whose client is remembered. */
+const REMEMBERED = 10_000;
+
+/** Decides which client hears what the server says (spec run-proxy §1.3.6). Nothing is broadcast that is one client's. */
+export class Routing {
+  readonly #options: RoutingOptions;
+  readonly #taskOwners = new BoundedMap<string, Peer>(REMEMBERED);
+  readonly #elicited = new BoundedMap<string, Peer>(REMEMBERED);
+
+  readonly #parked: Parked;
+
+  constructor(options: RoutingOptions) {
+    this.#options = options;
+    this.#parked = new Parked(options.clock, (request) => this.#refuse(request));
+  }
+
+  route(message: Message): void {
+    if (message.kind === 'response') this.#response(message);
+    else if (message.kind === 'request') this.#request(message);
+    else this.#notification(message);
+  }
+
+  /** Forgets what was remembered about a peer. */
+  forget(peer: Peer): void {
+    this.#taskOwners.forget(peer);
+    this.#elicited.forget(peer);
+  }
+
+  /** A client opened its stream: what waited for it can be asked now. */
+  listens(): void {
+    for (const request of this.#parked.release()) this.#request(request);
+  }
+
+  clear(): void {
+    this.#parked.release();
+    this.#taskOwners.clear();
+    this.#elicited.clear();
+  }
+
+  #response(reply: Response): void {
+    const flight = this.#options.inFlight.take(reply.id);
+    if (flight === undefined) {
+      this.#drop('an answer that nobody waits for', { id: reply.id.slice(0, 64) });
+      return;
+    }
+    const task = memberAt(reply.value, ['result', 'task', 'taskId']);
+    if (typeof task === 'string' && flight.peer.kind === 'session') this.#taskOwners.set(task, flight.peer);
+    flight.waiter.finish(withId(reply, flight.request.id));
+  }
+
+  #request(request: Request): void {
+    const { serverRequests } = this.#options;
+    if (request.method === METHODS.ping) {
+      this.#options.toServer(resultOf(request.id, '{}'));
+      return;
+    }
+    const isForClients = CLIENT_REQUESTS.has(request.method);
+    const target = isForClients ? this.#target() : undefined;
+    if (target === undefined && isForClients && this.#mayListenSoon() && this.#parked.park(request)) return;
+    if (target === undefined || !serverRequests.ask(request, target)) {
+      this.#refuse(request);
+      return;
+    }
+    const elicitation = memberAt(request.value, ['params', 'elicitationId']);
+    if (typeof elicitation === 'string') this.#elicited.set(elicitation, target.peer);
+  }
+
+  /** The one client the server can mean: the only one with calls in flight, else the only one that listens. */
+  #target(): Target | undefined {
+    const calls = [...this.#options.inFlight.values()].filter(({ peer }) => peer.kind !== 'proxy');
+    const peers = new Set(calls.map(({ peer }) => peer));
+    if (peers.size > 1) return undefined;
+    const [caller] = peers;
+    if (caller !== undefined) {
+      const flight = calls.findLast(({ waiter }) => waiter.carries);
+      if (caller.kind === 'one-off') return undefined;
+      if (flight !== undefined) return { peer: caller, channel: flight.waiter, flight };
+      return listening(caller, calls.at(-1));
+    }
+    const listeners = this.#listeners();
+    return listeners.length === 1 && listeners[0] !== undefined
+      ? listening(listeners[0], undefined)
+      : undefined;
+  }
+
+  #mayListenSoon(): boolean {
+    const [only, ...others] = this.#options.peers;
+    return only !== undefined && others.length === 0 && only.listener === undefined;
+  }
+
+  #refuse(request: Request): void {
+    this.#drop('a request of the server that no single client can answer', { method: request.method });
+    const failure = { code: METHOD_NOT_FOUND, message: 'no client can answer this now' };
+    this.#options.toServer(errorOf(request.id, failure));
+  }
+
+  #listeners(): readonly Peer[] {
+    return [...this.#options.peers].filter(({ listener }) => listener?.live === true);
+  }
+
+  #notification(message: Notification): void {
+    const { method, value } = message;
+    if (method === METHODS.progress) this.#progress(message);
+    else if (LIST_CHANGED.has(method)) this.#toListeners(message, this.#options.peers);
+    else if (method === METHODS.resourceUpdated) this.#resourceUpdated(message);
+    else if (method === METHODS.logMessage) this.#log(message);
+    else if (method === METHODS.cancelled) this.#withdrawn(message);
+    else if (method === METHODS.taskStatus) {
+      this.#toOwner(message, this.#taskOwners, memberAt(value, ['params', 'taskId']));
+    } else if (method === METHODS.elicitationComplete) {
+      this.#toOwner(message, this.#elicited, memberAt(value, ['params', 'elicitationId']));
+    } else this.#toOnlyListener(message);
+  }
+
+  #progress(message: Notification): void {
+    const span = findToken(message, PROGRESS_TOKEN);
+    const flight = span === undefined ? undefined : this.#options.inFlight.get(rawAt(message.text, span));
+    if (flight?.token === undefined) {
+      this.#drop('progress that nobody waits for', {});
+      return;
+    }
+    this.#options.inFlight.touch(flight);
+    flight.waiter.send(withToken(message, PROGRESS_TOKEN, flight.token));
+  }
+
+  #resourceUpdated(message: Notification): void {
+    const uri = memberAt(message.value, ['params', 'uri']);
+    if (typeof uri === 'string') this.#toListeners(message, this.#options.subscriptions.holdersOf(uri));
+  }
+
+  #log(message: Notification): void {
+    const level = memberAt(message.value, ['params', 'level']);
+    const calls = [...this.#options.inFlight.values()].filter(({ peer }) => peer.kind !== 'proxy');
+    const only = calls.length === 1 ? calls[0] : undefined;
+    if (only?.peer.kind === 'session' && only.waiter.carries) {
+      if (admits(only.peer.logLevel, level)) only.waiter.send(message);
+      return;
+    }
+    const willing = [...this.#options.peers].filter(({ logLevel }) => admits(logLevel, level));
+    this.#toListeners(message, willing);
+  }
+
+  #withdrawn(message: Notification): void {
+    const span = findToken(message, REQUEST_ID);
+    const asked = span && this.#options.serverRequests.withdrawn(rawAt(message.text, span));
+    if (asked) asked.channel.send(withToken(message, REQUEST_ID, asked.id));
+    else this.#drop('a cancellation of nothing open', {});
+  }
+
+  #toListeners(message: Notification, peers: Iterable<Peer>): void {
+    for (const { listener } of peers) listener?.send(message);
+  }
+
+  #toOwner(message: Notification, owners: BoundedMap<string, Peer>, key: unknown): void {
+    const owner = typeof key === 'string' ? owners.get(key) : undefined;
+    if (owner === undefined) this.#drop('a notification without a known owner', { method: message.method });
+    else owner.listener?.send(message);
+  }
+
+  #toOnlyListener(message: Notification): void {
+    const listeners = this.#listeners();
+    if (listeners.length === 1) listeners[0]?.listener?.send(message);
+    else this.#drop('a notification for no particular client', { method: message.method });
+  }
+
+  #drop(what: string, fields: object): void {
+    this.#options.log.debug(fields, `dropped ${what}`);
+  }
+}
+
+const listening = (peer: Peer, flight: Flight | undefined): Target | undefined => {
+  const channel: Listener | undefined = peer.listener;
+  return channel?.live === true ? { peer, channel, flight } : undefined;
+};

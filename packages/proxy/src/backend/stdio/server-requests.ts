@@ -1,0 +1,94 @@
+import type { Clock, Timer } from '../../clock.ts';
+import { withId, type Request } from '../../message/json-rpc.ts';
+import type { Flight } from './in-flight.ts';
+import type { Listener, Peer } from './peer.ts';
+
+/** A person may have to answer, so this is long; the call that waits for it does not run out meanwhile. */
+const ANSWER_WITHIN_MS = 10 * 60_000;
+/** A server that asks more than this at once is refused. */
+const LIMIT = 1024;
+
+/** A request of the server that one client holds. */
+export interface Asked {
+  /** The id that client sees, raw JSON text. */
+  readonly id: string;
+  /** The server's own id, raw JSON text. */
+  readonly serverId: string;
+  readonly peer: Peer;
+  readonly channel: Pick<Listener, 'send'>;
+  /** The call during which the server asked. */
+  readonly flight: Flight | undefined;
+  readonly timer: Timer;
+}
+
+/** Who is asked: a peer and the stream that reaches it. */
+export type Target = Pick<Asked, 'peer' | 'channel' | 'flight'>;
+
+/** Requests from the server to clients (sampling, elicitation, roots), each held by exactly one client. */
+export class ServerRequests {
+  readonly #clock: Clock;
+  readonly #onExpired: (asked: Asked) => void;
+  readonly #open = new Map<string, Asked>();
+  #last = 0;
+
+  constructor(clock: Clock, onExpired: (asked: Asked) => void) {
+    this.#clock = clock;
+    this.#onExpired = onExpired;
+  }
+
+  /** Hands `request` to `target` under a fresh id; false when too many are open. */
+  ask(request: Request, target: Target): boolean {
+    if (this.#open.size >= LIMIT) return false;
+    const id = String((this.#last += 1));
+    const timer = this.#clock.after(ANSWER_WITHIN_MS, () => {
+      const late = this.#remove(id);
+      if (late !== undefined) this.#onExpired(late);
+    });
+    this.#open.set(id, { id, serverId: request.id, ...target, timer });
+    if (target.flight !== undefined) target.flight.holds += 1;
+    target.channel.send(withId(request, id));
+    return true;
+  }
+
+  /** The open request that `peer` answers by `id`; nobody else's answer counts. */
+  heldBy(peer: Peer, id: string): Asked | undefined {
+    const asked = this.#open.get(id);
+    return asked?.peer === peer ? asked : undefined;
+  }
+
+  /** The request was answered. */
+  done(asked: Asked): void {
+    this.#remove(asked.id);
+  }
+
+  /** The open request that the server knows as `serverId`. */
+  withdrawn(serverId: string): Asked | undefined {
+    for (const asked of this.#open.values()) {
+      if (asked.serverId === serverId) return this.#remove(asked.id);
+    }
+    return undefined;
+  }
+
+  /** Everything the departed peer still held. */
+  leave(peer: Peer): readonly Asked[] {
+    const held = [...this.#open.values()].filter((asked) => asked.peer === peer);
+    for (const asked of held) this.#remove(asked.id);
+    return held;
+  }
+
+  clear(): void {
+    for (const id of this.#open.keys()) this.#remove(id);
+  }
+
+  #remove(id: string): Asked | undefined {
+    const asked = this.#open.get(id);
+    if (asked === undefined) return undefined;
+    this.#open.delete(id);
+    asked.timer.cancel();
+    if (asked.flight !== undefined) {
+      asked.flight.holds -= 1;
+      if (asked.flight.holds === 0) asked.flight.timer.restart();
+    }
+    return asked;
+  }
+}

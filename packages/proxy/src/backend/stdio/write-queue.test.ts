@@ -1,0 +1,28 @@
+import { PassThrough } from 'node:stream';
+import { expect, test } from 'vitest';
+import { WriteQueue } from './write-queue.ts';
+
+const written = async (stdin: PassThrough, lines: number): Promise<readonly string[]> => {
+  let text = '';
+  for await (const chunk of stdin.setEncoding('utf8')) {
+    text += String(chunk);
+    if (text.split('\n').length > lines) break;
+  }
+  return text.split('\n').slice(0, -1);
+};
+
+test('takes a hundred lines for a server that does not read, then no more', async () => {
+  const stdin = new PassThrough({ highWaterMark: 1 });
+  const queue = new WriteQueue(stdin);
+  let taken = 0;
+  while (taken < 500 && queue.write(String(taken))) taken += 1;
+  expect(taken).toBe(101);
+  const lines = await written(stdin, taken);
+  expect(lines).toEqual(Array.from({ length: 101 }, (_, n) => String(n)));
+});
+
+test('keeps large lines within a bound of bytes', () => {
+  const queue = new WriteQueue(new PassThrough({ highWaterMark: 1 }));
+  const big = 'x'.repeat(10 * 1024 * 1024);
+  expect([1, 2, 3, 4, 5].map(() => queue.write(big))).toEqual([true, true, true, true, false]);
+});
