@@ -1,0 +1,51 @@
+import type { Log } from '@skep/core/log/log.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import type { Backend } from '../backend/backend.ts';
+import { startProxy, type Proxy, type ProxyOptions } from '../start.ts';
+import { postJson, type Answer } from './http-client.ts';
+
+/** A proxy on a free loopback port; `await using` closes it. */
+export type RunningProxy = Proxy & AsyncDisposable & { readonly origin: string };
+
+export const SETTINGS = {
+  name: 'test',
+  host: '127.0.0.1',
+  port: 0,
+  trustProxyHeaders: false,
+  requestTimeoutMs: 60_000,
+  sessionTtlMs: 7_200_000,
+  bodyLimitBytes: 8 * 1024 * 1024,
+  graceMs: 1_000,
+  log: silentLog,
+} as const satisfies Partial<ProxyOptions>;
+
+export async function runningProxy(
+  server: { readonly backend: Backend },
+  options: Partial<ProxyOptions> & { readonly log?: Log } = {},
+): Promise<RunningProxy> {
+  const proxy = await startProxy({ ...SETTINGS, backend: server.backend, ...options });
+  return {
+    ...proxy,
+    origin: `http://127.0.0.1:${proxy.port}`,
+    [Symbol.asyncDispose]: () => proxy.close(),
+  };
+}
+
+export const initializeRequest = (id: unknown = 1, protocolVersion = '2025-11-25'): object => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'initialize',
+  params: { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+});
+
+/** Initializes a client and gives back its session header. */
+export async function newSession(
+  url: string,
+  version?: string,
+): Promise<{ readonly 'Mcp-Session-Id': string }> {
+  const answer: Answer = await postJson(url, initializeRequest('init', version));
+  const id = answer.headers['mcp-session-id'];
+  if (typeof id !== 'string') throw new TypeError(`no session: ${answer.status} ${answer.text}`);
+  await postJson(url, { jsonrpc: '2.0', method: 'notifications/initialized' }, { 'Mcp-Session-Id': id });
+  return { 'Mcp-Session-Id': id };
+}

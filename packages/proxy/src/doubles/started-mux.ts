@@ -1,0 +1,96 @@
+import { silentLog, type Log } from '@skep/core/log/log.ts';
+import { Mux } from '../backend/stdio/mux.ts';
+import type { Peer, Waiter } from '../backend/stdio/peer.ts';
+import {
+  readMessage,
+  type Message,
+  type Notification,
+  type Request,
+  type Response,
+} from '../message/json-rpc.ts';
+import { manualClock, type ManualClock } from './manual-clock.ts';
+import { scriptedServer, type Received, type Script, type ScriptedServer } from './scripted-server.ts';
+
+export const TIMEOUT_MS = 60_000;
+
+export const read = (value: unknown): Message => {
+  const message = readMessage(typeof value === 'string' ? value : JSON.stringify(value));
+  if (typeof message === 'string') throw new TypeError(message);
+  return message;
+};
+export const request = (id: unknown, method: string, params: object = {}): Request =>
+  read({ jsonrpc: '2.0', id, method, params }) as Request;
+export const notice = (method: string, params: object = {}): Notification =>
+  read({ jsonrpc: '2.0', method, params }) as Notification;
+export const result = (id: unknown, value: object = {}): Response =>
+  read({ jsonrpc: '2.0', id, result: value }) as Response;
+
+/** A client that writes down what it hears. */
+export class Client implements Peer {
+  readonly kind = 'session';
+  readonly key: string;
+  logLevel: string | undefined;
+  readonly heard: Received[] = [];
+  listener: Peer['listener'];
+
+  constructor(key: string, listens = true) {
+    this.key = key;
+    this.listener = listens
+      ? { live: true, send: (message) => void this.heard.push(JSON.parse(message.text)) }
+      : undefined;
+  }
+}
+
+export interface Outcome {
+  readonly before: Received[];
+  readonly done: Promise<string>;
+}
+
+/** A waiter that writes down what it hears; `done` is the reply's text or the failure's code. */
+const waiting = (carries = true): Waiter & Outcome => {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const before: Received[] = [];
+  return {
+    carries,
+    before,
+    done: promise,
+    send: (message) => void before.push(JSON.parse(message.text)),
+    finish: (reply) => resolve(reply.text),
+    fail: (code) => resolve(code),
+  };
+};
+
+export interface StartedMux {
+  readonly server: ScriptedServer;
+  readonly clock: ManualClock;
+  readonly mux: Mux;
+  readonly join: (key: string, listens?: boolean) => Client;
+  readonly ask: (client: Peer, message: Request) => Outcome;
+  /** Resolves when everything the server said so far has been routed. */
+  readonly settled: (client: Peer) => Promise<void>;
+}
+
+/** A mux attached to a scripted server, under a clock that stands. */
+export const started = async (script?: Script, log: Log = silentLog): Promise<StartedMux> => {
+  const server = scriptedServer(script);
+  const clock = manualClock();
+  const mux = new Mux({ backend: server.backend, clock, log, requestTimeoutMs: TIMEOUT_MS });
+  await mux.attach();
+  const join = (key: string, listens = true): Client => {
+    const client = new Client(key, listens);
+    mux.join(client);
+    return client;
+  };
+  const ask = (client: Peer, message: Request, carries = true): Outcome => {
+    const waiter = waiting(carries);
+    mux.request(client, message, waiter);
+    return waiter;
+  };
+  const settled = async (client: Peer): Promise<void> =>
+    void (await ask(client, request('settle', 'x/settle')).done);
+  return { server, clock, mux, join, ask, settled };
+};
+
+export const silent: Script = ({ method }) => (method === 'tools/call' ? 'handled' : undefined);
+export const call = (id: unknown, params: object = {}): Request => request(id, 'tools/call', params);
+export const isCall = ({ method }: Received): boolean => method === 'tools/call';
