@@ -1,0 +1,37 @@
+import type { ServerResponse } from 'node:http';
+import type { Step } from '../chain.ts';
+import type { Clock } from '../clock.ts';
+import { refuse } from './refuse.ts';
+
+/** What `/health` tells. `mcpAvailable` only where the proxy can know it. */
+export interface Health {
+  readonly status: 'healthy' | 'degraded' | 'unhealthy';
+  readonly transport: 'stdio' | 'sse' | 'streamable-http';
+  readonly mcpAvailable: boolean | undefined;
+}
+
+/** Paths answered beside the chain, behind the origin guard only (spec run-proxy §1.2). */
+export const isAside = (path: string): boolean =>
+  path === '/health' || path === '/metrics' || path === '/.well-known' || path.startsWith('/.well-known/');
+
+/** Answers the paths of `isAside`. */
+export const asides =
+  (health: () => Health, clock: Clock): Step =>
+  (call) => {
+    const { req, res, path } = call;
+    if (path === '/metrics') refuse(res, 'proxy/no-route');
+    else if (path !== '/health') sendJson(res, 404, { error: 'not_found' });
+    else if (req.method === 'GET') sendHealth(res, health(), new Date(clock.now()).toISOString());
+    else refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'GET' } });
+    return Promise.resolve();
+  };
+
+const sendHealth = (res: ServerResponse, health: Health, now: string): void => {
+  const { status, transport, mcpAvailable } = health;
+  const mcp = mcpAvailable === undefined ? {} : { mcp: { available: mcpAvailable, last_checked: now } };
+  sendJson(res, status === 'unhealthy' ? 503 : 200, { status, timestamp: now, transport, ...mcp });
+};
+
+const sendJson = (res: ServerResponse, status: number, value: object): void => {
+  res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
+};

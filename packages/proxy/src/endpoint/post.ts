@@ -1,0 +1,124 @@
+import type { Call } from '../call.ts';
+import type { Mux } from '../backend/stdio/mux.ts';
+import { oneOff, type Peer } from '../backend/stdio/peer.ts';
+import type { Newcomer } from '../backend/stdio/handshake.ts';
+import type { Clock } from '../clock.ts';
+import type { Message, Request, Response } from '../message/json-rpc.ts';
+import { METHODS, SESSION_REQUESTS } from '../message/methods.ts';
+import { LEGACY_VERSIONS, MODERN_VERSION } from '../message/protocol-version.ts';
+import { replyForm, type ReplyForm } from './accept.ts';
+import { refuse } from './refuse.ts';
+import { principalOf, type Session, type Sessions } from './sessions.ts';
+import type { UnreadBudget } from './unread-budget.ts';
+import { jsonWaiter, StreamWaiter, type PostedRequest } from './waiters.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+
+export interface PostOptions {
+  readonly mux: Mux;
+  readonly sessions: Sessions;
+  readonly clock: Clock;
+  readonly budget: UnreadBudget;
+}
+
+/** Handles a POST by the decision table of spec run-proxy §1.3.2, from the Accept header downwards. */
+export function post(call: Call, options: PostOptions): void {
+  const { incoming, identity, res } = call;
+  if (incoming === undefined || identity === undefined) throw new SkepError('internal/bug');
+  const { message, era } = incoming;
+  const id = message.kind === 'request' ? message.id : undefined;
+  const form = replyForm(call.req.headers.accept);
+  if (form === 'neither') {
+    refuse(res, 'proxy/not-acceptable', { id });
+    return;
+  }
+  if (era === 'modern') {
+    refuseModern(call, message);
+    return;
+  }
+  if (message.kind === 'request' && message.method === METHODS.initialize) {
+    initialize(call, message, { ...options, form, principal: principalOf(identity) });
+    return;
+  }
+  const sessionId = call.req.headers['mcp-session-id'];
+  const session =
+    typeof sessionId === 'string' ? options.sessions.find(sessionId, principalOf(identity)) : undefined;
+  if (sessionId !== undefined && session === undefined) {
+    refuse(res, 'proxy/session-unknown', { id });
+    return;
+  }
+  take(call, message, { ...options, form, session });
+}
+
+/** Clients that know both families fall back to `initialize` when no modern version is on offer. */
+const refuseModern = (call: Call, message: Message): void => {
+  if (message.kind === 'response') {
+    refuse(call.res, 'proxy/not-json-rpc');
+    return;
+  }
+  refuse(call.res, 'proxy/era-version', {
+    id: message.kind === 'request' ? message.id : undefined,
+    data: { supported: LEGACY_VERSIONS, requested: MODERN_VERSION },
+  });
+};
+
+interface Taking extends PostOptions {
+  readonly form: ReplyForm;
+  readonly session: Session | undefined;
+}
+
+const take = (call: Call, message: Message, taking: Taking): void => {
+  const { mux, session } = taking;
+  const peer: Peer = session ?? oneOff();
+  if (message.kind === 'request') {
+    ask(call, message, peer, taking);
+    return;
+  }
+  const taken = message.kind === 'response' ? mux.answer(peer, message) : mux.notify(peer, message);
+  if (!taken) {
+    refuse(call.res, mux.pipeState === 'attached' ? 'proxy/busy' : 'proxy/backend-lost');
+    return;
+  }
+  call.res.writeHead(202, { 'Content-Length': '0' }).end();
+};
+
+const ask = (call: Call, request: Request, peer: Peer, taking: Taking): void => {
+  const { mux, session, clock, budget, form } = taking;
+  if (session === undefined && SESSION_REQUESTS.has(request.method)) {
+    refuse(call.res, 'proxy/session-needed', { id: request.id });
+    return;
+  }
+  const posted: PostedRequest = { call, request, session, clock, budget };
+  // Only a session can fetch an answer later (MCP 2025-11-25: a disconnect alone cancels nothing there).
+  if (session === undefined) call.res.once('close', () => mux.gone(peer));
+  mux.request(peer, request, form === 'stream' ? new StreamWaiter(posted) : jsonWaiter(posted));
+};
+
+interface Initializing extends PostOptions {
+  readonly form: ReplyForm;
+  readonly principal: string;
+}
+
+/** A session exists from the moment the server's answer is known, so a failed initialize leaves nothing behind. */
+const initialize = (
+  call: Call,
+  request: Request,
+  { mux, sessions, clock, budget, form, principal }: Initializing,
+): void => {
+  const answer = (reply: Response, session: Session | undefined): void => {
+    const headers = session === undefined ? {} : { 'Mcp-Session-Id': session.key };
+    const posted: PostedRequest = { call, request, session, clock, budget, headers };
+    (form === 'stream' ? new StreamWaiter(posted) : jsonWaiter(posted)).finish(reply);
+  };
+  const newcomer: Newcomer = {
+    request,
+    welcome(reply, version) {
+      if (call.res.destroyed) return;
+      const session = sessions.create(principal, version);
+      if (session === undefined) refuse(call.res, 'proxy/session-limit', { id: request.id });
+      else answer(reply, session);
+    },
+    refuse: (reply) => answer(reply, undefined),
+    fail: (code) => refuse(call.res, code, { id: request.id }),
+  };
+  mux.initialize(newcomer);
+};

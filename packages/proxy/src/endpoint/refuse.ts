@@ -1,0 +1,40 @@
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { CODES, type Code, type CodeRow } from '@skep/core/errors/codes.ts';
+import { errorText, type JsonObject, type RpcFailure } from '../message/json-rpc.ts';
+
+export interface RefusalDetails {
+  /** The request's id as raw JSON text, where there is a request and its id is known. */
+  readonly id?: string | undefined;
+  readonly data?: JsonObject | undefined;
+  /** Instead of the row's title. */
+  readonly message?: string | undefined;
+  readonly headers?: OutgoingHttpHeaders;
+}
+
+/** JSON-RPC 2.0 §5.1, for conditions that have no JSON-RPC code of their own. */
+const INTERNAL_ERROR = -32603;
+
+/** The JSON-RPC error that the row of `code` prescribes. */
+export function rpcFailure(code: Code, details: RefusalDetails = {}): RpcFailure {
+  const row: CodeRow = CODES[code];
+  return {
+    code: row.rpcCode ?? INTERNAL_ERROR,
+    message: details.message ?? row.title,
+    ...(details.data === undefined ? {} : { data: details.data }),
+  };
+}
+
+/** Answers with the status and the body that the row of `code` prescribes: JSON-RPC if it has such a code, else text. */
+export function refuse(res: ServerResponse, code: Code, details: RefusalDetails = {}): void {
+  if (res.headersSent || res.destroyed) return;
+  const row: CodeRow = CODES[code];
+  const inRpc = row.rpcCode !== undefined;
+  const body = inRpc ? errorText(details.id, rpcFailure(code, details)) : (details.message ?? row.title);
+  res.writeHead(row.httpStatus, {
+    'Content-Type': inRpc ? 'application/json' : 'text/plain; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    ...(code === 'proxy/busy' ? { 'Retry-After': '1' } : {}),
+    ...details.headers,
+  });
+  res.end(body);
+}

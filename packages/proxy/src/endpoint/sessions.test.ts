@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import { manualClock } from '../doubles/manual-clock.ts';
+import { Sessions, type Session } from './sessions.ts';
+
+const sessions = () => {
+  const clock = manualClock();
+  const left: string[] = [];
+  const busy = new Set<Session>();
+  const all = new Sessions({
+    clock,
+    ttlMs: 1_000,
+    isBusy: (session) => busy.has(session),
+    onJoin() {},
+    onLeave: ({ key }) => void left.push(key),
+  });
+  const create = (principal = 'me'): Session => {
+    const session = all.create(principal, '2025-11-25');
+    if (session === undefined) throw new TypeError('no room');
+    return session;
+  };
+  return { clock, left, busy, all, create };
+};
+
+test('a session is unknown to anybody but its principal', () => {
+  const { all, create } = sessions();
+  const { key } = create('me');
+  expect(all.find(key, 'you')).toBeUndefined();
+  expect(all.find(key, 'me')?.key).toBe(key);
+});
+
+test('use keeps a session, idleness ends it', () => {
+  const { clock, left, all, create } = sessions();
+  const [used, idle] = [create().key, create().key];
+  clock.pass(900);
+  all.find(used, 'me');
+  clock.pass(900);
+  expect(left).toEqual([idle]);
+  expect(all.find(used, 'me')).toBeDefined();
+});
+
+test('a session with a call in flight is not idle, however long the call takes', () => {
+  const { clock, left, busy, all, create } = sessions();
+  const session = create();
+  busy.add(session);
+  clock.pass(10_000);
+  expect(all.find(session.key, 'me')).toBe(session);
+  clock.pass(10_000);
+  busy.delete(session);
+  clock.pass(400);
+  expect(all.find(session.key, 'me')).toBe(session);
+  clock.pass(1_600);
+  expect(left).toEqual([session.key]);
+});
+
+test('a session with a call in flight does not give way to new ones', () => {
+  const { left, busy, all, create } = sessions();
+  while (all.size < 4096) busy.add(create());
+  expect(all.create('me', '2025-11-25')).toBeUndefined();
+  expect(left).toEqual([]);
+});
+
+test('when there are too many, the longest idle one gives way', () => {
+  const { clock, left, all, create } = sessions();
+  const first = create();
+  clock.pass(1);
+  const second = create();
+  while (all.size < 4096) create();
+  clock.pass(1);
+  all.find(first.key, 'me');
+  create();
+  expect(left).toEqual([second.key]);
+});
+
+test('ending twice is ending once', () => {
+  const { left, all, create } = sessions();
+  const session = create();
+  all.end(session);
+  all.end(session);
+  all.close();
+  expect(left).toEqual([session.key]);
+});

@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import type { Identity } from '@skep/auth/token/identity.ts';
+import type { Peer } from '../backend/stdio/peer.ts';
+import type { Clock, Timer } from '../clock.ts';
+import { opensWithEmptyEvent } from '../message/protocol-version.ts';
+import { ReplayBuffer, type ReplayBudget } from './replay.ts';
+import type { StandaloneStream } from './standalone.ts';
+import { EventStream, type Resumable } from './stream.ts';
+
+/** More sessions than this are not kept; the longest idle one gives way. */
+const LIMIT = 4096;
+
+/** Who owns a session; anybody else gets "Session not found". */
+export const principalOf = ({ issuer, subject }: Identity): string => JSON.stringify([issuer, subject]);
+
+/** One initialized client. */
+export class Session implements Peer {
+  readonly kind = 'session';
+  readonly key: string;
+  readonly principal: string;
+  readonly version: string;
+  readonly replay: ReplayBuffer;
+  logLevel: string | undefined;
+  /** The stream of its latest GET. */
+  listener: StandaloneStream | undefined;
+  lastSeen: number;
+  readonly #clock: Clock;
+  readonly #streams = new Map<string, EventStream>();
+  #lastStream = 0;
+
+  constructor(options: { principal: string; version: string; clock: Clock; budget: ReplayBudget }) {
+    this.key = randomUUID();
+    this.principal = options.principal;
+    this.version = options.version;
+    this.replay = new ReplayBuffer(options.budget);
+    this.#clock = options.clock;
+    this.lastSeen = options.clock.now();
+  }
+
+  /** A fresh stream that this session's client can resume. */
+  openStream(): EventStream {
+    const id = (this.#lastStream += 1).toString(36);
+    const resumable: Resumable = {
+      id,
+      buffer: this.replay,
+      emptyFirst: opensWithEmptyEvent(this.version),
+    };
+    const stream = new EventStream(this.#clock, resumable);
+    this.#streams.set(id, stream);
+    return stream;
+  }
+
+  /** A stream that may still say something. */
+  stream(id: string): EventStream | undefined {
+    return this.#streams.get(id);
+  }
+
+  /** The stream is complete: what it said can be replayed, but it says nothing more. */
+  streamDone(stream: EventStream): void {
+    if (stream.id !== undefined) this.#streams.delete(stream.id);
+  }
+
+  close(): void {
+    for (const stream of this.#streams.values()) stream.end();
+    this.#streams.clear();
+    this.replay.clear();
+  }
+}
+
+export interface SessionsOptions {
+  readonly clock: Clock;
+  readonly ttlMs: number;
+  /** A call of it is still unanswered. */
+  isBusy(session: Session): boolean;
+  onJoin(session: Session): void;
+  onLeave(session: Session): void;
+}
+
+/** All sessions of one proxy. None survives the proxy: clients initialize again (spec run-proxy §1.3.1). */
+export class Sessions {
+  readonly #options: SessionsOptions;
+  readonly #sessions = new Map<string, Session>();
+  readonly #budget: ReplayBudget = { characters: 0 };
+  readonly #sweep: Timer;
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+    this.#sweep = options.clock.every(options.ttlMs / 2, () => this.#expire());
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** Called when an initialize has succeeded, never before. Undefined when all sessions there may be are in use. */
+  create(principal: string, version: string): Session | undefined {
+    if (this.#sessions.size >= LIMIT && !this.#makeRoom()) return undefined;
+    const session = new Session({ principal, version, clock: this.#options.clock, budget: this.#budget });
+    this.#sessions.set(session.key, session);
+    this.#options.onJoin(session);
+    return session;
+  }
+
+  /** The session of that id, if it is this principal's. Counts as use. */
+  find(id: string, principal: string): Session | undefined {
+    const session = this.#sessions.get(id);
+    if (session?.principal !== principal) return undefined;
+    const now = this.#options.clock.now();
+    if (this.#isIdle(session) && now - session.lastSeen > this.#options.ttlMs) {
+      this.end(session);
+      return undefined;
+    }
+    session.lastSeen = now;
+    return session;
+  }
+
+  end(session: Session): void {
+    if (!this.#sessions.delete(session.key)) return;
+    this.#options.onLeave(session);
+    session.close();
+  }
+
+  endAll(): void {
+    for (const session of this.#sessions.values()) this.end(session);
+  }
+
+  /** Ends every GET stream; the sessions and their calls stay. */
+  endStandaloneStreams(): void {
+    for (const session of this.#sessions.values()) session.listener?.stream.end();
+  }
+
+  close(): void {
+    this.#sweep.cancel();
+    this.endAll();
+  }
+
+  #expire(): void {
+    const now = this.#options.clock.now();
+    for (const session of this.#sessions.values()) {
+      if (!this.#isIdle(session)) session.lastSeen = now;
+      else if (now - session.lastSeen > this.#options.ttlMs) this.end(session);
+    }
+  }
+
+  /** Nobody listens and nobody waits for an answer. */
+  #isIdle(session: Session): boolean {
+    return session.listener?.live !== true && !this.#options.isBusy(session);
+  }
+
+  #makeRoom(): boolean {
+    let idle: Session | undefined;
+    for (const session of this.#sessions.values()) {
+      if (!this.#isIdle(session)) continue;
+      if (idle === undefined || session.lastSeen < idle.lastSeen) idle = session;
+    }
+    if (idle === undefined) return false;
+    this.end(idle);
+    return true;
+  }
+}
