@@ -1,0 +1,166 @@
+import { findElements, findMembers, findPath, onOneLine, rawAt, splice, type Span } from './raw-json.ts';
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+interface Envelope {
+  /** The message on one line, as it is or will be on the wire. */
+  readonly text: string;
+  /** The message as its sender wrote it, parsed. Where the proxy exchanged an id, `text` has the new one. */
+  readonly value: JsonObject;
+}
+
+export interface Request extends Envelope {
+  readonly kind: 'request';
+  readonly method: string;
+  /** The id's raw JSON text, so that `1`, `"1"` and `12345678901234567890` stay what they are. */
+  readonly id: string;
+  readonly idSpan: Span;
+}
+
+export interface Notification extends Envelope {
+  readonly kind: 'notification';
+  readonly method: string;
+}
+
+export interface Response extends Envelope {
+  readonly kind: 'response';
+  readonly id: string;
+  readonly idSpan: Span;
+  /** True for an error, false for a result. */
+  readonly failed: boolean;
+}
+
+/** One JSON-RPC 2.0 message of MCP. */
+export type Message = Request | Notification | Response;
+
+/** Why a text is no message: not JSON at all, an array, or JSON that is not JSON-RPC 2.0. */
+export type Unreadable = 'not-json' | 'batch' | 'not-json-rpc';
+
+/** True for what JSON calls an object. */
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const ENVELOPE = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
+const isId = (value: unknown): boolean => typeof value === 'string' || typeof value === 'number';
+
+/** The member's value, own members only: a hostile `__proto__` gives nothing away. */
+export const member = (value: unknown, name: string): unknown =>
+  isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+
+/** Follows own members; undefined where the path ends early. */
+export const memberAt = (value: unknown, path: readonly string[]): unknown => {
+  for (const name of path) value = member(value, name);
+  return value;
+};
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Text to message, by the rules of JSON-RPC 2.0 §4 and §5 as MCP narrows them: the id is a string or a number. */
+export function readMessage(input: string): Message | Unreadable {
+  const value = parse(input);
+  if (Array.isArray(value)) return 'batch';
+  if (value === undefined) return 'not-json';
+  if (!isObject(value) || member(value, 'jsonrpc') !== '2.0') return 'not-json-rpc';
+  const text = onOneLine(input);
+  const spans = findMembers(text, 0, ENVELOPE);
+  return (spans === undefined ? undefined : classify(text, value, spans)) ?? 'not-json-rpc';
+}
+
+/** The members of a batch (JSON-RPC 2.0 §6), which MCP 2025-03-26 alone allows; each is a message or is not. */
+export const readBatch = (input: string): readonly (Message | Unreadable)[] =>
+  findElements(input).map((span) => readMessage(rawAt(input, span)));
+
+const classify = (text: string, value: JsonObject, spans: ReadonlyMap<string, Span>): Message | undefined => {
+  const idSpan = spans.get('id');
+  if (idSpan !== undefined && !isId(value['id'])) return undefined;
+  const method = member(value, 'method');
+  if (typeof method === 'string') {
+    if (idSpan === undefined) return { kind: 'notification', text, value, method };
+    return { kind: 'request', text, value, method, id: rawAt(text, idSpan), idSpan };
+  }
+  const failed = spans.has('error');
+  if (spans.has('method') || idSpan === undefined || failed === spans.has('result')) return undefined;
+  return { kind: 'response', text, value, id: rawAt(text, idSpan), idSpan, failed };
+};
+
+/** The message under another id (raw JSON text); nothing else changes. */
+export function withId<M extends Request | Response>(message: M, id: string): M {
+  const { start } = message.idSpan;
+  return {
+    ...message,
+    id,
+    idSpan: { start, end: start + id.length },
+    text: splice(message.text, [{ span: message.idSpan, text: id }]),
+  };
+}
+
+/** Where `path` stands in a message, if its value there is a string or a number: an id or a token. */
+export function findToken(message: Message, path: readonly string[]): Span | undefined {
+  return isId(memberAt(message.value, path)) ? findPath(message.text, path) : undefined;
+}
+
+/** True when the parsed message has an id or token at `path` that `findToken` cannot locate: a doubled member. */
+export const isAmbiguousAt = (message: Message, path: readonly string[]): boolean =>
+  isId(memberAt(message.value, path)) && findPath(message.text, path) === undefined;
+
+/** The message with the token at `path` replaced by raw JSON text; as it is when there is none. */
+export function withToken<M extends Message>(message: M, path: readonly string[], raw: string): M {
+  const span = findToken(message, path);
+  return span === undefined ? message : { ...message, text: splice(message.text, [{ span, text: raw }]) };
+}
+
+/** A notification of our own making. */
+export function notification(method: string, params: JsonObject): Notification {
+  const value = { jsonrpc: '2.0', method, params };
+  return { kind: 'notification', text: JSON.stringify(value), value, method };
+}
+
+const BEFORE_ID = '{"jsonrpc":"2.0","id":';
+
+const response = (id: string, text: string, failed: boolean): Response => ({
+  kind: 'response',
+  text,
+  value: JSON.parse(text),
+  id,
+  idSpan: { start: BEFORE_ID.length, end: BEFORE_ID.length + id.length },
+  failed,
+});
+
+/** A result of our own making; `id` and `result` are raw JSON text. */
+export const resultOf = (id: string, result: string): Response =>
+  response(id, `${BEFORE_ID}${id},"result":${result}}`, false);
+
+/** A request of our own making; `id` is raw JSON text. */
+export function requestOf(id: string, method: string, params: JsonObject): Request {
+  const text = `${BEFORE_ID}${id},"method":${JSON.stringify(method)},"params":${JSON.stringify(params)}}`;
+  return {
+    kind: 'request',
+    text,
+    value: JSON.parse(text),
+    method,
+    id,
+    idSpan: { start: BEFORE_ID.length, end: BEFORE_ID.length + id.length },
+  };
+}
+
+export interface RpcFailure {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: JsonObject;
+}
+
+/** The text of an error answer; without an id the member is left out, never null (MCP 2026-07-28). */
+export const errorText = (id: string | undefined, failure: RpcFailure): string =>
+  id === undefined
+    ? `{"jsonrpc":"2.0","error":${JSON.stringify(failure)}}`
+    : `${BEFORE_ID}${id},"error":${JSON.stringify(failure)}}`;
+
+/** An error answer to the request with the raw id `id`. */
+export const errorOf = (id: string, failure: RpcFailure): Response =>
+  response(id, errorText(id, failure), true);

@@ -1,0 +1,17 @@
+/** MCP revisions with sessions and `initialize`, oldest first. */
+export const LEGACY_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const;
+
+/** The stateless revision. */
+export const MODERN_VERSION = '2026-07-28';
+
+const known: ReadonlySet<string> = new Set([...LEGACY_VERSIONS, MODERN_VERSION]);
+const legacy: ReadonlySet<string> = new Set(LEGACY_VERSIONS);
+
+export const isKnownVersion = (version: string): boolean => known.has(version);
+export const isLegacyVersion = (version: string): boolean => legacy.has(version);
+
+/** Revisions are dates, so text order is time order. */
+export const isOlder = (version: string, than: string): boolean => version < than;
+
+/** From this revision on a stream opens with an empty event, so that it can be resumed before its first message. */
+export const opensWithEmptyEvent = (version: string): boolean => !isOlder(version, '2025-11-25');
