@@ -1,0 +1,79 @@
+import { isUtf8 } from 'node:buffer';
+import type { Code } from '@skep/core/errors/codes.ts';
+import type { Call, Incoming } from '../call.ts';
+import type { Step } from '../chain.ts';
+import { refuse } from '../endpoint/refuse.ts';
+import { eraOf } from '../message/era.ts';
+import { readMessage, type Unreadable } from '../message/json-rpc.ts';
+import { isKnownVersion, LEGACY_VERSIONS, MODERN_VERSION } from '../message/protocol-version.ts';
+
+export interface ParserSettings {
+  /**
+   * `every-body`: the proxy is the MCP server, so each POST must be a message of a known revision. `json-bodies`: a
+   * server that speaks HTTP itself stands behind; other media types and revisions pass to it unread.
+   */
+  readonly demands: 'every-body' | 'json-bodies';
+}
+
+const UNREADABLE: Readonly<Record<Unreadable, Code>> = {
+  'not-json': 'proxy/not-json',
+  batch: 'proxy/batch',
+  'not-json-rpc': 'proxy/not-json-rpc',
+};
+
+const KNOWN = [...LEGACY_VERSIONS, MODERN_VERSION].join(', ');
+const OPEN_ARRAY = 0x5b;
+const isWhite = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
+/** Reads a POST's message and revision, and refuses what no later step could look into (spec run-proxy §1.1, §2.3). */
+export const mcpParser = (settings: ParserSettings): Step => {
+  const strict = settings.demands === 'every-body';
+  return async (call, next) => {
+    if (call.req.method === 'POST' && !(await readPost(call, strict))) return;
+    if (strict && !hasKnownVersion(call)) return;
+    await next();
+  };
+};
+
+/** Resolves false when the call has been answered. */
+const readPost = async (call: Call, strict: boolean): Promise<boolean> => {
+  const body = await call.readBody();
+  if (startsArray(body)) return refused(call, 'proxy/batch');
+  if (!strict && !isJson(call.req.headers['content-type'])) return true;
+  const message = isUtf8(body) ? readMessage(body.toString('utf8')) : 'not-json';
+  if (typeof message === 'string') return refused(call, UNREADABLE[message]);
+  const verdict = eraOf(call.req.headers, message);
+  if (verdict.era === 'rejected') {
+    const id = message.kind === 'request' ? message.id : undefined;
+    refuse(call.res, verdict.code, { id, data: verdict.data });
+    return false;
+  }
+  call.incoming = { message, era: verdict.era } satisfies Incoming;
+  return true;
+};
+
+const refused = (call: Call, code: Code): false => {
+  refuse(call.res, code);
+  return false;
+};
+
+const hasKnownVersion = (call: Call): boolean => {
+  const version = call.req.headers['mcp-protocol-version'];
+  const message = call.incoming?.message;
+  if (version === undefined || (typeof version === 'string' && isKnownVersion(version.trim()))) return true;
+  refuse(call.res, 'proxy/version-unsupported', {
+    id: message?.kind === 'request' ? message.id : undefined,
+    message: `Unsupported protocol version (supported versions: ${KNOWN})`,
+  });
+  return false;
+};
+
+/** Batches hide their members from every later step, so they are refused whatever the media type (§1.1.2). */
+const startsArray = (body: Buffer): boolean => {
+  let at = 0;
+  while (at < body.length && isWhite(body[at] ?? 0)) at += 1;
+  return body[at] === OPEN_ARRAY;
+};
+
+const isJson = (type: string | undefined): boolean =>
+  type?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
