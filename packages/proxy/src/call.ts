@@ -1,0 +1,44 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Identity } from '@skep/auth/token/identity.ts';
+import type { Message, Request } from './message/json-rpc.ts';
+
+/** One message from the server on its way to a client, and the request it belongs to, if it belongs to one. */
+export interface Reply {
+  readonly message: Message;
+  readonly request: Request | undefined;
+}
+
+/**
+ * Sees each server message once, parsed, whatever stream it leaves on, and before it is kept for resumption.
+ * Gives back the message to send, or `undefined` to keep it from the client.
+ */
+export type ReplyHook = (reply: Reply) => Message | undefined;
+
+/** What the client sent, once the parser step has read it. */
+export interface Incoming {
+  readonly message: Message;
+  readonly era: 'legacy' | 'modern';
+}
+
+/** One HTTP request on its way through the chain. Steps fill the members that the chain table says they write. */
+export interface Call {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  /** The request's path without its query. */
+  readonly path: string;
+  /** Reads the whole body once and keeps it; rejects with `proxy/body-too-large`. Written by `body-limit`. */
+  readBody: () => Promise<Buffer>;
+  identity: Identity | undefined;
+  incoming: Incoming | undefined;
+  /** Outermost step first; they run innermost first, as replies travel outwards. */
+  readonly replyHooks: ReplyHook[];
+}
+
+/** Runs the hooks of a call over a server message. */
+export function throughHooks(hooks: readonly ReplyHook[], reply: Reply): Message | undefined {
+  let message: Message | undefined = reply.message;
+  for (let at = hooks.length - 1; at >= 0 && message !== undefined; at -= 1) {
+    message = hooks[at]?.({ message, request: reply.request });
+  }
+  return message;
+}

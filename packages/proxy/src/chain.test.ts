@@ -1,0 +1,104 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { chain, compose, type Facet, type Step, type Steps } from './chain.ts';
+import type { Call } from './call.ts';
+
+const pass: Step = (_call, next) => next();
+
+const ALWAYS = ['recovery', 'origin', 'bodyLimit', 'auth', 'mcpParser', 'transport'] as const;
+const OPTIONAL = [
+  'audit',
+  'clientToken',
+  'toolFilter',
+  'toolCallFilter',
+  'telemetry',
+  'rateLimit',
+  'mutatingWebhook',
+  'validatingWebhook',
+  'authorization',
+  'headerForward',
+  'outgoingToken',
+] as const;
+
+/** Spec run-proxy §2.1, typed once more so that a moved row is noticed. */
+const ORDER = [
+  'recovery',
+  'origin',
+  'body-limit',
+  'audit',
+  'auth',
+  'client-token',
+  'tool-filter',
+  'tool-call-filter',
+  'mcp-parser',
+  'telemetry',
+  'rate-limit',
+  'mutating-webhook',
+  'validating-webhook',
+  'authorization',
+  'header-forward',
+  'outgoing-token',
+  'transport',
+];
+
+const kebab = (name: string): string => name.replaceAll(/[A-Z]/gu, (letter) => `-${letter.toLowerCase()}`);
+
+const withSteps = (optional: readonly string[]): Steps => {
+  const required: Steps = {
+    recovery: pass,
+    origin: pass,
+    bodyLimit: pass,
+    auth: pass,
+    mcpParser: pass,
+    transport: pass,
+  };
+  return { ...required, ...Object.fromEntries(optional.map((name) => [name, pass])) };
+};
+
+test('every subset of optional steps keeps the order, and every step finds what it reads', () => {
+  fc.assert(
+    fc.property(fc.subarray([...OPTIONAL]), (optional) => {
+      const links = chain(withSteps(optional));
+      const wanted = new Set([...ALWAYS, ...optional].map(kebab));
+      expect(links.map(({ name }) => name)).toEqual(ORDER.filter((name) => wanted.has(name)));
+      const written = new Set<Facet>(['head']);
+      for (const { name, reads, writes } of links) {
+        expect(
+          reads.filter((facet) => !written.has(facet)),
+          name,
+        ).toEqual([]);
+        for (const facet of writes) written.add(facet);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('runs outermost first and comes back innermost first', async () => {
+  const seen: string[] = [];
+  const noting =
+    (name: string): Step =>
+    async (_call, next) => {
+      seen.push(`${name} in`);
+      await next();
+      seen.push(`${name} out`);
+    };
+  const run = compose([{ run: noting('a') }, { run: noting('b') }]);
+  await run({} as Call);
+  expect(seen).toEqual(['a in', 'b in', 'b out', 'a out']);
+});
+
+test('a step that answers and does not go on keeps the rest from running', async () => {
+  let reached = false;
+  const run = compose([
+    { run: () => Promise.resolve() },
+    {
+      run: () => {
+        reached = true;
+        return Promise.resolve();
+      },
+    },
+  ]);
+  await run({} as Call);
+  expect(reached).toBe(false);
+});

@@ -1,0 +1,63 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { expect, test } from 'vitest';
+import { runningProxy } from './doubles/running-proxy.ts';
+import { scriptedServer, type Script } from './doubles/scripted-server.ts';
+
+type Options = NonNullable<ConstructorParameters<typeof Client>[1]>;
+
+const tools: Script = (message, server) => {
+  if (message.method === 'tools/list') {
+    server.reply(message, { tools: [{ name: 'greet', inputSchema: { type: 'object' } }] });
+    return 'handled';
+  }
+  if (message.method !== 'tools/call') return undefined;
+  server.reply(message, { content: [{ type: 'text', text: 'hello' }] });
+  return 'handled';
+};
+
+const connected = async (url: string, options: Options): Promise<Client> => {
+  const client = new Client({ name: 'test', version: '1' }, options);
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  return client;
+};
+
+test.each([
+  ['as it comes', {}],
+  ['asking for the newest revision first', { versionNegotiation: { mode: 'auto' } }],
+] satisfies [string, Options][])(
+  'the official client connects %s, lists and calls',
+  async (_how, options) => {
+    const server = scriptedServer(tools);
+    await using proxy = await runningProxy(server);
+    const client = await connected(proxy.url, options);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['greet']);
+    expect(await client.callTool({ name: 'greet' })).toMatchObject({ content: [{ text: 'hello' }] });
+    await client.close();
+    expect(server.received.filter(({ method }) => method === 'initialize')).toHaveLength(1);
+    expect(server.received.filter(({ method }) => method === 'server/discover')).toEqual([]);
+  },
+);
+
+test('a client that insists on the modern revision learns which ones there are', async () => {
+  await using proxy = await runningProxy(scriptedServer());
+  await expect(
+    connected(proxy.url, { versionNegotiation: { mode: { pin: '2026-07-28' } } }),
+  ).rejects.toMatchObject({ code: -32022, data: { supported: expect.arrayContaining(['2025-11-25']) } });
+});
+
+test('two official clients at once get their own answers', async () => {
+  const server = scriptedServer((message, { reply }) => {
+    if (message.method !== 'tools/call') return undefined;
+    reply(message, { content: [{ type: 'text', text: String(message.params?.['name']) }] });
+    return 'handled';
+  });
+  await using proxy = await runningProxy(server);
+  const clients = await Promise.all([connected(proxy.url, {}), connected(proxy.url, {})]);
+  const answers = await Promise.all(
+    clients.flatMap((client, at) => [0, 1, 2].map((n) => client.callTool({ name: `${at}-${n}` }))),
+  );
+  expect(answers.map(({ content }) => Reflect.get(Object(content[0]), 'text'))).toEqual(
+    [0, 1].flatMap((at) => [0, 1, 2].map((n) => `${at}-${n}`)),
+  );
+  await Promise.all(clients.map((client) => client.close()));
+});

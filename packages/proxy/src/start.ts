@@ -1,0 +1,158 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import type { Backend } from './backend/backend.ts';
+import type { Call } from './call.ts';
+import { chain, compose } from './chain.ts';
+import { systemClock, type Clock } from './clock.ts';
+import { asides, isAside } from './endpoint/asides.ts';
+import { refuse } from './endpoint/refuse.ts';
+import { ENDPOINT_PATH } from './endpoint/streamable-http.ts';
+import { frontOf, type Front } from './front.ts';
+import { closeServer, httpServer, listen } from './listener.ts';
+import { localAuth } from './steps/auth.ts';
+import { bodyLimit } from './steps/body-limit.ts';
+import { mcpParser } from './steps/mcp-parser.ts';
+import { isLoopback, origin } from './steps/origin.ts';
+import { recovery } from './steps/recovery.ts';
+
+const GRACE_MS = 30_000;
+
+export interface ProxyOptions {
+  /** Workload name, for health and logs. */
+  readonly name: string;
+  /** Address to listen on; a non-loopback one switches the Host guard off (spec run-proxy §1.2.4). */
+  readonly host: string;
+  /** 0 picks a free port. */
+  readonly port: number;
+  readonly backend: Backend;
+  /** Overrides the default allow-list of the Origin guard. */
+  readonly allowedOrigins?: readonly string[];
+  readonly trustProxyHeaders: boolean;
+  /** Milliseconds; progress for a request restarts its clock. */
+  readonly requestTimeoutMs: number;
+  readonly sessionTtlMs: number;
+  readonly bodyLimitBytes: number;
+  /** Who started the proxy, for the local identity; anonymous when unknown. */
+  readonly osUser?: string;
+  /** How long `close` waits for calls in flight, in milliseconds; 30 s by default. */
+  readonly graceMs?: number;
+  /** Real time by default. */
+  readonly clock?: Clock;
+  readonly log: Log;
+}
+
+/** One listening MCP endpoint in front of one backend. */
+export interface Proxy {
+  /** What clients connect to, for example `http://127.0.0.1:4001/mcp`. */
+  readonly url: string;
+  readonly port: number;
+  /** The backend was restarted: sessions and the cached handshake are void, and the proxy attaches to it again. */
+  backendStarted(): void;
+  /** Ends streams, waits for calls in flight (bounded), frees the port. Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * Listens and serves. Rejects with `proxy/port-busy` or `proxy/listen-failed` when the address cannot be had, with
+ * `proxy/step-unbuildable` when a step cannot be built, and with the backend's own error when it cannot be attached.
+ */
+export async function startProxy(options: ProxyOptions): Promise<Proxy> {
+  const clock = options.clock ?? systemClock;
+  const log = options.log.child({ workload: options.name });
+  const front = frontOf({ ...options, log }, clock);
+  const server = httpServer();
+  try {
+    await front.attach();
+    const port = await listen(server, options.host, options.port);
+    const state = { closing: false };
+    server.on('request', requestHandler({ ...options, log, port }, front, { clock, state }));
+    warnIfOpen(options, log);
+    let closed: Promise<void> | undefined;
+    const close = async (): Promise<void> => {
+      state.closing = true;
+      front.drain();
+      await closeServer(server, {
+        clock,
+        graceMs: options.graceMs ?? GRACE_MS,
+        beforeCut: () => front.close(),
+      });
+      front.close();
+    };
+    return {
+      url: `http://${inUrl(options.host)}:${port}${ENDPOINT_PATH}`,
+      port,
+      backendStarted: () => front.backendStarted(),
+      close: () => (closed ??= close()),
+    };
+  } catch (error) {
+    front.close();
+    server.close();
+    throw error;
+  }
+}
+
+type Handler = (req: IncomingMessage, res: ServerResponse) => void;
+
+interface Running {
+  readonly clock: Clock;
+  readonly state: { readonly closing: boolean };
+}
+
+/** Builds the chain; the only place where steps meet their settings. */
+function requestHandler(options: ProxyOptions, front: Front, { clock, state }: Running): Handler {
+  const { log } = options;
+  const guard = {
+    recovery: recovery(log),
+    origin: origin({
+      bindHost: options.host,
+      port: options.port,
+      allowedOrigins: options.allowedOrigins,
+      trustProxyHeaders: options.trustProxyHeaders,
+    }),
+  };
+  const throughChain = compose(
+    chain({
+      ...guard,
+      bodyLimit: bodyLimit(options.bodyLimitBytes),
+      auth: localAuth(options.osUser, clock),
+      mcpParser: mcpParser({ demands: front.demands }),
+      transport: front.step,
+    }),
+  );
+  const besideChain = compose(
+    [guard.recovery, guard.origin, asides(() => front.health(), clock)].map((run) => ({ run })),
+  );
+  return (req, res) => {
+    if (state.closing) {
+      refuse(res, 'proxy/shutting-down', { headers: { Connection: 'close' } });
+      return;
+    }
+    const call = callOf(req, res);
+    void (isAside(call.path) ? besideChain(call) : throughChain(call));
+  };
+}
+
+const callOf = (req: IncomingMessage, res: ServerResponse): Call => {
+  const url = req.url ?? '/';
+  const query = url.indexOf('?');
+  return {
+    req,
+    res,
+    path: query === -1 ? url : url.slice(0, query),
+    readBody: () => Promise.reject(new SkepError('internal/bug', { message: 'no step bounds the body' })),
+    identity: undefined,
+    incoming: undefined,
+    replyHooks: [],
+  };
+};
+
+const warnIfOpen = (options: ProxyOptions, log: Log): void => {
+  if (isLoopback(options.host) || options.allowedOrigins !== undefined) return;
+  log.warn(
+    { host: options.host },
+    'listening beyond this machine without allowed_origins: Host and Origin are not checked',
+  );
+};
+
+const inUrl = (host: string): string => (host.includes(':') && !host.startsWith('[') ? `[${host}]` : host);
