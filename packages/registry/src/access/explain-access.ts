@@ -1,0 +1,77 @@
+import { ROLES } from '@skep/auth/claims/roles.ts';
+import type { ClaimSet } from '../engine/claim-classes.ts';
+import { decideRead } from './admin-scope.ts';
+import type { Authority } from './authority.ts';
+import type { Decision } from './decision.ts';
+import { type Explanation, explain } from './explain.ts';
+import { decideGate, decideRole } from './gate.ts';
+import { storedClaims } from './stored-claims.ts';
+import { decideVisibility } from './visibility.ts';
+
+/** Something that carries claims, and its name. */
+export interface Labelled {
+  readonly name: string;
+  readonly claims: ClaimSet;
+}
+
+/** What is asked about. Copies of the entry stand in order of the registry's sources, the highest priority first. */
+export interface AccessFacts {
+  readonly registry?: Labelled;
+  readonly source?: Labelled;
+  readonly entry?: { readonly name: string; readonly copies: readonly EntryCopy[] };
+}
+
+/** One source's entry of the name. */
+export interface EntryCopy {
+  readonly source: string;
+  readonly claims: ClaimSet;
+}
+
+/** One decision about a caller, in words. */
+export interface AccessFinding extends Explanation {
+  readonly layer: 'role' | 'registry' | 'source' | 'entry';
+  /** The role, registry, source or entry that it is about. */
+  readonly subject: string;
+  /** Of an entry: whose copy. */
+  readonly source?: string;
+  /** Of a copy that the caller may see: whose copy is served instead. */
+  readonly shadowedBy?: string;
+}
+
+/**
+ * What the enforcing functions say about a caller, layer by layer (specification §3.5): roles, the registry's gate, the
+ * source as the admin API scopes it, and every copy of the entry.
+ */
+export function accessFindings(authority: Authority, facts: AccessFacts): AccessFinding[] {
+  const { registry, source, entry } = facts;
+  const found = (layer: AccessFinding['layer'], subject: string, decision: Decision): AccessFinding => ({
+    layer,
+    subject,
+    ...explain(decision),
+  });
+  return [
+    ...ROLES.map((role) => found('role', role, decideRole(authority, role))),
+    ...(registry === undefined
+      ? []
+      : [found('registry', registry.name, decideGate(authority, storedClaims(registry.claims)))]),
+    ...(source === undefined
+      ? []
+      : [found('source', source.name, decideRead(authority, storedClaims(source.claims)))]),
+    ...(entry === undefined ? [] : entryFindings(authority, entry)),
+  ];
+}
+
+function entryFindings(authority: Authority, entry: NonNullable<AccessFacts['entry']>): AccessFinding[] {
+  const decided = entry.copies.map((copy) => ({
+    source: copy.source,
+    explanation: explain(decideVisibility(authority, copy.claims)),
+  }));
+  const served = decided.find(({ explanation }) => explanation.allowed)?.source;
+  return decided.map(({ source, explanation }) => ({
+    layer: 'entry',
+    subject: entry.name,
+    source,
+    ...explanation,
+    ...(explanation.allowed && served !== undefined && served !== source ? { shadowedBy: served } : {}),
+  }));
+}

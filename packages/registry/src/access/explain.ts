@@ -1,0 +1,115 @@
+import type { Role, RoleTrace, RuleMismatch } from '@skep/auth/claims/roles.ts';
+import type { UncoveredClaim } from '@skep/auth/claims/covers.ts';
+import type { AllowReason, Decision, Deny } from './decision.ts';
+
+/** A decision in words: why it fell, and what would change it. For `skep-registry explain`, never for a refused caller. */
+export interface Explanation {
+  readonly allowed: boolean;
+  /** The reason code of the decision. */
+  readonly reason: Decision['reason'];
+  /** The claim or rule key that decided, where one did. */
+  readonly key?: string;
+  readonly because: string;
+  /** Absent where the answer is yes. */
+  readonly remedy?: string;
+}
+
+const BECAUSE: Readonly<Record<AllowReason, string>> = {
+  'authz-off': 'no authorization is configured in this mode',
+  'super-admin': 'the caller is super-admin',
+  'role-held': 'the caller has the role',
+  'unlabeled-is-open': 'the resource has no claims and is open to every signed-in caller',
+  'claims-covered': 'the caller holds every claim of the resource',
+  'all-passed': 'every check passed',
+};
+
+/** Renders what a decision recorded; decides nothing itself. */
+export function explain(decision: Decision): Explanation {
+  return decision.allowed
+    ? { allowed: true, reason: decision.reason, because: BECAUSE[decision.reason] }
+    : { allowed: false, reason: decision.reason, ...refusal(decision) };
+}
+
+type Refusal = Pick<Explanation, 'key' | 'because' | 'remedy'>;
+
+function refusal(decision: Deny): Refusal {
+  if (decision.reason === 'claims-not-covered') return uncovered(decision.uncovered);
+  if (decision.reason === 'role-missing') return roleMissing(decision.role, decision.trace);
+  if (decision.reason === 'claims-differ') return claimsDiffer(decision.key);
+  return PLAIN[decision.reason];
+}
+
+type TracedReason = 'claims-not-covered' | 'role-missing' | 'claims-differ';
+
+const PLAIN: Readonly<Record<Exclude<Deny['reason'], TracedReason>, Refusal>> = {
+  'claims-corrupt': {
+    because: 'the stored claims are no map of strings',
+    remedy: 'write the claims of the resource again',
+  },
+  'unlabeled-is-closed': {
+    because: 'the resource has no claims, so only super-admins satisfy it',
+    remedy: 'give the resource claims',
+  },
+  'last-claim-dropped': {
+    because: 'without its last claim the resource would be open to every signed-in caller',
+    remedy: 'keep one claim, or act as super-admin',
+  },
+  'config-created': {
+    because: 'the resource comes from the configuration file',
+    remedy: 'change the configuration file',
+  },
+  'claims-omitted': { because: 'a publish request must carry claims here', remedy: 'add claims' },
+  'version-taken': { because: 'the version exists', remedy: 'publish under a new version' },
+  'no-managed-source': { because: 'no managed source takes the entry', remedy: 'configure a managed source' },
+};
+
+function roleMissing(role: Role, trace: RoleTrace): Refusal {
+  const mismatches = trace.granted ? [] : trace.mismatches.map(mismatch);
+  return {
+    because: `no rule grants ${role}: ${mismatches.join('; ') || 'none is configured'}`,
+    remedy: `satisfy one rule of auth.authz.roles.${role}`,
+  };
+}
+
+function claimsDiffer(key: string): Refusal {
+  return {
+    key,
+    because: `claim ${quoted(key)} differs from the entry's first version`,
+    remedy: 'send exactly the claims of the first version, or change the claims of the entry',
+  };
+}
+
+function uncovered({ key, reason, lacking, match }: UncoveredClaim): Refusal {
+  const values = lacking.map(quoted).join(', ');
+  if (reason === 'corrupt') {
+    return {
+      key,
+      because: `claim ${quoted(key)} of the resource is no string and no list of strings`,
+      remedy: 'write the claims of the resource again',
+    };
+  }
+  return {
+    key,
+    because:
+      reason === 'missing'
+        ? `the caller has no claim ${quoted(key)}`
+        : `claim ${quoted(key)} of the caller lacks ${values}`,
+    remedy: lacking.length === 0 ? 'a claim of that name with any value' : needed(values, lacking, match),
+  };
+}
+
+function needed(values: string, lacking: readonly string[], match: UncoveredClaim['match']): string {
+  if (lacking.length === 1) return `the value ${values}`;
+  return match === 'all' ? `all of ${values}` : `one of ${values}`;
+}
+
+function mismatch(one: RuleMismatch): string {
+  return one.reason === 'empty-rule'
+    ? 'an empty rule never matches'
+    : `claim ${quoted(one.key)} has none of ${one.wanted.map(quoted).join(', ') || 'no values'}`;
+}
+
+/** JSON keeps control characters of a hostile claim out of the terminal. */
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}

@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import { ROLES } from '@skep/auth/claims/roles.ts';
+import { ANONYMOUS } from './authority.ts';
+import { caller, claims, RULES, signedIn, superAdmin } from './callers.fixture.ts';
+import type { Decision } from './decision.ts';
+import { decideGate, decideRole } from './gate.ts';
+
+const codeOf = (decision: Decision): string => (decision.allowed ? decision.reason : decision.code);
+const acme = claims({ org: 'acme' });
+
+describe('the registry gate', () => {
+  test.each([
+    ['anonymous mode opens every registry', ANONYMOUS, acme, 'authz-off'],
+    ['auth-only mode opens every registry', signedIn({}), acme, 'authz-off'],
+    ['a super-admin passes whatever the claims', superAdmin(), claims({ org: 'other' }), 'super-admin'],
+    ['matching claims pass', caller({ org: 'acme' }), acme, 'claims-covered'],
+    ['other claims are 403', caller({ org: 'contoso' }), acme, 'access/insufficient-claims'],
+    ['missing claims are 403', caller({}), acme, 'access/insufficient-claims'],
+    ['D4: a registry without claims is open', caller({}), claims({}), 'unlabeled-is-open'],
+    ['D4 strict: it is closed', caller({}, { unlabeled: 'deny' }), claims({}), 'access/unlabeled'],
+    ['D4 strict: but not to super-admins', superAdmin({ unlabeled: 'deny' }), claims({}), 'super-admin'],
+    ['D4 strict: nor in auth-only mode', signedIn({}), claims({}), 'authz-off'],
+    ['D6: a list needs all', caller({ t: 'a' }), claims({ t: ['a', 'b'] }), 'access/insufficient-claims'],
+    [
+      'D6 any: a list needs one',
+      caller({ t: 'a' }, { arrayMatch: 'any' }),
+      claims({ t: ['a', 'b'] }),
+      'claims-covered',
+    ],
+  ])('%s', (_rule, authority, registryClaims, expected) => {
+    expect(codeOf(decideGate(authority, registryClaims))).toBe(expected);
+  });
+});
+
+describe('the role gate', () => {
+  test.each(ROLES)('%s is not asked for in anonymous and auth-only mode', (role) => {
+    expect(codeOf(decideRole(ANONYMOUS, role))).toBe('authz-off');
+    expect(codeOf(decideRole(signedIn({}), role))).toBe('authz-off');
+  });
+
+  test.each([
+    ['manageSources', 'admin', true],
+    ['manageRegistries', 'admin', true],
+    ['manageEntries', 'admin', false],
+    ['manageEntries', 'writer', true],
+    ['manageSources', 'writer', false],
+    ['superAdmin', 'admin', false],
+    ['superAdmin', 'super-admin', true],
+    ['manageSources', 'super-admin', true],
+    ['manageRegistries', 'super-admin', true],
+    ['manageEntries', 'super-admin', true],
+  ] as const)('%s for a token with role %s: %s', (role, held, allowed) => {
+    const decision = decideRole(caller({ role: held }), role);
+    expect(decision.allowed).toBe(allowed);
+    if (!decision.allowed) expect(decision.code).toBe('access/forbidden');
+  });
+
+  test('a refusal says which rule would grant', () => {
+    expect(decideRole(caller({ role: 'writer' }), 'manageSources')).toMatchObject({
+      reason: 'role-missing',
+      trace: { mismatches: [{ reason: 'no-shared-value', key: 'role', wanted: ['admin'] }] },
+    });
+  });
+
+  test('D14: without rules nobody has a role', () => {
+    const nobody = { ...caller({ role: 'super-admin' }), roles: [], rules: {} };
+    for (const role of ROLES) expect(decideRole(nobody, role).allowed).toBe(false);
+    expect(Object.keys(RULES)).toEqual([...ROLES]);
+  });
+});

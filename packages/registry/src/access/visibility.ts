@@ -1,0 +1,82 @@
+import { hash } from 'node:crypto';
+import type { RawClaims } from '@skep/auth/claims/claims.ts';
+import type { ClaimClass, ClaimSet } from '../engine/claim-classes.ts';
+import type { Authority } from './authority.ts';
+import { type Decision, deny } from './decision.ts';
+import { readDecision, unlessExempt } from './satisfies.ts';
+
+/** Which claim classes of a snapshot exist for a caller. */
+export interface Visibility {
+  readonly visible: (claimClass: ClaimClass) => boolean;
+  /** Equal exactly for callers who see the same claim sets, on every replica; part of every ETag. */
+  readonly fingerprint: string;
+}
+
+/**
+ * Whether entries that carry `claims` exist for the caller (specification §3.4, "entry visibility filter"). An entry
+ * without claims is invisible in full authorization whatever the switches say (§0, D5).
+ */
+export function decideVisibility(authority: Authority, claims: ClaimSet): Decision {
+  return decideDecoded(authority, decodeClaimSet(claims));
+}
+
+/** Decides every class once, so that a page walk only looks up numbers. */
+export function visibleClasses(authority: Authority, claimSets: readonly ClaimSet[]): Visibility {
+  return snapshotVisibility(claimSets)(authority);
+}
+
+/** What callers see of one snapshot. */
+export type SnapshotVisibility = (authority: Authority) => Visibility;
+
+/**
+ * `visibleClasses` for one snapshot and many requests: sets are decoded once, and a caller whose authority is the same
+ * object as before is not decided again. Forgets a caller when its authority is forgotten elsewhere.
+ */
+export function snapshotVisibility(claimSets: readonly ClaimSet[]): SnapshotVisibility {
+  const decoded = claimSets.map((text) => ({ text, claims: decodeClaimSet(text) }));
+  const known = new WeakMap<Authority, Visibility>();
+  return (authority) => {
+    const visibility = known.get(authority) ?? visibilityOf(authority, decoded);
+    known.set(authority, visibility);
+    return visibility;
+  };
+}
+
+interface DecodedSet {
+  readonly text: ClaimSet;
+  readonly claims: RawClaims | undefined;
+}
+
+function visibilityOf(authority: Authority, sets: readonly DecodedSet[]): Visibility {
+  const visible = sets.map(({ claims }) => decideDecoded(authority, claims).allowed);
+  // By text and not by number: the numbers of two snapshots, or of two replicas, need not agree.
+  const seen = sets.filter((_, index) => visible[index]).map(({ text }) => text);
+  return {
+    visible: (claimClass) => visible[claimClass] === true,
+    fingerprint: hash('sha256', JSON.stringify(seen.sort()), 'base64url'),
+  };
+}
+
+function decideDecoded(authority: Authority, claims: RawClaims | undefined): Decision {
+  const decision = unlessExempt(authority, (caller) =>
+    claims === undefined
+      ? deny('access/hidden', { reason: 'claims-corrupt' })
+      : readDecision(caller, claims, 'closed'),
+  );
+  return decision.allowed ? decision : { ...decision, code: 'access/hidden' };
+}
+
+/** Undefined where the text is no JSON object, which only another program's hand in the store can cause. */
+export function decodeClaimSet(claims: ClaimSet): RawClaims | undefined {
+  if (claims === '') return {};
+  try {
+    const decoded: unknown = JSON.parse(claims);
+    return isRecord(decoded) ? decoded : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
