@@ -1,0 +1,40 @@
+import type { Log } from '@skep/core/log/log.ts';
+import { traceIds } from '@skep/core/telemetry/active-span.ts';
+import { userName } from '../access/user-name.ts';
+import type { Exchange, ObservedRequest, RequestObserver } from './observe-requests.ts';
+
+/** Requests worth a line: all, or only as a help for debugging (probes ask every few seconds). */
+export type RequestLog = 'all' | 'debug' | 'none';
+
+/** One line per request (specification §6.4). Queries are left out of it: they are the caller's business. */
+export function accessLog(log: Log, requests: Exclude<RequestLog, 'none'>): RequestObserver {
+  return {
+    end: (exchange) => {
+      const fields = fieldsOf(exchange);
+      if (requests === 'debug') log.debug(fields, 'HTTP request');
+      else if (exchange.status >= 500) log.error(fields, 'HTTP request');
+      else if (exchange.status >= 400) log.warn(fields, 'HTTP request');
+      else log.info(fields, 'HTTP request');
+    },
+  };
+}
+
+function fieldsOf({ request, status, durationMs, responseBytes }: Exchange): object {
+  return {
+    method: request.method,
+    path: request.raw.url?.split('?', 1)[0],
+    status,
+    duration_ms: Math.round(durationMs * 100) / 100,
+    response_bytes: responseBytes,
+    request_id: request.id,
+    remote_addr: request.socket.remoteAddress,
+    ...callerOf(request),
+    ...(request.span === undefined ? {} : traceIds(request.span)),
+  };
+}
+
+function callerOf({ authority }: ObservedRequest): object {
+  if (authority === undefined || authority.kind === 'anonymous') return {};
+  const user = userName(authority.identity);
+  return { sub: authority.identity.subject, ...(user === '' ? {} : { user }) };
+}

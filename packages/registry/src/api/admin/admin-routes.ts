@@ -1,0 +1,36 @@
+import type { Route } from '../route.ts';
+import { deleteEntryVersion, deleteFromRegistry } from './entries/delete-version.ts';
+import { getEntryClaims, putEntryClaims } from './entries/entry-claims.ts';
+import { explainAccess } from './explain/explain-route.ts';
+import { publish } from './publish/publish.ts';
+import { publishToRegistry } from './publish/publish-to-registry.ts';
+import { deleteRegistry } from './registries/delete-registry.ts';
+import { putRegistry } from './registries/put-registry.ts';
+import { getRegistry, listRegistries, listRegistryEntries } from './registries/read-registries.ts';
+import { deleteSource } from './sources/delete-source.ts';
+import { putSource } from './sources/put-source.ts';
+import { getSource, listSourceEntries, listSources } from './sources/read-sources.ts';
+import { getSync, startSync } from './sources/sync-source.ts';
+
+/** Endpoints that work on the store (specification §2.6). */
+export const ADMIN_ROUTES: readonly Route[] = [
+  publishToRegistry,
+  deleteFromRegistry,
+  publish,
+  deleteEntryVersion,
+  getEntryClaims,
+  putEntryClaims,
+  listSources,
+  getSource,
+  listSourceEntries,
+  putSource,
+  deleteSource,
+  startSync,
+  getSync,
+  listRegistries,
+  getRegistry,
+  listRegistryEntries,
+  putRegistry,
+  deleteRegistry,
+  explainAccess,
+];

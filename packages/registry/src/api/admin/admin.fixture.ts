@@ -1,0 +1,160 @@
+import { signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import type { InjectOptions, LightMyRequestResponse } from 'fastify';
+import { RULES } from '../../access/callers.fixture.ts';
+import { resolveSwitches, type SwitchSettings } from '../../access/switches.ts';
+import type { AuthConfig } from '../../config/auth.ts';
+import { StoreFollower } from '../../engine/follow-store.ts';
+import { ReadEngine } from '../../engine/read-engine.ts';
+import type { NamedRegistry, NamedSource } from '../../store/rows.ts';
+import { openSqlite } from '../../store/sqlite.ts';
+import { IN_MEMORY } from '../../store/sqlite-path.ts';
+import type { Store } from '../../store/store.ts';
+import { systemClock } from '../../sync/clock.ts';
+import { ingest } from '../../sync/ingest.ts';
+import { ANONYMOUS_AUTH, apiUnderTest, type ApiUnderTest, oauthWith } from '../api.fixture.ts';
+import type { ListenerOptions } from '../listener.ts';
+import type { AdminLimits } from './admin-parts.ts';
+
+// The HTTP interface over a store in memory, for the tests of this folder. Callers are named by what they hold.
+
+/** What the token of each caller carries. */
+export const CALLERS = {
+  root: { role: 'super-admin' },
+  writer: { role: 'writer', org: 'acme', team: 'platform' },
+  admin: { role: 'admin', org: 'acme', team: 'platform' },
+  both: { role: ['admin', 'writer'], org: 'acme', team: 'platform' },
+  reader: { org: 'acme', team: 'platform' },
+  outsider: { role: ['admin', 'writer'], org: 'other' },
+} as const;
+
+export type CallerName = keyof typeof CALLERS | 'nobody';
+
+export interface Request {
+  readonly as?: CallerName;
+  /** An object is sent as JSON, a text as it is. */
+  readonly body?: unknown;
+  readonly type?: string;
+}
+
+export interface AdminUnderTest {
+  readonly store: Store;
+  readonly api: ApiUnderTest;
+  /** What the synchronisation was asked to do. */
+  readonly asked: string[];
+  send(
+    method: 'GET' | 'PUT' | 'POST' | 'DELETE',
+    url: string,
+    request?: Request,
+  ): Promise<LightMyRequestResponse>;
+  /** Everything the store holds, as text. */
+  state(): Promise<string>;
+  close(): Promise<void>;
+}
+
+export type ModeName = 'anonymous' | 'auth-only' | 'full';
+
+export interface AdminOptions {
+  readonly mode?: ModeName;
+  readonly switches?: SwitchSettings;
+  readonly sources?: readonly NamedSource[];
+  readonly registries?: readonly NamedRegistry[];
+  readonly limits?: Partial<AdminLimits>;
+  readonly listener?: Partial<ListenerOptions>;
+}
+
+const ACME = '{"org":["acme"]}';
+const OTHER = '{"org":["other"]}';
+
+export function source(name: string, changes: Partial<NamedSource> = {}): NamedSource {
+  const config = '{"path":"/data/x.json"}';
+  return { name, kind: 'file', config, format: null, filter: null, interval: 60_000, claims: '', ...changes };
+}
+
+/** What the configuration file holds unless a test says otherwise. */
+export const CONFIG_SOURCES: readonly NamedSource[] = [
+  source('catalog', { claims: ACME }),
+  source('foreign', { claims: OTHER }),
+  source('internal', { kind: 'managed', config: '{}', interval: null }),
+];
+
+export const CONFIG_REGISTRIES: readonly NamedRegistry[] = [
+  { name: 'acme-all', sources: ['catalog', 'internal'], claims: ACME },
+  { name: 'foreign-all', sources: ['foreign', 'internal'], claims: OTHER },
+  { name: 'open', sources: ['internal'], claims: '' },
+  { name: 'synced', sources: ['catalog'], claims: '' },
+];
+
+export async function adminUnderTest(options: AdminOptions = {}): Promise<AdminUnderTest> {
+  const { sources = CONFIG_SOURCES, registries = CONFIG_REGISTRIES } = options;
+  const store = await openSqlite({ path: IN_MEMORY, clock: systemClock, log: silentLog });
+  await store.reconcile({ sources, registries });
+  const engine = new ReadEngine([]);
+  const follower = new StoreFollower({ store, engine, log: silentLog, onSources: () => undefined });
+  await follower.start();
+  const key = await signingKey('k1');
+  const asked: string[] = [];
+  const api = await apiUnderTest({
+    snapshot: engine.current(),
+    auth: authOf(options),
+    keys: [key],
+    listener: options.listener ?? {},
+    admin: {
+      store,
+      applied: async (revision) => {
+        await follower.reach(revision);
+        api.serve(engine.current());
+      },
+      sync: {
+        sourceChanged: async (name) => void asked.push(`changed ${name}`),
+        syncNow: async (name) => void asked.push(`sync ${name}`),
+      },
+      ingest: async (input) => Promise.resolve(ingest(input)),
+      limits: {
+        maxMetaBytes: 1000,
+        maxInvalidShare: 0.5,
+        allowsPath: (path) => path.startsWith('/data/'),
+        ...options.limits,
+      },
+      log: silentLog,
+    },
+  });
+  const tokens = new Map<string, string>();
+  for (const [name, claims] of Object.entries(CALLERS)) tokens.set(name, await signed(key, claims));
+  return {
+    store,
+    api,
+    asked,
+    send: (method, url, request = {}) => api.ask(injection({ method, url }, request, tokens)),
+    state: () => stateOf(store),
+    close: async () => {
+      await api.close();
+      await follower.close();
+      await store.close();
+    },
+  };
+}
+
+function authOf({ mode = 'full', switches = {} }: AdminOptions): AuthConfig {
+  if (mode === 'anonymous') return ANONYMOUS_AUTH;
+  if (mode === 'auth-only') return oauthWith({ kind: 'auth-only' });
+  return oauthWith({ kind: 'full', rules: RULES, switches: resolveSwitches(switches) });
+}
+
+function injection(
+  target: Pick<InjectOptions, 'method' | 'url'>,
+  { as = 'root', body, type = 'application/json' }: Request,
+  tokens: ReadonlyMap<string, string>,
+): InjectOptions {
+  const token = tokens.get(as);
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  if (body === undefined) return { ...target, headers: authorization };
+  const payload = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  return { ...target, payload, headers: { ...authorization, 'content-type': type } };
+}
+
+async function stateOf(store: Store): Promise<string> {
+  const sources = await store.listSources();
+  const entries = await Promise.all(sources.map(({ name }) => store.readEntries(name)));
+  return JSON.stringify([sources, await store.listRegistries(), entries]);
+}

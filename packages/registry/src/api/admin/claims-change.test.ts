@@ -1,0 +1,18 @@
+import { describe, expect, it } from 'vitest';
+import { claimsChange } from './claims-change.ts';
+
+describe('claimsChange', () => {
+  it.each([
+    ['a new one with claims', undefined, '{"org":["acme"]}', { facts: { claims_after: { org: 'acme' } } }],
+    ['a new one without', undefined, '', { facts: { claims_after: {} } }],
+    [
+      'widened access',
+      '{"org":["acme"],"team":["a","b"]}',
+      '',
+      { facts: { claims_before: { org: 'acme', team: ['a', 'b'] }, claims_after: {} } },
+    ],
+    ['no change', '{"org":["acme"]}', '{"org":["acme"]}', {}],
+  ])('tells of %s', (...[, before, after, expected]) => {
+    expect(claimsChange(before, after)).toEqual(expected);
+  });
+});

@@ -1,0 +1,72 @@
+import { canonicalClaims } from '@skep/auth/claims/same.ts';
+import { enforce } from '../../../access/decision.ts';
+import { decideEntryAccess, decideRelabel } from '../../../access/publish-rules.ts';
+import { shownClaims, storedClaims } from '../../../access/stored-claims.ts';
+import type { ClaimSet } from '../../../engine/claim-classes.ts';
+import { adminRoute, jsonAnswer, NO_CONTENT } from '../admin-route.ts';
+import { CLAIMS_BODY } from '../bodies.ts';
+import { claimsChange } from '../claims-change.ts';
+import { claimsOf, readJsonBody } from '../json-body.ts';
+import { chooseEntry } from './choose-entry.ts';
+import { entryAddress, entryName, entryType, INVALID_TYPE } from './entry-address.ts';
+
+const row = {
+  paths: ['/v1/entries/{type}/{name}/claims'],
+  access: { role: 'manageEntries' },
+  parameters: { type: entryType(INVALID_TYPE), name: entryName },
+  query: {},
+} as const;
+
+const REFUSALS = {
+  403: { description: 'The caller lacks a claim of the entry, or one it sends', schema: 'Error' },
+  404: { description: 'No such entry was published', schema: 'Error' },
+  409: { description: 'More than one entry has the bare name', schema: 'Error' },
+} as const;
+
+export const getEntryClaims = adminRoute({
+  ...row,
+  method: 'GET',
+  name: 'getEntryClaims',
+  audit: 'entry.claims.read',
+  summary: 'Read the claims of a published entry',
+  replies: {
+    200: { description: 'The claims; an empty map where there are none', schema: 'ClaimsBody' },
+    400: { description: 'The type or another parameter is invalid', schema: 'Error' },
+    ...REFUSALS,
+  },
+  handler: async (call, { type, name }) => {
+    const address = entryAddress(type, name);
+    const entry = chooseEntry(address)(await call.store.findManaged(address));
+    enforce(decideEntryAccess(call.authority, storedClaims(entry.claims)));
+    return jsonAnswer(200, { claims: shownClaims(entry.claims) ?? {} });
+  },
+});
+
+/** Applies to all versions; an entry without claims exists for super-admins only (specification §2.6.3). */
+export const putEntryClaims = adminRoute({
+  ...row,
+  method: 'PUT',
+  name: 'putEntryClaims',
+  audit: 'entry.claims.update',
+  summary: 'Replace the claims of a published entry',
+  body: CLAIMS_BODY,
+  replies: {
+    204: { description: 'Replaced' },
+    400: { description: 'A parameter or the claims are invalid', schema: 'Error' },
+    ...REFUSALS,
+  },
+  handler: async (call, { type, name }) => {
+    const address = entryAddress(type, name);
+    const claims = claimsOf(readJsonBody(call.body));
+    const choose = chooseEntry(address);
+    let before: ClaimSet | undefined;
+    const { revision, value } = await call.store.setEntryClaims(address, canonicalClaims(claims), (found) => {
+      const entry = choose(found);
+      enforce(decideRelabel(call.authority, storedClaims(entry.claims), claims));
+      before = entry.claims;
+      return entry;
+    });
+    await call.applied(revision);
+    return { ...NO_CONTENT, ...claimsChange(before, value.claims) };
+  },
+});

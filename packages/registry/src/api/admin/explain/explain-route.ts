@@ -1,0 +1,119 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { type Authority, isSuperAdmin } from '../../../access/authority.ts';
+import { accessReport } from '../../../access/access-report.ts';
+import { enforce } from '../../../access/decision.ts';
+import type { AccessFacts } from '../../../access/explain-access.ts';
+import { decideRole } from '../../../access/gate.ts';
+import { decideRead } from '../../../access/admin-scope.ts';
+import { storedClaims } from '../../../access/stored-claims.ts';
+import { modeOf, supposedCaller } from '../../../access/supposed-caller.ts';
+import { decideVisibility } from '../../../access/visibility.ts';
+import type { EntryKind } from '../../../store/rows.ts';
+import { badRequest, type Parameter } from '../../parameter.ts';
+import { type AdminCall, adminRoute, jsonAnswer } from '../admin-route.ts';
+import { entryType, INVALID_TYPE } from '../entries/entry-address.ts';
+import { unknownSource } from '../sources/visible-source.ts';
+import { accessFacts, type AccessQuestion } from './access-question.ts';
+
+const optional = (description: string): Parameter<string | undefined> => ({
+  description,
+  schema: { type: 'string' },
+  parse: (text) => (text === '' ? undefined : text),
+});
+
+const kind: Parameter<EntryKind> = {
+  ...entryType(INVALID_TYPE),
+  parse: (text) => entryType(INVALID_TYPE).parse(text ?? 'server'),
+};
+
+const claims: Parameter<Readonly<Record<string, unknown>> | undefined> = {
+  description: 'Claims of a supposed caller as a JSON object; for super-admins. Absent: about oneself',
+  schema: { type: 'string' },
+  parse: (text) => {
+    if (text === undefined || text === '') return undefined;
+    try {
+      const value: unknown = JSON.parse(text);
+      if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+    } catch {
+      // Answered like any other text that is no object.
+    }
+    throw badRequest('Invalid claims parameter: must be a JSON object');
+  },
+};
+
+/** Prints what the enforcing functions say, with the first failing key and what would change it. */
+export const explainAccess = adminRoute({
+  method: 'GET',
+  paths: ['/v1/explain'],
+  access: 'signed-in',
+  audit: 'access.explain',
+  name: 'explainAccess',
+  summary: 'Why a caller may or may not do or see something',
+  parameters: {},
+  query: {
+    registry: optional('Name of a registry: its gate, and its copies of the entry'),
+    source: optional('Name of a source: its scope, and its copy of the entry'),
+    entry: optional('Name of an entry: of a skill or plugin `namespace/name`'),
+    type: kind,
+    claims,
+  },
+  replies: {
+    200: { description: 'Every decision, in words', schema: 'AccessReport' },
+    400: { description: 'A parameter is invalid', schema: 'Error' },
+    403: { description: 'Only super-admins may ask about others', schema: 'Error' },
+    404: { description: 'What is asked about does not exist for the one who asks', schema: 'Error' },
+  },
+  handler: async (call, _, { registry, source, entry, type, claims: supposed }) => {
+    if (supposed !== undefined) enforce(decideRole(call.authority, 'superAdmin'));
+    const question = { registry, source, entry, kind: type };
+    const facts = await askedFacts(call, question);
+    const authority =
+      supposed === undefined ? call.authority : supposedCaller(modeOf(call.authority), supposed);
+    return jsonAnswer(200, accessReport(authority, facts));
+  },
+});
+
+type Asked = { readonly [Key in keyof AccessQuestion]-?: AccessQuestion[Key] | undefined };
+
+async function askedFacts(
+  call: AdminCall,
+  question: Asked & Pick<AccessQuestion, 'kind'>,
+): Promise<AccessFacts> {
+  const { store } = call;
+  const { registry, source, entry, kind: entryKind } = question;
+  const facts = await accessFacts(
+    {
+      registries: await store.listRegistries(),
+      sources: await store.listSources(),
+      readEntries: (name) => store.readEntries(name),
+    },
+    {
+      kind: entryKind,
+      ...(registry === undefined ? {} : { registry }),
+      ...(source === undefined ? {} : { source }),
+      ...(entry === undefined ? {} : { entry }),
+    },
+  );
+  return maySeeAll(call.authority) ? facts : visibleFacts(call.authority, facts);
+}
+
+/**
+ * Callers learn about themselves what they could find out anyway: that they may not pass a registry's gate, and why. What
+ * is hidden from them stays as if it did not exist.
+ */
+function visibleFacts(authority: Authority, facts: AccessFacts): AccessFacts {
+  const { registry, source, entry } = facts;
+  if (registry !== undefined && !decideRead(authority, storedClaims(registry.claims)).allowed)
+    return { registry };
+  if (source !== undefined && !decideRead(authority, storedClaims(source.claims)).allowed) {
+    throw unknownSource(source.name);
+  }
+  if (entry === undefined) return facts;
+  const copies = entry.copies.filter((copy) => decideVisibility(authority, copy.claims).allowed);
+  if (copies.length === 0) throw new SkepError('registry/not-found');
+  return { ...facts, entry: { ...entry, copies } };
+}
+
+function maySeeAll(authority: Authority): boolean {
+  return authority.kind !== 'full' || isSuperAdmin(authority);
+}

@@ -1,0 +1,66 @@
+import { jsonErrorPlace } from '@skep/core/json/error-place.ts';
+import { nestsDeeperThan, repeatedMember } from '@skep/core/catalog/json-slices.ts';
+import { type Claims, NO_CLAIMS, parseClaims } from '@skep/auth/claims/claims.ts';
+import type { SkepError } from '@skep/core/errors/skep-error.ts';
+import { badRequest } from '../parameter.ts';
+
+/** A body that is a JSON object, decoded, and its exact text for what must stay as it was written. */
+export interface JsonBody {
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly text: string;
+}
+
+// Programs that recurse over a document break on more; real documents have fewer than ten levels.
+const DEEPEST = 64;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Reads a request body. An object that names a member twice is refused, because what is checked here might not be what
+ * another reader sees. Fails with `registry/bad-request`.
+ */
+export function readJsonBody(bytes: Buffer): JsonBody {
+  const text = textOf(bytes);
+  const value = parsed(text);
+  if (!isObject(value)) throw invalidBody('expected an object');
+  if (nestsDeeperThan(text, DEEPEST)) throw invalidBody('nested too deeply');
+  const repeated = repeatedMember(text);
+  if (repeated !== undefined)
+    throw invalidBody(`the member ${JSON.stringify(repeated.slice(0, 100))} occurs twice in one object`);
+  return { value, text };
+}
+
+/** The member `claims`; absent means none. Fails with `claims/invalid`. */
+export function claimsOf({ value }: JsonBody): Claims {
+  return Object.hasOwn(value, 'claims') ? parseClaims(value['claims']) : NO_CLAIMS;
+}
+
+function textOf(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw invalidBody('not UTF-8 text');
+  }
+}
+
+function parsed(text: string): unknown {
+  if (text.trim() === '') throw invalidBody('it is empty');
+  try {
+    return JSON.parse(text);
+  } catch {
+    const place = jsonErrorPlace(text);
+    throw invalidBody(
+      place === undefined
+        ? 'not valid JSON'
+        : `not valid JSON at line ${String(place.line)}, column ${String(place.column)}`,
+    );
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function invalidBody(detail: string): SkepError {
+  return badRequest(`invalid request body: ${detail}`);
+}

@@ -1,0 +1,69 @@
+import { compareBytes } from '../../engine/byte-order.ts';
+import { badRequest, type Parameter } from '../parameter.ts';
+
+/** Texts by which a listing is ordered, the most important first. */
+export type SortKey = readonly string[];
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Absent on the last page. */
+  readonly nextCursor?: string;
+}
+
+const MAX_LIMIT = 1000;
+const MAX_CURSOR = 8192;
+
+/** Absent means everything at once, which is what clients without paging expect (specification §2.6.1). */
+export const pageLimit: Parameter<number | undefined> = {
+  description: `Rows per page, at most ${String(MAX_LIMIT)}; all rows when absent`,
+  schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
+  parse: (text) => {
+    if (text === undefined || text === '') return undefined;
+    const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+    if (limit < 1) throw badRequest('Invalid limit parameter: must be an integer greater than zero');
+    return Math.min(limit, MAX_LIMIT);
+  },
+};
+
+export const pageCursor: Parameter<SortKey | undefined> = {
+  description: 'Start after this row: `nextCursor` of the page before',
+  schema: { type: 'string' },
+  parse: (text) => (text === undefined || text === '' ? undefined : decodeCursor(text)),
+};
+
+/** The rows after a cursor, at most `limit` of them. `rows` ascend by `keyOf`, which no two rows share. */
+export function pageOf<T>(
+  rows: readonly T[],
+  keyOf: (row: T) => SortKey,
+  { limit, cursor }: { readonly limit: number | undefined; readonly cursor: SortKey | undefined },
+): Page<T> {
+  const rest = cursor === undefined ? rows : rows.filter((row) => compareKeys(keyOf(row), cursor) > 0);
+  if (limit === undefined || rest.length <= limit) return { items: rest };
+  const items = rest.slice(0, limit);
+  const last = items.at(-1);
+  return last === undefined ? { items } : { items, nextCursor: encodeCursor(keyOf(last)) };
+}
+
+/** Bytewise, as everything the registry orders. */
+export function compareKeys(left: SortKey, right: SortKey): number {
+  for (const [index, text] of left.entries()) {
+    const order = compareBytes(text, right[index] ?? '');
+    if (order !== 0) return order;
+  }
+  return left.length - right.length;
+}
+
+function encodeCursor(key: SortKey): string {
+  return Buffer.from(JSON.stringify(key)).toString('base64url');
+}
+
+function decodeCursor(text: string): SortKey {
+  try {
+    const key: unknown =
+      text.length > MAX_CURSOR ? null : JSON.parse(Buffer.from(text, 'base64url').toString());
+    if (Array.isArray(key) && key.length > 0 && key.every((part) => typeof part === 'string')) return key;
+  } catch {
+    // Not ours: answered like every other text that is no cursor.
+  }
+  throw badRequest('invalid cursor');
+}

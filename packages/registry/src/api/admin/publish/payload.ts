@@ -1,0 +1,87 @@
+import type { Claims } from '@skep/auth/claims/claims.ts';
+import { decodeEntry } from '@skep/core/catalog/decode-entry.ts';
+import type { Entry, EntryKind } from '@skep/core/catalog/entry.ts';
+import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
+import { memberSlice } from '@skep/core/catalog/json-slices.ts';
+import { PUBLISHER_META } from '@skep/core/catalog/server-json.ts';
+import { badRequest } from '../../parameter.ts';
+import { claimsOf, type JsonBody } from '../json-body.ts';
+import { flatServerDocument } from './flat-server.ts';
+import { publishedVersionFault } from './version-rule.ts';
+
+/** What somebody wants to publish, decoded and checked by itself. */
+export interface Payload {
+  readonly entry: Entry;
+  readonly claims: Claims;
+}
+
+/** One document and its kind, not looked into yet. */
+export interface Draft {
+  readonly kind: EntryKind;
+  readonly document: string;
+}
+
+const KINDS: readonly EntryKind[] = ['server', 'skill', 'plugin'];
+
+/** The body of `POST /v1/entries`. */
+export function wrappedDraft({ value, text }: JsonBody): Draft {
+  const [kind, ...others] = KINDS.filter((candidate) => Object.hasOwn(value, candidate));
+  if (kind === undefined || others.length > 0) {
+    throw badRequest("exactly one of 'server', 'skill', or 'plugin' must be provided");
+  }
+  return { kind, document: memberSlice(text, [kind]) ?? '' };
+}
+
+/** The body of the seed's publish endpoint: flat, or the same wrapper (specification §2.6.3 A). */
+export function seedDraft(body: JsonBody): Draft {
+  if (KINDS.some((kind) => Object.hasOwn(body.value, kind))) return wrappedDraft(body);
+  return { kind: 'server', document: flatServerDocument(body) };
+}
+
+export interface PayloadRules {
+  /** The seed's endpoint also takes names without a namespace (specification §0, D11). */
+  readonly bareNames: 'accepted' | 'refused';
+  readonly maxMetaBytes: number;
+}
+
+/** Checks claims, name, version and document, in this order. Fails with `claims/invalid` or `registry/bad-request`. */
+export function readPayload(body: JsonBody, draft: Draft, rules: PayloadRules): Payload {
+  const claims = claimsOf(body);
+  const value: unknown = JSON.parse(draft.document);
+  if (draft.kind === 'server') requireServerName(value, rules);
+  requireVersion(value);
+  const decoded = decodeEntry({ kind: draft.kind, value, json: draft.document });
+  if ('fault' in decoded) throw badRequest(`invalid ${draft.kind}: ${decoded.fault}`);
+  requireSmallMeta(decoded.entry, rules.maxMetaBytes);
+  return { entry: decoded.entry, claims };
+}
+
+function requireServerName(value: unknown, { bareNames }: PayloadRules): void {
+  const name = memberOf(value, 'name');
+  const fault = typeof name === 'string' ? serverNameFault(name) : 'the name must be a text';
+  if (fault !== undefined) throw badRequest(`invalid server name: ${fault}`);
+  if (bareNames === 'refused' && !String(name).includes('/')) {
+    throw badRequest('invalid server name: the name must have the form namespace/name');
+  }
+}
+
+function requireVersion(value: unknown): void {
+  const version = memberOf(value, 'version');
+  const fault = typeof version === 'string' ? publishedVersionFault(version) : 'the version must be a text';
+  if (fault !== undefined) throw badRequest(`invalid version: ${fault}`);
+}
+
+function requireSmallMeta({ json }: Entry, maxBytes: number): void {
+  const bytes = Buffer.byteLength(memberSlice(json, ['_meta', PUBLISHER_META]) ?? '');
+  if (bytes > maxBytes) {
+    throw badRequest(
+      `the publisher's block of _meta has ${String(bytes)} bytes, at most ${String(maxBytes)} are allowed`,
+    );
+  }
+}
+
+function memberOf(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? Reflect.get(value, key)
+    : undefined;
+}

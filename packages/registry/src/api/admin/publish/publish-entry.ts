@@ -1,0 +1,80 @@
+import { canonicalClaims } from '@skep/auth/claims/same.ts';
+import type { Entry } from '@skep/core/catalog/entry.ts';
+import { decidePublish } from '../../../access/publish-rules.ts';
+import { exactClaims, storedClaims } from '../../../access/stored-claims.ts';
+import type { PublishFacts } from '../../../store/decisions.ts';
+import type { StoredSource } from '../../../store/rows.ts';
+import type { PublishedVersion, PublishRequest } from '../../../store/store.ts';
+import type { AdminCall } from '../admin-route.ts';
+import { enforceWith, type RefusalWords } from '../refuse.ts';
+import type { Payload } from './payload.ts';
+
+/** Where a door publishes to. */
+export interface Target {
+  /** Whether the managed source is one that this door reaches. */
+  readonly accepts: (managed: StoredSource) => boolean;
+  /** Said where there is none. */
+  readonly missing: string;
+}
+
+/**
+ * Publishes one version: the decision falls inside the transaction that writes, and the answer is given when reads of
+ * this process see it (design §5). Fails with the codes of `decidePublish`.
+ */
+export async function publishEntry(
+  call: AdminCall,
+  payload: Payload,
+  target: Target,
+): Promise<PublishedVersion> {
+  const request = storeRequest(payload);
+  const words = wordsFor(payload.entry, target);
+  const { revision, value } = await call.store.publish(request, (facts) => {
+    const decision = decidePublish(call.authority, {
+      claims: payload.claims,
+      target: reached(facts, target),
+      entry: existing(facts, request.version.version),
+    });
+    enforceWith(decision, words);
+  });
+  await call.applied(revision);
+  return value;
+}
+
+function storeRequest({ entry, claims }: Payload): PublishRequest {
+  return {
+    kind: entry.kind,
+    namespace: namespaceOf(entry),
+    name: entry.name,
+    claims: canonicalClaims(claims),
+    version: {
+      version: entry.version,
+      title: entry.document.title ?? null,
+      description: entry.document.description,
+      document: entry.json,
+      official: null,
+    },
+  };
+}
+
+function reached({ target: managed }: PublishFacts, { accepts }: Target) {
+  return managed === undefined || !accepts(managed) ? undefined : { claims: storedClaims(managed.claims) };
+}
+
+function existing({ entry }: PublishFacts, version: string) {
+  if (entry === undefined) return undefined;
+  return { claims: exactClaims(entry.claims), hasVersion: entry.versions.includes(version) };
+}
+
+function wordsFor(entry: Entry, { missing }: Target): RefusalWords {
+  const namespace = namespaceOf(entry);
+  const name = namespace === '' ? entry.name : `${namespace}/${entry.name}`;
+  return {
+    'version-taken': `version already exists: ${name}@${entry.version}`,
+    'no-managed-source': missing,
+  };
+}
+
+/** Namespace within the store; a server's is part of its name. */
+function namespaceOf(entry: Entry): string {
+  return entry.kind === 'server' ? '' : entry.namespace;
+}

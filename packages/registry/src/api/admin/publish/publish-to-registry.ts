@@ -1,0 +1,47 @@
+import { registryName } from '../../path-parameters.ts';
+import { registryPaths } from '../../registry-route.ts';
+import { adminRoute } from '../admin-route.ts';
+import { FLAT_PUBLISH_BODY } from '../bodies.ts';
+import { readJsonBody } from '../json-body.ts';
+import { readPayload, seedDraft } from './payload.ts';
+import { publishEntry } from './publish-entry.ts';
+import { publishedAnswer } from './published-answer.ts';
+import { requireClaims } from './require-claims.ts';
+import { enterRegistry, targetIn } from './target-registry.ts';
+
+/** Specification §2.6.3 A: the seed's publish endpoint. */
+export const publishToRegistry = adminRoute({
+  method: 'POST',
+  paths: registryPaths(['/publish']),
+  access: { role: 'manageEntries' },
+  name: 'publishToRegistry',
+  audit: 'entry.publish',
+  summary: 'Publish a version to the managed source of a registry',
+  parameters: { registry: registryName },
+  query: {},
+  body: FLAT_PUBLISH_BODY,
+  replies: {
+    201: { description: 'Published: the stored document', schema: 'Published' },
+    400: { description: 'The body, its claims, name or version are invalid', schema: 'Error' },
+    403: { description: 'The caller may not enter the registry, or lacks a claim it sends', schema: 'Error' },
+    404: { description: 'There is no such registry', schema: 'Error' },
+    409: {
+      description:
+        'The version exists, the claims differ from the first version, or there is no managed source',
+      schema: 'Error',
+    },
+  },
+  handler: async (call, { registry: name }) => {
+    const registry = await enterRegistry(call, name);
+    const body = readJsonBody(call.body);
+    const draft = seedDraft(body);
+    requireClaims(call.authority, body);
+    const rules = { bareNames: 'accepted', maxMetaBytes: call.limits.maxMetaBytes } as const;
+    const payload = readPayload(body, draft, rules);
+    if (payload.entry.document.description === '') {
+      call.log.warn({ registry: name, name: payload.entry.name }, 'published without a description');
+    }
+    const published = await publishEntry(call, payload, targetIn(registry));
+    return publishedAnswer(payload.entry, published, name);
+  },
+});

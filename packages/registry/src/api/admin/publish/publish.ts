@@ -1,0 +1,40 @@
+import { adminRoute } from '../admin-route.ts';
+import { PUBLISH_BODY } from '../bodies.ts';
+import { readJsonBody } from '../json-body.ts';
+import { readPayload, wrappedDraft } from './payload.ts';
+import { publishEntry } from './publish-entry.ts';
+import { publishedAnswer } from './published-answer.ts';
+import { requireClaims } from './require-claims.ts';
+import { ANY_TARGET, registryServing } from './target-registry.ts';
+
+/** Specification §2.6.3 B. */
+export const publish = adminRoute({
+  method: 'POST',
+  paths: ['/v1/entries'],
+  access: { role: 'manageEntries' },
+  name: 'publishEntry',
+  audit: 'entry.publish',
+  summary: 'Publish a version of a server, skill or plugin to the managed source',
+  parameters: {},
+  query: {},
+  body: PUBLISH_BODY,
+  replies: {
+    201: { description: 'Published: the stored document', schema: 'Published' },
+    400: { description: 'The body, its claims, name or version are invalid', schema: 'Error' },
+    403: { description: 'The caller lacks a claim it sends', schema: 'Error' },
+    409: {
+      description:
+        'The version exists, the claims differ from the first version, or there is no managed source',
+      schema: 'Error',
+    },
+  },
+  handler: async (call) => {
+    const body = readJsonBody(call.body);
+    const draft = wrappedDraft(body);
+    requireClaims(call.authority, body);
+    const rules = { bareNames: 'refused', maxMetaBytes: call.limits.maxMetaBytes } as const;
+    const payload = readPayload(body, draft, rules);
+    const published = await publishEntry(call, payload, ANY_TARGET);
+    return publishedAnswer(payload.entry, published, await registryServing(call, published.source));
+  },
+});

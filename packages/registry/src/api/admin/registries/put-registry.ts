@@ -1,0 +1,113 @@
+import { type Claims, parseClaims } from '@skep/auth/claims/claims.ts';
+import { canonicalClaims } from '@skep/auth/claims/same.ts';
+import type { Authority } from '../../../access/authority.ts';
+import { decideCreate, decideReference, decideUpdate } from '../../../access/admin-scope.ts';
+import { enforce } from '../../../access/decision.ts';
+import { storedClaims } from '../../../access/stored-claims.ts';
+import { RESERVED_NAMES } from '../../../config/shape.ts';
+import type { ClaimSet } from '../../../engine/claim-classes.ts';
+import type { DecideOnRegistry, RegistryFacts } from '../../../store/decisions.ts';
+import { badRequest } from '../../parameter.ts';
+import { adminRoute, jsonAnswer } from '../admin-route.ts';
+import { REGISTRY_BODY } from '../bodies.ts';
+import { claimsChange } from '../claims-change.ts';
+import { type JsonBody, readJsonBody } from '../json-body.ts';
+import { enforceWith } from '../refuse.ts';
+import { requireNewName, resourceName } from '../resource-name.ts';
+import { registryInfo } from './registry-info.ts';
+
+interface RegistryRequest {
+  readonly name: string;
+  readonly sources: readonly string[];
+  readonly claims: Claims;
+}
+
+/** Specification §2.6.2: creates or replaces; the links are replaced as a whole. */
+export const putRegistry = adminRoute({
+  method: 'PUT',
+  paths: ['/v1/registries/{name}'],
+  access: { role: 'manageRegistries' },
+  name: 'putRegistry',
+  audit: { created: 'registry.create', otherwise: 'registry.update' },
+  summary: 'Create or replace a registry',
+  parameters: { name: resourceName },
+  query: {},
+  body: REGISTRY_BODY,
+  replies: {
+    200: { description: 'Replaced', schema: 'RegistryInfo' },
+    201: { description: 'Created', schema: 'RegistryInfo' },
+    400: { description: 'The name or body is invalid, or a source does not exist', schema: 'Error' },
+    403: {
+      description: 'It is from the configuration file, or the caller lacks a claim of it or of a source',
+      schema: 'Error',
+    },
+  },
+  handler: async (call, { name }) => {
+    const request = { name, ...readRequest(readJsonBody(call.body)) };
+    const settings = { sources: request.sources, claims: canonicalClaims(request.claims) };
+    const decide = decision(call.authority, request);
+    let before: ClaimSet | undefined;
+    const { revision, value } = await call.store.putRegistry(name, settings, (facts) => {
+      decide(facts);
+      before = facts.existing?.claims;
+    });
+    await call.applied(revision);
+    const info = registryInfo(value.registry);
+    const answer = {
+      ...jsonAnswer(value.created ? 201 : 200, info),
+      ...claimsChange(before, settings.claims),
+    };
+    return value.created ? { ...answer, location: `/v1/registries/${encodeURIComponent(name)}` } : answer;
+  },
+});
+
+const MEMBERS = new Set(['sources', 'claims']);
+
+/** A member that is not known could be a misspelt `claims`, and leaving it out would open the registry. */
+function readRequest({ value }: JsonBody): Omit<RegistryRequest, 'name'> {
+  const unknown = Object.keys(value).find((key) => !MEMBERS.has(key));
+  if (unknown !== undefined) throw invalid(`unknown key ${JSON.stringify(unknown.slice(0, 100))}`);
+  const { sources } = value;
+  if (!Array.isArray(sources) || sources.length === 0) throw invalid('at least one source is required');
+  const names: string[] = [];
+  for (const source of sources) {
+    if (typeof source !== 'string') throw invalid('sources must be a list of names');
+    if (names.includes(source)) throw invalid(`duplicate source: ${source}`);
+    names.push(source);
+  }
+  return {
+    sources: names,
+    claims: Object.hasOwn(value, 'claims') ? parseClaims(value['claims']) : parseClaims({}),
+  };
+}
+
+function decision(authority: Authority, request: RegistryRequest): DecideOnRegistry {
+  const { name, claims } = request;
+  return (facts) => {
+    const { existing } = facts;
+    if (existing === undefined) {
+      requireNewName('registry', name, RESERVED_NAMES);
+      enforce(decideCreate(authority, claims));
+    } else {
+      const { creationType } = existing;
+      enforceWith(decideUpdate(authority, { creationType, claims: storedClaims(existing.claims) }, claims), {
+        'config-created': `cannot modify config-created registry via API: ${name}`,
+      });
+    }
+    requireSources(authority, request, facts);
+  };
+}
+
+/** In the order of the request: 400 for a source that does not exist, 403 for one that the caller may not use. */
+function requireSources(authority: Authority, { sources }: RegistryRequest, facts: RegistryFacts): void {
+  for (const name of sources) {
+    const source = facts.sources.get(name);
+    if (source === undefined) throw badRequest(`source not found: ${name}`);
+    const refused = `insufficient claims: cannot reference source ${name}`;
+    enforce(decideReference(authority, storedClaims(source.claims)), refused);
+  }
+}
+
+function invalid(detail: string): ReturnType<typeof badRequest> {
+  return badRequest(`invalid registry configuration: ${detail}`);
+}

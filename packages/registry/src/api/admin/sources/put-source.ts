@@ -1,0 +1,88 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Authority } from '../../../access/authority.ts';
+import { decideCreate, decideUpdate } from '../../../access/admin-scope.ts';
+import { enforce } from '../../../access/decision.ts';
+import { exactClaims, storedClaims } from '../../../access/stored-claims.ts';
+import type { ClaimSet } from '../../../engine/claim-classes.ts';
+import type { DecideOnSource } from '../../../store/decisions.ts';
+import type { SourceSettings, StoredSource } from '../../../store/rows.ts';
+import { badRequest } from '../../parameter.ts';
+import { adminRoute, jsonAnswer } from '../admin-route.ts';
+import { SOURCE_BODY } from '../bodies.ts';
+import { claimsChange } from '../claims-change.ts';
+import { enforceWith } from '../refuse.ts';
+import { requireNewName, resourceName } from '../resource-name.ts';
+import { fileForm, requestedSettings } from './requested-settings.ts';
+import { sourceInfo } from './source-info.ts';
+
+/** Specification §2.6.1: creates or replaces; the first look at a synced source starts at once. */
+export const putSource = adminRoute({
+  method: 'PUT',
+  paths: ['/v1/sources/{name}'],
+  access: { role: 'manageSources' },
+  name: 'putSource',
+  audit: { created: 'source.create', otherwise: 'source.update' },
+  summary: 'Create or replace a source',
+  parameters: { name: resourceName },
+  query: {},
+  body: SOURCE_BODY,
+  replies: {
+    200: { description: 'Replaced', schema: 'SourceInfo' },
+    201: { description: 'Created', schema: 'SourceInfo' },
+    400: {
+      description: 'The name or body is invalid, or the source would become another kind',
+      schema: 'Error',
+    },
+    403: { description: 'It is from the configuration file, or the caller lacks a claim', schema: 'Error' },
+    409: { description: 'There is a managed source already', schema: 'Error' },
+  },
+  handler: async (call, { name }) => {
+    const settings = await requestedSettings(call);
+    const decide = decision(call.authority, name, settings);
+    let before: ClaimSet | undefined;
+    const { revision, value } = await call.store.putSource(name, settings, (facts) => {
+      decide(facts);
+      before = facts.existing?.claims;
+    });
+    await call.applied(revision);
+    await call.sync.sourceChanged(name);
+    const info = sourceInfo(value.source, await call.store.readStatus(name));
+    const answer = {
+      ...jsonAnswer(value.created ? 201 : 200, info),
+      ...claimsChange(before, settings.claims),
+    };
+    return value.created ? { ...answer, location: `/v1/sources/${encodeURIComponent(name)}` } : answer;
+  },
+});
+
+function decision(authority: Authority, name: string, settings: SourceSettings): DecideOnSource {
+  const claims = exactClaims(settings.claims);
+  return ({ existing, managed }) => {
+    enforce(decideCreate(authority, claims));
+    if (existing !== undefined) {
+      const { creationType } = existing;
+      enforceWith(decideUpdate(authority, { creationType, claims: storedClaims(existing.claims) }, claims), {
+        'config-created': `cannot modify config-created source via API: ${name}`,
+      });
+      requireSameKind(existing, settings);
+      return;
+    }
+    requireNewName('source', name);
+    if (settings.kind === 'managed' && managed !== undefined) throw new SkepError('store/managed-exists');
+  };
+}
+
+/** A source of another kind has other entries and another owner of their claims; it has to be a new one. */
+function requireSameKind(existing: StoredSource, settings: SourceSettings): void {
+  if (existing.kind !== settings.kind) {
+    throw badRequest(
+      `changing source type is not allowed: ${existing.name} is a ${existing.kind} source, not ${settings.kind}`,
+    );
+  }
+  const [before, after] = [fileForm(existing), fileForm(settings)];
+  if (before !== after) {
+    throw badRequest(
+      `changing source type is not allowed: ${existing.name} reads file.${String(before)}, not file.${String(after)}`,
+    );
+  }
+}

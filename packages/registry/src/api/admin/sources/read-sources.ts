@@ -1,0 +1,88 @@
+import { decideRead } from '../../../access/admin-scope.ts';
+import { storedClaims } from '../../../access/stored-claims.ts';
+import { adminRoute, jsonAnswer } from '../admin-route.ts';
+import { claimsMember, entryHead, entryKey, versionHead } from '../entry-rows.ts';
+import { compareKeys, pageCursor, pageLimit, pageOf } from '../paging.ts';
+import { resourceName } from '../resource-name.ts';
+import { sourceInfo } from './source-info.ts';
+import { visibleSource } from './visible-source.ts';
+
+const access = { role: 'manageSources' } as const;
+
+const NOT_FOUND = { description: 'There is no such source for this caller', schema: 'Error' } as const;
+const BAD_REQUEST = { description: 'A parameter is invalid', schema: 'Error' } as const;
+
+/** Specification §3.7: a row whose claims the caller does not satisfy is left out. */
+export const listSources = adminRoute({
+  method: 'GET',
+  paths: ['/v1/sources'],
+  access,
+  name: 'listSources',
+  audit: 'source.list',
+  summary: 'List the sources that the caller may see',
+  parameters: {},
+  query: { limit: pageLimit, cursor: pageCursor },
+  replies: { 200: { description: 'Sources by name', schema: 'SourceList' }, 400: BAD_REQUEST },
+  handler: async (call, _, query) => {
+    const [sources, statuses] = await Promise.all([call.store.listSources(), call.store.readStatuses()]);
+    const readable = sources.filter(({ claims }) => decideRead(call.authority, storedClaims(claims)).allowed);
+    const { items, ...next } = pageOf(readable, ({ name }) => [name], query);
+    return jsonAnswer(200, {
+      sources: items.map((source) => sourceInfo(source, statuses.get(source.name))),
+      ...next,
+    });
+  },
+});
+
+export const getSource = adminRoute({
+  method: 'GET',
+  paths: ['/v1/sources/{name}'],
+  access,
+  name: 'getSource',
+  audit: 'source.read',
+  summary: 'Read a source',
+  parameters: { name: resourceName },
+  query: {},
+  replies: {
+    200: { description: 'The source and how its synchronisation is doing', schema: 'SourceInfo' },
+    400: BAD_REQUEST,
+    404: NOT_FOUND,
+  },
+  handler: async (call, { name }) => {
+    const source = await visibleSource(call, name);
+    return jsonAnswer(200, sourceInfo(source, await call.store.readStatus(name)));
+  },
+});
+
+/** Grouped, never shadowed, and not filtered by the claims of entries (specification §2.6.1). */
+export const listSourceEntries = adminRoute({
+  method: 'GET',
+  paths: ['/v1/sources/{name}/entries'],
+  access,
+  name: 'listSourceEntries',
+  audit: 'source.entries.list',
+  summary: 'List everything a source holds',
+  parameters: { name: resourceName },
+  query: { limit: pageLimit, cursor: pageCursor },
+  replies: {
+    200: {
+      description: 'Entries by type, namespace and name, each with its versions',
+      schema: 'SourceEntries',
+    },
+    400: BAD_REQUEST,
+    404: NOT_FOUND,
+  },
+  handler: async (call, { name }, query) => {
+    await visibleSource(call, name);
+    const entries = (await call.store.readEntries(name)).toSorted((a, b) =>
+      compareKeys(entryKey(a), entryKey(b)),
+    );
+    const { items, ...next } = pageOf(entries, entryKey, query);
+    const rows = items.map((entry) => ({
+      ...entryHead(entry),
+      ...claimsMember(entry),
+      versions: entry.versions.map(versionHead),
+    }));
+    return jsonAnswer(200, { entries: rows, ...next });
+  },
+});

@@ -1,0 +1,59 @@
+import { SYNCED_KINDS } from '../../../store/rows.ts';
+import { badRequest } from '../../parameter.ts';
+import { adminRoute, jsonAnswer } from '../admin-route.ts';
+import { resourceName } from '../resource-name.ts';
+import { syncStatusInfo } from './sync-status-info.ts';
+import { unknownSource, visibleSource } from './visible-source.ts';
+
+const row = {
+  paths: ['/v1/sources/{name}/sync'],
+  access: { role: 'manageSources' },
+  parameters: { name: resourceName },
+  query: {},
+} as const;
+
+const NOT_FOUND = { description: 'There is no such source for this caller', schema: 'Error' } as const;
+
+/** Asks for a synchronisation now; its result is in the status. */
+export const startSync = adminRoute({
+  ...row,
+  method: 'POST',
+  name: 'startSync',
+  audit: 'source.sync.start',
+  summary: 'Synchronise a source now',
+  replies: {
+    202: { description: 'Asked for; the status as it is', schema: 'SyncStatus' },
+    400: { description: 'The source is none that is synchronised', schema: 'Error' },
+    404: NOT_FOUND,
+  },
+  handler: async (call, { name }) => {
+    const { kind, orphaned } = await visibleSource(call, name);
+    if (!SYNCED_KINDS.includes(kind)) {
+      throw badRequest(`source ${name} is not synchronised (type: ${kind})`);
+    }
+    if (orphaned) throw badRequest(`source ${name} is not synchronised: it left the configuration file`);
+    await call.sync.syncNow(name);
+    const status = await call.store.readStatus(name);
+    if (status === undefined) throw unknownSource(name);
+    return jsonAnswer(202, syncStatusInfo(status));
+  },
+});
+
+export const getSync = adminRoute({
+  ...row,
+  method: 'GET',
+  name: 'getSync',
+  audit: 'source.sync.read',
+  summary: 'How the synchronisation of a source is doing',
+  replies: {
+    200: { description: 'The status', schema: 'SyncStatus' },
+    400: { description: 'A parameter is invalid', schema: 'Error' },
+    404: NOT_FOUND,
+  },
+  handler: async (call, { name }) => {
+    await visibleSource(call, name);
+    const status = await call.store.readStatus(name);
+    if (status === undefined) throw unknownSource(name);
+    return jsonAnswer(200, syncStatusInfo(status));
+  },
+});

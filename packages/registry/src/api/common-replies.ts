@@ -1,0 +1,27 @@
+import type { Reply, Route } from './route.ts';
+
+const error = (description: string): Reply => ({ description, schema: 'Error' });
+
+/**
+ * What a row may answer before its handler runs, by whom it answers and what it takes. Rows do not repeat these; the
+ * OpenAPI document holds both.
+ */
+export function commonReplies({
+  access,
+  body,
+}: Pick<Route, 'access' | 'body'>): Readonly<Record<number, Reply>> {
+  if (access === 'public') return {};
+  return {
+    401: error('There is no valid token; `WWW-Authenticate` says how to get one'),
+    ...(access === 'registry' ? { 403: error('The caller lacks the claims of the registry') } : {}),
+    ...(typeof access === 'object' ? { 403: error(`The caller lacks the role ${access.role}`) } : {}),
+    ...(body === undefined
+      ? {}
+      : {
+          413: error(`The body is larger than ${String(body.maxBytes)} bytes`),
+          415: error('The body says that it is no JSON'),
+        }),
+    429: error('Too many requests; `Retry-After` says when to go on'),
+    503: error('The identity provider does not answer; `Retry-After` says when to try again'),
+  };
+}

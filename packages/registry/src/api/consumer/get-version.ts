@@ -1,0 +1,28 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { bytesTag } from '../entity-tag.ts';
+import { entryOf, versionBytes } from '../../engine/page.ts';
+import { serverName, versionName } from '../path-parameters.ts';
+import { registryRoute } from '../registry-route.ts';
+
+/** Specification §2.5.3: what the caller may not see does not exist. */
+export const getVersion = registryRoute({
+  name: 'getServerVersion',
+  audit: 'server.version.read',
+  summary: 'Get one version of a server',
+  paths: ['/servers/{serverName}/versions/{version}'],
+  kind: 'server',
+  parameters: { serverName, version: versionName },
+  query: {},
+  replies: {
+    200: { description: 'The server', schema: 'ServerItem' },
+    304: { description: 'The server is still the one that If-None-Match names' },
+    400: { description: 'A parameter is invalid', schema: 'Error' },
+    404: { description: 'There is no such registry, server or version', schema: 'Error' },
+  },
+  handler: (reader, { serverName: name, version }) => {
+    const entry = entryOf(reader, name);
+    const bytes = entry === undefined ? undefined : versionBytes(entry, version);
+    if (bytes === undefined) throw new SkepError('registry/not-found');
+    return { status: 200, etag: bytesTag([bytes]), body: () => [bytes] };
+  },
+});

@@ -1,0 +1,184 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { toHttp } from '@skep/core/errors/to-http.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import type { Tracing } from '@skep/core/telemetry/tracing.ts';
+import { createServer, type IncomingMessage } from 'node:http';
+import fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerFactory,
+} from 'fastify';
+import { accessLog, type RequestLog } from './access-log.ts';
+import { answerBrokenRequest } from './broken-request.ts';
+import { EncodedAnswers } from './encodings.ts';
+import { identify } from './identify.ts';
+import {
+  observeRequests,
+  type RequestFailure,
+  type RequestObserver,
+  watchAnswers,
+} from './observe-requests.ts';
+import { type ReadLane, readLane } from './read-lane.ts';
+import { limitRate, type RequestRate } from './rate-limit.ts';
+import { bodyFault, keepBodiesAsBytes } from './read-body.ts';
+import { hasDotSegment, unreadablePath } from './request-path.ts';
+import { addRoutes } from './router.ts';
+import type { Clock } from '../sync/clock.ts';
+import { enterSpans } from '../telemetry/trace-requests.ts';
+import type { ApiContext, Route } from './route.ts';
+import { answerSender, type SendAnswer } from './send-answer.ts';
+
+export interface ListenerOptions {
+  readonly routes: readonly Route[];
+  readonly context: ApiContext;
+  readonly log: Log;
+  readonly requestLog: RequestLog;
+  /** Who else is told of requests: the audit log, metrics, traces. */
+  readonly observers?: readonly RequestObserver[];
+  /** Makes what a request does part of its trace. */
+  readonly tracing?: Tracing | undefined;
+  readonly randomId: () => string;
+  readonly clock: Clock;
+  /** Answers go out encoded where a caller asks for it. */
+  readonly compress?: boolean;
+  /** Absent: callers may ask as often as they like. */
+  readonly requestRate?: RequestRate;
+}
+
+const SECONDS = 1000;
+
+/** Limits of a connection (specification §2.1). A client that is slower holds a socket and nothing else. */
+const LIMITS = {
+  /** To receive a whole request. */
+  requestTimeout: 10 * SECONDS,
+  /** Without any byte moving, which is how a client that does not read its answer looks. */
+  connectionTimeout: 15 * SECONDS,
+  keepAliveTimeout: 60 * SECONDS,
+  http: {
+    headersTimeout: 10 * SECONDS,
+    // Node looks for late requests this often; its default of 30 s would make the limits above meaningless.
+    connectionsCheckingInterval: 1 * SECONDS,
+    maxHeaderSize: 16 * 1024,
+  },
+} as const;
+
+const LONGEST_SEGMENT = 2048;
+
+/** An HTTP server for some routes of the table, not yet listening. */
+export function createListener(options: ListenerOptions): FastifyInstance {
+  const { routes, context, log, randomId, clock, tracing } = options;
+  const observers = observersOf(options);
+  const idOf = (request: IncomingMessage): string => saneId(request.headers['x-request-id']) ?? randomId();
+  const server = fastify({
+    ...LIMITS,
+    ...(takesShortWay(options)
+      ? {
+          serverFactory: laneFirst(
+            readLane(routes, {
+              context,
+              encodes: options.compress === true,
+              idOf,
+              watch: watchAnswers(observers),
+            }),
+          ),
+        }
+      : {}),
+    logger: false,
+    // Whoever is behind a proxy says so in a setting of a later release; until then forwarded headers are not believed.
+    trustProxy: false,
+    routerOptions: { maxParamLength: LONGEST_SEGMENT },
+    genReqId: idOf,
+    requestIdHeader: false,
+    // All idle connections end with the server, so that closing waits only for requests that run.
+    forceCloseConnections: 'idle',
+    // These requests meet no hook.
+    frameworkErrors: (error, request, reply) => {
+      observe(request, reply);
+      setCommonHeaders(request, reply);
+      sendError(reply, unreadablePath(request.raw.url ?? '', error));
+    },
+    clientErrorHandler: answerBrokenRequest,
+  });
+  for (const member of ['authority', 'failure', 'facts', 'span']) server.decorateRequest(member, undefined);
+  keepBodiesAsBytes(server);
+  const observe = observeRequests(server, routes, observers);
+  if (tracing !== undefined) enterSpans(server, tracing);
+  server.addHook('onRequest', (request, reply, done) => {
+    setCommonHeaders(request, reply);
+    done(hasDotSegment(request.raw.url ?? '') ? dotSegment() : undefined);
+  });
+  server.setErrorHandler((thrown, request, reply) => {
+    const error = bodyFault(thrown);
+    request.failure = failureOf(error);
+    if (!(error instanceof SkepError))
+      log.error({ err: error, request_id: reply.request.id }, 'request failed');
+    sendError(reply, error);
+  });
+  server.setNotFoundHandler({ preHandler: identify(context.signIn, 'nothing') }, (_request, reply) =>
+    sendError(reply, new SkepError('registry/no-such-route')),
+  );
+  const encoded = options.compress === true ? new EncodedAnswers() : undefined;
+  const admit = options.requestRate === undefined ? undefined : limitRate(options.requestRate, clock);
+  addRoutes(server, routes, { context, clock, send: noting(answerSender(encoded)), admit });
+  return server;
+}
+
+/** Traces and rate limits have their place in the router; a server that has one of them sends everything there. */
+function takesShortWay({ tracing, requestRate }: ListenerOptions): boolean {
+  return tracing === undefined && requestRate === undefined;
+}
+
+/** The server that the framework would make, with the lane before its router. */
+function laneFirst(lane: ReadLane): FastifyServerFactory {
+  const { requestTimeout, keepAliveTimeout, connectionTimeout, http } = LIMITS;
+  return (router) => {
+    const server = createServer({ ...http, requestTimeout, keepAliveTimeout }, (request, response) => {
+      if (!lane(request, response)) router(request, response);
+    });
+    server.setTimeout(connectionTimeout);
+    return server;
+  };
+}
+
+function observersOf({ log, requestLog, observers = [] }: ListenerOptions): readonly RequestObserver[] {
+  return requestLog === 'none' ? observers : [accessLog(log, requestLog), ...observers];
+}
+
+/** What an answer tells the audit log stays with its request until the end. */
+function noting(send: SendAnswer): SendAnswer {
+  return (request, reply, answer) => {
+    request.facts = answer.facts;
+    send(request, reply, answer);
+  };
+}
+
+function failureOf(error: unknown): RequestFailure {
+  return error instanceof SkepError
+    ? { code: error.code, detail: error.detail }
+    : { code: 'internal/bug', detail: {} };
+}
+
+function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.headers({
+    'x-request-id': request.id,
+    'x-content-type-options': 'nosniff',
+    'cross-origin-resource-policy': 'same-origin',
+    vary: 'Authorization',
+  });
+}
+
+/** Errors with a client's status keep it; everything else is 500 without its text. */
+function sendError(reply: FastifyReply, error: unknown): void {
+  const { status, body } = toHttp(error);
+  reply.code(status).header('cache-control', 'no-store').type('application/json; charset=utf-8').send(body);
+}
+
+function dotSegment(): SkepError {
+  return new SkepError('registry/bad-request', { message: 'the path must not contain dot segments' });
+}
+
+/** A request id of the caller is used when it cannot break a log line or header. */
+function saneId(header: string | readonly string[] | undefined): string | undefined {
+  return typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header) ? header : undefined;
+}

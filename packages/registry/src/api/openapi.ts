@@ -1,0 +1,88 @@
+import type { Parameters } from './parameter.ts';
+import { commonReplies } from './common-replies.ts';
+import type { Reply, RequestBody, Route } from './route.ts';
+import { SCHEMAS } from './schemas.ts';
+
+export interface OpenApiInput {
+  readonly routes: readonly Route[];
+  readonly version: string;
+}
+
+/**
+ * The OpenAPI 3.1 document of the public listener. Of a path's forms the two with one segment per parameter are listed;
+ * OpenAPI cannot express that a name may also span two.
+ */
+export function openApiDocument({ routes, version }: OpenApiInput): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes.filter(({ listener }) => listener === 'public')) {
+    for (const [index, path] of documentedPaths(route).entries()) {
+      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, index) };
+    }
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Skep registry',
+      version,
+      description:
+        'Catalogues of MCP servers, in the MCP Registry API v0.1. Every error is `{"error": "…"}`.',
+    },
+    paths,
+    components: {
+      schemas: SCHEMAS,
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+    },
+  };
+}
+
+export function documentedPaths(route: Route): string[] {
+  return route.paths.filter((path) => !path.includes('{namespace}/{serverName}') && !path.endsWith('*'));
+}
+
+function operation(route: Route, form: number): object {
+  return {
+    // Operation ids are unique, and the same operation has several paths.
+    operationId: form === 0 ? route.name : `${route.name}${String(form + 1)}`,
+    summary: route.summary,
+    parameters: [...parameters(route.path, 'path'), ...parameters(route.query, 'query')],
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body) }),
+    ...(route.access === 'public' ? {} : { security: SECURITY }),
+    responses: Object.fromEntries(
+      Object.entries(repliesOf(route)).map(([status, reply]) => [status, response(reply)]),
+    ),
+  };
+}
+
+/** Everything that a row may answer; what it says itself comes first. */
+export function repliesOf(route: Route): Readonly<Record<number, Reply>> {
+  return { ...commonReplies(route), ...route.replies };
+}
+
+/** A token, or none: the document is the same in every mode, and without sign-in nobody needs one. */
+const SECURITY = [{ bearer: [] }, {}];
+
+function requestBody({ description, schema }: RequestBody): object {
+  return {
+    description,
+    required: true,
+    content: { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } },
+  };
+}
+
+function parameters(from: Parameters, place: 'path' | 'query'): object[] {
+  return Object.entries(from).map(([name, { description, schema }]) => ({
+    name,
+    in: place,
+    required: place === 'path',
+    description,
+    schema,
+  }));
+}
+
+function response({ description, schema }: Reply): object {
+  if (schema === undefined) return { description };
+  return {
+    description,
+    content: { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } },
+  };
+}

@@ -1,0 +1,47 @@
+import { MAX_SERVER_NAME, serverNameFault } from '@skep/core/catalog/entry-name.ts';
+import { badRequest, type Parameter } from './parameter.ts';
+
+/** A path segment's text: not empty, no white space (specification §2.2.1). */
+function segment(name: string, text: string | undefined): string {
+  if (text === undefined || text.trim() === '') throw badRequest(`${name} cannot be empty`);
+  if (/\s/.test(text)) throw badRequest(`${name} cannot contain whitespace`);
+  return text;
+}
+
+export const registryName: Parameter<string> = {
+  description: 'Name of a registry',
+  schema: { type: 'string' },
+  parse: (text) => segment('registry', text),
+};
+
+/** `namespace/name`, its slash percent-encoded, or a bare name. */
+export const serverName: Parameter<string> = {
+  description: 'Name of a server: `namespace%2Fname`, or `namespace/name` as two segments, or a bare name',
+  schema: { type: 'string', maxLength: MAX_SERVER_NAME },
+  parse: (text) => {
+    const name = segment('serverName', text);
+    const fault = serverNameFault(name);
+    if (fault !== undefined) throw badRequest(`invalid server name format: ${fault}`);
+    return name;
+  },
+};
+
+/** Of a skill or plugin. */
+export const namespaceName: Parameter<string> = {
+  description: 'Namespace, in reverse DNS form',
+  schema: { type: 'string' },
+  parse: (text) => segment('namespace', text),
+};
+
+/** Of a skill or plugin. */
+export const bundleName: Parameter<string> = {
+  description: 'Name within the namespace',
+  schema: { type: 'string' },
+  parse: (text) => segment('name', text),
+};
+
+export const versionName: Parameter<string> = {
+  description: 'An exact version string, or `latest`',
+  schema: { type: 'string' },
+  parse: (text) => segment('version', text),
+};

@@ -1,0 +1,95 @@
+import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
+import { decodeCursor, type Position } from '../engine/cursor.ts';
+import { type Instant, parseInstant } from '../engine/instant.ts';
+import { badRequest, type Parameter } from './parameter.ts';
+
+const DEFAULT_LIMIT = 30;
+export const MAX_LIMIT = 1000;
+
+/** An empty parameter counts as absent. */
+const given = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
+
+export const cursor: Parameter<Position | undefined> = {
+  description: 'Start after this point: `metadata.nextCursor` of the page before',
+  schema: { type: 'string' },
+  parse: (text) => (given(text) === undefined ? undefined : decodeCursor(text ?? '')),
+};
+
+export const limit: Parameter<number> = {
+  description: `Items per page; more than ${String(MAX_LIMIT)} gives ${String(MAX_LIMIT)}`,
+  schema: { type: 'integer', minimum: 1, default: DEFAULT_LIMIT },
+  parse: (text) => {
+    if (given(text) === undefined) return DEFAULT_LIMIT;
+    if (text === undefined || !/^[+-]?\d+$/.test(text)) {
+      throw badRequest('Invalid limit parameter: must be an integer');
+    }
+    const value = Number(text);
+    if (value < 1) throw badRequest('Invalid limit parameter: must be greater than zero');
+    return Math.min(value, MAX_LIMIT);
+  },
+};
+
+export const search: Parameter<string | undefined> = {
+  description: 'Text that name, title or description contains, in any case; every character is literal',
+  schema: { type: 'string' },
+  parse: given,
+};
+
+export const updatedSince: Parameter<Instant | undefined> = {
+  description: 'Only versions updated strictly later than this RFC 3339 date-time',
+  schema: { type: 'string', format: 'date-time' },
+  parse: (text) => {
+    if (given(text) === undefined) return undefined;
+    // An unescaped + of an offset arrives as a space.
+    const instant = parseInstant((text ?? '').replace(' ', '+'));
+    if (instant !== undefined) return instant;
+    throw badRequest(
+      'Invalid updated_since parameter: must be RFC3339 format, for example 2026-01-02T03:04:05Z',
+    );
+  },
+};
+
+export const versionFilter: Parameter<string | undefined> = {
+  description: '`latest`, or an exact version string',
+  schema: { type: 'string' },
+  parse: given,
+};
+
+const DEFAULT_BUNDLES = 50;
+const MAX_BUNDLES = 100;
+
+/** Of skills and plugins: out of range is an error here and not capped (specification §2.5.7). */
+export const bundleLimit: Parameter<number> = {
+  description: 'Items per page',
+  schema: { type: 'integer', minimum: 1, maximum: MAX_BUNDLES, default: DEFAULT_BUNDLES },
+  parse: (text) => {
+    if (given(text) === undefined) return DEFAULT_BUNDLES;
+    if (text === undefined || !/^[+-]?\d+$/.test(text)) {
+      throw badRequest('invalid limit parameter: must be an integer');
+    }
+    const value = Number(text);
+    if (value < 1 || value > MAX_BUNDLES) {
+      throw badRequest(`invalid limit parameter: must be between 1 and ${String(MAX_BUNDLES)}`);
+    }
+    return value;
+  },
+};
+
+const STATUSES: readonly BundleStatus[] = ['ACTIVE', 'DEPRECATED', 'ARCHIVED'];
+
+export const bundleStatus: Parameter<BundleStatus | undefined> = {
+  description: 'Only items of this status, in any case',
+  schema: { enum: STATUSES },
+  parse: (text) => {
+    if (given(text) === undefined) return undefined;
+    const status = STATUSES.find((candidate) => candidate === text?.toUpperCase());
+    if (status !== undefined) return status;
+    throw badRequest('invalid status parameter: must be active, deprecated or archived');
+  },
+};
+
+export const bundleVersions: Parameter<string> = {
+  description: '`latest`, `all`, or an exact version string',
+  schema: { type: 'string', default: 'latest' },
+  parse: (text) => given(text) ?? 'latest',
+};

@@ -1,0 +1,32 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+
+/**
+ * Proxies collapse `/../`, `/./` and their escaped forms, so a path that holds one could be another path to them than
+ * to us; none is answered (specification §2.2.1). `url` is the request target as it was sent.
+ */
+export function hasDotSegment(url: string): boolean {
+  return /(?:^|\/)(?:\.|%2e){1,2}(?=\/|$)/i.test(pathOf(url));
+}
+
+/** Why the router could not read a request target: a broken escape, or a segment longer than any parameter. */
+export function unreadablePath(url: string, cause: unknown): SkepError {
+  const broken = pathOf(url)
+    .split('/')
+    .find((segment) => !decodes(segment));
+  if (broken === undefined) return new SkepError('registry/no-such-route', { cause });
+  const message = `invalid URL encoding in path segment "${broken.slice(0, 100)}"`;
+  return new SkepError('registry/bad-request', { message, cause });
+}
+
+function pathOf(url: string): string {
+  return url.split(/[?#]/, 1)[0] ?? '';
+}
+
+function decodes(segment: string): boolean {
+  try {
+    decodeURIComponent(segment);
+    return true;
+  } catch {
+    return false;
+  }
+}
