@@ -1,0 +1,37 @@
+import { limitedField } from '@skep/core/audit/field-limit.ts';
+import type { AuditEventName } from './audit-events.ts';
+
+const LONGEST_PATH = 2048;
+
+/** Which member of the target a path parameter is. Names that are not here are the name of the resource itself. */
+const MEMBERS: Readonly<Record<string, string>> = {
+  registry: 'registry_name',
+  namespace: 'namespace',
+  type: 'entry_type',
+  version: 'version',
+};
+
+export interface AuditedRequest {
+  readonly method: string;
+  /** The request target as it was sent. */
+  readonly url: string;
+  /** Percent-decoded. */
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/** To what it was done (specification §6.1): names decoded, without the query, which is the caller's business. */
+export function targetOf(
+  event: AuditEventName,
+  { method, url, params }: AuditedRequest,
+): Record<string, string> {
+  const named = Object.entries(params).map(([name, value]) => [
+    MEMBERS[name] ?? 'resource_name',
+    limitedField(String(value)),
+  ]);
+  return {
+    method,
+    path: limitedField(url.split('?', 1)[0] ?? '', LONGEST_PATH),
+    ...(event === 'auth.unauthenticated' ? {} : { resource_type: event.split('.', 1)[0] ?? '' }),
+    ...Object.fromEntries(named),
+  };
+}
