@@ -1,0 +1,119 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts';
+import { type Command, COMMON_ROWS } from '../command.ts';
+import { storePlace } from '../config/store-place.ts';
+import type { Host } from '../host.ts';
+import { migrationTarget } from '../store/migrate.ts';
+import { storeText } from '../store/open-store.ts';
+import { migrateStore, readSchema } from '../store/schema.ts';
+import { storeConfig } from './store-config.ts';
+
+const rows = defineSettings([
+  {
+    name: 'config',
+    kind: 'path',
+    flag: 'config',
+    placeholder: 'FILE',
+    group: 'Migrating',
+    brief: 'the configuration file (YAML); required',
+  },
+  {
+    name: 'steps',
+    kind: 'int',
+    flag: 'num-steps',
+    short: 'n',
+    group: 'Migrating',
+    brief: 'how many migrations; 0 is all, which only "up" takes',
+    default: 0,
+  },
+  {
+    name: 'yes',
+    kind: 'bool',
+    flag: 'yes',
+    short: 'y',
+    group: 'Migrating',
+    brief: 'do not ask',
+    default: false,
+  },
+  ...COMMON_ROWS,
+]);
+
+/** Nobody has a thousand migrations; a number beyond it is a slip of the hand. */
+const MOST_STEPS = 1000;
+
+type Direction = 'up' | 'down';
+
+export const migrate: Command = {
+  usage: 'migrate up|down --config FILE [flags]',
+  summary: 'Change the schema of the store',
+  description: [
+    'serve migrates up by itself. Migrations run in one transaction, as the migration user of the configuration; of ' +
+      'several processes that migrate at the same time one does it. Going down deletes what the older schema cannot hold.',
+  ],
+  examples: [
+    { command: 'skep-registry migrate up --config registry.yaml', what: 'to the newest schema' },
+    {
+      command: 'skep-registry migrate down -n 1 --config registry.yaml',
+      what: 'take the last migration back',
+    },
+  ],
+  rows,
+  positionals: [{ name: 'up|down', required: true }],
+  run: async (host, settings, [given = '']) => {
+    const { config: path, steps, yes } = valuesOf(rows, settings);
+    const direction = directionOf(given, steps);
+    const place = storePlace(await storeConfig(host, path), host);
+    const { version } = await readSchema(place);
+    const target = migrationTarget(version, direction, steps);
+    host.stderr.write(`Store ${storeText(place)}\nSchema ${String(version)}, target ${String(target)}\n`);
+    if (target === version) {
+      host.stdout.write('Nothing to do.\n');
+      return 0;
+    }
+    if (!yes) await confirm(host, direction);
+    // What was confirmed is what is done, even if somebody else has migrated meanwhile.
+    const run = await migrateStore(place, (before) => {
+      if (before !== version)
+        throw new SkepError('store/conflict', { message: 'the schema has changed meanwhile' });
+      return target;
+    });
+    host.stdout.write(`Schema is now ${String(run.after)}.\n`);
+    return 0;
+  },
+};
+
+function directionOf(given: string, steps: number): Direction {
+  if (given !== 'up' && given !== 'down') {
+    throw new SkepError('usage/invalid-value', { message: `"${given}" is neither up nor down` });
+  }
+  if (!Number.isInteger(steps) || steps < 0 || steps > MOST_STEPS) {
+    throw new SkepError('usage/invalid-value', {
+      message: `--num-steps "${String(steps)}" must be from 0 to ${String(MOST_STEPS)}`,
+    });
+  }
+  if (given === 'down' && steps === 0) {
+    throw new SkepError('usage/missing-argument', {
+      message: 'migrate down needs --num-steps',
+      hint: 'name how many migrations to take back, for example -n 1',
+    });
+  }
+  return given;
+}
+
+const QUESTION = {
+  up: { text: 'Continue? (yes/no) ', answers: ['yes', 'y'] },
+  down: {
+    text: 'This deletes data that the older schema cannot hold. Type "yes" to continue: ',
+    answers: ['yes'],
+  },
+} as const satisfies Record<Direction, { text: string; answers: readonly string[] }>;
+
+async function confirm(host: Host, direction: Direction): Promise<void> {
+  const { text, answers } = QUESTION[direction];
+  const answer = (await host.stdin.readLine(text, 'shown'))?.trim() ?? '';
+  if (answers.some((accepted) => accepted === answer)) return;
+  throw new SkepError('usage/conflict', {
+    message: 'not confirmed; nothing was changed',
+    hint: 'answer yes, or give --yes',
+  });
+}

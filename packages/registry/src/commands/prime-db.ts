@@ -1,0 +1,91 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts';
+import { type Command, COMMON_ROWS } from '../command.ts';
+import { storePlace } from '../config/store-place.ts';
+import type { Host } from '../host.ts';
+import type { PostgresPlace } from '../store/postgres-connect.ts';
+import { primeDatabase } from '../store/prime-database.ts';
+import { primeStatements } from '../store/prime-statements.ts';
+import { storeConfig } from './store-config.ts';
+
+const rows = defineSettings([
+  {
+    name: 'config',
+    kind: 'path',
+    flag: 'config',
+    placeholder: 'FILE',
+    group: 'Preparing',
+    brief: 'the configuration file (YAML); required',
+  },
+  {
+    name: 'dryRun',
+    kind: 'bool',
+    flag: 'dry-run',
+    group: 'Preparing',
+    brief: 'print the SQL with the password left out, and do nothing',
+    default: false,
+  },
+  ...COMMON_ROWS,
+]);
+
+/** PostgreSQL cuts longer names off, and would then mean another role. */
+const LONGEST_NAME_BYTES = 63;
+
+export const primeDb: Command = {
+  usage: 'prime-db USERNAME --config FILE [flags]',
+  summary: 'Prepare a PostgreSQL database for the application user',
+  description: [
+    'Connects as the migration user and makes a login for the application, with the right to read and write rows and ' +
+      'nothing else. The password is read from standard input. A login that is there keeps its password.',
+  ],
+  examples: [
+    { command: 'skep-registry prime-db app --config registry.yaml < password', what: 'password from a file' },
+    {
+      command: 'skep-registry prime-db app --config registry.yaml --dry-run',
+      what: 'see what would be done',
+    },
+  ],
+  rows,
+  positionals: [{ name: 'USERNAME', required: true }],
+  run: async (host, settings, [user = '']) => {
+    const { config, dryRun } = valuesOf(rows, settings);
+    checkName(user);
+    const place = storePlace(await storeConfig(host, config), host);
+    if (place.kind !== 'postgres') {
+      throw new SkepError('store/invalid-settings', {
+        message: 'the configuration has no database',
+        hint: 'add "database" to it; an embedded store needs no preparation',
+      });
+    }
+    if (dryRun) {
+      host.stdout.write(`${sqlText(place, user)}\n`);
+      return 0;
+    }
+    await primeDatabase(place, { user, password: await passwordFrom(host, user) });
+    host.stderr.write(`User "${user}" may now use the database.\n`);
+    return 0;
+  },
+};
+
+function sqlText({ settings }: PostgresPlace, user: string): string {
+  const { database, migrationUser = settings.user } = settings;
+  const statements = primeStatements({ database, migrationUser, user, password: '********' });
+  return statements.map((statement) => `${statement};`).join('\n');
+}
+
+function checkName(user: string): void {
+  const bytes = Buffer.byteLength(user);
+  if (bytes > 0 && bytes <= LONGEST_NAME_BYTES && !user.includes('\0')) return;
+  throw new SkepError('usage/invalid-value', {
+    message: `the user name "${user}" must have 1 to ${String(LONGEST_NAME_BYTES)} bytes`,
+  });
+}
+
+async function passwordFrom(host: Host, user: string): Promise<string> {
+  const password = (await host.stdin.readLine(`Password for "${user}": `, 'hidden'))?.trim() ?? '';
+  if (password !== '' && !password.includes('\0')) return password;
+  throw new SkepError('usage/missing-argument', {
+    message: 'the password is empty',
+    hint: 'type it, or redirect standard input from a file that holds it',
+  });
+}

@@ -1,0 +1,62 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import type { App } from '../app.ts';
+import { type Loaded, loadConfig } from '../config/load.ts';
+import { type Override, overridesFrom, plainHttpFrom, withAliases } from '../config/overrides.ts';
+import type { Host } from '../host.ts';
+import { defaultStorePath } from './store-path.ts';
+
+/** The flags of `serve` that decide about its configuration. */
+export interface ConfigFlags {
+  readonly config: string;
+  readonly authMode?: string | undefined;
+}
+
+/**
+ * The configuration as `serve` uses it, at start and at every reload. Fails as `loadConfig` does, and with
+ * `source/not-available` for sources that are valid and that this version cannot read.
+ */
+export async function loadServed(host: Host, { config, authMode }: ConfigFlags): Promise<Loaded> {
+  const env = withAliases(host.env);
+  // Flags come first: of two overrides of one member the first to name it is the one that counts in messages.
+  const loaded = await loadConfig({
+    path: config,
+    workingDirectory: host.workingDirectory,
+    defaultStorePath: defaultStorePath(host),
+    overrides: [...flagOverrides(authMode), ...overridesFrom(env)],
+    plainHttp: plainHttpFrom(env),
+  });
+  const unread =
+    'config' in loaded ? loaded.config.sources.find(({ kind }) => kind === 'kubernetes') : undefined;
+  if (unread === undefined) return loaded;
+  throw new SkepError('source/not-available', {
+    message: `source "${unread.name}": kubernetes sources are not available yet`,
+  });
+}
+
+/** Reads the configuration again (SIGHUP). What cannot be used is one line in the log, and the old one goes on. */
+export async function reload(
+  host: Host,
+  { config, authMode }: { readonly [Flag in keyof ConfigFlags]?: ConfigFlags[Flag] | undefined },
+  { app, log }: { readonly app: App; readonly log: Log },
+): Promise<void> {
+  if (config === undefined) return;
+  try {
+    const loaded = await loadServed(host, { config, authMode });
+    if ('problems' in loaded) {
+      log.error(
+        { problems: loaded.problems },
+        'the new configuration is not valid; the old one stays in use',
+      );
+      return;
+    }
+    await app.reload(loaded.config);
+    log.info({ path: loaded.config.path }, 'configuration reloaded');
+  } catch (err) {
+    log.error({ err }, 'the new configuration cannot be used; the old one stays in use');
+  }
+}
+
+function flagOverrides(authMode: string | undefined): Override[] {
+  return authMode === undefined ? [] : [{ path: ['auth', 'mode'], value: authMode, from: '--auth-mode' }];
+}

@@ -1,0 +1,135 @@
+import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { readBytes } from '@skep/core/files/read-limited.ts';
+import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts';
+import { type Command, COMMON_ROWS, FORMAT_ROW } from '../command.ts';
+import type { RegistryConfig } from '../config/config.ts';
+import { loadConfig } from '../config/load.ts';
+import { overridesFrom, plainHttpFrom, withAliases } from '../config/overrides.ts';
+import { storePlace } from '../config/store-place.ts';
+import type { Host } from '../host.ts';
+import { type StorePlace, storeText } from '../store/open-store.ts';
+import { ingest, type IngestReport } from '../sync/ingest.ts';
+import { problemsError } from './problems.ts';
+import { defaultStorePath } from './store-path.ts';
+
+const rows = defineSettings([
+  {
+    name: 'config',
+    kind: 'path',
+    flag: 'config',
+    placeholder: 'FILE',
+    group: 'What to check',
+    brief: 'a configuration file: everything that would stop "serve"',
+    excludes: ['file'],
+  },
+  {
+    name: 'file',
+    kind: 'path',
+    flag: 'file',
+    placeholder: 'CATALOGUE',
+    group: 'What to check',
+    brief: 'a catalogue file: its format, how many entries it has, and which ones would be left out',
+  },
+  {
+    name: 'strict',
+    kind: 'bool',
+    flag: 'strict',
+    group: 'What to check',
+    brief: 'fail also when entries would be left out or replaced, not only when the catalogue is unusable',
+    default: false,
+    needs: ['file'],
+  },
+  FORMAT_ROW,
+  ...COMMON_ROWS,
+]);
+
+export const validate: Command = {
+  usage: 'validate --config FILE | --file CATALOGUE [flags]',
+  summary: 'Check a configuration or a catalogue file',
+  examples: [
+    { command: 'skep-registry validate --config registry.yaml', what: 'would it start?' },
+    { command: 'skep-registry validate --file catalog.json --strict', what: 'is every entry usable?' },
+  ],
+  rows,
+  run: async (host, settings) => {
+    const { config, file, format, strict } = valuesOf(rows, settings);
+    if (config !== undefined) return validateConfig(host, config, format);
+    if (file !== undefined) return validateCatalogue(host, file, { format, strict });
+    throw new SkepError('usage/missing-argument', { message: 'nothing to check: give --config or --file' });
+  },
+};
+
+type Format = 'text' | 'json';
+
+async function validateConfig(host: Host, path: string, format: Format): Promise<number> {
+  const env = withAliases(host.env);
+  const loaded = await loadConfig({
+    path,
+    workingDirectory: host.workingDirectory,
+    defaultStorePath: defaultStorePath(host),
+    overrides: overridesFrom(env),
+    plainHttp: plainHttpFrom(env),
+  });
+  if (format === 'json') {
+    const problems = 'problems' in loaded ? loaded.problems : [];
+    host.stdout.write(`${JSON.stringify({ valid: problems.length === 0, problems })}\n`);
+  }
+  if ('problems' in loaded) throw problemsError(path, loaded.problems, host.stderr);
+  if (format === 'text')
+    host.stdout.write(`${configSummary(path, loaded.config, storePlace(loaded.config, host))}\n`);
+  return 0;
+}
+
+function configSummary(
+  path: string,
+  { sources, registries, auth }: RegistryConfig,
+  place: StorePlace,
+): string {
+  const names = (items: readonly { readonly name: string }[]): string =>
+    items.map(({ name }) => name).join(', ');
+  return [
+    `"${path}" is valid`,
+    `  sources     ${names(sources)}`,
+    `  registries  ${names(registries)}`,
+    `  sign-in     ${auth.mode}`,
+    `  store       ${storeText(place)}`,
+  ].join('\n');
+}
+
+async function validateCatalogue(
+  host: Host,
+  path: string,
+  { format, strict }: { readonly format: Format; readonly strict: boolean },
+): Promise<number> {
+  const bytes = await readBytes(path, { maxBytes: MAX_CATALOGUE_BYTES, what: 'catalogue' });
+  const { report } = ingest({ bytes, label: path });
+  host.stdout.write(format === 'json' ? `${JSON.stringify(report)}\n` : catalogueSummary(path, report));
+  const findings = report.skippedTotal + report.warnings.length;
+  if (!strict || findings === 0) return 0;
+  throw new SkepError('config/invalid', {
+    message: `${String(findings)} findings in the catalogue "${path}"`,
+    hint: 'correct what is listed, or leave --strict out',
+  });
+}
+
+function catalogueSummary(path: string, report: IngestReport): string {
+  const kinds = (['server', 'skill', 'plugin'] as const)
+    .filter((kind) => report.entries[kind] > 0)
+    .map((kind) => `${plural(report.entries[kind], kind)} (${plural(report.versions[kind], 'version')})`);
+  const more = report.skippedTotal - report.skipped.length;
+  return [
+    `"${path}": ${report.format}, ${kinds.length === 0 ? 'nothing usable' : kinds.join(', ')}`,
+    ...report.warnings.map((warning) => `  note      ${warning}`),
+    ...report.skipped.map(
+      ({ name, version, reason }) =>
+        `  left out  ${name}${version === undefined ? '' : `@${version}`}: ${reason}`,
+    ),
+    ...(more > 0 ? [`  left out  and ${String(more)} more`] : []),
+    '',
+  ].join('\n');
+}
+
+function plural(count: number, noun: string): string {
+  return `${String(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
