@@ -1,0 +1,44 @@
+import type { CatalogueFormat } from '@skep/core/catalog/detect-format.ts';
+import type { RequestRate } from '../api/rate-limit.ts';
+import type { AuthConfig } from './auth.ts';
+import type { AuditConfig } from './audit.ts';
+import type { DatabaseConfig } from './database.ts';
+import type { TelemetryConfig } from './telemetry.ts';
+import type { NamedRegistry, NamedSource } from '../store/rows.ts';
+
+/** `format` of a source: which shapes of catalogue it may hold; absent means any. */
+export type SourceFormat = 'toolhive' | 'upstream';
+
+/** What holds sources back (`limits` of the configuration). */
+export interface SourceLimits {
+  /** Folders, absolute, from which sources made through the API may read files. */
+  readonly allowedPaths: readonly string[];
+  /** Whether sources made through the API may be at private, loopback or link-local addresses. */
+  readonly allowPrivateIP: boolean;
+  /** Share of invalid entries, 0 to 1, above which a catalogue is refused whole. */
+  readonly maxInvalidShare: number;
+}
+
+/** A configuration that has passed every check; nothing in it is unsupported. */
+export interface RegistryConfig {
+  /** The file it was read from, absolute. */
+  readonly path: string;
+  readonly sources: readonly NamedSource[];
+  readonly registries: readonly NamedRegistry[];
+  readonly limits: SourceLimits;
+  /** Absent: callers may ask as often as they like. */
+  readonly requestRate?: RequestRate;
+  readonly telemetry: TelemetryConfig;
+  readonly audit: AuditConfig;
+  readonly auth: AuthConfig;
+  /** Where the embedded store lies. */
+  readonly storage: { readonly path: string };
+  /** Takes the place of the embedded store. */
+  readonly database?: DatabaseConfig;
+}
+
+/** What `format` admits (specification §4.2). */
+export const FORMATS: Readonly<Record<SourceFormat, readonly CatalogueFormat[]>> = {
+  toolhive: ['toolhive-native', 'registry-file'],
+  upstream: ['registry-file', 'official-list', 'server-array', 'server-json'],
+};

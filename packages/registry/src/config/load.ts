@@ -1,0 +1,124 @@
+import { realpath } from 'node:fs/promises';
+import { dirname, isAbsolute, relative, resolve } from 'node:path';
+import type { PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { readText } from '@skep/core/files/read-limited.ts';
+import { IN_MEMORY } from '../store/sqlite-path.ts';
+import { authProblems } from './auth-relations.ts';
+import { resolvedAudit } from './audit.ts';
+import { checkRelations } from './check-relations.ts';
+import { checkShape } from './check-shape.ts';
+import { resolvedDatabase } from './database.ts';
+import type { RegistryConfig, SourceLimits } from './config.ts';
+import { override, type Override } from './overrides.ts';
+import { pathText, type Problem } from './problem.ts';
+import { resolveAuth } from './resolve-auth.ts';
+import { configShape, type ConfigShape } from './shape.ts';
+import { claimSet, sourceSettings } from './source-settings.ts';
+import { resolvedTelemetry } from './telemetry.ts';
+import { readYaml, type YamlText } from './yaml-text.ts';
+
+export interface LoadOptions {
+  /** As given; a relative path must stay inside the working directory. */
+  readonly path: string;
+  readonly workingDirectory: string;
+  /** Where the embedded store lies when the file does not say. */
+  readonly defaultStorePath: string;
+  readonly overrides: readonly Override[];
+  /** Which http addresses of identity providers are accepted; by default those of this machine. */
+  readonly plainHttp?: PlainHttp;
+}
+
+/** The configuration, or one line `file:line:column: path: message` for each thing that is wrong, in file order. */
+export type Loaded = { readonly config: RegistryConfig } | { readonly problems: readonly string[] };
+
+const MAX_BYTES = 1024 * 1024;
+
+/**
+ * Reads and checks a configuration file (specification §1.3): all problems at once, never only the first.
+ * @throws SkepError `config/unreadable` and the `file/…` codes when there is nothing to check.
+ */
+export async function loadConfig(options: LoadOptions): Promise<Loaded> {
+  const path = await locateFile(options);
+  const yaml = readYaml(await readText(path, { maxBytes: MAX_BYTES, what: 'configuration' }));
+  if ('problems' in yaml) {
+    const lines = yaml.problems.map(
+      ({ line, column, message }) => `${position(options.path, line, column)}: ${message}`,
+    );
+    return { problems: lines };
+  }
+  const value = override(yaml.value, options.overrides);
+  const shape = checkShape(configShape, value);
+  const problems = [
+    ...('problems' in shape ? shape.problems : []),
+    ...checkRelations(value),
+    ...authProblems(value, options.plainHttp ?? 'loopback'),
+  ];
+  if ('data' in shape && problems.length === 0) return { config: resolved(shape.data, path, options) };
+  return { problems: report(problems, yaml, options) };
+}
+
+async function locateFile({ path, workingDirectory }: LoadOptions): Promise<string> {
+  const given = resolve(workingDirectory, path);
+  const real = await realpath(given).catch(() => given);
+  const inside = relative(await realpath(workingDirectory), real);
+  if (!isAbsolute(path) && (inside.startsWith('..') || isAbsolute(inside))) {
+    throw new SkepError('config/unreadable', {
+      message: `the configuration "${path}" lies outside the working directory`,
+      hint: 'give its absolute path',
+    });
+  }
+  return real;
+}
+
+function report(problems: readonly Problem[], yaml: YamlText, options: LoadOptions): string[] {
+  const placed = problems.map((problem) => {
+    const path = pathText(problem.path);
+    const origin = options.overrides.find((override) => pathText(override.path) === path);
+    const { line, column } = yaml.locate(problem);
+    const where = origin === undefined ? position(options.path, line, column) : origin.from;
+    return { line, column, text: [where, path, problem.message].filter((part) => part !== '').join(': ') };
+  });
+  return placed.toSorted((a, b) => a.line - b.line || a.column - b.column).map(({ text }) => text);
+}
+
+function position(path: string, line: number, column: number): string {
+  return `${path}:${String(line)}:${String(column)}`;
+}
+
+/** Paths become absolute: relative ones start at the configuration file, so that it works from every directory. */
+function resolved(shape: ConfigShape, path: string, options: LoadOptions): RegistryConfig {
+  const directory = dirname(path);
+  const storage = shape.storage?.path;
+  const inMemory = storage === IN_MEMORY;
+  const database = resolvedDatabase(shape.database, directory);
+  return {
+    path,
+    sources: shape.sources.map(({ name, ...body }) => ({ name, ...sourceSettings(body, directory) })),
+    registries: shape.registries.map(({ name, sources, claims }) => ({
+      name,
+      sources,
+      claims: claimSet(claims),
+    })),
+    limits: resolvedLimits(shape.limits),
+    ...(shape.limits?.requestRate === undefined ? {} : { requestRate: shape.limits.requestRate }),
+    telemetry: resolvedTelemetry(shape.telemetry),
+    audit: resolvedAudit(shape.audit, directory),
+    auth: resolveAuth(shape.auth, options.plainHttp ?? 'loopback'),
+    ...(database === undefined ? {} : { database }),
+    storage: {
+      path:
+        storage === undefined || inMemory
+          ? (storage ?? options.defaultStorePath)
+          : resolve(directory, storage),
+    },
+  };
+}
+
+function resolvedLimits(limits: ConfigShape['limits'] = {}): SourceLimits {
+  return {
+    allowedPaths: limits.allowedPaths ?? [],
+    allowPrivateIP: limits.allowPrivateIP ?? false,
+    maxInvalidShare: limits.maxInvalidShare ?? 0.5,
+  };
+}

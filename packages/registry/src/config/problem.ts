@@ -1,0 +1,17 @@
+/** Where in the configuration: member names and list positions from the top. */
+export type ConfigPath = readonly PropertyKey[];
+
+/** One thing that is wrong. `at: 'key'` points at the last member's name instead of its value. */
+export interface Problem {
+  readonly path: ConfigPath;
+  readonly message: string;
+  readonly at?: 'key';
+}
+
+/** `sources[0].file.path`; the empty text for the whole document. */
+export function pathText(path: ConfigPath): string {
+  return path.reduce<string>((text, step) => {
+    if (typeof step === 'number') return `${text}[${String(step)}]`;
+    return text === '' ? String(step) : `${text}.${String(step)}`;
+  }, '');
+}

@@ -1,0 +1,65 @@
+import type { PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
+import { type Claims, parseClaims } from '@skep/auth/claims/claims.ts';
+import type { RoleRules } from '@skep/auth/claims/roles.ts';
+import type { SignInMode } from '../access/authority.ts';
+import { resolveSwitches } from '../access/switches.ts';
+import type { AuthConfig, OauthAuth } from './auth.ts';
+import type { AuthShape } from './auth-shape.ts';
+
+const DEFAULT_REALM = 'mcp-registry';
+/** Clocks of issuers and ours differ by seconds; an expiry has no such grace. */
+const LEEWAY_S = 5;
+/** A key id that nobody knows makes us ask for the keys at most this often. */
+const FORCED_REFRESH_MS = 60_000;
+
+/** The block with its defaults. Expects a shape that passed `authProblems`. */
+export function resolveAuth(auth: AuthShape | undefined, plainHttp: PlainHttp): AuthConfig {
+  const { oauth, authz, publicPaths = [] } = auth ?? {};
+  if (auth?.mode === 'anonymous' || oauth === undefined) {
+    return { mode: 'anonymous', unusedRoles: rulesOf(authz?.roles) };
+  }
+  return {
+    mode: 'oauth',
+    access: accessOf(authz),
+    publicPaths: publicPaths.map((path) => (path === '/' ? path : path.replace(/\/+$/, ''))),
+    resource: {
+      url: oauth.resourceUrl,
+      realm: oauth.realm ?? DEFAULT_REALM,
+      scopes: oauth.scopesSupported,
+    },
+    providers: oauth.providers.map((provider) => providerOf(provider, plainHttp)),
+  };
+}
+
+/** The presence of the key decides, not what it holds: an empty one fails closed (specification §0, D14). */
+function accessOf(authz: AuthShape['authz']): SignInMode {
+  if (authz === undefined) return { kind: 'auth-only' };
+  const { roles, ...switches } = authz ?? {};
+  return { kind: 'full', rules: rulesOf(roles), switches: resolveSwitches(switches) };
+}
+
+type RolesShape = NonNullable<NonNullable<AuthShape['authz']>['roles']>;
+
+function rulesOf(roles: RolesShape | undefined): RoleRules {
+  const given = Object.entries(roles ?? {}).map(([role, list]): [string, Claims[]] => [
+    role,
+    (list ?? []).map((rule) => parseClaims(rule)),
+  ]);
+  return Object.fromEntries(given);
+}
+
+function providerOf(
+  provider: NonNullable<AuthShape['oauth']>['providers'][number],
+  plainHttp: PlainHttp,
+): OauthAuth['providers'][number] {
+  const { audience, allowPrivateIP, issuerUrl, ...rest } = provider;
+  return {
+    ...rest,
+    issuerUrl: issuerUrl.trim(),
+    allowPrivateIP: allowPrivateIP ?? false,
+    plainHttp,
+    rules: { audience, leewayS: LEEWAY_S, subject: 'optional' },
+    issuerMatch: 'exact',
+    forcedRefreshEveryMs: FORCED_REFRESH_MS,
+  };
+}
