@@ -1,0 +1,123 @@
+import { createHash, hash } from 'node:crypto';
+import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
+import { newestVersion } from '@skep/core/catalog/version-order.ts';
+import type { EntryKind, StoredEntry } from '../store/rows.ts';
+import { compareBytes } from './byte-order.ts';
+import type { ClaimSet } from './claim-classes.ts';
+import type { Instant } from './instant.ts';
+import { entryKey, KINDS, shownKey } from './kinds.ts';
+import { haystack } from './search.ts';
+
+/** A version ready to be served: `entry.bytes` from `start` to `end` is its item. */
+export interface ServedVersion {
+  readonly version: string;
+  readonly updatedAt: Instant;
+  readonly haystack: string;
+  readonly isLatest: boolean;
+  readonly status?: BundleStatus;
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface ServedEntry {
+  /** See entryKey. */
+  readonly key: string;
+  readonly claims: ClaimSet;
+  readonly bytes: Buffer;
+  /** Ascending by version string. */
+  readonly versions: readonly ServedVersion[];
+  /** SHA-256 over key, claims and bodies. */
+  readonly digest: string;
+}
+
+/** Everything one source serves, immutable. Entries ascend by key; their bytes lie in that order, a comma after each. */
+export interface SourceBlock {
+  readonly source: string;
+  readonly entries: Readonly<Record<EntryKind, readonly ServedEntry[]>>;
+  /** SHA-256 over what can be served; equal digests serve equal bytes, on every replica. */
+  readonly digest: string;
+}
+
+/** Serialises a source's entries once, so that every read sends bytes that exist. Identities must be unique. */
+export function buildBlock(source: string, entries: readonly StoredEntry[]): SourceBlock {
+  const bytes = new BodyBytes();
+  const served = (kind: EntryKind): ServedEntry[] =>
+    entries
+      .filter((entry) => entry.kind === kind)
+      .map((entry) => ({ key: entryKey(entry), entry }))
+      .toSorted((a, b) => compareBytes(a.key, b.key))
+      .map(({ key, entry }) => ({ key, claims: entry.claims, ...serialised(key, entry, bytes) }));
+  const byKind = { server: served('server'), skill: served('skill'), plugin: served('plugin') };
+  return blockOf(source, byKind);
+}
+
+/** A block of entries that are served already. */
+export function blockOf(source: string, entries: SourceBlock['entries']): SourceBlock {
+  return { source, entries, digest: digestOf(entries) };
+}
+
+function digestOf(byKind: SourceBlock['entries']): string {
+  const digest = createHash('sha256');
+  for (const [kind, entries] of Object.entries(byKind)) {
+    digest.update(`${kind} ${String(entries.length)}\n`);
+    for (const entry of entries) digest.update(entry.digest);
+  }
+  return digest.digest('hex');
+}
+
+function serialised(
+  key: string,
+  entry: StoredEntry,
+  bytes: BodyBytes,
+): Pick<ServedEntry, 'bytes' | 'versions' | 'digest'> {
+  // `latest` is decided per source, before shadowing picks the source (specification §2.5.6).
+  const newest = newestVersion(entry.versions.map(({ version }) => version));
+  const bodies: string[] = [];
+  const drafts = entry.versions
+    .toSorted((a, b) => compareBytes(a.version, b.version))
+    .map((version) => {
+      const isLatest = version.version === newest;
+      const { text, ...body } = KINDS[entry.kind].body(version, isLatest);
+      bodies.push(text);
+      return { version: version.version, ...body, isLatest, haystack: haystack(shownKey(key), version) };
+    });
+  const written = bytes.append(bodies);
+  const versions = drafts.map((draft, index) => ({ ...draft, ...(written.places[index] ?? NOWHERE) }));
+  const digest = hash('sha256', JSON.stringify([key, entry.claims, bodies]), 'base64url');
+  return { bytes: written.bytes, versions, digest };
+}
+
+interface Place {
+  readonly start: number;
+  readonly end: number;
+}
+
+const NOWHERE: Place = { start: 0, end: 0 };
+const COMMA = 0x2c;
+const CHUNK_BYTES = 1024 * 1024;
+
+/**
+ * Bodies one after the other with a comma behind each, in chunks: a single buffer would have to be measured first or
+ * copied at the end, and both need all of the text in memory a second time.
+ */
+class BodyBytes {
+  #chunk = Buffer.alloc(0);
+  #used = 0;
+
+  /** The bodies of one entry lie in one chunk. */
+  append(bodies: readonly string[]): { readonly bytes: Buffer; readonly places: readonly Place[] } {
+    const size = bodies.reduce((sum, body) => sum + Buffer.byteLength(body) + 1, 0);
+    if (this.#used + size > this.#chunk.length) {
+      this.#chunk = Buffer.allocUnsafeSlow(Math.max(size, CHUNK_BYTES));
+      this.#used = 0;
+    }
+    const places = bodies.map((body) => {
+      const start = this.#used;
+      const end = start + this.#chunk.write(body, start);
+      this.#chunk[end] = COMMA;
+      this.#used = end + 1;
+      return { start, end };
+    });
+    return { bytes: this.#chunk, places };
+  }
+}

@@ -1,0 +1,42 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+
+/** The last item of the page before: the next page starts strictly after this name and version. */
+export interface Position {
+  readonly name: string;
+  readonly version: string;
+}
+
+const ALPHABET = /^[A-Za-z0-9+/_-]+={0,2}$/;
+const MAX_CHARS = 4096;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Base64url of `name,version`, without padding so that clients may paste it into a URL as it is. */
+export function encodeCursor(position: Position): string {
+  return Buffer.from(`${position.name},${position.version}`).toString('base64url');
+}
+
+/**
+ * Reads our cursors and those of other servers of this API, which use the standard base64 alphabet with padding; a
+ * `+` that a client forgot to escape arrives as a space. A name holds no comma, so the first one ends it.
+ * @throws SkepError `registry/bad-request` for anything else.
+ */
+export function decodeCursor(text: string): Position {
+  const encoded = text.replaceAll(' ', '+');
+  if (encoded.length > MAX_CHARS || !ALPHABET.test(encoded)) throw invalidCursor();
+  let decoded: string;
+  try {
+    decoded = utf8.decode(Buffer.from(encoded, 'base64'));
+  } catch (cause) {
+    throw invalidCursor(cause);
+  }
+  const comma = decoded.indexOf(',');
+  if (comma <= 0) throw invalidCursor();
+  return { name: decoded.slice(0, comma), version: decoded.slice(comma + 1) };
+}
+
+const invalidCursor = (cause?: unknown): SkepError =>
+  new SkepError('registry/bad-request', {
+    message: 'invalid cursor',
+    hint: 'pass metadata.nextCursor of the page before, unchanged',
+    cause,
+  });

@@ -1,0 +1,134 @@
+import type { Log } from '@skep/core/log/log.ts';
+import type { ChangedEntry, Changes, Revision } from '../store/changes.ts';
+import type { StoredEntry, StoredSource } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import { buildBlock, type SourceBlock } from './block.ts';
+import { patchBlock } from './patch-block.ts';
+import type { ReadEngine } from './read-engine.ts';
+
+export interface FollowerOptions {
+  readonly store: Store;
+  readonly engine: ReadEngine;
+  readonly log: Log;
+  /** Called with all sources after commits that may have changed some of them, when the engine serves the new state. */
+  readonly onSources: (sources: readonly StoredSource[]) => void;
+}
+
+/** Entries as a commit of this process left them, which spares reading them back. */
+interface Written {
+  readonly revision: Revision;
+  readonly entries: readonly StoredEntry[];
+}
+
+/**
+ * Keeps the read engine in step with the store: what this process commits, and what other replicas do. Only what a commit
+ * changed is read again, and many commits that come together make one snapshot.
+ */
+export class StoreFollower {
+  readonly #options: FollowerOptions;
+  readonly #written = new Map<string, Written>();
+  #revision: Revision = 0;
+  #step: Promise<void> | undefined;
+  #stop: () => void = () => undefined;
+  #isClosed = false;
+
+  constructor(options: FollowerOptions) {
+    this.#options = options;
+  }
+
+  /** Reads everything, then follows. */
+  async start(): Promise<readonly StoredSource[]> {
+    const { store } = this.#options;
+    const changes = await store.changesSince(this.#revision);
+    const sources = await this.#apply({ kind: 'everything', revision: changes.revision });
+    this.#stop = store.onChange((revision) => this.#hear(revision));
+    return sources;
+  }
+
+  /**
+   * Resolves when reads of this process see the commit of that revision. Fails as the store does; the engine then
+   * still serves a state that was committed, and goes on with the next notice.
+   */
+  async reach(revision: Revision): Promise<void> {
+    while (this.#revision < revision && !this.#isClosed) await this.#catchUp();
+  }
+
+  /** As `reach`, with the entries that the commit left in a source. */
+  async reachWith(revision: Revision, source: string, entries: readonly StoredEntry[]): Promise<void> {
+    this.#written.set(source, { revision, entries });
+    try {
+      await this.reach(revision);
+    } finally {
+      if (this.#written.get(source)?.revision === revision) this.#written.delete(source);
+    }
+  }
+
+  /** Stops following and waits for what is being read. Idempotent. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stop();
+    await this.#step?.catch(() => undefined);
+  }
+
+  #hear(revision: Revision): void {
+    this.reach(revision).catch((error: unknown) => {
+      // The store repeats its notice, so this is tried again.
+      this.#options.log.warn({ err: error, revision }, 'cannot read what changed in the store');
+    });
+  }
+
+  #catchUp(): Promise<void> {
+    this.#step ??= this.#follow().finally(() => {
+      this.#step = undefined;
+    });
+    return this.#step;
+  }
+
+  async #follow(): Promise<void> {
+    const changes = await this.#options.store.changesSince(this.#revision);
+    const sources = await this.#apply(changes);
+    if (changes.kind === 'everything' || changes.sources.length > 0) this.#options.onSources(sources);
+  }
+
+  async #apply(changes: Changes): Promise<readonly StoredSource[]> {
+    const { store, engine } = this.#options;
+    const isAll = changes.kind === 'everything';
+    const needsSources = isAll || changes.sources.length > 0;
+    const sources = needsSources ? await store.listSources() : [];
+    const existing = new Set(sources.map(({ name }) => name));
+    const changed = isAll ? [...existing] : changes.sources;
+    const blocks: SourceBlock[] = [];
+    for (const source of changed) {
+      if (existing.has(source))
+        blocks.push(buildBlock(source, await this.#entriesOf(source, changes.revision)));
+    }
+    if (!isAll) blocks.push(...(await this.#patched(changes.entries)));
+    const registries = isAll || changes.registries.length > 0 ? await store.listRegistries() : undefined;
+    engine.update({
+      blocks,
+      gone: changed.filter((source) => !existing.has(source)),
+      ...(registries === undefined ? {} : { registries }),
+    });
+    this.#revision = Math.max(this.#revision, changes.revision);
+    return sources;
+  }
+
+  async #entriesOf(source: string, revision: Revision): Promise<readonly StoredEntry[]> {
+    const written = this.#written.get(source);
+    return written?.revision === revision ? written.entries : this.#options.store.readEntries(source);
+  }
+
+  async #patched(entries: readonly ChangedEntry[]): Promise<SourceBlock[]> {
+    const { store, engine } = this.#options;
+    const blocks: SourceBlock[] = [];
+    for (const [source, changed] of Map.groupBy(entries, (entry) => entry.source)) {
+      const block = engine.blocks().get(source);
+      if (block === undefined) {
+        blocks.push(buildBlock(source, await store.readEntries(source)));
+        continue;
+      }
+      blocks.push(patchBlock(block, changed, await store.readSomeEntries(source, changed)));
+    }
+    return blocks;
+  }
+}

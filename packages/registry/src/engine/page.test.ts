@@ -1,0 +1,262 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { StoredEntry } from '../store/rows.ts';
+import { buildBlock } from './block.ts';
+import { compareBytes } from './byte-order.ts';
+import { KeptPages } from './kept-pages.ts';
+import { decodeCursor, encodeCursor, type Position } from './cursor.ts';
+import {
+  entryOf as find,
+  listPage,
+  listTag,
+  type PageQuery,
+  type Reader,
+  taggedPage,
+  versionBytes,
+  versionsPage,
+} from './page.ts';
+import { buildSnapshot } from './snapshot.ts';
+
+const VERSIONS = ['1.0.0', '1.2.0', '1.10.0', '2.0.0-beta', 'v3', 'nightly', 'µ'];
+const NAMES = ['a/a', 'a/b', 'a.b/c', 'B/x', 'b/x', 'bare', 'z-z/z_z', 'z/z'];
+
+interface Listed {
+  readonly servers: readonly {
+    readonly server: { readonly name: string; readonly version: string; readonly description: string };
+    readonly _meta: Readonly<Record<string, { readonly isLatest: boolean; readonly updatedAt: string }>>;
+  }[];
+  readonly metadata: { readonly count: number; readonly nextCursor?: string };
+}
+
+const entryOf = (name: string, versions: readonly string[], claims = ''): StoredEntry => ({
+  kind: 'server',
+  namespace: '',
+  name,
+  claims,
+  versions: versions.map((version) => ({
+    version,
+    title: null,
+    description: `${name} 100% does_it`,
+    document: JSON.stringify({ name, version, description: `${name} 100% does_it` }),
+    official: null,
+    createdAt: '2026-01-01T00:00:00.000Z',
+    updatedAt: `2026-01-0${String(1 + (version.length % 9))}T00:00:00.000Z`,
+  })),
+});
+
+const entries = fc
+  .uniqueArray(
+    fc.record({
+      name: fc.constantFrom(...NAMES),
+      claims: fc.constantFrom('', '{"team":["red"]}'),
+      versions: fc.uniqueArray(fc.constantFrom(...VERSIONS), { minLength: 1 }),
+    }),
+    { selector: (entry) => entry.name },
+  )
+  .map((list) => list.map(({ name, versions, claims }) => entryOf(name, versions, claims)));
+
+/** A registry of these sources, read by somebody who sees claim sets for which `sees` holds. */
+function readerOf(sources: readonly (readonly StoredEntry[])[], sees = (_claims: string) => true): Reader {
+  const names = sources.map((_, index) => `source-${String(index)}`);
+  const blocks = new Map(
+    sources.map((list, index) => [`source-${String(index)}`, buildBlock(`source-${String(index)}`, list)]),
+  );
+  const snapshot = buildSnapshot([{ name: 'r', sources: names, claims: '' }], blocks);
+  const view = snapshot.registries.get('r');
+  if (view === undefined) throw new Error('no view');
+  return {
+    kind: 'server',
+    view,
+    visible: (claimClass) => sees(snapshot.claimSets[claimClass] ?? ''),
+    visibility: 'v',
+    pages: new KeptPages(),
+  };
+}
+
+/** The specification written down naively: visible, then shadowed, then filtered, then ordered. */
+function model(
+  sources: readonly (readonly StoredEntry[])[],
+  sees: (claims: string) => boolean,
+  query: Omit<PageQuery, 'limit'>,
+): Position[] {
+  const winners = new Map<string, StoredEntry>();
+  for (const source of sources) {
+    for (const entry of source)
+      if (sees(entry.claims) && !winners.has(entry.name)) winners.set(entry.name, entry);
+  }
+  return [...winners.values()]
+    .flatMap(({ name, versions }) => versions.map(({ version }) => ({ name, version })))
+    .filter(
+      ({ name, version }) =>
+        (query.version ?? version) === version &&
+        `${name} 100% does_it`.toLowerCase().includes(query.search ?? ''),
+    )
+    .toSorted((a, b) => compareBytes(a.name, b.name) || compareBytes(a.version, b.version));
+}
+
+const text = (pieces: readonly Buffer[]): string => Buffer.concat(pieces).toString();
+const read = (reader: Reader, query: PageQuery): Listed => JSON.parse(text(listPage(reader, query)));
+const positions = (page: Listed): Position[] =>
+  page.servers.map(({ server: { name, version } }) => ({ name, version }));
+
+function walk(reader: Reader, query: PageQuery, form = (cursor: string) => cursor): Position[] {
+  const seen: Position[] = [];
+  let next: string | undefined;
+  do {
+    const page = read(reader, next === undefined ? query : { ...query, after: decodeCursor(form(next)) });
+    expect(page.metadata.count).toBe(page.servers.length);
+    if (page.metadata.nextCursor !== undefined) expect(page.servers).toHaveLength(query.limit);
+    seen.push(...positions(page));
+    next = page.metadata.nextCursor;
+  } while (next !== undefined);
+  return seen;
+}
+
+const toStandardBase64 = (cursor: string): string => Buffer.from(cursor, 'base64url').toString('base64');
+
+describe('listPage', () => {
+  it('walks to exactly what the specification says, whatever the page size, callers and filters', () => {
+    fc.assert(
+      fc.property(
+        fc.array(entries, { maxLength: 3 }),
+        fc.integer({ min: 1, max: 7 }),
+        fc.boolean(),
+        fc.record(
+          { search: fc.constantFrom('b', '%', '_', 'zz'), version: fc.constantFrom(...VERSIONS) },
+          { requiredKeys: [] },
+        ),
+        (sources, limit, privileged, filter) => {
+          const sees = (claims: string): boolean => privileged || claims === '';
+          const reader = readerOf(sources, sees);
+          const expected = model(sources, sees, filter);
+          expect(walk(reader, { ...filter, limit })).toEqual(expected);
+          expect(walk(reader, { ...filter, limit }, toStandardBase64)).toEqual(expected);
+        },
+      ),
+    );
+  });
+
+  it('neither loses nor repeats an item that was there all along while others come and go between pages', () => {
+    fc.assert(
+      fc.property(entries, entries, fc.integer({ min: 1, max: 5 }), (before, after, limit) => {
+        const readers = [readerOf([before]), readerOf([after])];
+        const key = ({ name, version }: Position): string => `${name}@${version}`;
+        const inBoth = new Set(model([before], () => true, {}).map(key));
+        const later = new Set(model([after], () => true, {}).map(key));
+        const stable = [...inBoth].filter((item) => later.has(item));
+        const seen: string[] = [];
+        let next: string | undefined;
+        let turn = 0;
+        do {
+          const reader = readers[turn % 2] ?? readerOf([]);
+          turn += 1;
+          const page = read(reader, { limit, ...(next === undefined ? {} : { after: decodeCursor(next) }) });
+          seen.push(...positions(page).map(key));
+          next = page.metadata.nextCursor;
+        } while (next !== undefined && turn < 100);
+        expect(new Set(seen).size).toBe(seen.length);
+        // The walk may end early on a state that has nothing more; up to there nothing stable is missing.
+        const last = seen.at(-1);
+        const ended = new Set(seen);
+        const order = stable.filter((item) => last !== undefined && compareKeys(item, last) <= 0);
+        expect(order.filter((item) => !ended.has(item))).toEqual([]);
+      }),
+    );
+  });
+
+  it('gives the empty list for an empty registry', () => {
+    expect(text(listPage(readerOf([]), { limit: 5 }))).toBe('{"servers":[],"metadata":{"count":0}}');
+  });
+
+  it('starts after a position that no longer exists', () => {
+    const reader = readerOf([[entryOf('a/a', ['1.0.0']), entryOf('c/c', ['1.0.0'])]]);
+    expect(positions(read(reader, { limit: 5, after: { name: 'b/gone', version: '9' } }))).toEqual([
+      { name: 'c/c', version: '1.0.0' },
+    ]);
+  });
+
+  it('takes all versions of a name from the first source the caller may see, and its latest with them', () => {
+    const high = entryOf('a/a', ['1.0.0', '1.1.0'], '{"team":["red"]}');
+    const low = entryOf('a/a', ['0.9.0', '7.0.0']);
+    const all = read(readerOf([[high], [low]]), { limit: 9, version: 'latest' });
+    expect(positions(all)).toEqual([{ name: 'a/a', version: '1.1.0' }]);
+    const some = read(
+      readerOf([[high], [low]], (claims) => claims === ''),
+      { limit: 9, version: 'latest' },
+    );
+    expect(positions(some)).toEqual([{ name: 'a/a', version: '7.0.0' }]);
+  });
+});
+
+const compareKeys = (left: string, right: string): number => {
+  const split = (item: string): [string, string] => [
+    item.slice(0, item.lastIndexOf('@')),
+    item.slice(item.lastIndexOf('@') + 1),
+  ];
+  const [leftName, leftVersion] = split(left);
+  const [rightName, rightVersion] = split(right);
+  return compareBytes(leftName, rightName) || compareBytes(leftVersion, rightVersion);
+};
+
+describe('versions of one entry', () => {
+  const reader = readerOf([[entryOf('a/a', ['1.10.0', '1.2.0', '2.0.0-beta', 'nightly'])]]);
+
+  it('lists them by version string and marks the newest by semantic precedence', () => {
+    const page: Listed = JSON.parse(text(versionsPage('server', find(reader, 'a/a'), { limit: 1000 })));
+    expect(
+      page.servers.map(({ server, _meta }) => [server.version, Object.values(_meta)[0]?.isLatest]),
+    ).toEqual([
+      ['1.10.0', false],
+      ['1.2.0', false],
+      ['2.0.0-beta', true],
+      ['nightly', false],
+    ]);
+  });
+
+  it('finds latest and exact versions and nothing else', () => {
+    const entry = find(reader, 'a/a');
+    if (entry === undefined) throw new Error('not found');
+    expect(versionBytes(entry, 'latest')?.toString()).toContain('"version":"2.0.0-beta"');
+    expect(versionBytes(entry, '1.2.0')?.toString()).toContain('"version":"1.2.0"');
+    expect(versionBytes(entry, '1.2')).toBeUndefined();
+    expect(find(reader, 'a/')).toBeUndefined();
+  });
+
+  it('is an empty list for an unknown entry', () => {
+    expect(text(versionsPage('server', undefined, { limit: 1000 }))).toBe(
+      '{"servers":[],"metadata":{"count":0}}',
+    );
+  });
+});
+
+describe('taggedPage', () => {
+  it('is the page, made once and kept when it has many pieces', () => {
+    const sources = [0, 1].map((parity) =>
+      Array.from({ length: 30 }, (_, index) => entryOf(`n/${String(100 + 2 * index + parity)}`, ['1.0.0'])),
+    );
+    const reader = readerOf(sources);
+    const query = { limit: 40 };
+    const first = taggedPage(reader, query, 'tag');
+    expect(text(first)).toBe(text(listPage(reader, query)));
+    expect(taggedPage(reader, query, 'tag')[0]).toBe(first[0]);
+    expect(text(taggedPage(reader, { limit: 1 }, 'other'))).toBe(text(listPage(reader, { limit: 1 })));
+    expect(reader.pages.get('other')).toBeUndefined();
+  });
+});
+
+describe('listTag', () => {
+  it('is equal for equal content and differs by content, query and visibility', () => {
+    const one = readerOf([[entryOf('a/a', ['1.0.0'])]]);
+    const same = readerOf([[entryOf('a/a', ['1.0.0'])]]);
+    const other = readerOf([[entryOf('a/a', ['1.0.1'])]]);
+    expect(listTag(one, { limit: 5 })).toBe(listTag(same, { limit: 5 }));
+    const tags = [
+      listTag(one, { limit: 5 }),
+      listTag(one, { limit: 6 }),
+      listTag(other, { limit: 5 }),
+      listTag({ ...one, visibility: 'w' }, { limit: 5 }),
+      listTag(one, { limit: 5, after: decodeCursor(encodeCursor({ name: 'a', version: '' })) }),
+    ];
+    expect(new Set(tags).size).toBe(tags.length);
+  });
+});

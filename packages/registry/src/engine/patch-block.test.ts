@@ -1,0 +1,66 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { EntryKind, StoredEntry } from '../store/rows.ts';
+import { buildBlock, type SourceBlock } from './block.ts';
+import { entryKey } from './kinds.ts';
+import { patchBlock } from './patch-block.ts';
+
+const entry = (kind: EntryKind, name: string, text: string): StoredEntry => ({
+  kind,
+  namespace: kind === 'server' ? '' : 'io.acme',
+  name,
+  claims: '',
+  versions: [
+    {
+      version: '1.0.0',
+      title: null,
+      description: text,
+      document: JSON.stringify({ name, description: text }),
+      official: null,
+      createdAt: '2026-01-01T00:00:00Z',
+      updatedAt: '2026-01-01T00:00:00Z',
+    },
+  ],
+});
+
+const anyEntry = fc
+  .tuple(
+    fc.constantFrom<EntryKind>('server', 'skill', 'plugin'),
+    fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+    fc.nat(3),
+  )
+  .map(([kind, name, text]) => entry(kind, name, String(text)));
+const idOf = (one: StoredEntry): string => `${one.kind} ${entryKey(one)}`;
+const anyEntries = fc.uniqueArray(anyEntry, { selector: idOf, maxLength: 20 });
+
+/** What callers get of a block. */
+const served = ({ entries }: SourceBlock): unknown =>
+  Object.entries(entries).map(([kind, list]) => [
+    kind,
+    list.map(({ key, bytes, versions }) => [
+      key,
+      ...versions.map(({ start, end }) => bytes.subarray(start, end).toString()),
+    ]),
+  ]);
+
+describe('patchBlock', () => {
+  it('gives what building the whole block anew gives, digest included', () => {
+    fc.assert(
+      fc.property(anyEntries, anyEntries, fc.array(anyEntry, { maxLength: 5 }), (before, changes, gone) => {
+        const changed = [...changes, ...gone];
+        const touched = new Set(changed.map(idOf));
+        const after = [...before.filter((one) => !touched.has(idOf(one))), ...changes];
+        const patched = patchBlock(buildBlock('s', before), changed, changes);
+        const whole = buildBlock('s', after);
+        expect(served(patched)).toEqual(served(whole));
+        expect(patched.digest).toBe(whole.digest);
+      }),
+    );
+  });
+
+  it('leaves kinds alone of which nothing changed', () => {
+    const block = buildBlock('s', [entry('skill', 'a', 'x')]);
+    const patched = patchBlock(block, [entry('server', 'b', 'y')], [entry('server', 'b', 'y')]);
+    expect(patched.entries.skill).toBe(block.entries.skill);
+  });
+});

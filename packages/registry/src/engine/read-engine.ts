@@ -1,0 +1,52 @@
+import type { SourceBlock } from './block.ts';
+import { buildSnapshot, type RegistryDefinition, type Snapshot } from './snapshot.ts';
+
+/** What a commit changed. */
+export interface EngineChange {
+  /** All of them, where any has changed. */
+  readonly registries?: readonly RegistryDefinition[];
+  /** Of the sources that changed. */
+  readonly blocks?: readonly SourceBlock[];
+  /** Names of sources that do not exist any more. */
+  readonly gone?: readonly string[];
+}
+
+/** Holds the current snapshot. A write is committed to the store first and applied here afterwards. */
+export class ReadEngine {
+  #registries: readonly RegistryDefinition[];
+  #blocks: ReadonlyMap<string, SourceBlock> = new Map();
+  #snapshot: Snapshot;
+
+  constructor(registries: readonly RegistryDefinition[]) {
+    this.#registries = registries;
+    this.#snapshot = buildSnapshot(registries, this.#blocks);
+  }
+
+  /** The state to answer one request from; keep it for the whole request. */
+  current(): Snapshot {
+    return this.#snapshot;
+  }
+
+  /** What each source serves, by name; those not loaded yet are missing. */
+  blocks(): ReadonlyMap<string, SourceBlock> {
+    return this.#blocks;
+  }
+
+  /** Replaces what one source serves. */
+  apply(block: SourceBlock): void {
+    this.update({ blocks: [block] });
+  }
+
+  /** Makes one new snapshot of all of it. Requests that already hold the old one finish on it. */
+  update({ registries, blocks = [], gone = [] }: EngineChange): void {
+    const isNew = blocks.some(({ source, digest }) => this.#blocks.get(source)?.digest !== digest);
+    const isLess = gone.some((source) => this.#blocks.has(source));
+    if (registries === undefined && !isNew && !isLess) return;
+    const next = new Map(this.#blocks);
+    for (const block of blocks) next.set(block.source, block);
+    for (const source of gone) next.delete(source);
+    this.#registries = registries ?? this.#registries;
+    this.#blocks = next;
+    this.#snapshot = buildSnapshot(this.#registries, next);
+  }
+}

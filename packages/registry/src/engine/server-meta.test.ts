@@ -1,0 +1,39 @@
+import { OFFICIAL_META } from '@skep/core/catalog/official-meta.ts';
+import { describe, expect, it } from 'vitest';
+import { serverMeta } from './server-meta.ts';
+
+const seen = { createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-02-01T00:00:00.000Z' };
+
+describe('serverMeta', () => {
+  it('fills the official block from the store when the source said nothing', () => {
+    expect(JSON.parse(serverMeta({ official: null, ...seen }, true).text)).toEqual({
+      [OFFICIAL_META]: {
+        status: 'active',
+        publishedAt: seen.createdAt,
+        updatedAt: seen.updatedAt,
+        statusChangedAt: seen.createdAt,
+        isLatest: true,
+      },
+    });
+  });
+
+  it('keeps what the source said, also members nobody knows, and decides only isLatest', () => {
+    const given = {
+      status: 'deprecated',
+      publishedAt: '2025-05-01T00:00:00Z',
+      updatedAt: '2025-06-01T00:00:00.123456Z',
+      isLatest: true,
+      serverId: 'abc',
+    };
+    const { text, updatedAt } = serverMeta({ official: JSON.stringify(given), ...seen }, false);
+    expect(JSON.parse(text)).toEqual({
+      [OFFICIAL_META]: { ...given, statusChangedAt: '2025-05-01T00:00:00Z', isLatest: false },
+    });
+    expect(updatedAt).toBe('2025-06-01T00:00:00.123456');
+  });
+
+  it('falls back to the store when the source gave an unreadable time', () => {
+    const official = JSON.stringify({ updatedAt: 'yesterday' });
+    expect(serverMeta({ official, ...seen }, true).updatedAt).toBe('2026-02-01T00:00:00');
+  });
+});

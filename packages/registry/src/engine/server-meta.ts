@@ -1,0 +1,45 @@
+import { OFFICIAL_META } from '@skep/core/catalog/official-meta.ts';
+import { EPOCH, type Instant, parseInstant } from './instant.ts';
+
+/** What the block is made from: what the source said about the version, and when our store first and last saw it. */
+export interface MetaInput {
+  /** The source's own official block as JSON text, where it had one. */
+  readonly official: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface ServerMeta {
+  /** JSON text of the wrapper's `_meta`. */
+  readonly text: string;
+  readonly updatedAt: Instant;
+}
+
+/**
+ * The wrapper's `_meta`: the official block as the source gave it, completed where it was silent. Only
+ * `isLatest` is always ours, because it is a statement about this catalogue (specification §2.5.1).
+ */
+export function serverMeta(input: MetaInput, isLatest: boolean): ServerMeta {
+  const official = input.official === null ? {} : objectOf(JSON.parse(input.official));
+  const updatedAt = textOf(official['updatedAt']) ?? input.updatedAt;
+  const completed = {
+    status: 'active',
+    publishedAt: input.createdAt,
+    updatedAt,
+    statusChangedAt: textOf(official['publishedAt']) ?? input.createdAt,
+    ...official,
+    isLatest,
+  };
+  return {
+    text: JSON.stringify({ [OFFICIAL_META]: completed }),
+    updatedAt: parseInstant(updatedAt) ?? parseInstant(input.updatedAt) ?? EPOCH,
+  };
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

@@ -1,0 +1,110 @@
+import { hash } from 'node:crypto';
+import type { RawClaims } from '@skep/auth/claims/claims.ts';
+import type { ServedEntry, SourceBlock } from './block.ts';
+import { decodeClaimSet, type SnapshotVisibility, snapshotVisibility } from '../access/visibility.ts';
+import { KeptPages } from './kept-pages.ts';
+import type { EntryKind } from '../store/rows.ts';
+import { compareBytes, lowerBound } from './byte-order.ts';
+import { type ClaimClass, ClaimClasses, type ClaimSet } from './claim-classes.ts';
+
+/** A registry of the configuration: its sources in order of priority, highest first. */
+export interface RegistryDefinition {
+  readonly name: string;
+  readonly sources: readonly string[];
+  /** Who may enter. */
+  readonly claims: ClaimSet;
+}
+
+/** One source's entry under a key. */
+export interface Candidate {
+  readonly claimClass: ClaimClass;
+  readonly entry: ServedEntry;
+}
+
+/** Everything a registry holds under one key, by source priority. Which candidate a caller sees is decided per read. */
+export interface KeyGroup {
+  readonly key: string;
+  readonly candidates: readonly [Candidate, ...Candidate[]];
+}
+
+export interface RegistryView {
+  readonly name: string;
+  /** Claims that callers need to enter; undefined when they cannot be read, and then nobody enters. */
+  readonly gate: RawClaims | undefined;
+  /** Ascending by key. */
+  readonly groups: Readonly<Record<EntryKind, readonly KeyGroup[]>>;
+  /** Equal digests answer every query with equal bytes. */
+  readonly digest: string;
+}
+
+/** What is served at one moment: immutable, so that a request reads the old state or the new one, never a mix. */
+export interface Snapshot {
+  readonly registries: ReadonlyMap<string, RegistryView>;
+  /** Claim sets in class order. */
+  readonly claimSets: readonly ClaimSet[];
+  /** What a caller sees, remembered per caller for as long as the snapshot lives. */
+  readonly visibility: SnapshotVisibility;
+  readonly pages: KeptPages;
+}
+
+/** Says whether entries of a claim class exist for the caller. */
+export type Visible = (claimClass: ClaimClass) => boolean;
+
+/** Joins sources into registries. A source without a block (not loaded yet) contributes nothing. */
+export function buildSnapshot(
+  definitions: readonly RegistryDefinition[],
+  blocks: ReadonlyMap<string, SourceBlock>,
+): Snapshot {
+  const classes = new ClaimClasses();
+  const registries = new Map<string, RegistryView>();
+  for (const definition of definitions) {
+    const linked = definition.sources.flatMap((source) => blocks.get(source) ?? []);
+    registries.set(definition.name, {
+      name: definition.name,
+      gate: decodeClaimSet(definition.claims),
+      groups: {
+        server: groupByKey('server', linked, classes),
+        skill: groupByKey('skill', linked, classes),
+        plugin: groupByKey('plugin', linked, classes),
+      },
+      digest: hash('sha256', linked.map((block) => block.digest).join('\n')),
+    });
+  }
+  const claimSets = classes.all();
+  return { registries, claimSets, visibility: snapshotVisibility(claimSets), pages: new KeptPages() };
+}
+
+function groupByKey(kind: EntryKind, blocks: readonly SourceBlock[], classes: ClaimClasses): KeyGroup[] {
+  const groups = new Map<string, KeyGroup>();
+  for (const block of blocks) {
+    for (const entry of block.entries[kind]) {
+      const candidate = { entry, claimClass: classes.classOf(entry.claims) };
+      const before = groups.get(entry.key);
+      groups.set(entry.key, {
+        key: entry.key,
+        candidates: before === undefined ? [candidate] : [...before.candidates, candidate],
+      });
+    }
+  }
+  return [...groups.values()].toSorted((a, b) => compareBytes(a.key, b.key));
+}
+
+/**
+ * The copy of an entry that a caller sees: all versions come from the highest-priority source whose entry is visible to
+ * them. A copy that is hidden from the caller hides nothing (specification §3.8).
+ */
+export function winner(group: KeyGroup, visible: Visible): ServedEntry | undefined {
+  // No closure: a page looks at hundreds of groups.
+  for (const { claimClass, entry } of group.candidates) if (visible(claimClass)) return entry;
+  return undefined;
+}
+
+/** The entry of exactly this key that the caller sees. */
+export function findEntry(
+  groups: readonly KeyGroup[],
+  key: string,
+  visible: Visible,
+): ServedEntry | undefined {
+  const group = groups[lowerBound(groups, (item) => compareBytes(item.key, key) < 0)];
+  return group?.key === key ? winner(group, visible) : undefined;
+}
