@@ -1,0 +1,66 @@
+import { parseCatalogueText } from '@skep/core/catalog/catalogue-text.ts';
+import { elementSlices, memberSlice } from '@skep/core/catalog/json-slices.ts';
+import { officialMetaOf } from '@skep/core/catalog/official-meta.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { z } from 'zod';
+
+/** One version of a server as a registry lists it. What is wrong with it is for the reading of the catalogue to say. */
+export interface ApiItem {
+  /** Tells versions apart: name and version, or the item itself where it has none. */
+  readonly key: string;
+  /** `{"server":…,"_meta":…}`, exactly as it was sent. */
+  readonly json: string;
+  readonly deleted: boolean;
+  /** Milliseconds since the epoch; absent where the registry does not say. */
+  readonly updatedAt?: number;
+}
+
+export interface ApiPage {
+  readonly items: readonly ApiItem[];
+  /** Where to go on; absent on the last page. */
+  readonly nextCursor?: string;
+}
+
+// null instead of an empty list or an absent cursor is what some servers' JSON encoders write.
+const page = z.looseObject({
+  servers: z.array(z.unknown()).nullable(),
+  metadata: z.looseObject({ nextCursor: z.string().nullish(), next_cursor: z.string().nullish() }).nullish(),
+});
+
+const identity = z.looseObject({
+  server: z.looseObject({ name: z.string(), version: z.string() }),
+  _meta: z.unknown(),
+});
+
+/**
+ * Reads one page of `GET /v0.1/servers` of the MCP Registry API. `label` names it in messages. Fails with
+ * `source/bad-answer` when it is none, `catalog/not-json` and `catalog/wrong-shape` as any catalogue does.
+ */
+export function readPage(body: Uint8Array, label: string): ApiPage {
+  const { text, value } = parseCatalogueText(body, { label });
+  const decoded = page.safeParse(value);
+  if (!decoded.success) {
+    throw new SkepError('source/bad-answer', {
+      message: `"${label}" answered no list of servers of the MCP Registry API`,
+      hint: 'check that the endpoint is the address before "/v0.1/servers"',
+    });
+  }
+  const slices = elementSlices(memberSlice(text, ['servers']) ?? '');
+  const items = (decoded.data.servers ?? []).map((item, index) => readItem(item, slices[index] ?? ''));
+  const nextCursor = decoded.data.metadata?.nextCursor ?? decoded.data.metadata?.next_cursor ?? '';
+  return { items, ...(nextCursor === '' ? {} : { nextCursor }) };
+}
+
+function readItem(value: unknown, json: string): ApiItem {
+  const { data } = identity.safeParse(value);
+  if (data === undefined) return { key: json, json, deleted: false };
+  const { name, version } = data.server;
+  const official = officialMetaOf(data._meta);
+  const updatedAt = Date.parse(official?.updatedAt ?? '');
+  return {
+    key: JSON.stringify([name, version]),
+    json,
+    deleted: official?.status?.toLowerCase() === 'deleted',
+    ...(Number.isNaN(updatedAt) ? {} : { updatedAt }),
+  };
+}

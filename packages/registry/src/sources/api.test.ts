@@ -1,0 +1,277 @@
+import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { apiSource } from './api.ts';
+import { type ScriptedRequest, scriptedClient } from './scripted-client.fixture.ts';
+
+const OFFICIAL = 'io.modelcontextprotocol.registry/official';
+const HOUR = 3_600_000;
+const idle = new AbortController().signal;
+
+interface Listed {
+  readonly name: string;
+  readonly version?: string;
+  /** Seconds after the beginning of 2026. */
+  readonly at?: number;
+  readonly status?: string;
+  readonly text?: string;
+}
+
+const timeOf = (at: number): string => new Date(Date.UTC(2026, 0, 1) + at * 1_000).toISOString();
+
+function itemOf({ name, version = '1.0.0', at, status = 'active', text = 'x' }: Listed): unknown {
+  const official = at === undefined ? { status } : { status, updatedAt: timeOf(at) };
+  return { server: { name, version, description: text }, _meta: { [OFFICIAL]: official } };
+}
+
+/** A registry that pages and knows `updated_since`, as the API describes them. */
+function registry(list: { items: readonly Listed[] }, { pageSize = 2, etag = false } = {}) {
+  return (request: ScriptedRequest) => {
+    const { searchParams } = request.url;
+    const since = searchParams.get('updated_since');
+    const items = list.items.filter(({ at = 0 }) => since === null || timeOf(at) >= since);
+    const from = Number(searchParams.get('cursor') ?? 0);
+    const more = from + pageSize < items.length ? { nextCursor: String(from + pageSize) } : {};
+    const body = JSON.stringify({
+      servers: items.slice(from, from + pageSize).map(itemOf),
+      metadata: { count: items.length, ...more },
+    });
+    const tag = `"${body.length}-${from}"`;
+    if (etag && request.headers['if-none-match'] === tag) return { status: 304 };
+    return { body, ...(etag ? { headers: { etag: tag } } : {}) };
+  };
+}
+
+function started(answer: Parameters<typeof scriptedClient>[0]) {
+  const client = scriptedClient(answer);
+  let time = 0;
+  const source = apiSource(
+    { name: 'a', endpoint: 'https://ann:pw@r.example/registry/main/' },
+    { open: client.opener, now: () => time },
+  );
+  return { ...client, source, pass: (ms: number) => (time += ms) };
+}
+
+function namesIn(bytes: Uint8Array | undefined): readonly string[] {
+  if (bytes === undefined) return [];
+  const { entries, format } = readCatalogue(bytes, { label: 'a' });
+  expect(format).toBe('official-list');
+  return entries.map(({ name, version, document }) => `${name}@${version} ${document.description ?? ''}`);
+}
+
+test('reads all pages into one list that the catalogue reader takes', async () => {
+  const items = ['io.b/2', 'io.a/1', 'io.c/3', 'io.a/0', 'io.d/4'].map((name, at) => ({ name, at }));
+  const { source, requests, stillOpen, limits } = started(registry({ items }));
+  const { bytes } = await source.fetch(idle);
+  expect(namesIn(bytes).map((line) => line.split('@')[0])).toEqual([
+    'io.a/0',
+    'io.a/1',
+    'io.b/2',
+    'io.c/3',
+    'io.d/4',
+  ]);
+  expect(requests.map(({ url }) => url.href)).toEqual([
+    'https://r.example/registry/main/v0.1/servers?limit=100',
+    'https://r.example/registry/main/v0.1/servers?limit=100&cursor=2',
+    'https://r.example/registry/main/v0.1/servers?limit=100&cursor=4',
+  ]);
+  expect(requests[2]?.headers).toMatchObject({
+    authorization: `Basic ${Buffer.from('ann:pw').toString('base64')}`,
+  });
+  expect(source.label).toBe('https://r.example/registry/main/v0.1/servers');
+  expect(limits).toEqual([{ timeoutMs: 10_000, maxBytes: 104_857_600 }]);
+  expect(stillOpen()).toBe(0);
+});
+
+test('documents arrive byte for byte', async () => {
+  const item =
+    '{"server":{"name":"io.a/b","version":"1.0.0","description":"x", "n":1.0,"big":123456789012345678901}}';
+  const { source } = started(() => ({ body: `{"servers":[${item}]}` }));
+  const { bytes } = await source.fetch(idle);
+  expect(Buffer.from(bytes).toString()).toBe(`{"servers":[${item}],"metadata":{"count":1}}`);
+});
+
+test('deleted versions are hidden', async () => {
+  const { source } = started(
+    registry({ items: [{ name: 'io.a/b' }, { name: 'io.a/c', status: 'deleted' }] }),
+  );
+  expect(namesIn((await source.fetch(idle)).bytes)).toEqual(['io.a/b@1.0.0 x']);
+});
+
+describe('looking again', () => {
+  const before: readonly Listed[] = [
+    { name: 'io.a/a', at: 10 },
+    { name: 'io.a/b', at: 1_000 },
+    { name: 'io.a/c', at: 2_000 },
+  ];
+
+  test('asks for what changed, with some overlap, and merges it', async () => {
+    const list = { items: before };
+    const { source, requests } = started(registry(list, { pageSize: 10 }));
+    const { hash } = await source.fetch(idle);
+    list.items = [
+      { name: 'io.a/a', at: 3_000, text: 'new' },
+      { name: 'io.a/b', at: 3_001, status: 'deleted' },
+      { name: 'io.a/c', at: 2_000 },
+      { name: 'io.a/d', at: 3_002 },
+    ];
+    const changed = await source.fetchIfChanged(hash, idle);
+    expect(requests[1]?.url.searchParams.get('updated_since')).toBe(timeOf(2_000 - 60));
+    expect(namesIn(changed?.bytes)).toEqual(['io.a/a@1.0.0 new', 'io.a/c@1.0.0 x', 'io.a/d@1.0.0 x']);
+    expect(await source.fetchIfChanged(changed?.hash ?? '', idle)).toBeUndefined();
+    expect(requests[2]?.url.searchParams.get('updated_since')).toBe(timeOf(3_002 - 60));
+  });
+
+  test('what vanished without a word is noticed by the next full look', async () => {
+    const list = { items: before };
+    const { source, requests, pass } = started(registry(list, { pageSize: 10 }));
+    const { hash } = await source.fetch(idle);
+    list.items = before.slice(1);
+    pass(6 * HOUR - 1);
+    expect(await source.fetchIfChanged(hash, idle)).toBeUndefined();
+    pass(1);
+    const changed = await source.fetchIfChanged(hash, idle);
+    expect(requests.at(-1)?.url.searchParams.has('updated_since')).toBe(false);
+    expect(namesIn(changed?.bytes)).toEqual(['io.a/b@1.0.0 x', 'io.a/c@1.0.0 x']);
+  });
+
+  test('reads everything again while one item does not say when it changed', async () => {
+    const list = { items: [...before, { name: 'io.a/silent' }] };
+    const { source, requests } = started(registry(list));
+    const { hash } = await source.fetch(idle);
+    expect(await source.fetchIfChanged(hash, idle)).toBeUndefined();
+    list.items = list.items.slice(2);
+    expect(namesIn((await source.fetchIfChanged(hash, idle))?.bytes)).toEqual([
+      'io.a/c@1.0.0 x',
+      'io.a/silent@1.0.0 x',
+    ]);
+    expect(requests.some(({ url }) => url.searchParams.has('updated_since'))).toBe(false);
+  });
+
+  test('an unchanged list costs one request that is answered without a body', async () => {
+    const { source, requests } = started(registry({ items: before }, { pageSize: 10, etag: true }));
+    const first = await source.fetch(idle);
+    expect(await source.fetchIfChanged(first.hash, idle)).toBeUndefined();
+    // An ETag is about one address: that of the whole list says nothing about the list of changes.
+    expect(requests[1]?.headers).not.toHaveProperty('if-none-match');
+    requests.length = 0;
+    expect(await source.fetchIfChanged(first.hash, idle)).toBeUndefined();
+    expect(requests).toHaveLength(1);
+    expect(requests[0]?.headers).toHaveProperty('if-none-match');
+    // Who asks without holding anything gets the list all the same.
+    expect(await source.fetch(idle)).toEqual(first);
+    expect(await source.fetchIfChanged('other', idle)).toEqual(first);
+  });
+
+  test('the first of several pages is never taken for the whole list', async () => {
+    const list = { items: before.map(({ name }) => ({ name })) };
+    const { source, requests } = started(registry(list, { pageSize: 2, etag: true }));
+    const { hash } = await source.fetch(idle);
+    list.items = [...list.items.slice(0, 2), { name: 'io.a/z' }];
+    expect(namesIn((await source.fetchIfChanged(hash, idle))?.bytes)).toContain('io.a/z@1.0.0 x');
+    expect(requests.some(({ headers }) => 'if-none-match' in headers)).toBe(false);
+  });
+
+  test('a look that fails halfway changes nothing that is remembered', async () => {
+    const list = { items: before };
+    let broken = false;
+    const server = registry(list, { pageSize: 2 });
+    const { source, stillOpen } = started((request) =>
+      broken && request.url.searchParams.has('cursor') ? { status: 500 } : server(request),
+    );
+    const { hash } = await source.fetch(idle);
+    list.items = before.map((item, index) => ({ ...item, at: 5_000 + index, text: 'new' }));
+    broken = true;
+    await expect(source.fetchIfChanged(hash, idle)).rejects.toMatchObject({ code: 'fetch/bad-status' });
+    expect(stillOpen()).toBe(0);
+    broken = false;
+    expect(namesIn((await source.fetchIfChanged(hash, idle))?.bytes)).toEqual([
+      'io.a/a@1.0.0 new',
+      'io.a/b@1.0.0 new',
+      'io.a/c@1.0.0 new',
+    ]);
+  });
+
+  test('gathered by changes or read whole, the list and its hash are the same', async () => {
+    const listed = fc.record({
+      name: fc.constantFrom('io.a/a', 'io.a/b', 'io.a/c'),
+      version: fc.constantFrom('1.0.0', '1.1.0'),
+      status: fc.constantFrom('active', 'deprecated', 'deleted'),
+      text: fc.constantFrom('x', 'y'),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(listed), { minLength: 1, maxLength: 6 }), async (rounds) => {
+        const now = new Map<string, Listed>([['start', { name: 'io.a/start', at: 0 }]]);
+        const list = { items: [...now.values()] };
+        const kept = started(registry(list));
+        let at = 0;
+        for (const round of rounds) {
+          for (const change of round)
+            now.set(`${change.name}@${change.version}`, { ...change, at: (at += 100) });
+          list.items = [...now.values()];
+          await kept.source.fetch(idle);
+        }
+        expect(await kept.source.fetch(idle)).toEqual(await started(registry(list)).source.fetch(idle));
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe('a registry that misbehaves', () => {
+  const page = (cursor: string) => ({ body: `{"servers":[],"metadata":{"nextCursor":"${cursor}"}}` });
+
+  test('a cursor that comes back ends the look', async () => {
+    const { source, requests } = started((_request, index) => page(['a', 'b', 'a'][index % 3] ?? ''));
+    await expect(source.fetch(idle)).rejects.toMatchObject({
+      code: 'source/endless',
+      message: 'the pages of "https://r.example/registry/main/v0.1/servers" come back to the cursor "a"',
+    });
+    expect(requests).toHaveLength(3);
+  });
+
+  test('pages without an end are cut off', async () => {
+    const { source, requests } = started((_request, index) => page(String(index)));
+    await expect(source.fetch(idle)).rejects.toMatchObject({ code: 'source/endless' });
+    expect(requests).toHaveLength(1_000);
+  });
+
+  test('too many servers are refused', async () => {
+    const servers = Array.from({ length: 20_000 }, () => '{}').join(',');
+    const { source } = started((_request, index) => ({
+      body: `{"servers":[${servers}],"metadata":{"nextCursor":"${String(index)}"}}`,
+    }));
+    await expect(source.fetch(idle)).rejects.toMatchObject({ code: 'source/too-large' });
+  });
+
+  test.each([201, 304])('the status %s is no list', async (status) => {
+    await expect(started(() => ({ status })).source.fetch(idle)).rejects.toMatchObject({
+      code: 'source/bad-answer',
+      message: `"https://r.example/registry/main/v0.1/servers" answered with status ${String(status)} instead of a list`,
+    });
+  });
+
+  test('a broken later page is named by its number', async () => {
+    const { source } = started((_request, index) => (index === 0 ? page('a') : { body: '<html>' }));
+    await expect(source.fetch(idle)).rejects.toMatchObject({
+      code: 'catalog/not-json',
+      message: expect.stringContaining('v0.1/servers (page 2)'),
+    });
+  });
+});
+
+test("the caller's signal ends the look", async () => {
+  const abort = new AbortController();
+  const { source, stillOpen } = started(() => {
+    abort.abort(new Error('enough'));
+    return { body: '{"servers":[],"metadata":{"nextCursor":"a"}}' };
+  });
+  await expect(source.fetch(abort.signal)).rejects.toThrow('enough');
+  expect(stillOpen()).toBe(0);
+});
+
+test.each(['nonsense', 'file:///x', ''])('%j is no endpoint', (endpoint) => {
+  expect(() =>
+    apiSource({ name: 'a', endpoint }, { open: scriptedClient(() => ({})).opener, now: () => 0 }),
+  ).toThrow(expect.objectContaining({ code: 'fetch/invalid-url' }));
+});

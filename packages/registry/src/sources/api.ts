@@ -1,0 +1,105 @@
+import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Client } from '@skep/core/fetch/client.ts';
+import { crawl, type GetPage, type SinglePage } from './api-crawl.ts';
+import { type ApiMirror, changesSince, contentOf, merged } from './api-mirror.ts';
+import type { ConditionalSource } from './conditional-source.ts';
+import { type OpenClient, withClient } from './open-client.ts';
+import type { SourceContent } from './source.ts';
+import { splitCredentials } from './url-credentials.ts';
+
+/** An `api` source as configured (specification §1.3.2). User information in the endpoint is sent as basic authentication. */
+export interface ApiSourceOptions {
+  readonly name: string;
+  /** The address before `/v0.1/servers`. */
+  readonly endpoint: string;
+  /** Milliseconds for one request; default 10 s. */
+  readonly timeoutMs?: number;
+  /** Milliseconds after which the list is read whole again; default 6 h. Changes are asked for in between. */
+  readonly fullEveryMs?: number;
+}
+
+export interface ApiSurroundings {
+  readonly open: OpenClient;
+  /** Milliseconds, never going back. */
+  readonly now: () => number;
+}
+
+const TIMEOUT_MS = 10_000;
+const FULL_EVERY_MS = 6 * 60 * 60_000;
+const PAGE_SIZE = '100';
+
+interface State {
+  readonly mirror: ApiMirror;
+  readonly hash: string;
+  /** When the list was last read whole, by `now`. */
+  readonly fullAt: number;
+  readonly single?: SinglePage;
+}
+
+type Look = State & { readonly content?: SourceContent };
+
+/**
+ * The servers of another registry that speaks the MCP Registry API v0.1. Between full looks only what changed is asked
+ * for (`updated_since`); a version that vanished without a `deleted` status is noticed by the next full look. A fetch
+ * that fails changes nothing that is remembered. Making the source fails with `fetch/invalid-url`, fetching with
+ * `fetch/*`, `source/bad-answer`, `-endless`, `-too-large` and `catalog/not-json`.
+ */
+export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundings): ConditionalSource {
+  const { timeoutMs = TIMEOUT_MS, fullEveryMs = FULL_EVERY_MS } = options;
+  const { url: list, headers } = listOf(options.endpoint);
+  let state: State | undefined;
+
+  /** Brings the state up to date, with the content where it had to be made. */
+  async function refresh(client: Client, signal: AbortSignal): Promise<Look> {
+    const startedAt = now();
+    const before = state;
+    const base = before !== undefined && startedAt - before.fullAt < fullEveryMs ? before : undefined;
+    const since = base === undefined ? undefined : changesSince(base.mirror);
+    const get: GetPage = (url, conditions) =>
+      client.get(url, { signal, headers: { ...headers, ...conditions, accept: 'application/json' } });
+    const known = before?.single === undefined ? {} : { known: before.single };
+    const found = await crawl(get, { url: listSince(list, since), ...known });
+    if (found === undefined) {
+      if (before === undefined) throw new SkepError('internal/bug', { message: 'nothing was asked about' });
+      state = since === undefined ? { ...before, fullAt: startedAt } : before;
+      return state;
+    }
+    const isUpdate = base !== undefined && since !== undefined;
+    const mirror = merged(isUpdate ? base.mirror : new Map(), found.items);
+    const content = contentOf(mirror);
+    const single = found.single === undefined ? {} : { single: found.single };
+    state = { mirror, hash: content.hash, fullAt: isUpdate ? base.fullAt : startedAt, ...single };
+    return { ...state, content };
+  }
+
+  const look = (signal: AbortSignal): Promise<Look> =>
+    withClient(open, { timeoutMs, maxBytes: MAX_CATALOGUE_BYTES }, (client) => refresh(client, signal));
+
+  return {
+    name: options.name,
+    label: `${list.origin}${list.pathname}`,
+    async fetch(signal) {
+      const { content, mirror } = await look(signal);
+      return content ?? contentOf(mirror);
+    },
+    async fetchIfChanged(known, signal) {
+      const { content, mirror, hash } = await look(signal);
+      return hash === known ? undefined : (content ?? contentOf(mirror));
+    },
+  };
+}
+
+function listOf(endpoint: string): ReturnType<typeof splitCredentials> {
+  const { url, headers } = splitCredentials(endpoint);
+  url.hash = '';
+  url.pathname = `${url.pathname.replace(/\/+$/u, '')}/v0.1/servers`;
+  url.searchParams.set('limit', PAGE_SIZE);
+  return { url, headers };
+}
+
+function listSince(list: URL, since: string | undefined): URL {
+  const url = new URL(list);
+  if (since !== undefined) url.searchParams.set('updated_since', since);
+  return url;
+}

@@ -1,0 +1,44 @@
+import { type Client, createClient } from '@skep/core/fetch/client.ts';
+import type { RetryOptions } from '@skep/core/fetch/retry.ts';
+
+/** What one fetch of a source may take. */
+export interface FetchLimits {
+  /** Milliseconds for one request, body included. */
+  readonly timeoutMs: number;
+  /** Bytes of one answer. */
+  readonly maxBytes: number;
+}
+
+/** Opens a client for the requests of one fetch; who opens it closes it, so no connection idles until the next interval. */
+export type OpenClient = (limits: FetchLimits) => Promise<Client>;
+
+export interface ClientSettings {
+  /** `skep-registry/<version>`. */
+  readonly userAgent: string;
+  /** False refuses sources at private, loopback and link-local addresses, also behind redirects. */
+  readonly allowPrivate: boolean;
+  /** Extra certificate authorities, PEM. */
+  readonly ca?: readonly string[];
+  readonly retry?: Partial<RetryOptions>;
+}
+
+/** Specification §4.3: three tries, one and two seconds apart; a server that asks for a longer wait gets the next interval. */
+const RETRY = { tries: 3, baseMs: 1_000, capMs: 60_000 } as const;
+
+export function clientOpener({ retry, ...settings }: ClientSettings): OpenClient {
+  return (limits) => createClient({ ...settings, ...limits, retry: { ...RETRY, ...retry } });
+}
+
+/** Gives `use` a client and closes it, however `use` ends. */
+export async function withClient<T>(
+  open: OpenClient,
+  limits: FetchLimits,
+  use: (client: Client) => Promise<T>,
+): Promise<T> {
+  const client = await open(limits);
+  try {
+    return await use(client);
+  } finally {
+    await client.close();
+  }
+}
