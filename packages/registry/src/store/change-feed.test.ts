@@ -1,0 +1,109 @@
+import { silentLog, type Log } from '@skep/core/log/log.ts';
+import { describe, expect, it } from 'vitest';
+import type { Clock } from '../sync/clock.ts';
+import { ChangeFeed } from './change-feed.ts';
+
+/** Fires timers only when told to. */
+class ManualClock implements Clock {
+  readonly timers = new Map<number, { readonly milliseconds: number; readonly callback: () => void }>();
+  #last = 0;
+
+  now(): string {
+    return '2026-01-01T00:00:00.000Z';
+  }
+
+  after(milliseconds: number, callback: () => void): () => void {
+    const id = ++this.#last;
+    this.timers.set(id, { milliseconds, callback });
+    return () => this.timers.delete(id);
+  }
+
+  fire(): void {
+    for (const [id, { callback }] of this.timers) {
+      this.timers.delete(id);
+      callback();
+    }
+  }
+}
+
+function opened(log: Log = silentLog) {
+  const clock = new ManualClock();
+  const state = { revision: 5, failing: false };
+  const feed = new ChangeFeed({
+    clock,
+    log,
+    checkEvery: 4000,
+    readRevision: async () => {
+      if (state.failing) throw new Error('away');
+      return state.revision;
+    },
+  });
+  return { clock, feed, state };
+}
+
+describe('ChangeFeed', () => {
+  it('finds a commit that no notice told of, at the next look', async () => {
+    const { clock, feed, state } = opened();
+    const heard: number[] = [];
+    feed.subscribe((revision) => heard.push(revision));
+    await feed.check();
+    expect(heard).toEqual([5]);
+    state.revision = 7;
+    expect([...clock.timers.values()].map(({ milliseconds }) => milliseconds)).toEqual([4000]);
+    clock.fire();
+    await feed.check();
+    expect(heard).toEqual([5, 7]);
+  });
+
+  it('tells a revision once, never an older one after a newer one', async () => {
+    const { feed } = opened();
+    const heard: number[] = [];
+    feed.subscribe((revision) => heard.push(revision));
+    await feed.check();
+    for (const revision of [6, 6, 5, 8, 7, Number.NaN]) feed.told(revision);
+    expect(heard).toEqual([5, 6, 8]);
+  });
+
+  it('tells a listener that comes later what the others know', async () => {
+    const { feed } = opened();
+    feed.subscribe(() => {});
+    await feed.check();
+    const heard: number[] = [];
+    feed.subscribe((revision) => heard.push(revision));
+    await feed.check();
+    expect(heard).toEqual([5]);
+  });
+
+  it('looks on while the store is away, and complains once', async () => {
+    const complaints: string[] = [];
+    const { clock, feed, state } = opened({
+      ...silentLog,
+      warn: (_, message) => void complaints.push(message),
+    });
+    const heard: number[] = [];
+    feed.subscribe((revision) => heard.push(revision));
+    await feed.check();
+    Object.assign(state, { failing: true, revision: 9 });
+    for (let turn = 0; turn < 3; turn++) {
+      clock.fire();
+      await feed.check();
+    }
+    expect(complaints).toEqual(['cannot see whether the store has changed; trying again']);
+    state.failing = false;
+    clock.fire();
+    await feed.check();
+    expect(heard).toEqual([5, 9]);
+  });
+
+  it('leaves no timer behind when the last listener has ended', async () => {
+    const { clock, feed } = opened();
+    const ends = [feed.subscribe(() => {}), feed.subscribe(() => {})];
+    await feed.check();
+    for (const end of ends) end();
+    expect(clock.timers.size).toBe(0);
+    feed.subscribe(() => {});
+    await feed.check();
+    feed.close();
+    expect(clock.timers.size).toBe(0);
+  });
+});

@@ -1,0 +1,81 @@
+import type { Log } from '@skep/core/log/log.ts';
+import type { Clock } from '../sync/clock.ts';
+import type { Revision } from './changes.ts';
+
+export interface ChangeFeedOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Milliseconds between looks for what no notice told. */
+  readonly checkEvery: number;
+  readonly readRevision: () => Promise<Revision>;
+}
+
+/** Tells listeners of commits: those it is told of, and by looking those that it is not. */
+export class ChangeFeed {
+  readonly #options: ChangeFeedOptions;
+  readonly #listeners = new Set<(revision: Revision) => void>();
+  #newest: Revision = 0;
+  #failing = false;
+  #cancelTimer: (() => void) | undefined;
+  #looking: Promise<void> | undefined;
+
+  constructor(options: ChangeFeedOptions) {
+    this.#options = options;
+  }
+
+  subscribe(listener: (revision: Revision) => void): () => void {
+    // A set of functions would take the same one only once.
+    const own = (revision: Revision): void => listener(revision);
+    this.#listeners.add(own);
+    if (this.#newest > 0) queueMicrotask(() => this.#listeners.has(own) && own(this.#newest));
+    void this.check();
+    return () => {
+      this.#listeners.delete(own);
+      if (this.#listeners.size === 0) this.#stopTimer();
+    };
+  }
+
+  /** There is a commit of this revision, made here or elsewhere. */
+  told(revision: Revision): void {
+    if (!(revision > this.#newest)) return;
+    this.#newest = revision;
+    for (const listener of this.#listeners) listener(revision);
+  }
+
+  /** Looks now. A store that does not answer is logged once, and asked again at the next turn. */
+  check(): Promise<void> {
+    this.#stopTimer();
+    return (this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+      this.#startTimer();
+    }));
+  }
+
+  /** Ends all subscriptions. Idempotent. */
+  close(): void {
+    this.#listeners.clear();
+    this.#stopTimer();
+  }
+
+  async #look(): Promise<void> {
+    try {
+      this.told(await this.#options.readRevision());
+      this.#failing = false;
+    } catch (error) {
+      if (!this.#failing && this.#listeners.size > 0) {
+        this.#options.log.warn({ err: error }, 'cannot see whether the store has changed; trying again');
+      }
+      this.#failing = true;
+    }
+  }
+
+  #startTimer(): void {
+    if (this.#listeners.size === 0 || this.#cancelTimer !== undefined) return;
+    this.#cancelTimer = this.#options.clock.after(this.#options.checkEvery, () => void this.check());
+  }
+
+  #stopTimer(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+  }
+}

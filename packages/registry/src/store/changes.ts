@@ -1,0 +1,22 @@
+import type { EntryIdentity } from './rows.ts';
+
+/** Counts commits that change what is served, over all replicas. What is visible at a revision never changes later. */
+export type Revision = number;
+
+export interface ChangedEntry extends EntryIdentity {
+  readonly source: string;
+}
+
+/** What somebody who has read everything at one revision has to read again to be at `revision`. */
+export type Changes =
+  | {
+      readonly kind: 'some';
+      readonly revision: Revision;
+      /** Sources of which everything may be different: settings, claims, entries, existence. */
+      readonly sources: readonly string[];
+      readonly registries: readonly string[];
+      /** Single entries of other sources. */
+      readonly entries: readonly ChangedEntry[];
+    }
+  /** The record does not reach back so far. */
+  | { readonly kind: 'everything'; readonly revision: Revision };

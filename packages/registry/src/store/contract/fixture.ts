@@ -1,0 +1,127 @@
+import { afterEach, beforeEach } from 'vitest';
+import type { Clock } from '../../sync/clock.ts';
+import type {
+  NamedSource,
+  NewEntry,
+  NewVersion,
+  SourceKind,
+  SourceSettings,
+  StoredEntry,
+  SyncStatus,
+} from '../rows.ts';
+import { firstStatus } from '../statuses.ts';
+import type { PublishRequest, Replacement, Store } from '../store.ts';
+
+/** A fresh, empty store. `another` opens the same data a second time, as a second process would. */
+export interface OpenedStore {
+  readonly store: Store;
+  another(): Promise<Store>;
+  dispose(): Promise<void>;
+}
+
+/** Opens what the contract is tried on. Times come from the clock. */
+export type OpenStore = (clock: Clock) => Promise<OpenedStore>;
+
+export interface Fixture {
+  readonly store: Store;
+  readonly clock: SteppedClock;
+  another(): Promise<Store>;
+}
+
+/** Tells the time that a test sets; waiting takes as long as it takes. */
+export class SteppedClock implements Clock {
+  #milliseconds = Date.parse('2026-01-01T00:00:00.000Z');
+
+  now(): string {
+    return new Date(this.#milliseconds).toISOString();
+  }
+
+  step(milliseconds: number): void {
+    this.#milliseconds += milliseconds;
+  }
+
+  after(milliseconds: number, callback: () => void): () => void {
+    const timer = setTimeout(callback, milliseconds);
+    return () => clearTimeout(timer);
+  }
+}
+
+/** Opens a store for each test of the suite around it, and looks like the one of the test that runs. */
+export function openedForEach(open: OpenStore): Fixture {
+  let opened: OpenedStore | undefined;
+  let clock = new SteppedClock();
+  const current = (): OpenedStore => {
+    if (opened === undefined) throw new Error('the store is only there inside a test');
+    return opened;
+  };
+  beforeEach(async () => {
+    clock = new SteppedClock();
+    opened = await open(clock);
+  });
+  afterEach(() => current().dispose());
+  return {
+    get store() {
+      return current().store;
+    },
+    get clock() {
+      return clock;
+    },
+    another: () => current().another(),
+  };
+}
+
+export const ACME = '{"org":["acme"]}';
+export const OTHER = '{"org":["other"]}';
+
+export function settingsOf(kind: SourceKind, claims = ''): SourceSettings {
+  return { kind, config: '{}', format: null, filter: null, interval: null, claims };
+}
+
+export function sourceOf(name: string, kind: SourceKind = 'file', claims = ''): NamedSource {
+  return { name, ...settingsOf(kind, claims) };
+}
+
+export function versionOf(version: string, document = `{"version":"${version}"}`): NewVersion {
+  return { version, title: null, description: null, document, official: null };
+}
+
+export function serverOf(name: string, versions: Readonly<Record<string, string>>, claims = ''): NewEntry {
+  return {
+    kind: 'server',
+    namespace: '',
+    name,
+    claims,
+    versions: Object.entries(versions).map(([version, document]) => versionOf(version, document)),
+  };
+}
+
+export function publishOf(name: string, version: string, claims = ''): PublishRequest {
+  return { kind: 'server', namespace: '', name, claims, version: versionOf(version) };
+}
+
+export function replacementOf(source: string, entries: readonly NewEntry[], at: string): Replacement {
+  return { source, entries, at, status: statusAt(at) };
+}
+
+export function statusAt(at: string): SyncStatus {
+  return {
+    ...firstStatus('file'),
+    phase: 'complete',
+    message: 'Sync completed successfully',
+    lastAttempt: at,
+    lastSync: at,
+    lastSuccess: at,
+    contentHash: `hash-${at}`,
+  };
+}
+
+/** Names and versions, for comparing at a glance. */
+export function outline(entries: readonly StoredEntry[]): string[] {
+  return entries.map(
+    ({ kind, namespace, name, versions }) =>
+      `${kind} ${namespace === '' ? '' : `${namespace}/`}${name}@${versions.map(({ version }) => version).join(',')}`,
+  );
+}
+
+/** A decision that lets everything pass. */
+export const allowed = (): void => {};

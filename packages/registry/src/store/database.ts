@@ -1,0 +1,31 @@
+import type { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Kysely } from 'kysely';
+import type { Revision } from './changes.ts';
+import type { Tables } from './tables.ts';
+
+/** What went wrong below, in our words. `again` when the same work may succeed if it is simply repeated. */
+export interface Failure {
+  readonly error: SkepError;
+  readonly again: boolean;
+}
+
+/** What a database product does in its own way; everything else about storing is written once, on top of this. */
+export interface Database {
+  /** For statements that write. */
+  readonly writer: Kysely<Tables>;
+  /** Sees what has been committed, and does not wait for writers. */
+  readonly reader: Kysely<Tables>;
+  /** Opens a write transaction on the connection. */
+  begin(connection: Kysely<Tables>): Promise<void>;
+  /** Makes reads of rows that are about to be judged keep them as they are until the transaction ends. */
+  readonly locksRows: boolean;
+  /** One at a time: changes of sources and registries, which judge several rows together. Ends with the transaction. */
+  lockAdministration(connection: Kysely<Tables>): Promise<void>;
+  /** Tells other processes, when and if the transaction commits. */
+  announce(connection: Kysely<Tables>, revision: Revision): Promise<void>;
+  /** Resolves when everything committed so far survives a power cut. */
+  flush(): Promise<void>;
+  failure(cause: unknown): Failure;
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}

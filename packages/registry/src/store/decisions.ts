@@ -1,0 +1,59 @@
+import type { ClaimSet } from '../engine/claim-classes.ts';
+import type { EntryIdentity, EntryKind, StoredRegistry, StoredSource } from './rows.ts';
+
+/**
+ * Decisions are made inside the transaction that acts on them, with the rows locked: what a decision has seen is still
+ * true when the write commits. A decision refuses by throwing (`enforce(decidePublish(…))`), which rolls the write back.
+ * It may be asked more than once for one write, so it must not do anything else; it cannot wait for anything either.
+ */
+
+/** An entry of the managed source as it stands. */
+export interface ExistingEntry extends EntryIdentity {
+  readonly claims: ClaimSet;
+  /** In no particular order. */
+  readonly versions: readonly string[];
+}
+
+/** Which entry of the managed source. Without a namespace: any, for callers who gave a bare skill name. */
+export interface EntryAddress {
+  readonly kind: EntryKind;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+export interface PublishFacts {
+  /** The managed source; undefined where there is none, which the decision must refuse. */
+  readonly target: StoredSource | undefined;
+  readonly entry: ExistingEntry | undefined;
+}
+
+export type DecideOnPublish = (facts: PublishFacts) => void;
+
+/** Picks the entry that is meant, or refuses: none found, more than one, or not allowed. */
+export type ChooseEntry = (found: readonly ExistingEntry[]) => ExistingEntry;
+
+export interface SourceFacts {
+  readonly existing: StoredSource | undefined;
+  /** Name of the managed source, whichever it is: there is at most one. */
+  readonly managed: string | undefined;
+}
+
+export type DecideOnSource = (facts: SourceFacts) => void;
+
+export interface SourceDeletionFacts {
+  readonly existing: StoredSource | undefined;
+  /** Names of the registries that list it, ascending; the store refuses what the decision lets pass. */
+  readonly referencedBy: readonly string[];
+}
+
+export type DecideOnSourceDeletion = (facts: SourceDeletionFacts) => void;
+
+export interface RegistryFacts {
+  readonly existing: StoredRegistry | undefined;
+  /** Those of the named sources that exist; the store refuses what the decision lets pass. */
+  readonly sources: ReadonlyMap<string, StoredSource>;
+}
+
+export type DecideOnRegistry = (facts: RegistryFacts) => void;
+
+export type DecideOnRegistryDeletion = (existing: StoredRegistry | undefined) => void;

@@ -1,0 +1,85 @@
+import type { Log } from '@skep/core/log/log.ts';
+import type { Client } from 'pg';
+import type { Clock } from '../sync/clock.ts';
+import type { ChangeFeed } from './change-feed.ts';
+
+/** One channel a database; the payload is the revision. */
+export const CHANNEL = 'skep_registry';
+
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 5_000;
+
+export interface NoticesOptions {
+  readonly connect: () => Promise<Client>;
+  readonly feed: ChangeFeed;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Listens on a connection of its own and hands revisions to the feed. A lost connection is made again, with growing
+ * pauses; what was missed meanwhile the feed finds by looking, and once more right after a new connection stands.
+ */
+export class PostgresNotices {
+  readonly #options: NoticesOptions;
+  #client: Client | undefined;
+  #connecting: Promise<void> | undefined;
+  #cancelPause: (() => void) | undefined;
+  #pause = FIRST_PAUSE_MS;
+  #closed = false;
+
+  constructor(options: NoticesOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when it listens or has failed to; failing is not final. */
+  listen(): Promise<void> {
+    return (this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = undefined;
+    }));
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelPause?.();
+    await this.#connecting;
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end();
+  }
+
+  async #connect(): Promise<void> {
+    const { connect, feed, log } = this.#options;
+    try {
+      const client = await connect();
+      if (this.#closed) return await client.end();
+      this.#client = client;
+      client.on('notification', ({ payload }) => feed.told(Number(payload)));
+      client.on('error', (error) => this.#lost(client, error));
+      client.on('end', () => this.#lost(client, undefined));
+      await client.query(`listen ${CHANNEL}`);
+      this.#pause = FIRST_PAUSE_MS;
+      void feed.check();
+    } catch (error) {
+      if (this.#client !== undefined) return this.#lost(this.#client, error);
+      log.warn({ err: error }, 'cannot listen for changes of other replicas; looking for them instead');
+      this.#later();
+    }
+  }
+
+  #lost(client: Client, error: unknown): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    this.#options.log.warn({ err: error }, 'lost the connection that tells of changes of other replicas');
+    // It may only be the listening that failed.
+    void client.end().catch(() => {});
+    this.#later();
+  }
+
+  #later(): void {
+    if (this.#closed) return;
+    this.#cancelPause = this.#options.clock.after(this.#pause, () => void this.listen());
+    this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE_MS);
+  }
+}

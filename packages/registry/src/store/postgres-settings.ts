@@ -1,0 +1,44 @@
+/** How far TLS is used and what it proves (libpq, "SSL Mode Descriptions"). */
+export const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
+export type SslMode = (typeof SSL_MODES)[number];
+
+/** `database` of the configuration (specification §1.3.6). */
+export interface PostgresSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly user: string;
+  /** Owns the tables; the same as `user` where it is not given. */
+  readonly migrationUser?: string;
+  /** From the configuration or the environment. Where it is absent the password file is asked. */
+  readonly password?: string;
+  readonly migrationPassword?: string;
+  readonly sslMode: SslMode;
+  /** PEM file with the authorities to trust in the two verifying modes; the system's where it is absent. */
+  readonly sslRootCert?: string;
+  readonly maxOpenConns?: number;
+  readonly maxIdleConns?: number;
+  /** Milliseconds. */
+  readonly connMaxLifetime?: number;
+}
+
+/** Whom to connect as: `app` for everything but changes of the schema. */
+export type PostgresRole = 'app' | 'migration';
+
+export interface Login {
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly user: string;
+  /** Absent: ask the password file. */
+  readonly password: string | undefined;
+}
+
+export function loginOf(settings: PostgresSettings, role: PostgresRole): Login {
+  const { host, port, database, user, password } = settings;
+  const migrationUser = settings.migrationUser ?? user;
+  if (role === 'app') return { host, port, database, user, password };
+  // Without one of its own, the password is the same where the user is.
+  const shared = migrationUser === user ? password : undefined;
+  return { host, port, database, user: migrationUser, password: settings.migrationPassword ?? shared };
+}

@@ -1,0 +1,90 @@
+import type { Log } from '@skep/core/log/log.ts';
+import { Kysely, PostgresDialect, sql } from 'kysely';
+import { Pool } from 'pg';
+import type { Clock } from '../sync/clock.ts';
+import { ChangeFeed } from './change-feed.ts';
+import type { Database } from './database.ts';
+import { checkSchema } from './migrate.ts';
+import { readVersion } from './migrate-postgres.ts';
+import { connect, connectionConfig, placeText, type PostgresPlace } from './postgres-connect.ts';
+import { postgresFailure } from './postgres-failure.ts';
+import { CHANNEL, PostgresNotices } from './postgres-notices.ts';
+import { readRevision } from './revisions.ts';
+import { sqlStore } from './sql-store.ts';
+import type { Store } from './store.ts';
+import type { Tables } from './tables.ts';
+
+export interface PostgresOptions extends PostgresPlace {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const MAX_CONNECTIONS = 10;
+/** A lost notice is found within five seconds, which leaves one for the answer. */
+const CHECK_EVERY_MS = 4_000;
+/** Chosen once; see lockAdministration of the port. */
+const ADMINISTRATION_LOCK = 7_302_512;
+
+/**
+ * Opens the store in a PostgreSQL database (14 and later) as the application's user. The schema must be there already
+ * (`store/older`, see migratePostgres) and be one that this program can use (`store/newer`). Any number of processes may
+ * have the same database open.
+ */
+export async function openPostgres(options: PostgresOptions): Promise<Store> {
+  const { clock, log, settings } = options;
+  const place = placeText(settings);
+  const pool = await openPool(options);
+  const database = postgresDatabase(pool, place);
+  try {
+    checkSchema(await readVersion(pool));
+  } catch (cause) {
+    await pool.end();
+    throw postgresFailure(place, cause).error;
+  }
+  const readRevisionHere = () => readRevision(database.reader);
+  const feed = new ChangeFeed({ clock, log, checkEvery: CHECK_EVERY_MS, readRevision: readRevisionHere });
+  const notices = new PostgresNotices({ connect: () => connect(options, 'app'), feed, clock, log });
+  await notices.listen();
+  const close = async (): Promise<void> => {
+    await notices.close();
+    await database.close();
+  };
+  return sqlStore({ database: { ...database, close }, feed, clock });
+}
+
+async function openPool(options: PostgresOptions): Promise<Pool> {
+  const { maxOpenConns, maxIdleConns, connMaxLifetime } = options.settings;
+  const max = maxOpenConns ?? MAX_CONNECTIONS;
+  const pool = new Pool({
+    ...(await connectionConfig(options, 'app')),
+    max,
+    min: Math.min(maxIdleConns ?? 0, max),
+    ...(connMaxLifetime === undefined ? {} : { maxLifetimeSeconds: Math.ceil(connMaxLifetime / 1000) }),
+  });
+  const lost = (error: Error): void => options.log.debug({ err: error }, 'lost a database connection');
+  // The pool replaces a connection that broke, and who uses one hears of it from their statement. Without listeners, on
+  // the pool for idle connections and on each for those in use, the same news would end the process.
+  pool.on('error', lost);
+  pool.on('connect', (client) => client.on('error', lost));
+  return pool;
+}
+
+function postgresDatabase(pool: Pool, place: string): Database {
+  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  return {
+    writer: kysely,
+    reader: kysely,
+    // Rows that are judged are locked, so the weakest isolation is enough; named, because servers have other defaults.
+    begin: async (connection) => void (await sql`begin isolation level read committed`.execute(connection)),
+    locksRows: true,
+    lockAdministration: async (connection) =>
+      void (await sql`select pg_advisory_xact_lock(${ADMINISTRATION_LOCK})`.execute(connection)),
+    announce: async (connection, revision) =>
+      void (await sql`select pg_notify(${CHANNEL}, ${String(revision)})`.execute(connection)),
+    // Committing waits for the disk, unless the server was told otherwise.
+    flush: async () => {},
+    failure: (cause) => postgresFailure(place, cause),
+    ping: async () => void (await pool.query('select 1')),
+    close: () => kysely.destroy(),
+  };
+}

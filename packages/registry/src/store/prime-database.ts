@@ -1,0 +1,22 @@
+import { connect, placeText, type PostgresPlace } from './postgres-connect.ts';
+import { postgresFailure } from './postgres-failure.ts';
+import { primeStatements } from './prime-statements.ts';
+
+/** Runs the statements of `primeStatements` as the migration user, all or none. */
+export async function primeDatabase(
+  place: PostgresPlace,
+  login: { readonly user: string; readonly password: string },
+): Promise<void> {
+  const { database, user, migrationUser = user } = place.settings;
+  const client = await connect(place, 'migration');
+  try {
+    await client.query('begin');
+    for (const statement of primeStatements({ database, migrationUser, ...login }))
+      await client.query(statement);
+    await client.query('commit');
+  } catch (cause) {
+    throw postgresFailure(placeText(place.settings), cause).error;
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,48 @@
+import { escapeIdentifier, escapeLiteral } from 'pg';
+import { GROUP_ROLE } from './migrate-postgres.ts';
+
+export interface PrimeRequest {
+  readonly database: string;
+  /** Owns the tables that migrations make, now and later. */
+  readonly migrationUser: string;
+  /** The application's login. */
+  readonly user: string;
+  readonly password: string;
+}
+
+/**
+ * SQL that lets the application's user work in the database: a group role with the rights, and the user in it. Running it
+ * again changes nothing; the password of a user who is there already stays. Names and the password are data: nothing in
+ * them can end the place they stand in.
+ */
+export function primeStatements({ database, migrationUser, user, password }: PrimeRequest): string[] {
+  const group = escapeIdentifier(GROUP_ROLE);
+  const owner = escapeIdentifier(migrationUser);
+  const login = escapeIdentifier(user);
+  return [
+    unlessRole(GROUP_ROLE, `create role ${group} nologin`),
+    unlessRole(user, `create role ${login} login password ${escapeLiteral(password)}`),
+    `grant connect on database ${escapeIdentifier(database)} to ${group}`,
+    `grant usage on schema public to ${group}`,
+    `grant create, usage on schema public to ${owner}`,
+    `grant select, insert, update, delete on all tables in schema public to ${group}`,
+    `alter default privileges for role ${owner} in schema public
+  grant select, insert, update, delete on tables to ${group}`,
+    `grant ${group} to ${login}`,
+  ];
+}
+
+function unlessRole(name: string, statement: string): string {
+  return anonymousBlock(`begin
+  if not exists (select from pg_catalog.pg_roles where rolname = ${escapeLiteral(name)}) then
+    ${statement};
+  end if;
+end`);
+}
+
+/** Dollar quoting ends at its tag, so the tag must be one that the text does not hold. */
+function anonymousBlock(body: string): string {
+  let tag = '$skep$';
+  for (let number = 1; body.includes(tag); number++) tag = `$skep${String(number)}$`;
+  return `do ${tag} ${body} ${tag}`;
+}

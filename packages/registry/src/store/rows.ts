@@ -1,0 +1,111 @@
+import type { CreationType } from '../access/admin-scope.ts';
+import type { ClaimSet } from '../engine/claim-classes.ts';
+
+/** What the store keeps. Times are RFC 3339 UTC, documents and settings JSON text, claims canonical text. */
+
+export type EntryKind = 'server' | 'skill' | 'plugin';
+
+export type SourceKind = 'git' | 'api' | 'file' | 'managed' | 'kubernetes';
+
+/** Kinds whose entries take their claims from the source (specification §3.6). */
+export const SYNCED_KINDS: readonly SourceKind[] = ['git', 'api', 'file'];
+
+/** One version as a source or publisher gave it. `document` is kept byte for byte. */
+export interface NewVersion {
+  readonly version: string;
+  readonly title: string | null;
+  readonly description: string | null;
+  readonly document: string;
+  /** The official block of the source, where it had one. */
+  readonly official: string | null;
+}
+
+/** Identity of an entry within its source. Servers have an empty namespace: theirs is part of the name. */
+export interface EntryIdentity {
+  readonly kind: EntryKind;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface NewEntry extends EntryIdentity {
+  readonly claims: ClaimSet;
+  readonly versions: readonly NewVersion[];
+}
+
+/** When the store first saw the version, and when its content last changed. */
+export interface StoredVersion extends NewVersion {
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface StoredEntry extends EntryIdentity {
+  readonly claims: ClaimSet;
+  readonly versions: readonly StoredVersion[];
+}
+
+/** What decides about a source, apart from its name; a PUT or the configuration file replaces all of it. */
+export interface SourceSettings {
+  readonly kind: SourceKind;
+  /** Members of the kind's own block as JSON text; `{}` for a managed source. */
+  readonly config: string;
+  readonly format: string | null;
+  /** JSON text. */
+  readonly filter: string | null;
+  /** Milliseconds between synchronisations; null where there are none. */
+  readonly interval: number | null;
+  readonly claims: ClaimSet;
+}
+
+export interface NamedSource extends SourceSettings {
+  readonly name: string;
+}
+
+export interface StoredSource extends NamedSource {
+  readonly creationType: CreationType;
+  /**
+   * No longer in the configuration file, but kept because a registry made through the API still names it. It is served
+   * and no longer synchronised.
+   */
+  readonly orphaned: boolean;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface RegistrySettings {
+  /** Names in order of priority, highest first; at least one, each once. */
+  readonly sources: readonly string[];
+  readonly claims: ClaimSet;
+}
+
+export interface NamedRegistry extends RegistrySettings {
+  readonly name: string;
+}
+
+export interface StoredRegistry extends NamedRegistry {
+  readonly creationType: CreationType;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** How a source is doing (specification §4.5). */
+export interface SyncStatus {
+  readonly phase: 'syncing' | 'complete' | 'failed';
+  readonly message: string;
+  /** Start of the last attempt. */
+  readonly lastAttempt: string | null;
+  /** End of the last attempt, successful or not. */
+  readonly lastSync: string | null;
+  readonly lastSuccess: string | null;
+  readonly nextSync: string | null;
+  /** Consecutive failures; 0 after a success. */
+  readonly attemptCount: number;
+  /** Whether the last success brought something new. */
+  readonly changed: boolean;
+  /** Entries of the last good data, after the filter. */
+  readonly counts: Readonly<Record<EntryKind, number>>;
+  /** Hash of everything the entries were made from; null until the first success. */
+  readonly contentHash: string | null;
+  readonly filterHash: string | null;
+  /** What the last good data left out or replaced; JSON text. */
+  readonly report: string | null;
+}

@@ -1,0 +1,127 @@
+import type { Clock } from '../sync/clock.ts';
+import type { ChangeFeed } from './change-feed.ts';
+import type { Database } from './database.ts';
+import {
+  deletingVersion,
+  findManaged,
+  publishing,
+  readEntries,
+  readSomeEntries,
+  relabelling,
+} from './entries.ts';
+import { acquireLease, type LeaseTerm, releaseLease, renewLease } from './leases.ts';
+import { reconciling } from './reconcile.ts';
+import { deletingRegistry, listRegistries, puttingRegistry, readRegistry } from './registries.ts';
+import { replacing } from './replace-entries.ts';
+import { changesSince } from './revisions.ts';
+import { deletingSource, listSources, puttingSource, readSource } from './sources.ts';
+import { readStatus, readStatuses, updateStatus } from './statuses.ts';
+import type {
+  ChangeFeed as ChangeFeedPort,
+  EntryStore,
+  RegistryStore,
+  SourceStore,
+  Store,
+  SyncStore,
+} from './store.ts';
+import { Writes } from './writes.ts';
+
+export interface SqlStoreOptions {
+  readonly database: Database;
+  readonly feed: ChangeFeed;
+  readonly clock: Clock;
+}
+
+/** What a part of the store is made of. */
+interface Parts {
+  readonly database: Database;
+  readonly writes: Writes;
+  /** Runs a statement outside of transactions, and says in our words what went wrong. */
+  readonly guarded: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+/** The store over a database: the same statements whichever it is. */
+export function sqlStore({ database, feed, clock }: SqlStoreOptions): Store {
+  const writes = new Writes({
+    database,
+    now: () => clock.now(),
+    committed: (revision) => feed.told(revision),
+  });
+  const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (cause) {
+      throw database.failure(cause).error;
+    }
+  };
+  const parts: Parts = { database, writes, guarded };
+  let closing: Promise<void> | undefined;
+  return {
+    ...sourceStore(parts),
+    ...registryStore(parts),
+    ...entryStore(parts),
+    ...syncStore(parts, clock),
+    ...changeFeed(parts, feed),
+    reconcile: (desired) => writes.alone(reconciling(desired)),
+    ping: () => guarded(() => database.ping()),
+    close: () => (closing ??= closed(parts, feed)),
+  };
+}
+
+async function closed({ writes, database }: Parts, feed: ChangeFeed): Promise<void> {
+  feed.close();
+  await writes.close();
+  await database.close();
+}
+
+function sourceStore({ database: { reader }, writes, guarded }: Parts): SourceStore {
+  return {
+    listSources: () => guarded(() => listSources(reader)),
+    readSource: (name) => guarded(() => readSource(reader, name)),
+    putSource: (name, settings, decide) => writes.alone(puttingSource(name, settings, decide)),
+    deleteSource: (name, decide) => writes.alone(deletingSource(name, decide)),
+  };
+}
+
+function registryStore({ database: { reader }, writes, guarded }: Parts): RegistryStore {
+  return {
+    listRegistries: () => guarded(() => listRegistries(reader)),
+    readRegistry: (name) => guarded(() => readRegistry(reader, name)),
+    putRegistry: (name, settings, decide) => writes.alone(puttingRegistry(name, settings, decide)),
+    deleteRegistry: (name, decide) => writes.alone(deletingRegistry(name, decide)),
+  };
+}
+
+function entryStore({ database: { reader }, writes, guarded }: Parts): EntryStore {
+  return {
+    readEntries: (source) => guarded(() => readEntries(reader, source)),
+    readSomeEntries: (source, entries) => guarded(() => readSomeEntries(reader, source, entries)),
+    findManaged: (address) => guarded(() => findManaged(reader, address)),
+    publish: (request, decide) => writes.shared(publishing(request, decide)),
+    deleteVersion: (address, version, choose) => writes.shared(deletingVersion(address, version, choose)),
+    setEntryClaims: (address, claims, choose) => writes.shared(relabelling(address, claims, choose)),
+  };
+}
+
+function syncStore({ database: { reader, writer }, writes, guarded }: Parts, clock: Clock): SyncStore {
+  const term = (milliseconds: number): LeaseTerm => {
+    const now = Date.parse(clock.now());
+    return { now, until: now + milliseconds };
+  };
+  return {
+    replaceEntries: (replacement) => writes.alone(replacing(replacement)),
+    readStatus: (source) => guarded(() => readStatus(reader, source)),
+    readStatuses: () => guarded(() => readStatuses(reader)),
+    writeStatus: (source, status) => guarded(() => updateStatus(writer, source, status)),
+    acquireLease: (lease, milliseconds) => guarded(() => acquireLease(writer, lease, term(milliseconds))),
+    renewLease: (lease, milliseconds) => guarded(() => renewLease(writer, lease, term(milliseconds))),
+    releaseLease: (lease) => guarded(() => releaseLease(writer, lease)),
+  };
+}
+
+function changeFeed({ database: { reader }, guarded }: Parts, feed: ChangeFeed): ChangeFeedPort {
+  return {
+    changesSince: (revision) => guarded(() => changesSince(reader, revision)),
+    onChange: (listener) => feed.subscribe(listener),
+  };
+}

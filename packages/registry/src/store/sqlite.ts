@@ -1,0 +1,133 @@
+import { existsSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { Log } from '@skep/core/log/log.ts';
+import { Kysely, sql } from 'kysely';
+import type { Clock } from '../sync/clock.ts';
+import { ChangeFeed } from './change-feed.ts';
+import type { Database } from './database.ts';
+import { checkSchema, NEWEST_SCHEMA } from './migrate.ts';
+import { migrateSqlite, readSqliteSchema } from './migrate-sqlite.ts';
+import { nodeSqliteDialect } from './node-sqlite.ts';
+import { readRevision } from './revisions.ts';
+import { sqlStore } from './sql-store.ts';
+import { isBusy, sqliteFailure } from './sqlite-failure.ts';
+import { IN_MEMORY } from './sqlite-path.ts';
+import type { Store } from './store.ts';
+import type { Tables } from './tables.ts';
+import { WalFlush } from './wal-flush.ts';
+
+export interface SqliteOptions {
+  readonly path: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface SqliteStore extends Store {
+  /** Closes, and removes the file if this opening has made it: for a start that failed. */
+  discard(): Promise<void>;
+}
+
+/** SQLite tells other processes nothing, so they look; one row of a file that is in memory anyway. */
+const CHECK_EVERY_MS = 1_000;
+/** How long to wait for another process that writes. */
+const PATIENCE_MS = 5_000;
+const RETRY_MS = 20;
+
+/**
+ * Opens the embedded store, creating file and directory as needed, and brings its schema up to date. Several processes of
+ * one machine may share the file; their writes take turns (`store/locked` when a turn takes too long), and each sees the
+ * others' changes within a second. Fails with `store/newer` for a file of a later version.
+ */
+export async function openSqlite({ path, clock, log }: SqliteOptions): Promise<SqliteStore> {
+  const { files, isNew } = await opened(path, clock);
+  const database = sqliteDatabase(path, files, clock);
+  const feed = new ChangeFeed({
+    clock,
+    log,
+    checkEvery: CHECK_EVERY_MS,
+    readRevision: () => readRevision(database.reader),
+  });
+  const store = sqlStore({ database, feed, clock });
+  return {
+    ...store,
+    discard: async () => {
+      await store.close();
+      if (isNew && path !== IN_MEMORY) await rm(path, { force: true });
+    },
+  };
+}
+
+interface Files {
+  readonly writing: DatabaseSync;
+  /** The same as `writing` for a store in memory, which has one connection. */
+  readonly reading: DatabaseSync;
+}
+
+async function opened(
+  path: string,
+  clock: Clock,
+): Promise<{ readonly files: Files; readonly isNew: boolean }> {
+  try {
+    if (path !== IN_MEMORY) await mkdir(dirname(path), { recursive: true, mode: 0o750 });
+    const isNew = path === IN_MEMORY || !existsSync(path);
+    return { files: await openFiles(path, clock), isNew };
+  } catch (cause) {
+    throw sqliteFailure(path, cause).error;
+  }
+}
+
+async function openFiles(path: string, clock: Clock): Promise<Files> {
+  const writing = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: 0 });
+  try {
+    // normal: a flush at checkpoints only; before acknowledging there is one in another thread, see WalFlush.
+    await patiently(clock, () => writing.exec('pragma journal_mode = wal; pragma synchronous = normal'));
+    await patiently(clock, () => migrateSqlite(writing, (before) => Math.max(before, NEWEST_SCHEMA)));
+    checkSchema(readSqliteSchema(writing));
+    const reading = path === IN_MEMORY ? writing : new DatabaseSync(path, { readOnly: true, timeout: 0 });
+    return { writing, reading };
+  } catch (error) {
+    writing.close();
+    throw error;
+  }
+}
+
+function sqliteDatabase(path: string, { writing, reading }: Files, clock: Clock): Database {
+  const writer = new Kysely<Tables>({ dialect: nodeSqliteDialect(writing) });
+  const reader = reading === writing ? writer : new Kysely<Tables>({ dialect: nodeSqliteDialect(reading) });
+  const wal = path === IN_MEMORY ? undefined : new WalFlush(path);
+  return {
+    writer,
+    reader,
+    // Immediate: a transaction that reads first and writes later could otherwise lose its turn in the middle.
+    begin: (connection) =>
+      patiently(clock, () => sql`begin immediate`.execute(connection)).then(() => undefined),
+    locksRows: false,
+    lockAdministration: async () => {},
+    announce: async () => {},
+    flush: async () => wal?.flush(),
+    failure: (cause) => sqliteFailure(path, cause),
+    ping: async () => void reading.prepare('select 1').get(),
+    close: async () => {
+      await wal?.close();
+      // The writer last: only it can fold the log into the file and take the log away. Kysely closes only what it has used.
+      if (reader !== writer) await reader.destroy();
+      if (reading !== writing && reading.isOpen) reading.close();
+      await writer.destroy();
+      for (const file of [reading, writing]) if (file.isOpen) file.close();
+    },
+  };
+}
+
+/** Waits for another process without stopping this one, which SQLite's own waiting would do. */
+async function patiently<T>(clock: Clock, work: () => T | Promise<T>): Promise<T> {
+  for (let waited = 0; ; waited += RETRY_MS) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isBusy(error) || waited >= PATIENCE_MS) throw error;
+    }
+    await new Promise<void>((resolve) => void clock.after(RETRY_MS, resolve));
+  }
+}
