@@ -1,0 +1,165 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+
+/**
+ * Name patterns of a source's filter (specification §1.3.2): `*` is any text, `/` included; `?` one character;
+ * `[a-z]` and `[!a-z]` (also `[^a-z]`) one character of a class; `{a,b}` either; `\` takes the next character as it is.
+ * Patterns are compared with the whole name, letter case included.
+ */
+type Part =
+  | { readonly kind: 'text' }
+  | { readonly kind: 'one'; readonly admits: (char: string) => boolean }
+  | { readonly kind: 'either'; readonly choices: readonly (readonly Part[])[] };
+
+export type NameMatcher = (name: string) => boolean;
+
+const MAX_LENGTH = 1_000;
+
+/** Fails with `config/invalid`, naming the pattern and what is wrong with it. */
+export function compileGlob(pattern: string): NameMatcher {
+  const parts = new GlobReader(pattern).read();
+  return (name) => {
+    const chars = Array.from(name);
+    return advance(parts, chars, new Set([0])).has(chars.length);
+  };
+}
+
+/** What is wrong with a pattern, for a configuration check that collects problems; undefined when nothing is. */
+export function globFault(pattern: string): string | undefined {
+  try {
+    compileGlob(pattern);
+    return undefined;
+  } catch (error) {
+    if (error instanceof SkepError) return error.message;
+    throw error;
+  }
+}
+
+/**
+ * The places in the name where a match of `parts` can end that begins at one of `starts`. All possibilities are followed
+ * at once, so the work is at most pattern length × name length: no pattern makes it explode, as backtracking would.
+ */
+function advance(parts: readonly Part[], chars: readonly string[], starts: Set<number>): Set<number> {
+  return parts.reduce((places, part) => step(part, chars, places), starts);
+}
+
+function step(part: Part, chars: readonly string[], places: Set<number>): Set<number> {
+  if (places.size === 0) return places;
+  if (part.kind === 'text') {
+    const first = Math.min(...places);
+    return new Set(Array.from({ length: chars.length - first + 1 }, (_, index) => first + index));
+  }
+  if (part.kind === 'one') {
+    return new Set([...places].filter((at) => part.admits(chars[at] ?? '')).map((at) => at + 1));
+  }
+  return new Set(part.choices.flatMap((choice) => [...advance(choice, chars, places)]));
+}
+
+/** Reads a pattern once, from left to right. */
+class GlobReader {
+  readonly #pattern: string;
+  readonly #chars: readonly string[];
+  #at = 0;
+
+  constructor(pattern: string) {
+    this.#pattern = pattern;
+    this.#chars = Array.from(pattern);
+  }
+
+  read(): readonly Part[] {
+    if (this.#pattern === '') throw this.#fault('is empty');
+    if (this.#chars.length > MAX_LENGTH) throw this.#fault(`is longer than ${String(MAX_LENGTH)} characters`);
+    const parts = this.#sequence(false);
+    if (this.#at < this.#chars.length) throw this.#fault('has a "}" without "{"');
+    return parts;
+  }
+
+  /** Up to the end, a `}`, or within braces a `,`; the delimiter is left to the caller. */
+  #sequence(inBraces: boolean): readonly Part[] {
+    const parts: Part[] = [];
+    for (; this.#at < this.#chars.length;) {
+      const char = this.#chars[this.#at] ?? '';
+      if (char === '}' || (inBraces && char === ',')) break;
+      this.#at += 1;
+      // A second star adds nothing but work.
+      if (char === '*' && parts.at(-1)?.kind === 'text') continue;
+      parts.push(this.#part(char));
+    }
+    return parts;
+  }
+
+  #part(char: string): Part {
+    switch (char) {
+      case '*':
+        return { kind: 'text' };
+      case '?':
+        return { kind: 'one', admits: (other) => other !== '' };
+      case '[':
+        return { kind: 'one', admits: this.#class() };
+      case '{':
+        return { kind: 'either', choices: this.#choices() };
+      case '\\': {
+        const literal = this.#next('ends with a "\\"');
+        return { kind: 'one', admits: (other) => other === literal };
+      }
+      default:
+        return { kind: 'one', admits: (other) => other === char };
+    }
+  }
+
+  /** After `{`. */
+  #choices(): readonly (readonly Part[])[] {
+    const choices: (readonly Part[])[] = [];
+    for (;;) {
+      choices.push(this.#sequence(true));
+      if (this.#next('has a "{" without "}"') === '}') return choices;
+    }
+  }
+
+  /** After `[`. */
+  #class(): (char: string) => boolean {
+    const negated = this.#chars[this.#at] === '!' || this.#chars[this.#at] === '^';
+    if (negated) this.#at += 1;
+    const ranges: (readonly [number, number])[] = [];
+    for (;;) {
+      const first = this.#classMember();
+      if (first === ']') break;
+      const from = codeOf(first);
+      const isRange = this.#chars[this.#at] === '-' && this.#chars[this.#at + 1] !== ']';
+      if (isRange) this.#at += 1;
+      const to = isRange ? codeOf(this.#classMember()) : from;
+      if (to < from) throw this.#fault('has a class with a reversed range');
+      ranges.push([from, to]);
+    }
+    if (ranges.length === 0) throw this.#fault('has an empty class "[]"');
+    return (char) => char !== '' && negated !== ranges.some(([from, to]) => inRange(codeOf(char), from, to));
+  }
+
+  /** One character of a class; a plain `]` is its end, an escaped one comes back with its backslash. */
+  #classMember(): string {
+    const char = this.#next('has a "[" without "]"');
+    return char === '\\' ? `\\${this.#next('has a "[" without "]"')}` : char;
+  }
+
+  #next(otherwise: string): string {
+    const char = this.#chars[this.#at];
+    if (char === undefined) throw this.#fault(otherwise);
+    this.#at += 1;
+    return char;
+  }
+
+  #fault(what: string): SkepError {
+    return new SkepError('config/invalid', {
+      message: `the pattern "${this.#pattern.slice(0, 100)}" ${what}`,
+      hint: 'write * for any text, ? for one character, [a-z] for a class, {a,b} for either, \\ before a plain one of these',
+    });
+  }
+}
+
+function inRange(code: number, from: number, to: number): boolean {
+  return from <= code && code <= to;
+}
+
+/** Of a character, or of an escaped one. */
+function codeOf(char: string): number {
+  return (char.length > 1 && char.startsWith('\\') ? char.slice(1) : char).codePointAt(0) ?? -1;
+}

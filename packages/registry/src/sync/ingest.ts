@@ -1,0 +1,123 @@
+import type { CatalogueFormat } from '@skep/core/catalog/detect-format.ts';
+import type { Entry } from '@skep/core/catalog/entry.ts';
+import { readCatalogue, type Catalogue, type Skipped } from '@skep/core/catalog/registry-file.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { FORMATS, type SourceFormat } from '../config/config.ts';
+import { type ClaimSet, NO_CLAIMS } from '../engine/claim-classes.ts';
+import type { EntryKind, NewEntry, NewVersion } from '../store/rows.ts';
+import { compileFilter, type FilterConfig } from './filter.ts';
+
+/** Bytes of a catalogue and how to read them. Plain data: it may travel to another thread. */
+export interface IngestInput {
+  readonly bytes: Uint8Array;
+  /** What to call the catalogue in messages. */
+  readonly label: string;
+  readonly format?: SourceFormat;
+  /** Claims that every entry inherits from its source. */
+  readonly claims?: ClaimSet;
+  /** What to take of it; absent means everything. */
+  readonly filter?: FilterConfig;
+  /** Share of invalid entries, 0 to 1, above which the catalogue is refused. Default 0.5. */
+  readonly maxInvalidShare?: number;
+  /** A list of another registry may be empty; a file without entries is a mistake. */
+  readonly mayBeEmpty?: boolean;
+}
+
+/** How many entries (names, not versions) of each kind. */
+export type EntryCounts = Readonly<Record<EntryKind, number>>;
+
+/** What the reading left out or changed; kept with the source's state and shown by `validate`. */
+export interface IngestReport {
+  readonly format: CatalogueFormat;
+  readonly entries: EntryCounts;
+  readonly versions: EntryCounts;
+  /** The first 50. */
+  readonly skipped: readonly Skipped[];
+  readonly skippedTotal: number;
+  readonly warnings: readonly string[];
+  /** Versions that the filter left out. */
+  readonly filtered: number;
+}
+
+export interface Ingested {
+  readonly entries: readonly NewEntry[];
+  readonly report: IngestReport;
+}
+
+/** Reads a catalogue; a function so that the caller chooses the thread. */
+export type Ingest = (input: IngestInput, signal: AbortSignal) => Promise<Ingested>;
+
+/**
+ * Turns a catalogue in any known format into what the store keeps. Fails with the `catalog/…` codes of readCatalogue,
+ * and with `catalog/wrong-shape` when the format is not the one the configuration asks for.
+ */
+export function ingest(input: IngestInput): Ingested {
+  const { label, format, claims = NO_CLAIMS } = input;
+  const catalogue = catalogueOf(input);
+  if (format !== undefined && !FORMATS[format].includes(catalogue.format)) {
+    throw new SkepError('catalog/wrong-shape', {
+      message: `"${label}" is a ${catalogue.format} file, which "format: ${format}" does not take`,
+      hint: 'remove the key "format" to accept every format',
+    });
+  }
+  const kept =
+    input.filter === undefined ? catalogue.entries : catalogue.entries.filter(compileFilter(input.filter));
+  const entries = grouped(kept, claims);
+  return {
+    entries,
+    report: reportOf({ ...catalogue, entries: kept }, entries, catalogue.entries.length - kept.length),
+  };
+}
+
+const EMPTY: Catalogue = { format: 'official-list', entries: [], skipped: [], skippedTotal: 0, warnings: [] };
+
+function catalogueOf({ bytes, label, maxInvalidShare, mayBeEmpty = false }: IngestInput): Catalogue {
+  try {
+    return readCatalogue(bytes, { label, ...(maxInvalidShare === undefined ? {} : { maxInvalidShare }) });
+  } catch (error) {
+    if (mayBeEmpty && error instanceof SkepError && error.code === 'catalog/empty') return EMPTY;
+    throw error;
+  }
+}
+
+function grouped(entries: readonly Entry[], claims: ClaimSet): NewEntry[] {
+  const groups = new Map<string, NewEntry & { readonly versions: NewVersion[] }>();
+  for (const entry of entries) {
+    const namespace = entry.kind === 'server' ? '' : entry.namespace;
+    const key = JSON.stringify([entry.kind, namespace, entry.name]);
+    const group = groups.get(key) ?? { kind: entry.kind, namespace, name: entry.name, claims, versions: [] };
+    group.versions.push(versionOf(entry));
+    groups.set(key, group);
+  }
+  return [...groups.values()];
+}
+
+function versionOf(entry: Entry): NewVersion {
+  const official = entry.kind === 'server' ? entry.official : undefined;
+  return {
+    version: entry.version,
+    title: entry.document.title ?? null,
+    description: entry.document.description,
+    document: entry.json,
+    official: official === undefined ? null : JSON.stringify(official),
+  };
+}
+
+function reportOf(catalogue: Catalogue, entries: readonly NewEntry[], filtered: number): IngestReport {
+  const { format, skipped, skippedTotal, warnings } = catalogue;
+  return {
+    format,
+    entries: countKinds(entries),
+    versions: countKinds(catalogue.entries),
+    skipped,
+    skippedTotal,
+    warnings,
+    filtered,
+  };
+}
+
+function countKinds(items: readonly { readonly kind: EntryKind }[]): EntryCounts {
+  const counts = { server: 0, skill: 0, plugin: 0 };
+  for (const { kind } of items) counts[kind] += 1;
+  return counts;
+}

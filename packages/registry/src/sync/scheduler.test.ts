@@ -1,0 +1,303 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest';
+import type { Source } from '../sources/source.ts';
+import type { NamedSource, StoredSource, SyncStatus } from '../store/rows.ts';
+import { openSqlite, type SqliteStore } from '../store/sqlite.ts';
+import { ingest } from './ingest.ts';
+import { SyncScheduler } from './scheduler.ts';
+import type { SyncEvent } from './source-loop.ts';
+import { TimerClock } from './timer-clock.fixture.ts';
+import { syncLimit, waitFor } from './timing.ts';
+
+const MINUTE = 60_000;
+const catalogue = (...names: string[]): string =>
+  JSON.stringify(names.map((name) => ({ name, version: '1.0.0', description: name })));
+
+const named = (name: string, change: Partial<NamedSource> = {}): NamedSource => ({
+  name,
+  kind: 'git',
+  config: '{"repository":"https://git.example/c.git"}',
+  format: null,
+  filter: null,
+  interval: 10 * MINUTE,
+  claims: '',
+  ...change,
+});
+
+let clock: TimerClock;
+let store: SqliteStore;
+let content: string | Error;
+let fetches: number;
+let events: SyncEvent[];
+const schedulers: SyncScheduler[] = [];
+
+beforeEach(async () => {
+  clock = new TimerClock();
+  content = catalogue('a/a', 'b/b');
+  fetches = 0;
+  events = [];
+  store = await openSqlite({ path: ':memory:', clock, log: silentLog });
+});
+afterEach(async () => {
+  await Promise.all(schedulers.splice(0).map((scheduler) => scheduler.close()));
+  await store.close();
+});
+
+/** A place that holds `content`. */
+const open = ({ name }: StoredSource): Source => ({
+  name,
+  label: name,
+  fetch: async () => {
+    fetches += 1;
+    if (content instanceof Error) throw content;
+    const bytes = Buffer.from(content);
+    return Promise.resolve({ bytes, hash: content });
+  },
+});
+
+function scheduler(owner = 'one', opener = open): SyncScheduler {
+  const made = new SyncScheduler({
+    parts: {
+      store,
+      ingest: async (input) => Promise.resolve(ingest(input)),
+      apply: async () => Promise.resolve(),
+      now: () => clock.now(),
+      maxInvalidShare: 0.5,
+    },
+    open: opener,
+    clock,
+    random: () => 0.5,
+    log: silentLog,
+    owner,
+    observe: (event) => events.push(event),
+  });
+  schedulers.push(made);
+  return made;
+}
+
+/** Makes the store hold exactly these sources, and returns them. */
+async function configured(...sources: readonly NamedSource[]): Promise<readonly StoredSource[]> {
+  await store.reconcile({ sources, registries: [] });
+  return store.listSources();
+}
+
+async function status(name = 'one'): Promise<SyncStatus | undefined> {
+  return store.readStatus(name);
+}
+
+const names = async (): Promise<string[]> => (await store.readEntries('one')).map(({ name }) => name);
+
+/** Lets what was set off end; the store answers within some turns of the event loop. */
+const until = (check: () => void | Promise<void>): Promise<void> => vi.waitFor(check, { interval: 1 });
+
+describe('waitFor', () => {
+  test.each([
+    [10 * MINUTE, 0, 0.5, 10 * MINUTE],
+    [10 * MINUTE, 0, 0, 9 * MINUTE],
+    [10 * MINUTE, 1, 0.5, 10 * MINUTE],
+    [10 * MINUTE, 2, 0.5, 20 * MINUTE],
+    [10 * MINUTE, 4, 0.5, 80 * MINUTE],
+    [10 * MINUTE, 99, 0.5, 80 * MINUTE],
+    [120 * MINUTE, 4, 0.5, 360 * MINUTE],
+    [600 * MINUTE, 4, 0.5, 600 * MINUTE],
+  ])('of interval %d after %d failures, chance %d, is %d', (interval, failures, random, expected) => {
+    expect(waitFor(interval, failures, random)).toBe(expected);
+  });
+
+  test.each([
+    [1000, 10_000],
+    [MINUTE, MINUTE],
+    [60 * MINUTE, 5 * MINUTE],
+    [null, 5 * MINUTE],
+  ])('a synchronisation every %s ms may take %d ms', (interval, expected) => {
+    expect(syncLimit(interval)).toBe(expected);
+  });
+});
+
+describe('the scheduler', () => {
+  it('looks at every source at start, and then at its interval', async () => {
+    const syncing = scheduler();
+    await syncing.start(await configured(named('one')));
+    expect(await names()).toEqual(['a/a', 'b/b']);
+    expect(await status()).toMatchObject({
+      phase: 'complete',
+      message: 'Sync completed successfully',
+      attemptCount: 0,
+      changed: true,
+      counts: { server: 2, skill: 0, plugin: 0 },
+      nextSync: '2026-01-01T00:10:00.000Z',
+    });
+    content = catalogue('c/c');
+    clock.pass(10 * MINUTE - 1);
+    expect(fetches).toBe(1);
+    clock.pass(1);
+    await until(async () => expect(await names()).toEqual(['c/c']));
+    expect(events.map(({ source, outcome }) => [source, outcome])).toEqual([
+      ['one', 'success'],
+      ['one', 'success'],
+    ]);
+  });
+
+  it('writes nothing but the status when nothing changed', async () => {
+    const syncing = scheduler();
+    await syncing.start(await configured(named('one')));
+    const { revision } = await store.changesSince(0);
+    clock.pass(10 * MINUTE);
+    await until(async () => expect(await status()).toMatchObject({ phase: 'complete', changed: false }));
+    expect(await store.changesSince(0)).toMatchObject({ revision });
+    expect(await status()).toMatchObject({
+      counts: { server: 2 },
+      lastSync: '2026-01-01T00:10:00.000Z',
+      lastSuccess: '2026-01-01T00:10:00.000Z',
+    });
+  });
+
+  it('keeps data and counts while a source fails, counts the failures, waits longer, and recovers', async () => {
+    const syncing = scheduler();
+    await syncing.start(await configured(named('one')));
+    content = new SkepError('source/unreachable', { message: 'no route' });
+    for (const [failures, wait] of [
+      [1, 10],
+      [2, 20],
+      [3, 40],
+      [4, 80],
+      [5, 80],
+    ]) {
+      clock.pass(clock.nextIn ?? 0);
+      await until(async () => expect((await status())?.attemptCount).toBe(failures));
+      await until(() => expect(clock.nextIn).toBe((wait ?? 0) * MINUTE));
+    }
+    expect(await names()).toEqual(['a/a', 'b/b']);
+    expect(await status()).toMatchObject({ phase: 'failed', message: 'no route', counts: { server: 2 } });
+    expect(events.at(-1)).toMatchObject({ outcome: 'error', failure: 'FetchFailed' });
+    content = catalogue('a/a');
+    clock.pass(clock.nextIn ?? 0);
+    await until(async () => expect(await status()).toMatchObject({ phase: 'complete', attemptCount: 0 }));
+  });
+
+  it.each([
+    ['{', 'ValidationFailed'],
+    [new SkepError('source/invalid-ref'), 'HandlerCreationFailed'],
+    [new SkepError('store/failed'), 'StorageFailed'],
+    [new Error('boom'), 'FetchFailed'],
+  ])('classes the failure %s as %s', async (broken, failure) => {
+    content = broken;
+    await scheduler().start(await configured(named('one')));
+    expect(events).toMatchObject([{ outcome: 'error', failure }]);
+  });
+
+  it('starts without a place that does not answer, but not without a file that was never loaded', async () => {
+    content = new SkepError('source/unreachable', { message: 'no route' });
+    const syncing = scheduler();
+    await syncing.start(await configured(named('one')));
+    expect(await status()).toMatchObject({ phase: 'failed' });
+    const file = named('two', { kind: 'file', config: '{"path":"/c.json"}' });
+    await expect(scheduler('two').start(await configured(file))).rejects.toMatchObject({
+      code: 'registry/no-first-sync',
+    });
+  });
+
+  it('reads again when the filter changes though the data did not', async () => {
+    const syncing = scheduler();
+    await syncing.start(await configured(named('one')));
+    syncing.update(await configured(named('one', { filter: '{"names":{"exclude":["b/*"]}}' })));
+    await until(async () => expect(await names()).toEqual(['a/a']));
+  });
+
+  it('passes changed claims on without new data', async () => {
+    const syncing = scheduler();
+    await syncing.start(await configured(named('one')));
+    syncing.update(await configured(named('one', { claims: '{"org":["acme"]}' })));
+    expect((await store.readEntries('one')).map(({ claims }) => claims)).toEqual([
+      '{"org":["acme"]}',
+      '{"org":["acme"]}',
+    ]);
+  });
+
+  it('looks at a new source at once and forgets one that is gone', async () => {
+    const syncing = scheduler();
+    await syncing.start(await configured());
+    syncing.update(await configured(named('one')));
+    await until(async () => expect(await names()).toHaveLength(2));
+    syncing.update(await configured());
+    await until(() => expect(clock.nextIn).toBeUndefined());
+    await expect(syncing.syncNow('one')).rejects.toMatchObject({ code: 'store/source-unknown' });
+  });
+
+  it('never synchronises managed sources', async () => {
+    await scheduler().start(
+      await configured(named('one', { kind: 'managed', config: '{}', interval: null })),
+    );
+    expect(fetches).toBe(0);
+    expect(await status()).toMatchObject({ phase: 'complete', message: 'Non-synced source (type: managed)' });
+  });
+
+  it('leaves a turn out when another replica has just been there, but not when it is asked', async () => {
+    const [source] = await configured(named('one'));
+    if (source === undefined) throw new Error('no source');
+    const one = scheduler('one');
+    const two = scheduler('two');
+    await one.start([source]);
+    await two.start([source]);
+    await until(() => expect(clock.nextIn).toBe(10 * MINUTE));
+    await until(() => expect(fetches).toBe(2));
+    await until(async () => expect((await status())?.phase).toBe('complete'));
+    clock.pass(10 * MINUTE);
+    await until(() => expect(clock.nextIn).toBe(10 * MINUTE));
+    await until(async () => expect((await status())?.phase).toBe('complete'));
+    expect(fetches).toBe(3);
+    await two.syncNow('one');
+    await until(() => expect(fetches).toBe(4));
+  });
+
+  it('does not look while another replica holds the lease, and takes over when that one has died', async () => {
+    const sources = await configured(named('one'));
+    await store.acquireLease({ source: 'one', owner: 'dead' }, 5 * MINUTE);
+    const started = scheduler().start(sources);
+    await until(() => expect(clock.nextIn).toBe(10 * MINUTE));
+    await started;
+    expect(fetches).toBe(0);
+    clock.pass(10 * MINUTE);
+    await until(async () => expect(await names()).toHaveLength(2));
+  });
+
+  it('ends a look that takes too long, and says so', async () => {
+    const hanging = (stored: StoredSource): Source => ({
+      ...open(stored),
+      fetch: (signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(new Error('aborted')));
+        }),
+    });
+    const syncing = scheduler('one', hanging);
+    const started = syncing.start(await configured(named('one')));
+    await until(async () => expect((await status())?.phase).toBe('syncing'));
+    clock.pass(5 * MINUTE);
+    await started;
+    await until(async () =>
+      expect(await status()).toMatchObject({
+        phase: 'failed',
+        message: 'source "one" was not synchronised within 300 s',
+      }),
+    );
+  });
+
+  it('stops in the middle as if it had not begun, and gives its lease up', async () => {
+    const hanging = (stored: StoredSource): Source => ({
+      ...open(stored),
+      fetch: (signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(new Error('aborted')));
+        }),
+    });
+    const sources = await configured(named('one'));
+    const before = await status();
+    const syncing = scheduler('one', hanging);
+    void syncing.start(sources);
+    await until(async () => expect((await status())?.phase).toBe('syncing'));
+    await syncing.close();
+    expect(await status()).toEqual(before);
+    expect(await store.acquireLease({ source: 'one', owner: 'two' }, 1000)).toBe(true);
+  });
+});

@@ -1,0 +1,225 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import type { Source } from '../sources/source.ts';
+import type { StoredSource, SyncStatus } from '../store/rows.ts';
+import type { Clock } from './clock.ts';
+import { contentKey, knownBytes } from './content-hash.ts';
+import { type FailureClass, failureClass } from './failure-class.ts';
+import type { Lanes } from './lanes.ts';
+import { withLease } from './lease.ts';
+import { reportOf, syncFailed, syncStarted } from './status.ts';
+import { type SyncParts, syncSource } from './sync-source.ts';
+import { syncLimit, waitFor } from './timing.ts';
+
+/** What happened to a synchronisation, for metrics and audit. */
+export interface SyncEvent {
+  readonly source: string;
+  /** Milliseconds. */
+  readonly duration: number;
+  readonly outcome: 'success' | 'error';
+  readonly failure?: FailureClass;
+  readonly status: SyncStatus;
+}
+
+export interface LoopOptions {
+  readonly parts: SyncParts;
+  readonly open: (source: StoredSource) => Source;
+  readonly clock: Clock;
+  /** At least 0, below 1. */
+  readonly random: () => number;
+  readonly log: Log;
+  /** Unique to this process. */
+  readonly owner: string;
+  readonly lanes: Lanes;
+  readonly observe: (event: SyncEvent) => void;
+}
+
+/** Why a look is taken: a plain turn is left out when another replica has been there in the meantime. */
+export type Occasion = 'start' | 'asked' | 'changed' | 'turn';
+
+/** `status` is undefined when the source is gone or the store did not answer. */
+export interface Attempt {
+  readonly status?: SyncStatus;
+  readonly failure?: Error;
+}
+
+/** Looks at one source, never twice at once, at its interval until it is closed. */
+export class SourceLoop {
+  readonly stored: StoredSource;
+  readonly #options: LoopOptions;
+  readonly #closing = new AbortController();
+  #source: Source | undefined;
+  #running: Promise<Attempt> | undefined;
+  #cancelTimer: () => void = () => undefined;
+
+  constructor(stored: StoredSource, options: LoopOptions) {
+    this.stored = stored;
+    this.#options = options;
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** Looks now, or joins the look that is going on. Never rejects. */
+  run(occasion: Occasion): Promise<Attempt> {
+    this.#cancelTimer();
+    this.#running ??= this.#options.lanes
+      .run(() => this.#attempt(occasion))
+      .then((attempt) => {
+        this.#running = undefined;
+        this.#schedule(attempt.status);
+        return attempt;
+      });
+    return this.#running;
+  }
+
+  /** Cancels what runs and waits for it. Idempotent. */
+  async close(): Promise<void> {
+    this.#closing.abort(new SkepError('source/timeout', { message: 'the synchronisation was stopped' }));
+    this.#cancelTimer();
+    await this.#running;
+  }
+
+  async #attempt(occasion: Occasion): Promise<Attempt> {
+    const { parts, clock, owner, log } = this.#options;
+    const { name, interval } = this.stored;
+    if (this.#closing.signal.aborted) return {};
+    const limit = syncLimit(interval);
+    const milliseconds = 2 * limit;
+    const lease = { source: name, owner };
+    try {
+      const result = await withLease(
+        lease,
+        { store: parts.store, clock, milliseconds, signal: this.#closing.signal },
+        (signal) => this.#holding(occasion, limit, signal),
+      );
+      return result === 'held-elsewhere' ? this.#elsewhere() : result;
+    } catch (error) {
+      const failure = asError(error);
+      if (!this.#closing.signal.aborted)
+        log.warn({ source: name, err: failure }, 'synchronisation impossible');
+      return { failure };
+    }
+  }
+
+  async #elsewhere(): Promise<Attempt> {
+    const status = await this.#options.parts.store.readStatus(this.stored.name);
+    return status === undefined ? {} : { status };
+  }
+
+  async #holding(occasion: Occasion, limit: number, signal: AbortSignal): Promise<Attempt> {
+    const { parts, clock, observe } = this.#options;
+    const { name } = this.stored;
+    const before = await parts.store.readStatus(name);
+    if (before === undefined || this.#isDone(occasion, before))
+      return before === undefined ? {} : { status: before };
+    const startedAt = Date.parse(clock.now());
+    const started = syncStarted(before, clock.now());
+    await parts.store.writeStatus(name, started);
+    const late = new AbortController();
+    const cancel = clock.after(limit, () => late.abort(tooLate(name, limit)));
+    const either = AbortSignal.any([signal, late.signal]);
+    const attempt = await this.#sync(before, started, either).finally(cancel);
+    if (attempt.status !== undefined && !this.#closing.signal.aborted) {
+      observe({
+        source: name,
+        duration: Date.parse(clock.now()) - startedAt,
+        outcome: attempt.failure === undefined ? 'success' : 'error',
+        ...(attempt.failure === undefined ? {} : { failure: failureClass(attempt.failure) }),
+        status: attempt.status,
+      });
+    }
+    return attempt;
+  }
+
+  async #sync(before: SyncStatus, started: SyncStatus, signal: AbortSignal): Promise<Attempt> {
+    const { parts, open, log, owner } = this.#options;
+    const { stored } = this;
+    try {
+      this.#source ??= open(stored);
+      const task = {
+        stored,
+        source: this.#source,
+        lease: { source: stored.name, owner },
+        before: started,
+        nextSync: () => this.#next(0),
+      };
+      const status = await syncSource(parts, task, signal);
+      logSuccess(log, stored.name, status);
+      return { status };
+    } catch (error) {
+      const failure = asError(signal.aborted && !(error instanceof SkepError) ? signal.reason : error);
+      return this.#closing.signal.aborted ? this.#stopped(before) : this.#failed(started, failure);
+    }
+  }
+
+  /** What was served before goes on being served. */
+  async #failed(started: SyncStatus, failure: Error): Promise<Attempt> {
+    const { parts, clock, log } = this.#options;
+    const { name } = this.stored;
+    if (failure instanceof SkepError && failure.code === 'store/lease-lost') return { failure };
+    const now = clock.now();
+    const nextSync = this.#next(started.attemptCount + 1);
+    const status = syncFailed(started, { now, nextSync, message: failure.message });
+    await parts.store.writeStatus(name, status);
+    const attempts = status.attemptCount;
+    log.warn(
+      { source: name, err: failure, error_type: failureClass(failure), attempts },
+      'synchronisation failed',
+    );
+    return { status, failure };
+  }
+
+  /** An end in the middle is nobody's failure: it is as if the look had not been taken. */
+  async #stopped(before: SyncStatus): Promise<Attempt> {
+    await this.#options.parts.store.writeStatus(this.stored.name, before);
+    return { status: before };
+  }
+
+  /** Whether another replica has done what this turn is for. */
+  #isDone(occasion: Occasion, { phase, nextSync, contentHash }: SyncStatus): boolean {
+    if (occasion === 'start' || occasion === 'asked') return false;
+    const { parts, clock } = this.#options;
+    const key = contentKey(this.stored, parts.maxInvalidShare);
+    if (phase === 'complete' && knownBytes(key, contentHash) === undefined) return false;
+    if (occasion === 'changed') return phase === 'complete';
+    return nextSync !== null && Date.parse(nextSync) > Date.parse(clock.now());
+  }
+
+  #next(failures: number): string | null {
+    const { interval } = this.stored;
+    if (interval === null) return null;
+    const { clock, random } = this.#options;
+    return new Date(Date.parse(clock.now()) + waitFor(interval, failures, random())).toISOString();
+  }
+
+  #schedule(status: SyncStatus | undefined): void {
+    const { interval } = this.stored;
+    if (interval === null || this.#closing.signal.aborted) return;
+    const { clock, random } = this.#options;
+    const due = Date.parse(status?.nextSync ?? '') - Date.parse(clock.now());
+    const wait = due > 0 && status?.phase !== 'syncing' ? due : waitFor(interval, 0, random());
+    this.#cancelTimer = clock.after(wait, () => void this.run('turn'));
+  }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new SkepError('internal/bug', { cause: error });
+}
+
+function tooLate(name: string, limit: number): SkepError {
+  const message = `source "${name}" was not synchronised within ${String(limit / 1000)} s`;
+  return new SkepError('source/timeout', { message });
+}
+
+function logSuccess(log: Log, source: string, status: SyncStatus): void {
+  const report = reportOf(status);
+  const { changed, counts } = status;
+  log.info({ source, changed, entries: counts, skipped: report?.skippedTotal ?? 0 }, 'source synchronised');
+  if (!changed || report === undefined) return;
+  for (const { name, version, reason } of report.skipped) {
+    log.warn({ source, name, version, reason }, 'entry left out');
+  }
+  for (const warning of report.warnings) log.warn({ source }, warning);
+}

@@ -1,0 +1,86 @@
+import type { SourceFormat } from '../config/config.ts';
+import { fetchUnlessKnown } from '../sources/conditional-source.ts';
+import type { Source } from '../sources/source.ts';
+import type { Revision } from '../store/changes.ts';
+import type { StoredEntry, StoredSource, SyncStatus } from '../store/rows.ts';
+import type { Lease, Store } from '../store/store.ts';
+import { contentHash, contentKey, knownBytes } from './content-hash.ts';
+import { filterOf } from './filter-of.ts';
+import type { Ingest, IngestInput } from './ingest.ts';
+import { syncSucceeded } from './status.ts';
+
+export interface SyncParts {
+  readonly store: Store;
+  readonly ingest: Ingest;
+  /** Makes reads of this process see the commit; the entries are those that it left behind. */
+  readonly apply: (revision: Revision, source: string, entries: readonly StoredEntry[]) => Promise<void>;
+  /** RFC 3339 UTC. */
+  readonly now: () => string;
+  readonly maxInvalidShare: number;
+}
+
+/** One synchronisation that somebody holds the lease for. */
+export interface SyncTask {
+  readonly stored: StoredSource;
+  readonly source: Source;
+  readonly lease: Lease;
+  /** As it was before; its hash tells what the store holds. */
+  readonly before: SyncStatus;
+  /** When the next one is due, RFC 3339 UTC; null for sources that are read once. */
+  readonly nextSync: () => string | null;
+}
+
+/**
+ * Fetch, compare, read, store, then serve (specification §4.1); returns the status that the store has now. Until the
+ * store has committed, callers see the data before; a failure at any step leaves it as it was. Content that is known
+ * already causes no write but that of the status.
+ */
+export async function syncSource(parts: SyncParts, task: SyncTask, signal: AbortSignal): Promise<SyncStatus> {
+  const { store, ingest, apply, now, maxInvalidShare } = parts;
+  const { stored, source, lease, before, nextSync } = task;
+  const key = contentKey(stored, maxInvalidShare);
+  const known = knownBytes(key, before.contentHash);
+  const content = await fetchUnlessKnown(source, known, signal);
+  const finished = { nextSync: nextSync(), filterHash: key.filter };
+  if (content === undefined) {
+    const hash = contentHash(key, known ?? '');
+    const status = syncSucceeded(before, { ...finished, now: now(), changed: false, contentHash: hash });
+    await store.writeStatus(stored.name, status);
+    return status;
+  }
+  const { entries, report } = await ingest(
+    inputOf({ stored, bytes: content.bytes, label: source.label, maxInvalidShare }),
+    signal,
+  );
+  const at = now();
+  const hash = contentHash(key, content.hash);
+  const status = syncSucceeded(before, { ...finished, now: at, changed: true, report, contentHash: hash });
+  const replaced = await store.replaceEntries({ source: stored.name, entries, at, status, lease });
+  await apply(replaced.revision, stored.name, replaced.value);
+  return status;
+}
+
+interface Readable {
+  readonly stored: StoredSource;
+  readonly bytes: Uint8Array;
+  readonly label: string;
+  readonly maxInvalidShare: number;
+}
+
+function inputOf({ stored, bytes, label, maxInvalidShare }: Readable): IngestInput {
+  const format = formatOf(stored.format);
+  const filter = filterOf(stored);
+  return {
+    bytes,
+    label,
+    claims: stored.claims,
+    maxInvalidShare,
+    mayBeEmpty: stored.kind === 'api',
+    ...(format === undefined ? {} : { format }),
+    ...(filter === undefined ? {} : { filter }),
+  };
+}
+
+function formatOf(format: string | null): SourceFormat | undefined {
+  return format === 'toolhive' || format === 'upstream' ? format : undefined;
+}
