@@ -1,0 +1,87 @@
+import type { Code } from '@skep/core/errors/codes.ts';
+import type { Attributes, Meter } from '@opentelemetry/api';
+import type { FastifyRequest } from 'fastify';
+import type { Exchange, RequestFailure, RequestObserver } from '../api/observe-requests.ts';
+
+/** Label of everything that no row of the table answers, so that callers cannot make labels up. */
+export const UNKNOWN_ROUTE = 'unknown_route';
+
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']);
+const SCHEME = { 'url.scheme': 'http' };
+
+/** Requests as metrics (specification §6.2; names of the OpenTelemetry HTTP conventions). */
+export function measureRequests(meter: Meter): RequestObserver {
+  const duration = meter.createHistogram('http.server.request.duration', {
+    unit: 's',
+    description: 'Duration of HTTP requests',
+    advice: { explicitBucketBoundaries: SECONDS },
+  });
+  const active = meter.createUpDownCounter('http.server.active_requests', {
+    description: 'HTTP requests that run',
+  });
+  const requests = meter.createCounter('skep.registry.http.requests', { description: 'HTTP requests' });
+  const refusals = refusalCounters(meter);
+  return {
+    begin: ({ method }) => active.add(1, { ...methodOf(method), ...SCHEME }),
+    end: (exchange) => {
+      const { request, pattern = UNKNOWN_ROUTE, status, durationMs } = exchange;
+      active.add(-1, { ...methodOf(request.method), ...SCHEME });
+      const labels = {
+        ...methodOf(request.method),
+        ...SCHEME,
+        'http.route': pattern,
+        'http.response.status_code': status,
+      };
+      duration.record(durationMs / 1000, labels);
+      requests.add(1, labels);
+      countRefusal(refusals, exchange);
+    },
+  };
+}
+
+/** Methods are the caller's text; the conventions ask for `_OTHER` beyond the known ones. */
+function methodOf(method: FastifyRequest['method']): Attributes {
+  return { 'http.request.method': METHODS.has(method) ? method : '_OTHER' };
+}
+
+function refusalCounters(meter: Meter) {
+  return {
+    auth: meter.createCounter('skep.registry.auth.failures', {
+      description: 'Requests without a valid token',
+    }),
+    authz: meter.createCounter('skep.registry.authz.denials', {
+      description: 'Requests refused for lack of rights',
+    }),
+  };
+}
+
+function countRefusal(counters: ReturnType<typeof refusalCounters>, { request, row }: Exchange): void {
+  const { failure } = request;
+  if (failure === undefined) return;
+  if (failure.code === 'auth/unauthenticated' || failure.code === 'auth/unavailable') {
+    counters.auth.add(1, { reason: authReason(failure) });
+  }
+  const layer = denialLayer(failure.code, row?.access);
+  if (layer !== undefined) counters.authz.add(1, { layer });
+}
+
+/** One of the fixed reasons of token checks; never text of the token. */
+function authReason({ code, detail }: RequestFailure): string {
+  const { reason } = detail;
+  return code === 'auth/unavailable' || typeof reason !== 'string' ? 'unavailable' : reason;
+}
+
+const ENTRY_DENIALS: ReadonlySet<Code> = new Set([
+  'access/insufficient-claims',
+  'access/unlabeled',
+  'access/last-claim',
+  'access/hidden',
+]);
+
+/** Which of the checks of specification §3.5 said no. */
+function denialLayer(code: Code, access: unknown): 'role' | 'gate' | 'entry' | undefined {
+  if (code === 'access/forbidden') return 'role';
+  if (!ENTRY_DENIALS.has(code)) return undefined;
+  return access === 'registry' ? 'gate' : 'entry';
+}

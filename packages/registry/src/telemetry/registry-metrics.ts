@@ -1,0 +1,90 @@
+import type { Meter } from '@opentelemetry/api';
+import type { BuildInfo } from '../build-info.ts';
+import type { EntryKind } from '../store/rows.ts';
+import { AUDIT_COMPONENT } from '../audit/audit-component.ts';
+
+/** A source at the moment of a scrape. */
+export interface SourceGauge {
+  readonly source: string;
+  /** Distinct names, not versions. */
+  readonly entries: Readonly<Record<EntryKind, number>>;
+}
+
+export interface SyncMeasurement {
+  readonly source: string;
+  readonly seconds: number;
+  readonly outcome: 'success' | 'error';
+  /** Code of the failure. */
+  readonly errorType?: string;
+}
+
+/** What is counted besides requests. */
+export interface RegistryMetrics {
+  readonly syncFinished: (sync: SyncMeasurement) => void;
+  readonly auditLost: (events: number) => void;
+}
+
+export interface Observed {
+  readonly sources: () => readonly SourceGauge[];
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly build: BuildInfo;
+}
+
+const SYNC_SECONDS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+
+/** Metrics of specification §6.2 that no request makes. Gauges are read when they are asked for. */
+export function registryMetrics(meter: Meter, observed: Observed): RegistryMetrics {
+  const duration = meter.createHistogram('skep.registry.sync.duration', {
+    unit: 's',
+    description: 'Duration of synchronisations',
+    advice: { explicitBucketBoundaries: SYNC_SECONDS },
+  });
+  const errors = meter.createCounter('skep.registry.errors', { description: 'Failures in the background' });
+  const lost = meter.createCounter('skep.registry.audit.lost', {
+    description: 'Audit events that could not be written',
+  });
+  const lastSuccess = new Map<string, number>();
+  addGauges(meter, observed);
+  addAgeGauge(meter, lastSuccess, observed.now);
+  return {
+    syncFinished: ({ source, seconds, outcome, errorType }) => {
+      duration.record(seconds, { source, outcome });
+      if (outcome === 'success') lastSuccess.set(source, observed.now());
+      if (errorType !== undefined) errors.add(1, { error_type: errorType, area: 'sync' });
+    },
+    auditLost: (events) => lost.add(events),
+  };
+}
+
+const GAUGES: Readonly<Record<EntryKind, string>> = {
+  server: 'skep.registry.servers',
+  skill: 'skep.registry.skills',
+  plugin: 'skep.registry.plugins',
+};
+
+function addGauges(meter: Meter, { sources, build }: Observed): void {
+  for (const kind of ['server', 'skill', 'plugin'] as const) {
+    meter
+      .createObservableGauge(GAUGES[kind], { description: `Names of ${kind}s in a source` })
+      .addCallback((result) => {
+        for (const { source, entries } of sources()) result.observe(entries[kind], { source });
+      });
+  }
+  meter
+    .createObservableGauge('skep.registry.build_info', { description: 'Always 1; the labels say what runs' })
+    .addCallback((result) =>
+      result.observe(1, { version: build.version, commit: build.commit, component: AUDIT_COMPONENT }),
+    );
+}
+
+function addAgeGauge(meter: Meter, lastSuccess: ReadonlyMap<string, number>, now: () => number): void {
+  meter
+    .createObservableGauge('skep.registry.sync.age', {
+      unit: 's',
+      description: 'Time since this process last synchronised a source',
+    })
+    .addCallback((result) => {
+      for (const [source, time] of lastSuccess) result.observe((now() - time) / 1000, { source });
+    });
+}

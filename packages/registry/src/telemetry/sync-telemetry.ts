@@ -1,0 +1,29 @@
+import type { SpanOptions } from '@skep/core/telemetry/tracing.ts';
+import type { SyncEvent } from '../sync/source-loop.ts';
+import type { SyncMeasurement } from './registry-metrics.ts';
+
+/** A synchronisation that has ended, for metrics. */
+export function syncMeasurement({ source, duration, outcome, failure }: SyncEvent): SyncMeasurement {
+  return {
+    source,
+    outcome,
+    seconds: duration / 1000,
+    ...(failure === undefined ? {} : { errorType: failure }),
+  };
+}
+
+/** The same as a span (specification §6.3). */
+export function syncSpan({ source, outcome, failure, status }: SyncEvent): SpanOptions {
+  const { server, skill, plugin } = status.counts;
+  return {
+    name: 'sync.performRegistrySync',
+    attributes: {
+      'registry.name': source,
+      'sync.success': outcome === 'success',
+      'sync.servers': server,
+      'sync.skills': skill,
+      'sync.plugins': plugin,
+      ...(failure === undefined ? {} : { 'error.type': failure }),
+    },
+  };
+}
