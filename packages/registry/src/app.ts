@@ -1,0 +1,292 @@
+import type { Clock as TokenClock } from '@skep/auth/token/clock.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import type { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
+import type { FastifyInstance } from 'fastify';
+import type { RequestLog } from './api/access-log.ts';
+import type { AdminParts } from './api/admin/admin-parts.ts';
+import { createListener, type ListenerOptions } from './api/listener.ts';
+import { openApiDocument } from './api/openapi.ts';
+import type { ApiContext } from './api/route.ts';
+import { ROUTES } from './api/routes.ts';
+import { openSignIn, type SignIn } from './api/sign-in.ts';
+import type { BuildInfo } from './build-info.ts';
+import { type Catalogue, type CatalogueOptions, openCatalogue } from './catalogue.ts';
+import type { RegistryConfig } from './config/config.ts';
+import { drained } from './drain.ts';
+import { ReadEngine } from './engine/read-engine.ts';
+import type { ListenAddress } from './listen-address.ts';
+import { assertFree, listenOn } from './listen.ts';
+import { openOperations, type Operations, type OperationsServices } from './operations.ts';
+import { isAllowedPath } from './sources/allowed-path.ts';
+import { type OpenedStore, openStore, type StorePlace } from './store/open-store.ts';
+import type { Clock } from './sync/clock.ts';
+import type { Ingest } from './sync/ingest.ts';
+import { sourceGauges } from './telemetry/source-gauges.ts';
+import { tracedStore } from './telemetry/traced-store.ts';
+
+export interface AppOptions {
+  readonly config: RegistryConfig;
+  readonly storePlace: StorePlace;
+  readonly addresses: { readonly public: ListenAddress; readonly internal: ListenAddress };
+  readonly build: BuildInfo;
+  readonly log: Log;
+  /** Lines for requests of the public listener. */
+  readonly requestLog: RequestLog;
+  /** Answers are encoded where a caller asks for it. */
+  readonly compress: boolean;
+  /** Which span code belongs to; the log reads it too. */
+  readonly active: ActiveSpan;
+  /** Where audit lines go that go to no file. */
+  readonly stdout: { write(text: string): unknown };
+  /** For the programs that sources use. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where temporary folders are made. */
+  readonly tempDir: string;
+  readonly ingest: Ingest;
+  readonly clock: Clock;
+  /** For checking tokens. */
+  readonly tokenClock: TokenClock;
+  readonly random: () => number;
+  readonly randomId: () => string;
+  /** Called once everything is loaded and nothing is served yet. */
+  readonly releaseMemory: () => void;
+}
+
+/** A running registry. */
+export interface App {
+  /** Base URLs without trailing slash. */
+  readonly urls: { readonly public: string; readonly internal: string };
+  readonly engine: ReadEngine;
+  /**
+   * Takes over sign-in, sources and registries of a new configuration. Fails as a start would, changing nothing. Listen
+   * addresses, store, limits, telemetry and audit need a restart.
+   */
+  reload(config: RegistryConfig): Promise<void>;
+  /** Opens files anew that a log rotator has moved. */
+  reopenLogs(): Promise<void>;
+  /**
+   * Stops in an order in which nothing that runs loses what it needs (specification §6.5): not ready, no new
+   * connections, up to 30 s for requests that run, synchronisations, audit log and telemetry, store. Idempotent.
+   */
+  close(): Promise<void>;
+}
+
+/** Of the publisher's block in one version (specification §1.3.6). */
+const MAX_META_BYTES = 262_144;
+
+interface State {
+  started: boolean;
+  ready: boolean;
+  store: OpenedStore | undefined;
+  operations: Operations | undefined;
+  catalogue: Catalogue | undefined;
+  signIn: SignIn;
+}
+
+/**
+ * Starts in an order in which nothing is served half ready (specification §1.3.11): readiness answers 503 from the
+ * first moment, the store is brought in line with the configuration, every source is loaded, and only then the public
+ * listener opens. A failure at any step takes back the steps before it, also a store file that this start has made.
+ */
+export async function startApp(options: AppOptions): Promise<App> {
+  const { config, addresses, log } = options;
+  const engine = new ReadEngine(config.registries);
+  const signIn = await openSignIn(config.auth, { clock: options.tokenClock, log });
+  const state: State = {
+    started: false,
+    ready: false,
+    signIn,
+    store: undefined,
+    operations: undefined,
+    catalogue: undefined,
+  };
+  const context = contextOf(options, { engine, state });
+  const closers: (() => Promise<void>)[] = [];
+  closers.push(() => Promise.resolve(endSignIn(state.signIn)));
+  try {
+    await assertFree(addresses.public, '--address');
+    const internal = listenerFor('internal', options, { context });
+    closers.push(() => internal.close());
+    const internalUrl = await listenOn(internal, addresses.internal, '--internal-address');
+    const store = await openStore(options.storePlace, { clock: options.clock, log });
+    state.store = store;
+    closers.push(() => (state.started ? store.close() : store.discard()));
+    const operations = await openOperations(
+      config,
+      operationsServices(options, () => sourceGauges(engine)),
+    );
+    state.operations = operations;
+    const traced = operations.tracing === undefined ? store : tracedStore(store, operations.tracing);
+    state.store = traced;
+    closers.push(() => operations.close());
+    const catalogue = await openCatalogue(catalogueOptions(options, { store: traced, engine, operations }));
+    state.catalogue = catalogue;
+    closers.push(() => catalogue.close());
+    options.releaseMemory();
+    const open = listenerFor('public', options, { context, operations });
+    closers.push(() => drained(open, options.clock));
+    const publicUrl = await listenOn(open, addresses.public, '--address');
+    Object.assign(state, { started: true, ready: true });
+    const urls = { public: publicUrl, internal: internalUrl };
+    return runningApp({ engine, operations, urls, reload: (next) => reloaded(next, options, state) }, () => {
+      state.ready = false;
+      return closeAll(closers, log);
+    });
+  } catch (error) {
+    await closeAll(closers, log);
+    throw error;
+  }
+}
+
+interface RunningParts {
+  readonly operations: Operations;
+}
+
+function runningApp(
+  { engine, reload, operations, urls }: Pick<App, 'engine' | 'urls' | 'reload'> & RunningParts,
+  stop: () => Promise<void>,
+): App {
+  let closing: Promise<void> | undefined;
+  return {
+    urls,
+    engine,
+    reload,
+    reopenLogs: () => operations.reopenAudit(),
+    close: () => (closing ??= stop()),
+  };
+}
+
+interface ContextParts {
+  readonly engine: ReadEngine;
+  readonly state: State;
+}
+
+function contextOf(options: AppOptions, { engine, state }: ContextParts): ApiContext {
+  const { build } = options;
+  const openApi = JSON.stringify(openApiDocument({ routes: ROUTES, version: build.version }));
+  return {
+    build,
+    snapshot: () => engine.current(),
+    signIn: () => state.signIn,
+    admin: () => adminParts(options, state),
+    openApi: () => openApi,
+    metrics: async () => {
+      const scrape = state.operations?.scrape;
+      if (scrape === undefined) throw new SkepError('registry/no-such-route');
+      return scrape();
+    },
+    ready: async () => {
+      if (!state.ready || state.store === undefined) throw new SkepError('registry/not-ready');
+      await state.store.ping().catch((cause: unknown) => {
+        throw new SkepError('registry/not-ready', { cause });
+      });
+    },
+  };
+}
+
+function listenerFor(
+  listener: 'public' | 'internal',
+  options: AppOptions,
+  { context, operations }: { readonly context: ApiContext; readonly operations?: Operations },
+): FastifyInstance {
+  const { randomId } = options;
+  const routes = ROUTES.filter((route) => route.listener === listener);
+  const log = options.log.child({ listener });
+  // Probes ask the internal listener every few seconds.
+  const requestLog = listener === 'public' ? options.requestLog : 'debug';
+  const { observers = [], tracing } = operations ?? {};
+  return createListener({
+    routes,
+    context,
+    randomId,
+    log,
+    requestLog,
+    observers,
+    tracing,
+    clock: options.clock,
+    ...(listener === 'public' ? publicLimits(options) : {}),
+  });
+}
+
+function publicLimits({ config, compress }: AppOptions): Pick<ListenerOptions, 'compress' | 'requestRate'> {
+  const { requestRate } = config;
+  return requestRate === undefined ? { compress } : { compress, requestRate };
+}
+
+function operationsServices(options: AppOptions, sources: OperationsServices['sources']): OperationsServices {
+  const { log, active, stdout, clock, randomId, build } = options;
+  return { log, active, stdout, now: () => clock.now(), randomId, build, sources };
+}
+
+function adminParts({ config, ingest, log }: AppOptions, { store, catalogue }: State): AdminParts {
+  if (store === undefined || catalogue === undefined) throw new SkepError('registry/not-ready');
+  const { allowedPaths, maxInvalidShare } = config.limits;
+  return {
+    store,
+    log,
+    ingest,
+    sync: catalogue.sync,
+    applied: (revision) => catalogue.applied(revision),
+    limits: {
+      maxMetaBytes: config.database?.maxMetaSize ?? MAX_META_BYTES,
+      maxInvalidShare,
+      allowsPath: (path) => isAllowedPath(path, allowedPaths),
+    },
+  };
+}
+
+/** The new sign-in is tried before anything changes, and taken back when the store refuses the rest. */
+async function reloaded(config: RegistryConfig, options: AppOptions, state: State): Promise<void> {
+  if (state.catalogue === undefined) throw new SkepError('registry/not-ready');
+  const signIn = await openSignIn(config.auth, { clock: options.tokenClock, log: options.log });
+  try {
+    await state.catalogue.reconcile(config);
+  } catch (error) {
+    endSignIn(signIn);
+    throw error;
+  }
+  const before = state.signIn;
+  state.signIn = signIn;
+  endSignIn(before);
+}
+
+function endSignIn(signIn: SignIn): void {
+  if (signIn.kind === 'bearer') signIn.close();
+}
+
+interface CatalogueParts {
+  readonly store: OpenedStore;
+  readonly engine: ReadEngine;
+  readonly operations: Operations;
+}
+
+function catalogueOptions(
+  { config, build, env, tempDir, ingest, clock, random, randomId, log }: AppOptions,
+  { store, engine, operations }: CatalogueParts,
+): CatalogueOptions {
+  return {
+    config,
+    store,
+    engine,
+    ingest,
+    clock,
+    random,
+    randomId,
+    log,
+    surroundings: { env, tempDir, userAgent: `skep-registry/${build.version}` },
+    observe: (event) => operations.synced(event),
+    reconciled: (report) => operations.reconciled(report),
+  };
+}
+
+/** Closes in the reverse order of opening. One that fails does not keep the others open. */
+async function closeAll(closers: readonly (() => Promise<void>)[], log: Log): Promise<void> {
+  for (const close of closers.toReversed()) {
+    try {
+      await close();
+    } catch (error) {
+      log.error({ err: error }, 'closing failed');
+    }
+  }
+}

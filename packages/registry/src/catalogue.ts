@@ -1,0 +1,103 @@
+import type { Log } from '@skep/core/log/log.ts';
+import type { RegistryConfig } from './config/config.ts';
+import { StoreFollower } from './engine/follow-store.ts';
+import type { ReadEngine } from './engine/read-engine.ts';
+import { openSource, type SourceSurroundings } from './sources/open-source.ts';
+import type { Revision } from './store/changes.ts';
+import type { ReconcileReport } from './store/desired-state.ts';
+import type { Store } from './store/store.ts';
+import type { Clock } from './sync/clock.ts';
+import type { Ingest } from './sync/ingest.ts';
+import { type SyncControl, SyncScheduler } from './sync/scheduler.ts';
+import type { SyncEvent } from './sync/source-loop.ts';
+
+export interface CatalogueOptions {
+  readonly config: Pick<RegistryConfig, 'sources' | 'registries' | 'limits'>;
+  readonly store: Store;
+  readonly engine: ReadEngine;
+  readonly ingest: Ingest;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly randomId: () => string;
+  readonly log: Log;
+  readonly surroundings: Omit<SourceSurroundings, 'clock' | 'limits'>;
+  /** Hears of every synchronisation that ended. */
+  readonly observe: (event: SyncEvent) => void;
+  /** Hears what a start or a reload changed in the store. */
+  readonly reconciled: (report: ReconcileReport) => void;
+}
+
+/** What is served, kept in step with the configuration, the store, and the places that entries come from. */
+export interface Catalogue {
+  readonly sync: SyncControl;
+  /** Resolves when every read of this process sees the commit of that revision. */
+  applied(revision: Revision): Promise<void>;
+  /** Takes over sources and registries of a new configuration; fails as `Store.reconcile` does, changing nothing. */
+  reconcile(config: Pick<RegistryConfig, 'sources' | 'registries'>): Promise<void>;
+  /** Stops synchronising and following. Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * Brings the store in line with the configuration (specification §1.3.11), loads what it holds into the engine, and looks at
+ * every source. Fails as `Store.reconcile` and `SyncScheduler.start` do; nothing goes on running then.
+ */
+export async function openCatalogue(options: CatalogueOptions): Promise<Catalogue> {
+  const { config, store, engine, ingest, clock, random, log, observe } = options;
+  const { maxInvalidShare } = config.limits;
+  const surroundings = { ...options.surroundings, clock, limits: config.limits };
+  const follower = new StoreFollower({
+    store,
+    engine,
+    log,
+    onSources: (sources) => scheduler.update(sources),
+  });
+  const scheduler = new SyncScheduler({
+    parts: {
+      store,
+      ingest,
+      maxInvalidShare,
+      now: () => clock.now(),
+      apply: (...commit) => follower.reachWith(...commit),
+    },
+    open: (source) => openSource(source, surroundings),
+    clock,
+    random,
+    log,
+    owner: options.randomId(),
+    observe,
+  });
+  const close = async (): Promise<void> => {
+    await scheduler.close();
+    await follower.close();
+  };
+  try {
+    report(options, (await store.reconcile(config)).value);
+    await scheduler.start(await follower.start());
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    sync: scheduler,
+    applied: (revision) => follower.reach(revision),
+    reconcile: async ({ sources, registries }) => {
+      const { revision, value } = await store.reconcile({ sources, registries });
+      report(options, value);
+      await follower.reach(revision);
+    },
+    close,
+  };
+}
+
+function report({ log, reconciled }: CatalogueOptions, changes: ReconcileReport): void {
+  const { sources, registries, blocked } = changes;
+  reconciled(changes);
+  log.info({ sources, registries }, 'configuration reconciled with the store');
+  for (const { source, registries: keepers } of blocked) {
+    log.warn(
+      { source, registries: keepers },
+      'source is no longer in the configuration; it stays, without synchronisation, for the registries that list it',
+    );
+  }
+}

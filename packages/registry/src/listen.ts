@@ -1,0 +1,70 @@
+import { createServer } from 'node:net';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { FastifyInstance } from 'fastify';
+import type { ListenAddress } from './listen-address.ts';
+
+// Of an empty host: both IP versions, or IPv4 alone on a machine without IPv6.
+const EVERY_INTERFACE = ['::', '0.0.0.0'];
+
+/** Opens the server and returns its base URL. `flag` is what a message tells people to change. */
+export async function listenOn(
+  server: FastifyInstance,
+  address: ListenAddress,
+  flag: string,
+): Promise<string> {
+  await withHost(address, flag, (host) => server.listen({ host, port: address.port }));
+  const bound = server.server.address();
+  const port = typeof bound === 'object' && bound !== null ? bound.port : address.port;
+  return `http://${urlHost(address.host)}:${String(port)}`;
+}
+
+/** Fails as listening would, before anything costly is done. */
+export async function assertFree(address: ListenAddress, flag: string): Promise<void> {
+  if (address.port === 0) return;
+  await withHost(address, flag, (host) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const probe = createServer().once('error', reject);
+    probe.listen({ host, port: address.port }, () => probe.close(() => resolve()));
+    return promise;
+  });
+}
+
+async function withHost(
+  { host, port }: ListenAddress,
+  flag: string,
+  listen: (host: string) => Promise<unknown>,
+): Promise<void> {
+  const hosts = host === '' ? EVERY_INTERFACE : [host];
+  for (const [index, candidate] of hosts.entries()) {
+    try {
+      await listen(candidate);
+      return;
+    } catch (cause) {
+      const code = errnoOf(cause);
+      const noIpv6 = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL';
+      if (noIpv6 && index + 1 < hosts.length) continue;
+      throw unavailable(`${host}:${String(port)}`, flag, cause);
+    }
+  }
+}
+
+function unavailable(address: string, flag: string, cause: unknown): SkepError {
+  const code = errnoOf(cause);
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'it is in use',
+    EACCES: 'it needs more rights',
+    EADDRNOTAVAIL: 'this machine has no such address',
+  };
+  return new SkepError('registry/address-unavailable', {
+    message: `cannot listen on "${address}": ${reasons[code ?? ''] ?? String(code)}`,
+    hint: `choose another address with ${flag}`,
+    cause,
+  });
+}
+
+/** A host that a browser on this machine can open. */
+function urlHost(host: string): string {
+  if (host === '') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,0 +1,127 @@
+import type { AuditLog } from '@skep/core/audit/audit-log.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import type { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
+import { NO_TELEMETRY, type Telemetry } from '@skep/core/telemetry/telemetry.ts';
+import type { Tracing } from '@skep/core/telemetry/tracing.ts';
+import type { RequestObserver } from './api/observe-requests.ts';
+import { auditRequests } from './audit/audit-requests.ts';
+import { openAudit } from './audit/open-audit.ts';
+import { reconcileEvent, syncEvent } from './audit/system-events.ts';
+import type { BuildInfo } from './build-info.ts';
+import type { AuditConfig } from './config/audit.ts';
+import type { TelemetryConfig } from './config/telemetry.ts';
+import type { ReconcileReport } from './store/desired-state.ts';
+import type { SyncEvent } from './sync/source-loop.ts';
+import { measureRequests } from './telemetry/http-metrics.ts';
+import { type RegistryMetrics, registryMetrics, type SourceGauge } from './telemetry/registry-metrics.ts';
+import { limitedScrapes } from './telemetry/scrape-limit.ts';
+import { syncMeasurement, syncSpan } from './telemetry/sync-telemetry.ts';
+import { traceRequests } from './telemetry/trace-requests.ts';
+
+export interface OperationsConfig {
+  readonly audit: AuditConfig;
+  readonly telemetry: TelemetryConfig;
+}
+
+export interface OperationsServices {
+  readonly log: Log;
+  readonly active: ActiveSpan;
+  readonly stdout: { write(text: string): unknown };
+  /** RFC 3339 UTC. */
+  readonly now: () => string;
+  readonly randomId: () => string;
+  readonly build: BuildInfo;
+  /** Read at every scrape. */
+  readonly sources: () => readonly SourceGauge[];
+}
+
+/** What watches a running registry: audit log, metrics and traces, each only where it is configured. */
+export interface Operations {
+  /** For every listener that serves callers. */
+  readonly observers: readonly RequestObserver[];
+  readonly tracing: Tracing | undefined;
+  readonly metrics: RegistryMetrics | undefined;
+  /** All metrics as text; absent where none are kept. */
+  readonly scrape: (() => Promise<string>) | undefined;
+  /** A synchronisation has ended. */
+  synced(event: SyncEvent): void;
+  /** A start or a reload has changed the store to match the configuration. */
+  reconciled(report: ReconcileReport): void;
+  /** Opens the audit file anew, after it was rotated. */
+  reopenAudit(): Promise<void>;
+  /** Sends and writes what is left. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Fails with `audit/unwritable`. */
+export async function openOperations(
+  config: OperationsConfig,
+  services: OperationsServices,
+): Promise<Operations> {
+  const telemetry = await telemetryFor(config.telemetry, services);
+  const metrics = metricsFor(telemetry, services);
+  try {
+    const audit = await auditFor(config.audit, services, metrics);
+    return {
+      observers: observersFor(config, telemetry, audit),
+      tracing: telemetry.tracing,
+      metrics,
+      scrape: telemetry.scrape === undefined ? undefined : limitedScrapes(telemetry.scrape),
+      synced: (event) => {
+        metrics?.syncFinished(syncMeasurement(event));
+        audit?.record(syncEvent(event));
+        telemetry.tracing?.record(syncSpan(event), event.duration, event.outcome);
+      },
+      reconciled: (report) => audit?.record(reconcileEvent(report)),
+      reopenAudit: async () => audit?.reopen(),
+      close: async () => {
+        await telemetry.close();
+        await audit?.close();
+      },
+    };
+  } catch (error) {
+    await telemetry.close();
+    throw error;
+  }
+}
+
+async function telemetryFor(config: TelemetryConfig, services: OperationsServices): Promise<Telemetry> {
+  if (config === 'off') return NO_TELEMETRY;
+  if (config.tracing === 'off' && config.metrics === 'off') {
+    services.log.warn({}, 'telemetry is enabled, but neither tracing nor metrics are');
+    return NO_TELEMETRY;
+  }
+  const { openTelemetry } = await import('@skep/core/telemetry/open-telemetry.ts');
+  return openTelemetry(
+    { ...config, serviceVersion: config.serviceVersion ?? services.build.version },
+    services,
+  );
+}
+
+function metricsFor({ meter }: Telemetry, { sources, now, build }: OperationsServices) {
+  return meter === undefined
+    ? undefined
+    : registryMetrics(meter, { sources, build, now: () => Date.parse(now()) });
+}
+
+async function auditFor(
+  config: AuditConfig,
+  services: OperationsServices,
+  metrics: RegistryMetrics | undefined,
+): Promise<AuditLog | undefined> {
+  if (config === 'off') return undefined;
+  return openAudit(config, { ...services, onLost: (events) => metrics?.auditLost(events) });
+}
+
+/** Traces first: whoever comes later finds the request's span. */
+function observersFor(
+  { audit: auditConfig }: OperationsConfig,
+  { tracing, meter }: Telemetry,
+  audit: AuditLog | undefined,
+): RequestObserver[] {
+  return [
+    ...(tracing === undefined ? [] : [traceRequests(tracing)]),
+    ...(meter === undefined ? [] : [measureRequests(meter)]),
+    ...(audit === undefined || auditConfig === 'off' ? [] : [auditRequests(audit, auditConfig.data)]),
+  ];
+}
