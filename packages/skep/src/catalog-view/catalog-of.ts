@@ -1,0 +1,9 @@
+import type { Context } from '../cli/context.ts';
+import { loadAppConfig } from '../config/app-config.ts';
+import type { CatalogSource } from '../target/catalog-source.ts';
+import { openCatalog } from '../target/open-catalog.ts';
+
+/** The catalogue this user has chosen. */
+export async function catalogOf({ places, program }: Context): Promise<CatalogSource> {
+  return openCatalog({ config: await loadAppConfig(places), version: program.version });
+}
