@@ -1,0 +1,97 @@
+import { randomInt } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import { homedir, tmpdir, userInfo } from 'node:os';
+import { places } from '@skep/core/files/places.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { toTerminal } from '@skep/core/errors/to-terminal.ts';
+import type { Ask } from '../run/ask-value.ts';
+import type { Confirm } from '../run/consent.ts';
+import { systemClock } from '../supervisor/clock.ts';
+import { identify, isAlive } from '../supervisor/process-identity.ts';
+import type { Context } from './context.ts';
+import { dispatch } from './dispatch.ts';
+import { openTerminal } from './terminal.ts';
+
+/** Runs one command in this process; resolves to the exit status. The only place, with main.ts, that uses globals. */
+export async function main(argv: readonly string[], version: string): Promise<number> {
+  const terminal = openTerminal(process);
+  const debug = argv.includes('--debug') || (process.env['SKEP_DEBUG'] ?? '') !== '';
+  // A pager that was closed is no reason to complain.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
+  });
+  try {
+    await dispatch(argv, openContext(version, terminal));
+    return 0;
+  } catch (error) {
+    const { text, exitCode } = toTerminal(error, { color: terminal.colorErr, debug });
+    terminal.err(text);
+    return exitCode;
+  }
+}
+
+function openContext(version: string, terminal: Context['terminal']): Context {
+  const { env, platform, execPath } = process;
+  const uid = process.getuid?.();
+  const home = homedir();
+  const self = identify(process.pid, platform);
+  if (!self) throw new SkepError('internal/bug', { message: 'this process cannot be identified' });
+  return {
+    env,
+    home,
+    cwd: process.cwd(),
+    platform,
+    uid,
+    ...osUser(),
+    self,
+    places: places({ env, home, platform, temp: tmpdir(), ...(uid === undefined ? {} : { uid }) }),
+    program: { node: execPath, entry: realpathSync(process.argv[1] ?? ''), version },
+    terminal,
+    ...(terminal.interactive ? { ask: askOnTerminal, confirm: confirmOnTerminal } : {}),
+    clock: systemClock,
+    random: (min, max) => randomInt(min, max + 1),
+    fetch,
+    signal: abortOnSignals(),
+    isAlive: (other) => isAlive(other, platform),
+    terminate: (pid) => {
+      process.kill(pid, 'SIGTERM');
+    },
+  };
+}
+
+/** A container may run under a number that has no name. */
+function osUser(): { osUser?: string } {
+  try {
+    return { osUser: userInfo().username };
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_SYSTEM_ERROR') return {};
+    throw error;
+  }
+}
+
+const askOnTerminal: Ask = async (requirement) => {
+  const { askValue } = await import('../run/ask-value.ts');
+  return askValue(requirement, process.stderr);
+};
+
+const confirmOnTerminal: Confirm = async (question) => {
+  const { confirmAt } = await import('../run/consent.ts');
+  return confirmAt(process.stderr, question);
+};
+
+/** The first signal asks to end; the second one ends at once, with the status shells expect. */
+function abortOnSignals(): AbortSignal {
+  const controller = new AbortController();
+  for (const [name, number] of [
+    ['SIGINT', 2],
+    ['SIGTERM', 15],
+    ['SIGHUP', 1],
+  ] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(128 + number);
+      controller.abort(new SkepError('run/cancelled'));
+    });
+  }
+  return controller.signal;
+}

@@ -1,0 +1,44 @@
+import { createWriteStream } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { openLog } from '@skep/core/log/pino-log.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import { startProxy } from '@skep/proxy/start.ts';
+import { Host, type WorkloadLog } from '../supervisor/host.ts';
+import { workloadLogPath } from '../supervisor/remove-workload.ts';
+import { ownerOf } from '../supervisor/workload-spec.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import type { Context } from './context.ts';
+import { openRuntime } from './open-runtime.ts';
+
+/** A host of workloads in this process, on the real machine: in the supervisor, and with `--foreground`. */
+export function openHost(context: Context, log: Log): Host {
+  const { places, clock, random, fetch, self, isAlive, terminate, osUser } = context;
+  return new Host({
+    places,
+    // Not under the context's signal: after Ctrl-C there is still something to stop and remove.
+    openRuntime: async (reference) => (await openRuntime(context, { reference })).runtime,
+    startProxy: (options) => startProxy(osUser === undefined ? options : { ...options, osUser }),
+    owner: ownerOf(places.stateDir),
+    clock,
+    random,
+    fetch,
+    self,
+    isAlive,
+    terminate,
+    log,
+    openWorkloadLog: (config) => openWorkloadLog(context, config),
+  });
+}
+
+async function openWorkloadLog(
+  context: Context,
+  { name, debug }: Pick<RunConfig, 'name' | 'debug'>,
+): Promise<WorkloadLog> {
+  const path = workloadLogPath(context.places, name);
+  await mkdir(dirname(path), { recursive: true, mode: 0o750 });
+  const stream = createWriteStream(path, { flags: 'a', mode: 0o600 });
+  // The flag of the run; a variable of the supervisor would be the same for all.
+  const level = debug ? 'debug' : 'info';
+  return { log: await openLog({ level, stream }), close: () => stream.end() };
+}
