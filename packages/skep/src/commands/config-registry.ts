@@ -1,0 +1,67 @@
+import { createClient } from '@skep/core/fetch/client.ts';
+import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { commonSettings, defineCommand } from '../cli/command.ts';
+import { catalogOf } from '../catalog-view/catalog-of.ts';
+import { updateAppConfig } from '../config/app-config.ts';
+import { detectRegistry, noRegistry } from '../config/registry-kind.ts';
+
+const PROBE_MS = 5_000;
+const MAX_BYTES = 100 * 1024 * 1024;
+
+const settings = defineSettings([
+  {
+    name: 'allowPrivateIp',
+    kind: 'bool',
+    flag: 'allow-private-ip',
+    group: 'Safety',
+    brief: 'The catalogue may be at a private address or plain http',
+    default: false,
+  },
+  ...commonSettings,
+]);
+
+export const setRegistry = defineCommand({
+  usage: 'skep config set-registry [flags] ADDRESS|FILE',
+  summary: 'Use another catalogue: a registry address, or a file',
+  examples: [
+    {
+      command: 'skep config set-registry https://registry.example.com',
+      what: 'Anything that speaks the MCP Registry API',
+    },
+    { command: 'skep config set-registry ./catalogue.json', what: 'A file' },
+  ],
+  positionals: [{ name: 'ADDRESS', required: true }],
+  settings,
+  async run({ values, positionals: [address = ''] }, { places, cwd, program, signal, terminal }) {
+    const allowPrivate = values.allowPrivateIp;
+    const client = () =>
+      createClient({
+        timeoutMs: PROBE_MS,
+        maxBytes: MAX_BYTES,
+        allowPrivate,
+        userAgent: `skep/${program.version}`,
+      });
+    const choice = await detectRegistry(address, { cwd, allowPrivate, client, signal });
+    await updateAppConfig(places, { ...choice, allow_private_registry_ip: allowPrivate ? true : undefined });
+    terminal.err(`Servers are now looked up in ${address}\n`);
+  },
+});
+
+export const getRegistry = defineCommand({
+  usage: 'skep config get-registry',
+  summary: 'Show which catalogue is used',
+  settings: [...commonSettings],
+  async run(_input, context) {
+    const { kind, location } = await catalogOf(context);
+    context.terminal.out(location === '' ? 'built-in catalogue\n' : `${location} (${kind})\n`);
+  },
+});
+
+export const unsetRegistry = defineCommand({
+  usage: 'skep config unset-registry',
+  summary: 'Go back to the built-in catalogue',
+  settings: [...commonSettings],
+  async run(_input, { places }) {
+    await updateAppConfig(places, { ...noRegistry, allow_private_registry_ip: undefined });
+  },
+});

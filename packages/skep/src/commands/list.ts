@@ -1,0 +1,71 @@
+import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { commonSettings, defineCommand } from '../cli/command.ts';
+import { ensureHosted } from '../cli/open-client.ts';
+import { toTable } from '../print/table.ts';
+import { toJsonText, toListItem, toMcpServers } from '../workloads/to-json.ts';
+import { viewWorkloads, type WorkloadView } from '../workloads/view.ts';
+
+const HEAD = ['NAME', 'PACKAGE', 'STATUS', 'URL', 'PORT', 'GROUP', 'CREATED'];
+
+const settings = defineSettings([
+  {
+    name: 'all',
+    kind: 'bool',
+    flag: 'all',
+    short: 'a',
+    group: 'Selection',
+    brief: 'Show servers in every state',
+    default: false,
+  },
+  {
+    name: 'label',
+    kind: 'pairs',
+    flag: 'label',
+    short: 'l',
+    group: 'Selection',
+    brief: 'Only servers with this label; repeatable',
+    placeholder: 'key=value',
+  },
+  { name: 'group', kind: 'string', flag: 'group', group: 'Selection', brief: 'Only servers of this group' },
+  {
+    name: 'format',
+    kind: 'choice',
+    flag: 'format',
+    group: 'Output',
+    brief: 'How to print; mcpservers is what MCP clients read',
+    choices: ['text', 'json', 'mcpservers'],
+    default: 'text',
+  },
+  ...commonSettings,
+]);
+
+export const list = defineCommand({
+  usage: 'skep list [flags]',
+  summary: 'List running servers',
+  examples: [
+    { command: 'skep list --all', what: 'Also stopped and failed ones' },
+    { command: 'skep list --format mcpservers', what: 'For the configuration of an MCP client' },
+  ],
+  settings,
+  async run({ values }, context) {
+    await ensureHosted(context);
+    const wanted = Object.entries(values.label ?? {});
+    const views = (await viewWorkloads(context)).filter(
+      (view) =>
+        (values.all || view.status === 'running') &&
+        (values.group === undefined || view.group === values.group) &&
+        wanted.every(([key, value]) => view.labels[key] === value),
+    );
+    const { terminal } = context;
+    if (values.format === 'json') return terminal.out(toJsonText(views.map(toListItem)));
+    if (values.format === 'mcpservers') return terminal.out(toJsonText(toMcpServers(views)));
+    if (views.length > 0) return terminal.out(toTable(HEAD, views.map(toRow)));
+    const where = values.group === undefined ? '' : ` in group '${values.group}'`;
+    terminal.out(`No MCP servers found${where}\n`);
+  },
+});
+
+function toRow(view: WorkloadView): string[] {
+  const created = view.createdAt?.toISOString().replace('T', ' ').slice(0, 19) ?? '';
+  return [view.name, view.package, view.status, view.url, String(view.port), view.group, created];
+}

@@ -1,0 +1,144 @@
+import { access } from 'node:fs/promises';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { commonSettings, defineCommand } from '../cli/command.ts';
+import type { Context } from '../cli/context.ts';
+import { openRuntime } from '../cli/open-runtime.ts';
+import { printableLog } from '../print/printable-log.ts';
+import { loadRunConfig } from '../run-config/file.ts';
+import type { LogRequest, Runtime } from '../runtime/runtime.ts';
+import { followFile } from '../runtime/sandbox/log-file.ts';
+import { workloadLogPath } from '../supervisor/remove-workload.ts';
+
+const group = 'Selection';
+const POLL_MS = 100;
+
+const settings = defineSettings([
+  {
+    name: 'follow',
+    kind: 'bool',
+    flag: 'follow',
+    short: 'f',
+    group,
+    brief: 'Keep printing what is written',
+    default: false,
+  },
+  {
+    name: 'tail',
+    kind: 'int',
+    flag: 'tail',
+    group,
+    brief: 'Only the last lines',
+    placeholder: 'lines',
+    min: 0,
+  },
+  {
+    name: 'proxy',
+    kind: 'bool',
+    flag: 'proxy',
+    short: 'p',
+    group,
+    brief: "The proxy's log instead of the server's",
+    default: false,
+  },
+  ...commonSettings,
+]);
+
+export const logs = defineCommand({
+  usage: 'skep logs [flags] NAME',
+  summary: 'Show what a server wrote',
+  positionals: [{ name: 'NAME', required: true }],
+  settings,
+  async run({ values, positionals: [name = ''] }, context) {
+    const config = await loadRunConfig(context.places, name);
+    if (values.proxy) return proxyLog(name, { ...values, signal: context.signal }, context);
+    const { runtime } = await openRuntime(context, { reference: config.runtime, signal: context.signal });
+    if ((await runtime.inspect(name)) === undefined) {
+      throw new SkepError('workload/not-found', {
+        message: `the server of "${name}" was not found on the ${runtime.kind} runtime`,
+        hint: `see why with skep logs --proxy ${name}`,
+      });
+    }
+    const request = { ...values, signal: context.signal };
+    const written =
+      config.transport === 'stdio' ? talk(runtime, name, request) : whatWasWritten(runtime, name, request);
+    await print(written, context);
+  },
+});
+
+interface Wanted {
+  readonly follow: boolean;
+  readonly tail: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Everything a server wrote. */
+async function* whatWasWritten(runtime: Runtime, name: string, wanted: Wanted): AsyncGenerator<Uint8Array> {
+  const { follow, tail, signal } = wanted;
+  const request = { follow, signal, ...(tail === undefined ? {} : { tail }) };
+  for await (const { bytes } of runtime.logs(name, request)) yield bytes;
+}
+
+/** What a stdio server wrote to be read: its stdout is the protocol. An engine counts last lines over both. */
+async function* talk(runtime: Runtime, name: string, wanted: Wanted): AsyncGenerator<Uint8Array> {
+  const { follow, tail, signal } = wanted;
+  const stderr = async function* (request: LogRequest): AsyncGenerator<Uint8Array> {
+    for await (const { stream, bytes } of runtime.logs(name, request)) if (stream === 'stderr') yield bytes;
+  };
+  if (tail === undefined) {
+    yield* stderr({ follow, signal });
+    return;
+  }
+  yield lastLinesOf(await Array.fromAsync(stderr({ follow: false, signal })), tail);
+  if (follow) yield* stderr({ follow, tail: 0, signal });
+}
+
+/** The last `count` lines; a last line without its end counts. */
+function lastLinesOf(chunks: readonly Uint8Array[], count: number): Uint8Array {
+  const all = Buffer.concat(chunks);
+  let start = all.length;
+  for (let lines = 0; lines < count && start > 0; lines += 1) start = lineStart(all, start - 1);
+  return all.subarray(start);
+}
+
+/** Where the line begins that ends at `end`. */
+const lineStart = (all: Buffer, end: number): number => (end === 0 ? 0 : all.lastIndexOf('\n', end - 1) + 1);
+
+async function print(
+  written: AsyncIterable<Uint8Array>,
+  { terminal, signal }: Pick<Context, 'terminal' | 'signal'>,
+): Promise<void> {
+  const decoder = new TextDecoder();
+  try {
+    for await (const bytes of written) {
+      const text = decoder.decode(bytes, { stream: true });
+      terminal.out(terminal.liveOut ? printableLog(text) : text);
+    }
+  } catch (error) {
+    // Ctrl-C is how following ends.
+    if (!signal.aborted) throw error;
+  }
+}
+
+async function proxyLog(name: string, wanted: Wanted, context: Context): Promise<void> {
+  const path = workloadLogPath(context.places, name);
+  const { follow, tail, signal } = wanted;
+  if (await isMissing(path)) {
+    context.terminal.err(`workload "${name}" has no proxy log yet\n`);
+    return;
+  }
+  const over = (): Promise<boolean> => Promise.resolve(false);
+  const request = { follow, signal, over, pollMs: POLL_MS, ...(tail === undefined ? {} : { tail }) };
+  await print(followFile(path, request), context);
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return false;
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+    return true;
+  }
+}

@@ -1,0 +1,28 @@
+import { commonSettings, defineCommand } from '../cli/command.ts';
+import { openClient } from '../cli/open-client.ts';
+import { checkWorkloadName } from '../run/workload-name.ts';
+import { onlyWaiting } from '../workloads/cancelled.ts';
+import { eachOf } from '../workloads/each-of.ts';
+import { knownNames } from '../workloads/name-lock.ts';
+import { removeLeftovers } from '../workloads/remove-leftovers.ts';
+import { checkSelection, selectionSettings } from '../workloads/select.ts';
+
+export const rm = defineCommand({
+  usage: 'skep rm [flags] [NAME...]',
+  summary: 'Remove servers and everything made for them',
+  description: [
+    'Containers, images built by Skep, fetched packages, logs and saved settings go. Removing what is not there is no error.',
+  ],
+  positionals: [{ name: 'NAME', variadic: true }],
+  settings: [...selectionSettings, ...commonSettings],
+  async run({ values, positionals }, context) {
+    const { names, all } = checkSelection({ names: positionals, all: values.all, group: values.group }, 'rm');
+    const { places, signal, terminal } = context;
+    const chosen = names.length > 0 ? names.map(checkWorkloadName) : await knownNames(places);
+    const client = openClient(context);
+    await onlyWaiting(eachOf(chosen, (name) => client.remove(name, { signal })));
+    if (!all) return;
+    if (chosen.length === 0) terminal.out('No running workloads to delete\n');
+    await removeLeftovers(context);
+  },
+});

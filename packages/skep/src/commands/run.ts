@@ -1,0 +1,55 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Field } from '@skep/core/settings/field.ts';
+import { defineCommand } from '../cli/command.ts';
+import { importWorkload } from '../run/import-workload.ts';
+import { runWorkload } from '../run/run-workload.ts';
+import { besideFromConfig, runSettings } from '../settings/run-settings.ts';
+
+export const run = defineCommand({
+  usage: 'skep run [flags] SERVER [-- ARGS...]',
+  summary: 'Run an MCP server and print the URL to connect to',
+  description: [
+    'SERVER is a name of the catalogue, an image, or npx://PACKAGE. What follows -- goes to the server.',
+  ],
+  examples: [
+    { command: 'skep run everything', what: 'A server of the catalogue, in the background' },
+    {
+      command: 'skep run npx://@modelcontextprotocol/server-filesystem -v ~/notes:/notes:ro -- /notes',
+      what: 'A package from npm that may read one folder',
+    },
+    {
+      command: 'skep run ghcr.io/github/github-mcp-server -e GITHUB_PERSONAL_ACCESS_TOKEN=…',
+      what: 'An image',
+    },
+  ],
+  positionals: [{ name: 'SERVER' }],
+  rest: true,
+  settings: runSettings,
+  async run({ values, given, positionals: [target], rest }, context) {
+    if (values.fromConfig === undefined) {
+      if (target === undefined)
+        throw new SkepError('usage/missing-argument', { message: 'missing argument SERVER' });
+      return runWorkload({ target, values, args: rest }, context);
+    }
+    const other = [...given].filter((name) => !besideFromConfig.some((allowed) => allowed === name));
+    if (other.length > 0 || target !== undefined || rest !== undefined) {
+      const flags = other.map((name) => `--${flagOf(name)}`);
+      const offending = [
+        ...flags,
+        ...(target === undefined ? [] : [target]),
+        ...(rest === undefined ? [] : ['--']),
+      ];
+      throw new SkepError('usage/conflict', {
+        message: `--from-config cannot be used with other configuration flags: ${offending.join(', ')}`,
+        hint: 'edit the file instead',
+      });
+    }
+    const { fromConfig: path, trustConfig: trusted, foreground } = values;
+    return importWorkload({ path, trusted, foreground }, context);
+  },
+});
+
+function flagOf(name: string): string {
+  const rows: readonly Field[] = runSettings;
+  return rows.find((row) => row.name === name)?.flag ?? name;
+}

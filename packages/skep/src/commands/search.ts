@@ -1,0 +1,22 @@
+import { commonSettings, defineCommand } from '../cli/command.ts';
+import { formatSettings } from '../cli/format-setting.ts';
+import { catalogOf } from '../catalog-view/catalog-of.ts';
+import { toCatalogItem, toCatalogTable } from '../catalog-view/rows.ts';
+import { toJsonText } from '../workloads/to-json.ts';
+
+export const search = defineCommand({
+  usage: 'skep search [flags] QUERY',
+  summary: 'Find servers in the catalogue by name, description or tag',
+  positionals: [{ name: 'QUERY', required: true }],
+  settings: [...formatSettings, ...commonSettings],
+  async run({ values, positionals: [query = ''] }, context) {
+    const catalog = await catalogOf(context);
+    const found = await catalog.list({ search: query, signal: context.signal });
+    const { terminal } = context;
+    if (values.format === 'json') return terminal.out(toJsonText(found.map(toCatalogItem)));
+    if (found.length === 0) return terminal.out(`No servers found matching query: ${query}\n`);
+    terminal.out(
+      `Found ${String(found.length)} servers matching query: ${query}\n${toCatalogTable(found, terminal.width)}`,
+    );
+  },
+});

@@ -1,0 +1,67 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { commonSettings, defineCommand } from '../cli/command.ts';
+import type { Context } from '../cli/context.ts';
+import { ensureHosted, openClient } from '../cli/open-client.ts';
+import { openProgress } from '../print/progress.ts';
+import { hostHere } from '../run/host-here.ts';
+import { readyToStart } from '../run/ready-to-start.ts';
+import { startEvents } from '../run/start-events.ts';
+import { loadRunConfig } from '../run-config/file.ts';
+import { eachOf } from '../workloads/each-of.ts';
+import { checkSelection, selectionSettings } from '../workloads/select.ts';
+import { viewWorkloads } from '../workloads/view.ts';
+
+const settings = defineSettings([
+  ...selectionSettings,
+  {
+    name: 'foreground',
+    kind: 'bool',
+    flag: 'foreground',
+    short: 'f',
+    group: 'Selection',
+    brief: 'Stay attached; Ctrl-C removes the server',
+    default: false,
+  },
+  ...commonSettings,
+]);
+
+export const start = defineCommand({
+  usage: 'skep start [flags] [NAME...]',
+  summary: 'Start stopped servers again, on the URL they had',
+  positionals: [{ name: 'NAME', variadic: true }],
+  settings,
+  async run({ values, positionals }, context) {
+    const { names } = checkSelection({ names: positionals, all: values.all, group: values.group }, 'start');
+    const { terminal, signal } = context;
+    await ensureHosted(context);
+    const chosen = names.length > 0 ? names : (await viewWorkloads(context)).map((view) => view.name);
+    if (values.foreground) {
+      const [only] = chosen;
+      if (only === undefined || chosen.length > 1) {
+        throw new SkepError('usage/conflict', { message: '--foreground takes exactly one name' });
+      }
+      return startHere(only, context);
+    }
+    const client = openClient(context);
+    const progress = openProgress(terminal);
+    try {
+      await eachOf(chosen, async (name) => {
+        await readyToStart(name, context, progress);
+        await client.start(name, { signal, tell: startEvents(progress, terminal) });
+      });
+    } finally {
+      progress.end();
+    }
+  },
+});
+
+async function startHere(name: string, context: Context): Promise<void> {
+  const progress = openProgress(context.terminal);
+  try {
+    await readyToStart(name, context, progress);
+  } finally {
+    progress.end();
+  }
+  return hostHere(await loadRunConfig(context.places, name), context);
+}

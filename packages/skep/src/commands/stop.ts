@@ -1,0 +1,64 @@
+import { hasCode } from '@skep/core/errors/skep-error.ts';
+import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { commonSettings, defineCommand } from '../cli/command.ts';
+import { ensureHosted, openClient } from '../cli/open-client.ts';
+import { shouldRun } from '../supervisor/state.ts';
+import { onlyWaiting } from '../workloads/cancelled.ts';
+import { eachOf } from '../workloads/each-of.ts';
+import { checkSelection, selectionSettings } from '../workloads/select.ts';
+import { viewWorkloads } from '../workloads/view.ts';
+
+const settings = defineSettings([
+  ...selectionSettings,
+  {
+    name: 'timeout',
+    kind: 'int',
+    flag: 'timeout',
+    group: 'Selection',
+    brief: 'Seconds a server has to end by itself',
+    placeholder: 'seconds',
+    default: 10,
+    min: 0,
+    max: 3600,
+  },
+  ...commonSettings,
+]);
+
+export const stop = defineCommand({
+  usage: 'skep stop [flags] [NAME...]',
+  summary: 'Stop servers; they can be started again on the same URL',
+  positionals: [{ name: 'NAME', variadic: true }],
+  settings,
+  async run({ values, positionals }, context) {
+    const { names, all, group } = checkSelection(
+      { names: positionals, all: values.all, group: values.group },
+      'stop',
+    );
+    const { terminal, signal } = context;
+    await ensureHosted(context);
+    const views = await viewWorkloads(context);
+    const chosen =
+      names.length > 0
+        ? names
+        : views
+            .filter((view) => view.status !== 'unknown' && shouldRun(view.status))
+            .map((view) => view.name);
+    if (chosen.length === 0) {
+      return terminal.out(
+        all ? 'No running workloads to stop\n' : `No running MCP servers found in group '${group ?? ''}'\n`,
+      );
+    }
+    const client = openClient(context);
+    const stopping = eachOf(chosen, async (name) => {
+      try {
+        const stopped = await client.stop(name, values.timeout * 1000, { signal });
+        if (!stopped) terminal.err(`Warning: workload "${name}" was not running\n`);
+      } catch (error) {
+        // Stopping what does not run is no failure: scripts stop before they start.
+        if (!hasCode(error, 'workload/not-found') && !hasCode(error, 'run/invalid-name')) throw error;
+        terminal.err(`Warning: ${error.message}\n`);
+      }
+    });
+    await onlyWaiting(stopping);
+  },
+});
