@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../commands.ts';
+import { offersFor, type OfferSources } from './offers.ts';
+
+const named =
+  (...values: string[]) =>
+  async () =>
+    values.map((value) => ({ value, brief: '' }));
+const sources: OfferSources = {
+  commands: COMMANDS,
+  arguments: {
+    workload: named('time', 'fetch'),
+    server: named('everything', 'io.example/everything', 'x;touch X', '$(touch X)', '`id`', 'a b'),
+    shell: named('bash'),
+  },
+};
+const offered = async (...words: string[]): Promise<readonly string[]> =>
+  (await offersFor(words, sources)).map(({ value }) => value);
+
+describe('offers', () => {
+  test.each([
+    [['sta'], ['start', 'status']],
+    [['supervi'], []],
+    [['reg'], ['registry']],
+    [
+      ['registry', ''],
+      ['list', 'info'],
+    ],
+    [['registry', 'info', 'ev'], ['everything']],
+    [
+      ['run', ''],
+      ['everything', 'io.example/everything'],
+    ],
+    [['run', 'everything', ''], []],
+    [['run', 'everything', '--', '-'], []],
+    [['run', '--from-con'], ['--from-config']],
+    [
+      ['run', '--transport', 's'],
+      ['stdio', 'streamable-http'],
+    ],
+    [
+      ['run', '--transport=st'],
+      ['--transport=stdio', '--transport=streamable-http'],
+    ],
+    [['run', '--name', ''], []],
+    [['run', '--name', 'x', 'io'], ['io.example/everything']],
+    [['logs', '-f', 't'], ['time']],
+    [
+      ['stop', ''],
+      ['time', 'fetch'],
+    ],
+    [['stop', 'time', ''], ['fetch']],
+    [['restart', 'f'], ['fetch']],
+    [['completion', ''], ['bash']],
+    [['nonsense', ''], []],
+    [['$(touch X)', ''], []],
+  ])('for %j are %j', async (words, expected) => {
+    expect(await offered(...words)).toEqual(expected);
+  });
+
+  test('without a word are the commands', async () => {
+    expect(await offered()).toEqual(await offered(''));
+    expect(await offered()).toEqual(expect.arrayContaining(['run', 'registry']));
+  });
+
+  test('are never something that a shell would take apart or run', async () => {
+    for (const words of [
+      ['run', ''],
+      ['run', '$'],
+      ['run', '`'],
+      ['run', 'x'],
+    ]) {
+      for (const value of await offered(...words)) expect(value).toMatch(/^[\w./:=@+-]+$/u);
+    }
+  });
+
+  test('leave out flags that do nothing yet', async () => {
+    const run = COMMANDS.find(({ name }) => name === 'run');
+    const settings = run && 'load' in run ? (await run.load()).settings : [];
+    const later = settings.flatMap(({ flag, notYet }) => (notYet === true && flag ? [`--${flag}`] : []));
+    expect(later).not.toEqual([]);
+    expect((await offered('run', '--')).filter((flag) => later.includes(flag))).toEqual([]);
+  });
+});
