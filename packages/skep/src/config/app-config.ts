@@ -1,0 +1,70 @@
+import { atomicWrite } from '@skep/core/files/atomic-write.ts';
+import { withLock } from '@skep/core/files/lock.ts';
+import type { Places } from '@skep/core/files/places.ts';
+import { readText } from '@skep/core/files/read-limited.ts';
+import { hasCode } from '@skep/core/errors/skep-error.ts';
+import { valuesOf, type Values } from '@skep/core/settings/define-settings.ts';
+import { fromFile } from '@skep/core/settings/from-file.ts';
+import { mergeSettings } from '@skep/core/settings/merge.ts';
+import { join } from 'node:path';
+import type * as Yaml from 'yaml';
+import type { Document } from 'yaml';
+import { appSettings } from './app-settings.ts';
+
+export type AppConfig = Values<typeof appSettings>;
+
+const MAX_BYTES = 1024 * 1024;
+
+/** The user's configuration; defaults when there is no file. An unknown key or wrong type is `config/invalid`. */
+export async function loadAppConfig(places: Places): Promise<AppConfig> {
+  const file = { path: places.configFile, text: await configText(places), format: 'yaml' } as const;
+  return valuesOf(appSettings, mergeSettings(appSettings, [await fromFile(appSettings, file)]));
+}
+
+/**
+ * Sets keys of the file, or removes those whose value is undefined; comments and other keys stay. The result is checked
+ * before it is written, so a broken file is never made worse.
+ */
+export async function updateAppConfig(
+  places: Places,
+  changes: Readonly<Record<string, string | boolean | undefined>>,
+): Promise<void> {
+  const lock = join(places.locksDir, 'config.lock');
+  await withLock(lock, { waitMs: 5_000, what: 'the configuration file' }, async () => {
+    await loadAppConfig(places);
+    const yaml = await import('yaml');
+    const document: Document = yaml.parseDocument(await configText(places));
+    // A file without any key has no mapping to change yet.
+    document.contents ??= document.createNode({});
+    for (const [key, value] of Object.entries(changes)) {
+      if (value === undefined) removeKey(document, key, yaml);
+      else document.set(key, value);
+    }
+    await atomicWrite(places.configFile, textOf(document, yaml), { mode: 0o600 });
+  });
+}
+
+/** Removes a key; the comment above it moves to the top of the file. */
+function removeKey(document: Document, key: string, { isMap, isScalar }: typeof Yaml): void {
+  const map = document.contents;
+  if (!isMap(map)) return;
+  const found = map.items.map((pair) => pair.key).find((one) => isScalar(one) && one.value === key);
+  map.delete(key);
+  if (!isScalar(found) || !found.commentBefore) return;
+  document.commentBefore = [document.commentBefore, found.commentBefore].filter(Boolean).join('\n');
+}
+
+/** An empty mapping would print as `{}`: what is left then is the comments. */
+function textOf(document: Document, { isMap }: typeof Yaml): string {
+  if (!isMap(document.contents) || document.contents.items.length > 0) return document.toString();
+  return document.commentBefore ? `${document.commentBefore.replaceAll(/^/gm, '#')}\n` : '';
+}
+
+async function configText(places: Places): Promise<string> {
+  try {
+    return await readText(places.configFile, { maxBytes: MAX_BYTES, what: 'configuration file' });
+  } catch (error) {
+    if (hasCode(error, 'file/not-found')) return '';
+    throw error;
+  }
+}

@@ -1,0 +1,45 @@
+import { defineSettings } from '@skep/core/settings/define-settings.ts';
+
+const group = 'Configuration file';
+
+/** Keys of `~/.config/skep/config.yaml` (spec run-workload §7.8). */
+export const appSettings = defineSettings([
+  {
+    name: 'registryApiUrl',
+    kind: 'string',
+    key: 'registry_api_url',
+    group,
+    brief: 'Catalogue that speaks the MCP Registry API v0.1',
+    excludes: ['registryUrl', 'localRegistryPath'],
+  },
+  {
+    name: 'registryUrl',
+    kind: 'string',
+    key: 'registry_url',
+    group,
+    brief: 'Catalogue file at an address',
+    excludes: ['localRegistryPath'],
+  },
+  {
+    name: 'localRegistryPath',
+    kind: 'path',
+    key: 'local_registry_path',
+    group,
+    brief: 'Catalogue file on this machine',
+  },
+  {
+    name: 'allowPrivateRegistryIp',
+    kind: 'bool',
+    key: 'allow_private_registry_ip',
+    group,
+    brief: 'The catalogue may be at a private address or plain http',
+    default: false,
+  },
+  {
+    name: 'caCertificatePath',
+    kind: 'path',
+    key: 'ca_certificate_path',
+    group,
+    brief: 'Extra certificate authority (PEM) for downloads during a build',
+  },
+]);

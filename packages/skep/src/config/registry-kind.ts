@@ -1,0 +1,74 @@
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { statusOf, type Client } from '@skep/core/fetch/client.ts';
+import { localFile, remoteFile } from '../target/open-catalog.ts';
+
+/** A catalogue choice as keys of the configuration file: one is set, the others go. */
+export interface RegistryChoice {
+  readonly registry_api_url: string | undefined;
+  readonly registry_url: string | undefined;
+  readonly local_registry_path: string | undefined;
+}
+
+const NONE: RegistryChoice = {
+  registry_api_url: undefined,
+  registry_url: undefined,
+  local_registry_path: undefined,
+};
+
+export interface KindOptions {
+  readonly cwd: string;
+  readonly allowPrivate: boolean;
+  readonly client: () => Promise<Client>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What kind of catalogue a text names, proved by reading it (spec run-workload §2.2): `file://` or a path is a file; an
+ * address ending in `.json` is a remote file; any other address is asked whether it speaks the registry API.
+ */
+export async function detectRegistry(text: string, options: KindOptions): Promise<RegistryChoice> {
+  const { cwd, signal } = options;
+  const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? URL.parse(text) : undefined;
+  if (url === null) throw new SkepError('usage/invalid-value', { message: `invalid address "${text}"` });
+  if (url === undefined || url.protocol === 'file:') {
+    const path = url === undefined ? resolve(cwd, text) : fileURLToPath(url);
+    await localFile(path).list({ signal });
+    return { ...NONE, local_registry_path: path };
+  }
+  if (url.protocol === 'http:' && !options.allowPrivate) {
+    throw new SkepError('catalog-source/refused', {
+      message: `plain http is not safe for a catalogue: "${text}"`,
+    });
+  }
+  if (!url.pathname.endsWith('.json') && (await speaksApi(text, options)))
+    return { ...NONE, registry_api_url: text };
+  await remoteFile(text, await options.client()).list({ signal });
+  return { ...NONE, registry_url: text };
+}
+
+export const noRegistry = NONE;
+
+async function speaksApi(base: string, { client, signal }: KindOptions): Promise<boolean> {
+  const connection = await client();
+  try {
+    const url = `${base.replace(/\/+$/, '')}/v0.1/servers?limit=1&version=latest`;
+    const answer = await connection.getJson(url, { signal });
+    return (
+      typeof answer === 'object' &&
+      answer !== null &&
+      'servers' in answer &&
+      Array.isArray(answer.servers) &&
+      'metadata' in answer
+    );
+  } catch (error) {
+    const status = statusOf(error);
+    if (status === 401 || status === 403) return true;
+    const notApi = status !== undefined || (error instanceof SkepError && error.code === 'fetch/not-json');
+    if (notApi) return false;
+    throw error;
+  } finally {
+    await connection.close();
+  }
+}
