@@ -1,0 +1,21 @@
+import { describe, expect, test } from 'vitest';
+import { grantsOf } from './grants.ts';
+import type { PermissionProfile } from './profile.ts';
+
+describe('what a profile gives away', () => {
+  test.each<[PermissionProfile, readonly string[]]>([
+    [{}, []],
+    [{ network: { outbound: { insecure_allow_all: true } } }, []],
+    [{ network: { mode: 'bridge' } }, []],
+    [{ network: { mode: 'none' } }, []],
+    [{ privileged: false }, []],
+    [{ read: ['/etc/shadow:/x'] }, ['read "/etc/shadow" (as "/x")']],
+    [{ write: ['/data'] }, ['write "/data"']],
+    [{ write: ['notes:/notes'] }, ['write "/home/ann/notes" (as "/notes")']],
+    [{ privileged: true }, ['run privileged, with all rights of the engine']],
+    [{ network: { mode: 'host' } }, ['use the network "host"']],
+    [{ network: { mode: 'container:db' } }, ['use the network "container:db"']],
+  ])('%j', (profile, grants) => {
+    expect(grantsOf(profile, '/home/ann')).toEqual(grants);
+  });
+});

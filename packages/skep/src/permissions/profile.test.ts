@@ -1,0 +1,73 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decodeProfile, loadProfile, profileMounts, withVolumes } from './profile.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'skep-profile-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function file(name: string, content: string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, content);
+  return path;
+}
+
+describe('--permission-profile', () => {
+  test.each([
+    ['none', false],
+    ['stdio', false],
+    ['network', true],
+  ])('%s is built in', async (name, allowAll) => {
+    const profile = await loadProfile(name, '/');
+    expect(profile.network?.outbound?.insecure_allow_all).toBe(allowAll);
+  });
+  test('a file is read and checked', async () => {
+    const path = await file('p.json', '{"read":["/a"],"future":1,"network":{"mode":"none"}}');
+    expect(await loadProfile(path, '/')).toEqual({ read: ['/a'], network: { mode: 'none' } });
+  });
+  test('a name that is neither built in nor a file is an error', async () => {
+    await expect(loadProfile('nowhere', '/')).rejects.toMatchObject({ code: 'file/not-found' });
+  });
+  test('a file that is not JSON is an error', async () => {
+    await expect(loadProfile(await file('bad.json', '{'), '/')).rejects.toMatchObject({
+      code: 'file/not-json',
+    });
+  });
+  test.each([
+    [{ network: { outbound: { allow_port: [0] } } }, 'network.outbound.allow_port.0'],
+    [{ network: { outbound: { allow_host: ['a b'] } } }, 'network.outbound.allow_host.0'],
+    [{ read: 'x' }, 'read'],
+    [{ privileged: 'yes' }, 'privileged'],
+    [[], 'not a permission profile'],
+  ])('%j is refused naming the key', (value, named) => {
+    expect(() => decodeProfile(value, 'x', '/')).toThrow(named);
+  });
+  test('a mount that cannot be read is refused', () => {
+    expect(() => decodeProfile({ write: ['/a;b:/c'] }, 'x', '/')).toThrow(
+      expect.objectContaining({ code: 'run/invalid-volume' }),
+    );
+  });
+});
+
+describe('mounts of a profile', () => {
+  test('the same target in read and write is writable', () => {
+    expect(profileMounts({ read: ['/a:/x'], write: ['/a:/x'] }, '/')).toEqual([
+      { source: '/a', target: '/x', readOnly: false },
+    ]);
+  });
+  test('volumes are added with absolute paths', () => {
+    const volume = { source: '/v', target: '/v', readOnly: true };
+    expect(withVolumes({ write: ['rel:/r'] }, [volume], '/cwd')).toEqual({
+      read: ['/v:/v'],
+      write: ['/cwd/rel:/r'],
+    });
+  });
+  test('a volume on a target that is taken is an error', () => {
+    const volume = { source: '/v', target: '/x', readOnly: true };
+    expect(() => withVolumes({ read: ['/a:/x'] }, [volume], '/')).toThrow('two mounts for "/x"');
+  });
+});

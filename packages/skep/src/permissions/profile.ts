@@ -1,0 +1,110 @@
+import { readJson } from '@skep/core/files/read-limited.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { z } from 'zod';
+import type { Mount } from '../runtime/runtime.ts';
+import { parseMount } from './mount-declaration.ts';
+
+// A host name, a leading dot for "and all below", or an address; RFC 1123 labels.
+const HOST = /^\.?[A-Za-z0-9](?:[A-Za-z0-9.:-]{0,252}[A-Za-z0-9])?$/;
+const MAX_PROFILE_BYTES = 1024 * 1024;
+
+const hosts = z.array(z.string().regex(HOST, 'not a host name'));
+
+/** A permission profile (spec run-workload §4.3): mounts, network and privilege. Members it does not know are dropped. */
+export const profileSchema = z.object({
+  name: z.string().exactOptional(),
+  read: z.array(z.string()).exactOptional(),
+  write: z.array(z.string()).exactOptional(),
+  privileged: z.boolean().exactOptional(),
+  network: z
+    .object({
+      mode: z.string().exactOptional(),
+      outbound: z
+        .object({
+          insecure_allow_all: z.boolean().exactOptional(),
+          allow_host: hosts.exactOptional(),
+          allow_port: z.array(z.int().min(1).max(65_535)).exactOptional(),
+        })
+        .exactOptional(),
+      inbound: z.object({ allow_host: hosts.exactOptional() }).exactOptional(),
+    })
+    .exactOptional(),
+});
+
+export type PermissionProfile = z.infer<typeof profileSchema>;
+
+const BUILTIN: Readonly<Record<string, PermissionProfile>> = {
+  none: { name: 'none', network: { outbound: { insecure_allow_all: false } } },
+  network: { name: 'network', network: { outbound: { insecure_allow_all: true } } },
+};
+
+/** `stdio` is what older profiles called `none`. */
+const ALIASES: Readonly<Record<string, string>> = { stdio: 'none' };
+
+/** The built-in profile of that name, or undefined. */
+export function builtinProfile(name: string): PermissionProfile | undefined {
+  const known = ALIASES[name] ?? name;
+  return Object.hasOwn(BUILTIN, known) ? BUILTIN[known] : undefined;
+}
+
+/** Checks a profile of any origin; `where` names it in the error (`run/invalid-profile`). */
+export function decodeProfile(value: unknown, where: string, cwd: string): PermissionProfile {
+  const result = profileSchema.safeParse(value);
+  if (!result.success) {
+    const issue = result.error.issues[0];
+    const key = issue?.path.join('.') ?? '';
+    throw new SkepError('run/invalid-profile', {
+      message: `${where} is not a permission profile: ${key === '' ? '' : `"${key}": `}${issue?.message ?? 'wrong shape'}`,
+    });
+  }
+  // Parsing them now means that a bad mount fails before anything is built or created.
+  profileMounts(result.data, cwd);
+  return result.data;
+}
+
+/** `--permission-profile`: a built-in name, or the path of a JSON file. */
+export async function loadProfile(nameOrPath: string, cwd: string): Promise<PermissionProfile> {
+  const builtin = builtinProfile(nameOrPath);
+  if (builtin) return builtin;
+  const value = await readJson(nameOrPath, { maxBytes: MAX_PROFILE_BYTES, what: 'permission profile' });
+  return decodeProfile(value, `"${nameOrPath}"`, cwd);
+}
+
+/**
+ * The mounts of a profile: `read` read-only, `write` writable; a target in both is writable (spec run-workload §1.6).
+ * Relative host paths are resolved against `cwd`.
+ */
+export function profileMounts(profile: PermissionProfile, cwd: string): readonly Mount[] {
+  const byTarget = new Map<string, Mount>();
+  for (const text of profile.read ?? []) {
+    const mount = parseMount(text, true, cwd);
+    byTarget.set(mount.target, mount);
+  }
+  for (const text of profile.write ?? []) {
+    const mount = parseMount(text, false, cwd);
+    byTarget.set(mount.target, mount);
+  }
+  return [...byTarget.values()];
+}
+
+/** The profile with its mounts absolute and with these volumes added; a repeated target is an error. */
+export function withVolumes(
+  profile: PermissionProfile,
+  volumes: readonly Mount[],
+  cwd: string,
+): PermissionProfile {
+  const mounts = [...profileMounts(profile, cwd)];
+  for (const volume of volumes) {
+    const taken = mounts.find((mount) => mount.target === volume.target);
+    if (taken) {
+      throw new SkepError('run/invalid-volume', {
+        message: `two mounts for "${volume.target}": "${taken.source}" and "${volume.source}"`,
+        hint: 'give each container path once, in --volume or in the permission profile',
+      });
+    }
+    mounts.push(volume);
+  }
+  const declared = (readOnly: boolean): string[] =>
+    mounts.filter((mount) => mount.readOnly === readOnly).map((mount) => `${mount.source}:${mount.target}`);
+  return { ...profile, read: declared(true), write: declared(false) };
+}
