@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import type { Terminal } from '../cli/terminal.ts';
+import { openTerminal } from '../cli/terminal.ts';
+import { printable } from './printable.ts';
+import { openProgress } from './progress.ts';
+import { toFacts, toTable } from './table.ts';
+
+const ESCAPE = '\u001B';
+
+function terminal(live: boolean): { readonly terminal: Terminal; readonly written: () => string } {
+  let text = '';
+  const opened = openTerminal({
+    stdin: {},
+    stdout: { write: () => true },
+    stderr: { isTTY: live, write: (more) => ((text += more), true) },
+    env: {},
+  });
+  return { terminal: opened, written: () => text };
+}
+
+describe('tables', () => {
+  test('columns stand below each other with three spaces, without trailing ones', () => {
+    expect(
+      toTable(
+        ['A', 'BB'],
+        [
+          ['long', 'x'],
+          ['', 'y'],
+        ],
+      ),
+    ).toBe('A      BB\nlong   x\n       y\n');
+  });
+  test('wide characters count as two', () => {
+    const [first, second] = toTable(
+      ['N', 'X'],
+      [
+        ['日本', '1'],
+        ['abcd', '2'],
+      ],
+    )
+      .split('\n')
+      .slice(1);
+    expect(first).toBe('日本   1');
+    expect(second).toBe('abcd   2');
+  });
+  test('facts without a value are left out', () => {
+    expect(
+      toFacts([
+        ['Name', 'x'],
+        ['Health', undefined],
+        ['A long one', 'y'],
+      ]),
+    ).toBe('Name:       x\nA long one: y\n');
+  });
+});
+
+test('what a server or catalogue says cannot steer the terminal', () => {
+  expect(printable(`a${ESCAPE}[2Jb\nc\u202Ed`)).toBe('a\uFFFD[2Jb c\uFFFDd');
+});
+
+describe('progress', () => {
+  test('without a terminal is one plain line per step', () => {
+    const { terminal: plain, written } = terminal(false);
+    const progress = openProgress(plain);
+    progress.step('Pulling');
+    progress.detail('layer 1');
+    progress.step('Pulling');
+    progress.step('Starting');
+    progress.end();
+    expect(written()).toBe('Pulling\nStarting\n');
+  });
+  test('on a terminal leaves nothing behind', () => {
+    const { terminal: live, written } = terminal(true);
+    const progress = openProgress(live);
+    progress.step('Pulling');
+    progress.end();
+    progress.end();
+    expect(written().endsWith(`${ESCAPE}[0J`)).toBe(true);
+  });
+});
+
+test.each([
+  [{ isTTY: true }, {}, true],
+  [{ isTTY: true }, { NO_COLOR: '1' }, false],
+  [{ isTTY: true }, { TERM: 'dumb' }, false],
+  [{}, {}, false],
+])('colour on %j with %j: %s', (stream, env, color) => {
+  const write = (): boolean => true;
+  const opened = openTerminal({ stdin: {}, stdout: { ...stream, write }, stderr: { write }, env });
+  expect(opened.colorOut).toBe(color);
+});

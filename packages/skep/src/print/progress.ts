@@ -1,0 +1,74 @@
+import { styleText } from 'node:util';
+import type { Report } from '../runtime/runtime.ts';
+import type { Terminal } from '../cli/terminal.ts';
+import { printable } from './printable.ts';
+
+export interface Progress extends Report {
+  /** Clears the live lines. Call it before anything else is written. */
+  end(): void;
+}
+
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const FRAME_MS = 80;
+
+/** Two lines that are rewritten on a terminal; one plain line per step without one. Data never passes here. */
+export function openProgress(terminal: Terminal): Progress {
+  return terminal.liveErr ? liveProgress(terminal) : plainProgress(terminal);
+}
+
+function plainProgress(terminal: Terminal): Progress {
+  let last = '';
+  return {
+    step(title) {
+      if (title === last) return;
+      last = title;
+      terminal.err(`${printable(title)}\n`);
+    },
+    detail() {},
+    end() {},
+  };
+}
+
+function liveProgress(terminal: Terminal): Progress {
+  let title = '';
+  let detail = '';
+  let frame = 0;
+  let drawn = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const dim = (text: string): string =>
+    terminal.colorErr ? styleText('dim', text, { validateStream: false }) : text;
+
+  function clear(): void {
+    // Up over what was drawn, then erase to the end of the screen.
+    if (drawn > 0) terminal.err(`\r\u001B[${drawn > 1 ? String(drawn - 1) + 'A' : '0G'}\u001B[0J`);
+    drawn = 0;
+  }
+  function draw(): void {
+    clear();
+    frame = (frame + 1) % FRAMES.length;
+    const lines = [
+      `${FRAMES[frame] ?? ''} ${cut(title)}`,
+      ...(detail === '' ? [] : [dim(`  ${cut(detail)}`)]),
+    ];
+    terminal.err(lines.join('\n'));
+    drawn = lines.length;
+  }
+  const cut = (text: string): string => printable(text).slice(0, Math.max(10, terminal.width - 4));
+
+  return {
+    step(next) {
+      title = next;
+      detail = '';
+      timer ??= setInterval(draw, FRAME_MS);
+      draw();
+    },
+    detail(line) {
+      detail = line;
+    },
+    end() {
+      clearInterval(timer);
+      timer = undefined;
+      clear();
+    },
+  };
+}
