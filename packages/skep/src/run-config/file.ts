@@ -1,0 +1,71 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import { readJson } from '@skep/core/files/read-limited.ts';
+import type { Places } from '@skep/core/files/places.ts';
+import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
+import { checkWorkloadName, isWorkloadName } from '../run/workload-name.ts';
+import { decodeRunConfig } from './decode.ts';
+import { encodeRunConfig } from './encode.ts';
+import type { RunConfig } from './run-config.ts';
+
+export const MAX_RUN_CONFIG_BYTES = 4 * 1024 * 1024;
+
+const pathOf = (places: Places, name: string): string =>
+  join(places.runConfigsDir, `${checkWorkloadName(name)}.json`);
+
+/** Writes the saved run config of a workload, atomically, readable by its user only. */
+export async function saveRunConfig(places: Places, config: RunConfig): Promise<void> {
+  await atomicWrite(pathOf(places, config.name), encodeRunConfig(config), { mode: 0o600 });
+}
+
+/** Fails with `workload/not-found` when there is none, with `workload/state-unreadable` when it is damaged. */
+export async function loadRunConfig(places: Places, name: string): Promise<RunConfig> {
+  const path = pathOf(places, name);
+  try {
+    return decodeRunConfig(
+      await readJson(path, { maxBytes: MAX_RUN_CONFIG_BYTES, what: 'run configuration' }),
+      path,
+    );
+  } catch (error) {
+    if (hasCode(error, 'file/not-found')) {
+      throw new SkepError('workload/not-found', { message: `workload "${name}" not found`, cause: error });
+    }
+    if (!(error instanceof SkepError)) throw error;
+    throw new SkepError('workload/state-unreadable', {
+      message: error.message,
+      hint: damagedHint(name),
+      cause: error,
+    });
+  }
+}
+
+/** How to go on when a file of a workload is damaged. */
+export const damagedHint = (name: string): string =>
+  `remove the workload with skep rm ${name}, then run it again`;
+
+export async function deleteRunConfig(places: Places, name: string): Promise<void> {
+  await removeFile(pathOf(places, name));
+}
+
+/** Names of all workloads with a saved run config, sorted. */
+export async function savedNames(places: Places): Promise<readonly string[]> {
+  return namesIn(places.runConfigsDir, '.json');
+}
+
+/** Workload names of the files `<name><suffix>` in a directory, sorted; a missing directory is empty. */
+export async function namesIn(directory: string, suffix: string): Promise<readonly string[]> {
+  let files;
+  try {
+    files = await readdir(directory);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw new SkepError('workload/state-unreadable', { message: `cannot read "${directory}"`, cause: error });
+  }
+  return files
+    .filter((file) => file.endsWith(suffix))
+    .map((file) => file.slice(0, -suffix.length))
+    .filter(isWorkloadName)
+    .toSorted();
+}

@@ -1,0 +1,122 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { decodeRunConfig } from './decode.ts';
+import { encodeExport, encodeRunConfig } from './encode.ts';
+import { fromToolhive } from './import-toolhive.ts';
+import type { RunConfig } from './run-config.ts';
+
+const minimal = { name: 'everything', image: 'mcp/everything:1', transport: 'stdio' };
+const full: RunConfig = decodeRunConfig(
+  {
+    ...minimal,
+    port: 4001,
+    env_vars: { A: '1', TOKEN: 'hush' },
+    secret_env: ['TOKEN'],
+    cmd_args: ['--x', 'a b'],
+    volumes: ['/a:/b'],
+    permission_profile: { write: ['/a:/b'], network: { mode: 'none' } },
+    container_labels: { team: 'blue' },
+    runtime_config: { builder_image: 'node:24', additional_packages: ['git'], build_with: ['x'] },
+    registry_api_url: 'https://registry.example',
+    ignore_config: { load_global: false },
+    runtime: { kind: 'docker', id: 'ABC', endpoint: '/run/engine.sock' },
+    scaling_config: { backend_replicas: 2 },
+  },
+  'test',
+);
+
+describe('a run configuration', () => {
+  test('needs only name, image and transport', () => {
+    expect(decodeRunConfig(minimal, 'f')).toMatchObject({
+      schema_version: 'v0.1.0',
+      proxy_mode: 'streamable-http',
+      host: '127.0.0.1',
+      port: 0,
+      group: 'default',
+      cmd_args: [],
+      rest: {},
+    });
+  });
+  test('comes back from its own text', () => {
+    expect(decodeRunConfig(JSON.parse(encodeRunConfig(full)), 'f')).toEqual(full);
+  });
+  test('keeps and writes back members it does not know', () => {
+    expect(full.rest).toEqual({ scaling_config: { backend_replicas: 2 } });
+    expect(JSON.parse(encodeRunConfig(full))).toHaveProperty('scaling_config.backend_replicas', 2);
+  });
+  test('never exports the value of a secret variable, nor the machine it runs on', () => {
+    const text = encodeExport(full);
+    expect(text).not.toContain('hush');
+    expect(JSON.parse(text)).toMatchObject({
+      env_vars: { A: '1' },
+      secret_env: ['TOKEN'],
+      base_name: 'everything',
+    });
+    expect(JSON.parse(text)).not.toHaveProperty('runtime');
+  });
+  test.each([
+    [{ ...minimal, name: '../x' }, '"name"'],
+    [{ ...minimal, transport: 'carrier-pigeon' }, '"transport"'],
+    [{ ...minimal, port: 70_000 }, '"port"'],
+    [{ ...minimal, host: 'example.com; rm' }, '"host"'],
+    [{ ...minimal, cmd_args: [1] }, '"cmd_args.0"'],
+    [{ ...minimal, env_vars: { 'a b': 'x' } }, '"env_vars.a b"'],
+    [{ ...minimal, publish: ['1:2:3'] }, '"publish.0"'],
+    [{ ...minimal, publish: ['1:70000'] }, '"publish.0"'],
+    [{ ...minimal, publish: ['0'] }, '"publish.0"'],
+    [{ ...minimal, target_host: 'a b' }, '"target_host"'],
+    [{ ...minimal, target_host: 'x/y?@z' }, '"target_host"'],
+    [{ ...minimal, target_host: '999.1.1.1' }, '"target_host"'],
+    [{ ...minimal, schema_version: 'v1.0.0' }, '"schema_version"'],
+    [{ transport: 'stdio', image: 'x' }, '"name"'],
+    [[], 'not a run configuration'],
+    ['text', 'not a run configuration'],
+    [null, 'not a run configuration'],
+  ])('%j is refused naming the key', (value, named) => {
+    const decode = (): unknown => decodeRunConfig(value, 'f');
+    expect(decode).toThrow(expect.objectContaining({ code: 'run/invalid-config' }));
+    expect(decode).toThrow(named);
+  });
+  test('any JSON is decoded or refused with a code', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        try {
+          decodeRunConfig(value, 'f');
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'run/invalid-config' });
+        }
+      }),
+    );
+  });
+});
+
+describe('a ToolHive export', () => {
+  test('is read with its aliases and without its labels', () => {
+    const { value } = fromToolhive(
+      {
+        ...minimal,
+        thv_ca_bundle: '/ca.pem',
+        container_labels: { toolhive: 'true', 'toolhive-port': '1', mine: 'x' },
+      },
+      'f',
+    );
+    const config = decodeRunConfig(value, 'f');
+    expect(config.container_labels).toEqual({ mine: 'x' });
+    expect(config.rest).toEqual({ skep_ca_bundle: '/ca.pem' });
+  });
+  test.each(['authz_config', 'oidc_config', 'tools_filter', 'secrets'])('that needs %s is refused', (key) => {
+    expect(() => fromToolhive({ ...minimal, [key]: ['x'] }, 'f')).toThrow(
+      expect.objectContaining({ code: 'usage/not-available' }),
+    );
+  });
+  test('members that are there but empty are no reason to refuse', () => {
+    expect(
+      fromToolhive({ ...minimal, isolate_network: false, secrets: [], authz_config: null }, 'f').noEffect,
+    ).toEqual([]);
+  });
+  test('members without effect are named', () => {
+    expect(fromToolhive({ ...minimal, telemetry_config: { endpoint: 'x' } }, 'f').noEffect).toEqual([
+      'telemetry_config',
+    ]);
+  });
+});
