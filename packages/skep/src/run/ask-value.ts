@@ -1,0 +1,33 @@
+import type { Writable } from 'node:stream';
+import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { printable } from '../print/printable.ts';
+
+/** Asks a person for one value; undefined where nobody can be asked. */
+export type Ask = (requirement: Requirement) => Promise<string>;
+
+/**
+ * Asks the person at the terminal for one value; a secret is not shown while it is typed. Questions go to `output`,
+ * which is stderr: stdout belongs to data. Fails with `run/cancelled` on Ctrl-C.
+ */
+export async function askValue(requirement: Requirement, output: Writable): Promise<string> {
+  const { isCancel, password, select, text } = await import('@clack/prompts');
+  const about = requirement.description === undefined ? '' : ` — ${printable(requirement.description)}`;
+  const message = `${requirement.name}${about}`;
+  const { choices, placeholder } = requirement;
+  const answer = requirement.secret
+    ? await password({ message, output })
+    : choices
+      ? await select({
+          message,
+          output,
+          options: choices.map((value) => ({ value, label: printable(value) })),
+        })
+      : await text({
+          message,
+          output,
+          ...(placeholder === undefined ? {} : { placeholder: printable(placeholder) }),
+        });
+  if (isCancel(answer)) throw new SkepError('run/cancelled');
+  return answer ?? '';
+}

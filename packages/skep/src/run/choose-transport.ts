@@ -1,0 +1,44 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Source } from '../runtime/runtime.ts';
+
+export interface TransportInputs {
+  /** `--transport`. */
+  readonly flag?: 'stdio' | 'streamable-http' | 'sse' | undefined;
+  /** What the catalogue says. */
+  readonly catalogue?: 'stdio' | 'streamable-http' | 'sse' | undefined;
+  readonly source: Source;
+  /** TCP ports the image declares, known once it is there. */
+  readonly exposedPorts: readonly number[];
+  /** `--target-port`, else the catalogue's. */
+  readonly targetPort?: number | undefined;
+}
+
+export interface ChosenTransport {
+  readonly transport: 'stdio' | 'streamable-http';
+  /** For HTTP: the port the server listens on. */
+  readonly targetPort?: number;
+}
+
+/**
+ * How the server is spoken to: the flag, else the catalogue, else HTTP for an image that declares exactly one port, else
+ * stdio (docs/decisions/0040). An HTTP server whose port nobody names is an error.
+ */
+export function chooseTransport(inputs: TransportInputs): ChosenTransport {
+  const { flag, catalogue, source, exposedPorts, targetPort } = inputs;
+  const told = source.kind === 'image' && exposedPorts.length === 1 ? 'streamable-http' : 'stdio';
+  const transport = flag ?? catalogue ?? told;
+  if (transport === 'sse')
+    throw new SkepError('usage/not-available', { message: 'the transport "sse" is not available yet' });
+  if (transport === 'stdio') return { transport };
+  const port = targetPort ?? (exposedPorts.length === 1 ? exposedPorts[0] : undefined);
+  if (port !== undefined) return { transport, targetPort: port };
+  const found =
+    exposedPorts.length === 0 ? 'declares no port' : `declares the ports ${exposedPorts.join(', ')}`;
+  throw new SkepError('usage/missing-argument', {
+    message:
+      source.kind === 'image'
+        ? `which port does the server listen on? The image ${found}`
+        : 'which port does the server listen on?',
+    hint: 'name it with --target-port',
+  });
+}

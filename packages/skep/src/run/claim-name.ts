@@ -1,0 +1,65 @@
+import type { Lock } from '@skep/core/files/lock.ts';
+import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
+import type { Context } from '../cli/context.ts';
+import { openClient } from '../cli/open-client.ts';
+import type { OpenedRuntime } from '../cli/open-runtime.ts';
+import { checkPlaces } from './check-places.ts';
+import { savedNames, loadRunConfig } from '../run-config/file.ts';
+import { inspectOwn } from '../supervisor/launch.ts';
+import { readStatus } from '../supervisor/state.ts';
+import { ownerOf } from '../supervisor/workload-spec.ts';
+import { lockName } from '../workloads/name-lock.ts';
+
+/**
+ * Makes a name this command's own until the lock is released, so that two runs of one name cannot both find it free.
+ * Fails with `run/name-taken` when a workload has it. What is left of a failed or killed run of that name is removed, so
+ * that a run can be repeated (spec run-workload §2.7).
+ */
+export async function claimName(name: string, opened: OpenedRuntime, context: Context): Promise<Lock> {
+  const { places, signal } = context;
+  await checkPlaces(places);
+  const lock = await lockFree(name, context);
+  try {
+    const status = await readStatus(places, name);
+    if (status !== undefined && status.status !== 'error') throw taken(name);
+    // A saved configuration alone is what a command that was killed left.
+    const left = status !== undefined || (await savedNames(places)).includes(name);
+    if (left) await openClient(context).remove(name, { signal });
+    await inspectOwn(name, { runtime: opened.runtime, owner: ownerOf(places.stateDir) });
+    return lock;
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function lockFree(name: string, context: Context): Promise<Lock> {
+  try {
+    return await lockName(name, context);
+  } catch (error) {
+    if (!hasCode(error, 'file/locked')) throw error;
+    throw taken(name, error);
+  }
+}
+
+function taken(name: string, cause?: unknown): SkepError {
+  return new SkepError('run/name-taken', {
+    message: `workload with name '${name}' already exists`,
+    hint: `choose another --name, or remove it with skep rm ${name}`,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** Ports that saved workloads will want again when they are started. */
+export async function promisedPorts({ places }: Context): Promise<ReadonlySet<number>> {
+  const ports = new Set<number>();
+  for (const name of await savedNames(places)) {
+    try {
+      ports.add((await loadRunConfig(places, name)).port);
+    } catch (error) {
+      // A damaged or vanished configuration promises nothing.
+      if (!(error instanceof SkepError)) throw error;
+    }
+  }
+  return ports;
+}

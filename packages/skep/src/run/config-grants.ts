@@ -1,0 +1,11 @@
+import { isLoopback } from '@skep/proxy/steps/origin.ts';
+import { grantsOf } from '../permissions/grants.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+
+/** What running an imported configuration gives away of this machine, a phrase each; empty for one that keeps to itself. */
+export function configGrants(config: RunConfig, cwd: string): readonly string[] {
+  return [
+    ...grantsOf(config.permission_profile, cwd),
+    ...(isLoopback(config.host) ? [] : [`listen on ${config.host}, which other machines can reach`]),
+  ];
+}

@@ -1,0 +1,35 @@
+import type { Writable } from 'node:stream';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { printable } from '../print/printable.ts';
+
+/** Asks a person yes or no; the answer to a bare Enter is no. Absent where nobody can be asked. */
+export type Confirm = (question: string) => Promise<boolean>;
+
+export interface ConsentRequest {
+  /** Who asks for it, for example `"com.example/x" of the catalogue`. */
+  readonly who: string;
+  /** What it asks for, a phrase each; see `grantsOf`. */
+  readonly grants: readonly string[];
+  /** How to agree without being asked. */
+  readonly hint: string;
+  readonly confirm: Confirm | undefined;
+}
+
+/** Whoever wrote a catalogue or a file must not decide what it gets of this machine. Fails with `run/not-granted`. */
+export async function requireConsent({ who, grants, hint, confirm }: ConsentRequest): Promise<void> {
+  if (grants.length === 0) return;
+  const question = [`${who} asks to`, ...grants.map((grant) => `- ${grant}`)].map(printable).join('\n');
+  if (confirm && (await confirm(`${question}\nAllow it?`))) return;
+  throw new SkepError('run/not-granted', {
+    message: `${who} asks to ${grants.join(', ')}, which is not granted`,
+    hint,
+  });
+}
+
+/** Asks the person at the terminal. Fails with `run/cancelled` on Ctrl-C. */
+export async function confirmAt(output: Writable, question: string): Promise<boolean> {
+  const { confirm, isCancel } = await import('@clack/prompts');
+  const answer = await confirm({ message: question, initialValue: false, output });
+  if (isCancel(answer)) throw new SkepError('run/cancelled');
+  return answer;
+}

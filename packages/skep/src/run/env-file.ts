@@ -1,0 +1,40 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+
+const KEY = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Fails with `run/invalid-env` unless `key` can name an environment variable; `where` says where it was written. */
+export function checkEnvKey(key: string, where: string): string {
+  if (key === '')
+    throw new SkepError('run/invalid-env', { message: `empty environment variable key in ${where}` });
+  if (KEY.test(key)) return key;
+  throw new SkepError('run/invalid-env', {
+    message: `invalid environment variable key ${JSON.stringify(key)} in ${where}`,
+  });
+}
+
+/**
+ * Variables of one env file (spec run-workload §7.3): `KEY=VALUE` lines, `export ` allowed, comments and lines without
+ * `=` skipped, one pair of matching outer quotes removed, no escapes, no interpolation, the last of a repeated key wins.
+ */
+export function parseEnvFile(text: string, path: string): Record<string, string> {
+  const variables = new Map<string, string>();
+  for (const [index, raw] of text
+    .replace(/^\uFEFF/, '')
+    .split('\n')
+    .entries()) {
+    const line = raw.trim().replace(/^export\s+/, '');
+    const equals = line.indexOf('=');
+    if (line.startsWith('#') || equals === -1) continue;
+    variables.set(
+      checkEnvKey(line.slice(0, equals), `${path}:${index + 1}`),
+      unquote(line.slice(equals + 1)),
+    );
+  }
+  return Object.fromEntries(variables);
+}
+
+function unquote(value: string): string {
+  const quote = value.at(0);
+  const quoted = value.length >= 2 && (quote === '"' || quote === "'") && value.endsWith(quote);
+  return quoted ? value.slice(1, -1) : value;
+}

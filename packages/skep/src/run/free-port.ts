@@ -1,0 +1,46 @@
+import { createServer } from 'node:net';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+
+const LOWEST = 10_000;
+const HIGHEST = 65_535;
+const DRAWS = 10;
+
+/** Resolves to true when a TCP listener can be opened on `host:port` right now. */
+export function isFree(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}
+
+export interface PortRequest {
+  readonly host: string;
+  /** 0 or absent asks for any free port. */
+  readonly wanted?: number | undefined;
+  /** Ports promised to other workloads: taken, even while nothing listens on them. */
+  readonly promised: ReadonlySet<number>;
+  /** A whole number in [min, max]. */
+  readonly random: (min: number, max: number) => number;
+}
+
+/**
+ * The port the proxy will listen on, checked on the host it will listen on (spec run-workload §2.5). A wanted port that
+ * is busy or promised is an error (`run/port-busy`), never silently replaced.
+ */
+export async function choosePort(request: PortRequest): Promise<number> {
+  const { host, wanted, promised, random } = request;
+  const usable = async (port: number): Promise<boolean> => !promised.has(port) && (await isFree(host, port));
+  if (wanted !== undefined && wanted !== 0) {
+    if (await usable(wanted)) return wanted;
+    throw new SkepError('run/port-busy', { message: `requested proxy port ${wanted} is not available` });
+  }
+  for (let draw = 0; draw < DRAWS; draw += 1) {
+    const port = random(LOWEST, HIGHEST);
+    if (await usable(port)) return port;
+  }
+  for (let port = LOWEST; port <= HIGHEST; port += 1) {
+    if (await usable(port)) return port;
+  }
+  throw new SkepError('run/port-busy', { message: 'could not find an available port' });
+}

@@ -1,0 +1,44 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { openLog } from '@skep/core/log/pino-log.ts';
+import type { Context } from '../cli/context.ts';
+import { openHost } from '../cli/open-host.ts';
+import { openProgress } from '../print/progress.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import { workloadUrl } from '../run-config/workload-url.ts';
+import { keepLogsSmall } from '../supervisor/log-keeper.ts';
+import { startEvents } from './start-events.ts';
+
+/**
+ * Hosts a saved workload in this process until it ends or the person presses Ctrl-C, then removes it completely
+ * (spec run-workload §6.2). What fails at the start is removed too.
+ */
+export async function hostHere(config: RunConfig, context: Context): Promise<void> {
+  const { terminal, signal } = context;
+  const log = await openLog({ level: config.debug ? 'debug' : 'warn' });
+  const host = openHost(context, log);
+  const progress = openProgress(terminal);
+  const ending = new AbortController();
+  const logsKept = keepLogsSmall({ ...context, signal: ending.signal, log });
+  try {
+    const tell = startEvents(progress, terminal);
+    await host.start(config.name, { how: 'start', tell, signal });
+    progress.end();
+    terminal.out(`${workloadUrl(config)}\n`);
+    terminal.err(`${config.name} is running. Press Ctrl-C to stop and remove it.\n`);
+    await Promise.race([host.over(config.name), aborted(signal)]);
+    if (signal.aborted) return;
+    throw new SkepError('run/ended', {
+      message: `the server of "${config.name}" ended and could not be restarted`,
+    });
+  } finally {
+    progress.end();
+    ending.abort();
+    await logsKept;
+    await host.remove(config.name);
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

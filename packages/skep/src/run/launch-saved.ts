@@ -1,0 +1,71 @@
+import type { Context } from '../cli/context.ts';
+import { openClient } from '../cli/open-client.ts';
+import { openHost } from '../cli/open-host.ts';
+import type { Progress } from '../print/progress.ts';
+import { isLoopback } from '@skep/proxy/steps/origin.ts';
+import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import { workloadUrl } from '../run-config/workload-url.ts';
+import { hostHere } from './host-here.ts';
+import { startEvents } from './start-events.ts';
+
+export interface LaunchChoice {
+  readonly foreground: boolean;
+  readonly progress: Progress;
+  readonly context: Context;
+}
+
+/**
+ * Starts a workload whose run config is saved, here or in the supervisor; prints the URL on stdout once the server can be used.
+ * When it cannot, the workload is removed with everything made for it.
+ */
+export async function launchSaved(
+  config: RunConfig,
+  { foreground, progress, context }: LaunchChoice,
+): Promise<void> {
+  const { terminal, signal } = context;
+  if (!isLoopback(config.host)) terminal.err(openToOthers(config.host));
+  if (foreground) {
+    progress.end();
+    return hostHere(config, context);
+  }
+  const client = openClient(context);
+  try {
+    await client.start(config.name, { signal, tell: startEvents(progress, terminal) });
+    progress.end();
+    terminal.out(`${workloadUrl(config)}\n`);
+    terminal.err(nextStep(config.name));
+  } catch (error) {
+    progress.end();
+    // The person may have pressed Ctrl-C: cleaning up must not be cut short by the same signal.
+    await undo(config.name, context);
+    throw error;
+  }
+}
+
+/** Removes what was begun; that it cannot be is told, but what the person must hear is why the start failed. */
+async function undo(name: string, context: Context): Promise<void> {
+  const { signal } = new AbortController();
+  try {
+    await openClient(context)
+      .remove(name, { signal })
+      .catch(async (error: unknown) => {
+        // Without a supervisor nobody hosts it, and it can be removed from here.
+        if (!hasCode(error, 'supervisor/unreachable')) throw error;
+        await openHost(context, silentLog).remove(name);
+      });
+  } catch (error) {
+    const reason = error instanceof SkepError ? error.message : 'internal error';
+    context.terminal.err(`Warning: ${name} is not removed yet (${reason}); do it with skep rm ${name}\n`);
+  }
+}
+
+/** The guard knows no names for an address of the network, so it lets every Host and Origin in (spec run-proxy §1.2.4). */
+function openToOthers(host: string): string {
+  return `Warning: listening on ${host}: other machines can reach the server, and Host and Origin are not checked\n`;
+}
+
+function nextStep(name: string): string {
+  return `${name} is running: connect an MCP client to the URL above.\n  skep logs ${name}   skep stop ${name}   skep rm ${name}\n`;
+}

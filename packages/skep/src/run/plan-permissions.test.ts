@@ -1,0 +1,110 @@
+import type { ExtensionPermissions } from '@skep/core/catalog/publisher-extension.ts';
+import { describe, expect, test } from 'vitest';
+import { builtinProfile } from '../permissions/profile.ts';
+import { checkReachable, planPermissions } from './plan-permissions.ts';
+
+const nothing = {
+  flag: undefined,
+  catalogue: undefined,
+  entry: '"x/y" of the catalogue',
+  network: undefined,
+  volumes: [],
+  cwd: '/cwd',
+};
+const none = builtinProfile('none');
+
+describe('the permission profile of a run', () => {
+  test('is "network" when nobody says anything', async () => {
+    expect(await planPermissions(nothing)).toMatchObject({ name: 'network' });
+  });
+  test('is the flag before the catalogue', async () => {
+    const catalogue = { name: 'theirs', network: null };
+    expect(await planPermissions({ ...nothing, catalogue })).toMatchObject({ name: 'theirs' });
+    expect(await planPermissions({ ...nothing, catalogue, flag: none })).toMatchObject({ name: 'none' });
+  });
+  test('that allows no connection has no network', async () => {
+    expect((await planPermissions({ ...nothing, flag: none })).network?.mode).toBe('none');
+  });
+  test('that lists hosts keeps its network', async () => {
+    const catalogue = { network: { outbound: { allow_host: ['a.com'], allow_port: [443] } } };
+    expect((await planPermissions({ ...nothing, catalogue })).network?.mode).toBeUndefined();
+  });
+  test('gives way to --network', async () => {
+    expect((await planPermissions({ ...nothing, flag: none, network: 'bridge' })).network?.mode).toBe(
+      'bridge',
+    );
+  });
+  test('holds the volumes', async () => {
+    const volumes = [{ source: '/a', target: '/b', readOnly: true }];
+    expect(await planPermissions({ ...nothing, volumes })).toMatchObject({ read: ['/a:/b'], write: [] });
+  });
+  test('a bad mount of the catalogue is refused', async () => {
+    await expect(planPermissions({ ...nothing, catalogue: { read: ['/a;b'] } })).rejects.toMatchObject({
+      code: 'run/invalid-volume',
+    });
+  });
+});
+
+describe('what a catalogue asks of this machine', () => {
+  const greedy = {
+    write: ['/:/host'],
+    read: ['/etc/shadow:/x'],
+    privileged: true,
+    network: { mode: 'host' },
+  };
+  test('is refused where nobody can be asked, naming all of it', async () => {
+    await expect(planPermissions({ ...nothing, catalogue: greedy })).rejects.toMatchObject({
+      code: 'run/not-granted',
+      message:
+        '"x/y" of the catalogue asks to read "/etc/shadow" (as "/x"), write "/" (as "/host"), run privileged, with all rights of the engine, use the network "host", which is not granted',
+      hint: expect.stringContaining('--permission-profile FILE'),
+    });
+  });
+  test.each<[string, ExtensionPermissions]>([
+    ['a mount', { read: ['/srv'] }],
+    ['privileged mode', { privileged: true }],
+    ['another container’s network', { network: { mode: 'container:db' } }],
+  ])('is refused for %s alone', async (_, catalogue) => {
+    await expect(planPermissions({ ...nothing, catalogue })).rejects.toMatchObject({
+      code: 'run/not-granted',
+    });
+  });
+  test('is what the person agreed to, and nothing when they did not', async () => {
+    const asked: string[] = [];
+    const answering = (yes: boolean) => async (question: string) => {
+      asked.push(question);
+      return yes;
+    };
+    const inputs = { ...nothing, catalogue: greedy };
+    expect(await planPermissions({ ...inputs, confirm: answering(true) })).toMatchObject({
+      write: ['/:/host'],
+      privileged: true,
+      network: { mode: 'host' },
+    });
+    await expect(planPermissions({ ...inputs, confirm: answering(false) })).rejects.toMatchObject({
+      code: 'run/not-granted',
+    });
+    expect(asked).toHaveLength(2);
+    expect(asked[0]).toContain('write "/"');
+  });
+  test('does not count where a flag decides', async () => {
+    const volumes = [{ source: '/srv', target: '/data', readOnly: true }];
+    const catalogue = { write: ['/home:/data'], network: { mode: 'host' } };
+    expect(await planPermissions({ ...nothing, catalogue, volumes, network: 'bridge' })).toMatchObject({
+      read: ['/srv:/data'],
+      write: [],
+      network: { mode: 'bridge' },
+    });
+    expect(await planPermissions({ ...nothing, catalogue: greedy, flag: none })).not.toHaveProperty(
+      'privileged',
+    );
+  });
+});
+
+test('a server without network cannot be reached over HTTP', async () => {
+  const profile = await planPermissions({ ...nothing, flag: none });
+  expect(() => checkReachable(profile, 'streamable-http')).toThrow(
+    expect.objectContaining({ code: 'usage/conflict' }),
+  );
+  expect(() => checkReachable(profile, 'stdio')).not.toThrow();
+});

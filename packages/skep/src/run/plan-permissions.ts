@@ -1,0 +1,99 @@
+import type { ExtensionPermissions } from '@skep/core/catalog/publisher-extension.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { grantsOf } from '../permissions/grants.ts';
+import {
+  decodeProfile,
+  loadProfile,
+  profileMounts,
+  withVolumes,
+  type PermissionProfile,
+} from '../permissions/profile.ts';
+import type { Mount } from '../runtime/runtime.ts';
+import { requireConsent, type Confirm } from './consent.ts';
+
+export interface PermissionInputs {
+  /** `--permission-profile`, read. */
+  readonly flag: PermissionProfile | undefined;
+  readonly catalogue: ExtensionPermissions | undefined;
+  /** Who says so, for the question and the refusal. */
+  readonly entry: string;
+  /** `--network`. */
+  readonly network: string | undefined;
+  readonly volumes: readonly Mount[];
+  readonly cwd: string;
+  readonly confirm?: Confirm | undefined;
+}
+
+/**
+ * The profile a workload runs with: flag, else catalogue, else `network`; then `--network` and volumes onto it. What a
+ * catalogue says about the host is a wish, which fails with `run/not-granted` unless the person agrees.
+ */
+export async function planPermissions(inputs: PermissionInputs): Promise<PermissionProfile> {
+  const { flag, network, volumes, cwd } = inputs;
+  const chosen = flag ?? (await granted(inputs)) ?? (await loadProfile('network', cwd));
+  const mode = network ?? chosen.network?.mode ?? impliedMode(chosen);
+  const withMode = mode === undefined ? chosen : { ...chosen, network: { ...chosen.network, mode } };
+  return withVolumes(withMode, volumes, cwd);
+}
+
+/** HTTP needs a network to be reached over. Fails with `usage/conflict`. */
+export function checkReachable(profile: PermissionProfile, transport: 'stdio' | 'streamable-http'): void {
+  if (transport === 'stdio' || profile.network?.mode !== 'none') return;
+  throw new SkepError('usage/conflict', {
+    message: 'a server without network cannot be reached over HTTP',
+    hint: 'use --permission-profile network, or --transport stdio if the server speaks it',
+  });
+}
+
+/**
+ * A profile that allows no connection at all means no network (docs/decisions/0040): the switch itself, not a filter,
+ * keeps it so. Lists of allowed hosts are kept for the isolation of a later release.
+ */
+function impliedMode(profile: PermissionProfile): string | undefined {
+  const outbound = profile.network?.outbound;
+  if (outbound === undefined || outbound.insecure_allow_all === true) return undefined;
+  const listed = (outbound.allow_host?.length ?? 0) + (outbound.allow_port?.length ?? 0);
+  return listed === 0 ? 'none' : undefined;
+}
+
+/** What the catalogue says, after the person agreed to what it says about the host; the flags decide their own part. */
+async function granted(inputs: PermissionInputs): Promise<PermissionProfile | undefined> {
+  const { catalogue, network, volumes, cwd, entry, confirm } = inputs;
+  const wished = fromCatalogue(catalogue, cwd);
+  if (wished === undefined) return undefined;
+  const rest = withoutTargets(wished, volumes, cwd);
+  // With --network the mode of the catalogue is not used.
+  const open = network === undefined ? rest : { ...rest, network: {} };
+  await requireConsent({
+    who: entry,
+    grants: grantsOf(open, cwd),
+    hint: 'to allow it, say so in a --permission-profile FILE, or mount single paths with -v',
+    confirm,
+  });
+  return rest;
+}
+
+/** The profile without the mounts that a volume of the command line stands for. */
+function withoutTargets(
+  profile: PermissionProfile,
+  volumes: readonly Mount[],
+  cwd: string,
+): PermissionProfile {
+  const taken = new Set(volumes.map((volume) => volume.target));
+  const mounts = profileMounts(profile, cwd).filter((mount) => !taken.has(mount.target));
+  const declared = (readOnly: boolean): string[] =>
+    mounts.filter((mount) => mount.readOnly === readOnly).map((mount) => `${mount.source}:${mount.target}`);
+  return { ...profile, read: declared(true), write: declared(false) };
+}
+
+/** Catalogues write null for absent. */
+function fromCatalogue(
+  permissions: ExtensionPermissions | undefined,
+  cwd: string,
+): PermissionProfile | undefined {
+  if (permissions === undefined) return undefined;
+  const withoutNulls: unknown = JSON.parse(
+    JSON.stringify(permissions, (_key, value: unknown) => value ?? undefined),
+  );
+  return decodeProfile(withoutNulls, 'what the catalogue says about permissions', cwd);
+}

@@ -1,0 +1,48 @@
+import type { Context } from '../cli/context.ts';
+import { openRuntime, type OpenedRuntime } from '../cli/open-runtime.ts';
+import { checkNothingToHide } from '../permissions/ignore-file.ts';
+import { profileMounts } from '../permissions/profile.ts';
+import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import type { Report } from '../runtime/runtime.ts';
+import { readStatus } from '../supervisor/state.ts';
+import { holdPreparing } from '../workloads/name-lock.ts';
+import { prepareSaved } from './prepare-saved.ts';
+
+/**
+ * What a start checks and repairs first, in the person's terminal: mounts that the ignore file speaks against by now are
+ * refused, and an image or package that was pruned is prepared again; the saved configuration then says what it is
+ * called now. Nothing happens to a workload that runs.
+ */
+export async function readyToStart(name: string, context: Context, report: Report): Promise<void> {
+  const { places, signal } = context;
+  const config = await loadRunConfig(places, name);
+  if ((await readStatus(places, name))?.status === 'running') return;
+  if (config.ignore_config?.load_global ?? true) {
+    await checkNothingToHide({
+      file: places.ignoreFile,
+      mounts: profileMounts(config.permission_profile, '/'),
+      override: 'remove the workload and run it with --ignore-globally=false',
+    });
+  }
+  const opened = await openRuntime(context, { reference: config.runtime, signal });
+  if (await opened.runtime.has(config.image)) return;
+  const preparing = await holdPreparing(context);
+  try {
+    await prepareAgain(config, opened, { context, report });
+  } finally {
+    preparing.release();
+  }
+}
+
+async function prepareAgain(
+  config: RunConfig,
+  opened: OpenedRuntime,
+  { context, report }: { readonly context: Context; readonly report: Report },
+): Promise<void> {
+  const { places } = context;
+  const { reference: image, ours } = await prepareSaved(config, { opened, context, report });
+  // Read again: it may have been removed while this took its time.
+  const saved = await loadRunConfig(places, config.name);
+  await saveRunConfig(places, { ...saved, image, image_is_ours: ours });
+}

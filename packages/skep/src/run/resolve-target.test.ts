@@ -1,0 +1,75 @@
+import type { ServerEntry } from '@skep/core/catalog/entry.ts';
+import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { describe, expect, test } from 'vitest';
+import type { CatalogSource } from '../target/catalog-source.ts';
+import { wholeCatalog } from '../target/catalog-source.ts';
+import { parseTarget } from '../target/parse-target.ts';
+import { resolveTarget, type Resolved } from './resolve-target.ts';
+
+const npm = {
+  registryType: 'npm',
+  identifier: '@example/files',
+  version: '1.2.3',
+  transport: { type: 'stdio' },
+};
+const oci = { registryType: 'oci', identifier: 'ghcr.io/example/box:1', transport: { type: 'stdio' } };
+const remote = { type: 'streamable-http', url: 'https://example.com/mcp' };
+const entries: readonly ServerEntry[] = readCatalogue(
+  JSON.stringify([
+    { name: 'com.example/files', version: '1.0.0', description: 'Files', packages: [npm] },
+    { name: 'com.example/both', version: '1.0.0', description: 'Both', packages: [npm, oci] },
+    { name: 'com.example/box', version: '1.0.0', description: 'Box', packages: [oci] },
+    { name: 'com.example/far', version: '1.0.0', description: 'Far', remotes: [remote] },
+    { name: 'org.example/box', version: '1.0.0', description: 'Another', packages: [oci] },
+  ]),
+  { label: 'test' },
+).entries.flatMap((entry) => (entry.kind === 'server' ? [entry] : []));
+
+const working = wholeCatalog({ kind: 'built-in', location: '' }, async () => entries);
+const down: CatalogSource = {
+  ...working,
+  find: () => Promise.reject(new SkepError('fetch/unreachable')),
+};
+
+function resolve(
+  text: string,
+  runtimeKind: 'docker' | 'sandbox' = 'docker',
+  catalog = working,
+): Promise<Resolved> {
+  const signal = new AbortController().signal;
+  return resolveTarget(parseTarget(text), { openCatalog: async () => catalog, runtimeKind, signal });
+}
+
+describe('what runs', () => {
+  test('a catalogue name runs its package, and the short name names the workload', async () => {
+    expect(await resolve('files')).toMatchObject({
+      source: { kind: 'package', ecosystem: 'npm', name: '@example/files', version: '1.2.3' },
+      generatedName: 'files',
+      entryName: 'com.example/files',
+    });
+  });
+  test('an engine prefers the image, the sandbox takes the package', async () => {
+    expect((await resolve('both')).source.kind).toBe('image');
+    expect((await resolve('both', 'sandbox')).source.kind).toBe('package');
+  });
+  test('a full name resolves what a short one leaves open', async () => {
+    await expect(resolve('box')).rejects.toMatchObject({ code: 'catalog/ambiguous-name' });
+    expect((await resolve('com.example/box')).generatedName).toBe('com-example-box');
+  });
+  test('what the catalogue does not have is an image when it looks like one', async () => {
+    expect((await resolve('ghcr.io/x/y:2')).source).toEqual({ kind: 'image', reference: 'ghcr.io/x/y:2' });
+  });
+  test('a bare word that the catalogue does not have is never an image', async () => {
+    await expect(resolve('github')).rejects.toMatchObject({ code: 'target/not-found' });
+  });
+  test('a catalogue that is down is an error for every name, also for what looks like an image', async () => {
+    await expect(resolve('x/y:1', 'docker', down)).rejects.toMatchObject({ code: 'fetch/unreachable' });
+  });
+  test('a package reference needs no catalogue', async () => {
+    expect((await resolve('npx://@a/b', 'docker', down)).generatedName).toBe('a-b');
+  });
+  test.each(['https://example.com/mcp', 'far'])('remote servers are not available yet: %s', async (text) => {
+    await expect(resolve(text)).rejects.toMatchObject({ code: 'usage/not-available' });
+  });
+});

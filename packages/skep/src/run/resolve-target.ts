@@ -1,0 +1,73 @@
+import { choosePlan, type LocalPlan, type RunPlan } from '@skep/core/catalog/run-plan.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { RuntimeKind, Source } from '../runtime/runtime.ts';
+import type { CatalogSource } from '../target/catalog-source.ts';
+import type { Target } from '../target/parse-target.ts';
+import { checkPackageSource } from '../target/protocol/reference.ts';
+import { nameOfEntry, nameOfImage, nameOfPackage } from './workload-name.ts';
+
+/** What to run, and where it came from. */
+export interface Resolved {
+  readonly source: Source;
+  /** Name for the workload when none is given. */
+  readonly generatedName: string;
+  /** What the catalogue says about running it. */
+  readonly plan?: LocalPlan;
+  /** Full name in the catalogue. */
+  readonly entryName?: string;
+  /** The catalogue it was found in. */
+  readonly catalog?: Pick<CatalogSource, 'kind' | 'location'>;
+}
+
+export interface ResolveOptions {
+  readonly openCatalog: () => Promise<CatalogSource>;
+  readonly runtimeKind: RuntimeKind;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Looks a target up (spec run-workload §2.1). Only a definite "not there" makes a name an image, and only when it looks
+ * like one: a registry that is down must never turn `github` into somebody's public image.
+ */
+export async function resolveTarget(target: Target, options: ResolveOptions): Promise<Resolved> {
+  if (target.kind === 'remote') throw noRemotes(`"${target.url.origin}" is a remote server`);
+  if (target.kind === 'package') {
+    return { source: target.source, generatedName: nameOfPackage(target.reference) };
+  }
+  const catalog = await options.openCatalog();
+  const entry = await catalog.find(target.name, options.signal);
+  if (entry) {
+    const plan = choosePlan(entry.document, { images: options.runtimeKind === 'docker' });
+    if (!isLocal(plan)) throw noRemotes(`"${entry.name}" is a remote server`);
+    const generatedName = nameOfEntry(target.name.includes('/') ? entry.name : target.name);
+    return { source: sourceOf(plan.target), generatedName, plan, entryName: entry.name, catalog };
+  }
+  if (target.mayBeImage) {
+    return { source: { kind: 'image', reference: target.name }, generatedName: nameOfImage(target.name) };
+  }
+  const where =
+    catalog.kind === 'built-in' ? 'the built-in catalogue' : `the catalogue at ${catalog.location}`;
+  throw new SkepError('target/not-found', { message: `server "${target.name}" not found in ${where}` });
+}
+
+function isLocal(plan: RunPlan): plan is LocalPlan {
+  return plan.target.kind !== 'remote';
+}
+
+function sourceOf(target: LocalPlan['target']): Source {
+  if (target.kind === 'image') return target;
+  const { ecosystem, name, version } = target;
+  return checkPackageSource({
+    kind: 'package',
+    ecosystem,
+    name,
+    ...(version === undefined ? {} : { version }),
+  });
+}
+
+function noRemotes(message: string): SkepError {
+  return new SkepError('usage/not-available', {
+    message: `${message}, and running those is not available yet`,
+    hint: 'connect your client to its URL directly',
+  });
+}

@@ -1,0 +1,82 @@
+import type { Context } from '../cli/context.ts';
+import { openRuntime } from '../cli/open-runtime.ts';
+import { openProgress, type Progress } from '../print/progress.ts';
+import type { Prepared } from '../runtime/runtime.ts';
+import { isImageUsed } from '../supervisor/remove-workload.ts';
+import { buildRunConfig } from './build-config.ts';
+import { claimName, promisedPorts } from './claim-name.ts';
+import { choosePort } from './free-port.ts';
+import { launchSaved } from './launch-saved.ts';
+import { savePrepared } from './save-prepared.ts';
+import { planEnv, planRun, type PlannedRun, type RunRequest } from './plan-run.ts';
+
+/**
+ * `skep run SERVER`: plan, claim the name and port, ask what is missing, prepare, save, launch. Whatever fails, nothing
+ * half-made is left (spec run-workload §1.2, with everything validated before anything costs time).
+ */
+export async function runWorkload(request: RunRequest, context: Context): Promise<void> {
+  const planned = await planRun(request, context, () => openRuntime(context, { signal: context.signal }));
+  const name = planned.inputs.name ?? planned.resolved.generatedName;
+  const lock = await claimName(name, planned.opened, context);
+  try {
+    const port = await choosePort({
+      host: planned.inputs.host,
+      wanted: request.values.proxyPort,
+      promised: await promisedPorts(context),
+      random: context.random,
+    });
+    const merged = await planEnv(planned, context);
+    const progress = openProgress(context.terminal);
+    try {
+      const prepared = await prepare(planned, context, progress);
+      const discard = (): Promise<void> => discardUnused(prepared, planned, { name, context });
+      const config = await orElse(() => buildRunConfig({ planned, name, port, merged, prepared }), discard);
+      await savePrepared(config, planned.opened.runtime, context.places);
+      await launchSaved(config, { foreground: request.values.foreground, progress, context });
+    } finally {
+      progress.end();
+    }
+  } finally {
+    lock.release();
+  }
+}
+
+function prepare(planned: PlannedRun, context: Context, report: Progress): Promise<Prepared> {
+  const { request, inputs, resolved, opened } = planned;
+  const { runtimeImage, runtimeAddPackage } = request.values;
+  if (resolved.source.kind === 'image' && (runtimeImage !== undefined || runtimeAddPackage !== undefined)) {
+    context.terminal.err('Warning: --runtime-image and --runtime-add-package have no effect on an image\n');
+  }
+  return opened.runtime.prepare({
+    source: resolved.source,
+    ...(runtimeImage === undefined ? {} : { baseImage: runtimeImage }),
+    addPackages: runtimeAddPackage ?? [],
+    ...(inputs.caCert === undefined ? {} : { caCert: inputs.caCert }),
+    report,
+    signal: context.signal,
+  });
+}
+
+interface Discarding {
+  readonly name: string;
+  readonly context: Context;
+}
+
+async function discardUnused(
+  prepared: Prepared,
+  planned: PlannedRun,
+  { name, context }: Discarding,
+): Promise<void> {
+  if (!prepared.ours || (await isImageUsed(prepared.reference, name, context.places))) return;
+  await planned.opened.runtime.discard(prepared.reference);
+}
+
+/** The value, or the failure after the undoing. */
+async function orElse<T>(make: () => T, undo: () => Promise<void>): Promise<T> {
+  try {
+    return make();
+  } catch (error) {
+    await undo();
+    throw error;
+  }
+}

@@ -1,0 +1,13 @@
+import type { Terminal } from '../cli/terminal.ts';
+import { printable } from '../print/printable.ts';
+import type { Progress } from '../print/progress.ts';
+import type { Tell } from '../supervisor/events.ts';
+
+/** Shows a start to the person who waits: steps as progress, a crashing server's last lines as they are. */
+export function startEvents(progress: Progress, terminal: Terminal): Tell {
+  return (event) => {
+    if (event.kind === 'step') return progress.step(event.title);
+    progress.end();
+    terminal.err(`  ${printable(event.line)}\n`);
+  };
+}
