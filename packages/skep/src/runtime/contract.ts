@@ -1,0 +1,43 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ContractBench, type ContractHarness } from './contract/bench.ts';
+import { confinementContract } from './contract/confinement.ts';
+import { eventsContract } from './contract/events.ts';
+import { lifeContract } from './contract/life.ts';
+import { logsContract } from './contract/logs.ts';
+import { namesContract } from './contract/names.ts';
+import { networkContract } from './contract/network.ts';
+import { outlivingContract } from './contract/outliving.ts';
+import { prepareContract } from './contract/prepare.ts';
+import { stdioContract } from './contract/stdio.ts';
+import { surroundingsContract } from './contract/surroundings.ts';
+
+/**
+ * The behaviour every runtime adapter owes its callers: run against the real ones in e2e/runtime.test.ts, and against the
+ * one in memory beside it. What only something outside this process can keep is skipped, by name, where there is nothing.
+ */
+export function runtimeContract(harness: ContractHarness): void {
+  const bench = new ContractBench(harness);
+  beforeAll(() => bench.open());
+  afterEach(() => bench.clear());
+  afterAll(() => bench.close());
+
+  prepareContract(bench);
+  lifeContract(bench);
+  namesContract(bench);
+  stdioContract(bench);
+  surroundingsContract(bench);
+  logsContract(bench);
+  eventsContract(bench);
+
+  const outside = harness.hold !== undefined;
+  const part = (name: string): string =>
+    outside ? name : `${name} [not offered: it is all in this process]`;
+  describe.skipIf(!outside)(part('outliving'), () => outlivingContract(bench));
+  describe.skipIf(!outside)(part('confinement'), () => confinementContract(bench));
+  describe.skipIf(!outside)(part('network'), () => networkContract(bench));
+
+  it('leaves nothing on the machine', async () => {
+    await bench.clear();
+    expect(await harness.leftovers()).toEqual([]);
+  });
+}

@@ -1,0 +1,104 @@
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Report, Runtime, Source, WorkloadSpec } from '../runtime.ts';
+import { ProbeCaller } from './probe-caller.ts';
+
+/** What an adapter brings to be tested. */
+export interface ContractHarness {
+  /** Opens the adapter; called once. */
+  open(): Promise<Runtime>;
+  /** Makes the probe server available and returns its reference. */
+  probeServer(runtime: Runtime): Promise<string>;
+  /** Something that does not exist, and the code that says so. */
+  readonly missing: { readonly source: Source; readonly code: string };
+  /**
+   * Creates, attaches and starts in a process of its own, which prints a line when the workload answers. Undefined for
+   * an adapter with nothing outside this process: it offers neither outliving nor confinement nor a network.
+   */
+  readonly hold: ((spec: WorkloadSpec) => ChildProcess) | undefined;
+  /** Everything of ours that exists outside the port: containers, networks, processes, directories. */
+  leftovers(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+export const forever = () => new AbortController().signal;
+export const silent: Report = { step() {}, detail() {} };
+
+/** One adapter under test with the workloads of the current test, which `clear` removes. */
+export class ContractBench {
+  readonly harness: ContractHarness;
+  readonly #names: string[] = [];
+  #opened: { runtime: Runtime; reference: string; directory: string } | undefined;
+
+  constructor(harness: ContractHarness) {
+    this.harness = harness;
+  }
+
+  get runtime(): Runtime {
+    return this.#open.runtime;
+  }
+
+  /** The probe server. */
+  get reference(): string {
+    return this.#open.reference;
+  }
+
+  /** A directory of the test's own on this machine. */
+  get directory(): string {
+    return this.#open.directory;
+  }
+
+  get #open() {
+    if (!this.#opened) throw new TypeError('the bench is not open');
+    return this.#opened;
+  }
+
+  /** See `ContractHarness.hold`. */
+  hold(spec: WorkloadSpec): ChildProcess {
+    if (!this.harness.hold) throw new TypeError('this adapter has nothing outside this process');
+    return this.harness.hold(spec);
+  }
+
+  async open(): Promise<void> {
+    const runtime = await this.harness.open();
+    const reference = await this.harness.probeServer(runtime);
+    this.#opened = { runtime, reference, directory: await mkdtemp(path.join(tmpdir(), 'skep-contract-')) };
+  }
+
+  async close(): Promise<void> {
+    if (this.#opened) await rm(this.#opened.directory, { recursive: true, force: true });
+    await this.harness.close();
+  }
+
+  async clear(): Promise<void> {
+    for (const name of this.#names.splice(0)) await this.runtime.remove(name);
+  }
+
+  /** A workload of a fresh name that runs the probe server without a network. */
+  spec(changes: Partial<WorkloadSpec> = {}): WorkloadSpec {
+    const name = `contract-${randomBytes(4).toString('hex')}`;
+    this.#names.push(name);
+    const base = { name, reference: this.reference, args: [], env: {}, mounts: [], ports: [] };
+    return {
+      ...base,
+      labels: { 'skep.test': 'contract' },
+      stdio: true,
+      network: 'none',
+      privileged: false,
+      ...changes,
+    };
+  }
+
+  /** Creates, attaches, starts and waits for the first answer. */
+  async running(changes: Partial<WorkloadSpec> = {}): Promise<{ name: string; probe: ProbeCaller }> {
+    const wanted = this.spec(changes);
+    await this.runtime.create(wanted);
+    const probe = new ProbeCaller(await this.runtime.attach(wanted.name));
+    await this.runtime.start(wanted.name);
+    await probe.call('ping');
+    return { name: wanted.name, probe };
+  }
+}

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import type { LogChunk } from '../runtime.ts';
+import { forever, type ContractBench } from './bench.ts';
+
+/** What a workload wrote. */
+export function logsContract(bench: ContractBench): void {
+  describe('logs', () => {
+    it('gives the whole log, its tail, and what is written while following', async () => {
+      const { name, probe } = await bench.running();
+      await probe.call('probe/stderr', { text: 'one\ntwo\nthree\n' });
+      expect(await stderrOf(bench.runtime.logs(name, { follow: false, signal: forever() }))).toBe(
+        'probe ready\none\ntwo\nthree\n',
+      );
+      const following = new AbortController();
+      let seen = '';
+      for await (const chunk of bench.runtime.logs(name, { follow: true, signal: following.signal })) {
+        if (chunk.stream !== 'stderr') continue;
+        seen += Buffer.from(chunk.bytes).toString();
+        if (seen.endsWith('three\n')) await probe.call('probe/stderr', { text: 'four\n' });
+        if (seen.endsWith('four\n')) following.abort();
+      }
+      expect(seen).toBe('probe ready\none\ntwo\nthree\nfour\n');
+    });
+
+    it('gives only the last lines when asked', async () => {
+      const { name, probe } = await bench.running();
+      await probe.call('probe/stderr', { text: 'one\ntwo\nthree\n' });
+      await bench.runtime.stop(name, 3000);
+      // An engine counts the lines of stdout too, here the answer to the call.
+      const text = await stderrOf(bench.runtime.logs(name, { follow: false, tail: 2, signal: forever() }));
+      expect(text).toMatch(/^(?:two\n)?three\n$/);
+    });
+
+    it('ends a followed log with the workload', async () => {
+      const { name, probe } = await bench.running();
+      const text = stderrOf(bench.runtime.logs(name, { follow: true, signal: forever() }));
+      probe.call('probe/exit', { code: 0 }).catch(() => {});
+      expect(await text).toBe('probe ready\n');
+    });
+  });
+}
+
+async function stderrOf(chunks: AsyncIterable<LogChunk>): Promise<string> {
+  let text = '';
+  for await (const chunk of chunks)
+    if (chunk.stream === 'stderr') text += Buffer.from(chunk.bytes).toString();
+  return text;
+}

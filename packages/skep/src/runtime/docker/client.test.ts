@@ -1,0 +1,151 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import http, { type IncomingMessage, type RequestListener } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { RuntimeEvent } from '../runtime.ts';
+import { EngineClient } from './client.ts';
+import { containerEvents } from './events.ts';
+import { jsonLines } from './json-lines.ts';
+
+let directory: string;
+let socketPath: string;
+let server: http.Server | undefined;
+beforeEach(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), 'skep-engine-'));
+  socketPath = path.join(directory, 'engine.sock');
+});
+afterEach(async () => {
+  server?.closeAllConnections();
+  server?.close();
+  server = undefined;
+  await rm(directory, { recursive: true, force: true });
+});
+
+/** An engine that pings and leaves everything else to `answer`. */
+async function engine(
+  answer: RequestListener,
+  ping: Record<string, string> = { 'Api-Version': '1.41' },
+): Promise<EngineClient> {
+  server = http.createServer((request, response) => {
+    if (request.url !== '/_ping') return answer(request, response);
+    response.writeHead(200, ping).end('OK');
+    return undefined;
+  });
+  await new Promise<void>((resolve) => void server?.listen(socketPath, resolve));
+  return new EngineClient({ kind: 'unix', path: socketPath });
+}
+
+const unreachable = () => ({
+  code: 'runtime/engine-unreachable',
+  message: expect.stringContaining(socketPath),
+});
+
+describe('EngineClient', () => {
+  it('speaks the version both sides know and sends JSON with its length', async () => {
+    const seen: IncomingMessage[] = [];
+    const client = await engine((request, response) => {
+      seen.push(request);
+      response.writeHead(201).end('{"Id":"x"}');
+    });
+    const answer = await client.call({
+      method: 'POST',
+      path: '/a',
+      query: { name: 'b c' },
+      body: { k: 'é' },
+    });
+    expect(answer).toEqual({ status: 201, body: { Id: 'x' } });
+    expect(seen[0]?.url).toBe('/v1.41/a?name=b+c');
+    expect(seen[0]?.headers).toMatchObject({ 'content-type': 'application/json', 'content-length': '10' });
+  });
+
+  it('tells Podman by its header', async () => {
+    const client = await engine(() => {}, { 'Api-Version': '1.41', 'Libpod-API-Version': '4.3.1' });
+    expect(await client.ping()).toEqual({ apiVersion: '1.41', podman: true });
+  });
+
+  it('names the socket when there is none', async () => {
+    const client = new EngineClient({ kind: 'unix', path: socketPath });
+    await expect(client.call({ method: 'GET', path: '/x' })).rejects.toMatchObject(unreachable());
+  });
+
+  it('takes an answer that is cut off for a lost engine, never for a short answer', async () => {
+    const client = await engine((_request, response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('{"half":');
+      setImmediate(() => response.destroy());
+    });
+    await expect(client.call({ method: 'GET', path: '/x' })).rejects.toMatchObject(unreachable());
+  });
+
+  it('recovers when the engine comes back with another version', async () => {
+    const client = await engine((_request, response) => response.socket?.destroy());
+    await expect(client.call({ method: 'GET', path: '/x' })).rejects.toMatchObject(unreachable());
+    server?.close();
+    server?.closeAllConnections();
+    await rm(socketPath, { force: true });
+    const urls: string[] = [];
+    await engine((request, response) => (urls.push(request.url ?? ''), void response.end('{}')), {
+      'Api-Version': '1.30',
+    });
+    await client.call({ method: 'GET', path: '/x' });
+    expect(urls).toEqual(['/v1.30/x']);
+  });
+
+  it('reports an abort as an abort, before and during the answer', async () => {
+    const client = await engine((_request, response) => void response.writeHead(200).write('['));
+    const ask = (signal: AbortSignal) => client.call({ method: 'GET', path: '/x', signal });
+    await expect(ask(AbortSignal.abort())).rejects.toMatchObject({ code: 'runtime/aborted' });
+    await expect(ask(AbortSignal.timeout(30))).rejects.toMatchObject({ code: 'runtime/aborted' });
+  });
+
+  it('gives the refusal of an upgrade as an answer', async () => {
+    const client = await engine((_request, response) => void response.writeHead(404).end('{"message":"no"}'));
+    expect(await client.hijack({ method: 'POST', path: '/attach' })).toEqual({
+      status: 404,
+      body: { message: 'no' },
+    });
+  });
+});
+
+describe('jsonLines', () => {
+  it('puts values together across chunks, also inside a character, and reads a last line without its end', async () => {
+    const text = Buffer.from('{"a":"é"}\r\n\n{"b":1}\n{"c":2}');
+    const client = await engine((_request, response) => {
+      for (const byte of text) response.write(Buffer.from([byte]));
+      response.end();
+    });
+    const response = await client.stream({ method: 'GET', path: '/x' });
+    const seen: unknown[] = [];
+    for await (const value of jsonLines(response, client.endpoint, new AbortController().signal))
+      seen.push(value);
+    expect(seen).toEqual([{ a: 'é' }, { b: 1 }, { c: 2 }]);
+  });
+});
+
+describe('containerEvents', () => {
+  const line = (action: string) =>
+    `${JSON.stringify({ Action: action, Actor: { Attributes: { name: 'w' } } })}\n`;
+
+  async function collect(client: EngineClient): Promise<{ seen: RuntimeEvent[]; error: unknown }> {
+    const seen: RuntimeEvent[] = [];
+    try {
+      for await (const event of containerEvents(client, new AbortController().signal)) seen.push(event);
+      return { seen, error: undefined };
+    } catch (error) {
+      return { seen, error };
+    }
+  }
+
+  it.each([
+    ['ends', (response: http.ServerResponse) => void response.end()],
+    ['breaks', (response: http.ServerResponse) => void setImmediate(() => response.destroy())],
+  ])('is an error when the stream %s, because it has no natural end', async (_how, finish) => {
+    const client = await engine((_request, response) => {
+      response.writeHead(200).write(line('start') + line('exec_create') + line('die') + line('destroy'));
+      finish(response);
+    });
+    const { seen, error } = await collect(client);
+    expect(seen.map((event) => event.action)).toEqual(['start', 'exit', 'remove']);
+    expect(error).toMatchObject(unreachable());
+  });
+});

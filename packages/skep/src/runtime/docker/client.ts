@@ -1,0 +1,157 @@
+import http from 'node:http';
+import type { Duplex, Readable } from 'node:stream';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { negotiateVersion } from './api-version.ts';
+import { endpointText, type Endpoint } from './endpoint.ts';
+import { unreachable } from './failure.ts';
+import { readBody } from './read-body.ts';
+
+export interface EngineRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** Below the version prefix, for example `/containers/json`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A stream is sent as a tar archive, anything else as JSON. */
+  readonly body?: Readable | object;
+  readonly signal?: AbortSignal;
+}
+
+export interface EngineAnswer {
+  readonly status: number;
+  /** Parsed JSON where the engine sent JSON, else the text. */
+  readonly body: unknown;
+}
+
+export interface Hijacked {
+  readonly socket: Duplex;
+  /** Bytes that came with the upgrade answer. */
+  readonly head: Buffer;
+}
+
+export interface Ping {
+  readonly apiVersion: string;
+  readonly podman: boolean;
+}
+
+/**
+ * Speaks the Docker engine API over one endpoint. Connects at the first call, agrees on an API version once and again
+ * after the engine was away. A connection that cannot be made or breaks is `runtime/engine-unreachable`; statuses are
+ * the caller's business.
+ */
+export class EngineClient {
+  readonly endpoint: Endpoint;
+  #ping: Promise<Ping> | undefined;
+
+  constructor(endpoint: Endpoint) {
+    this.endpoint = endpoint;
+  }
+
+  /** Asks the engine who it is; fails with `runtime/engine-unreachable`. */
+  async ping(signal?: AbortSignal): Promise<Ping> {
+    const response = await this.#send('/_ping', { method: 'GET', path: '', ...(signal ? { signal } : {}) });
+    await readBody(response, this.endpoint, signal);
+    if (response.statusCode !== 200) {
+      throw new SkepError('runtime/engine-unreachable', {
+        message: `the container engine at ${endpointText(this.endpoint)} answered ${response.statusCode} to a ping`,
+      });
+    }
+    const offered = response.headers['api-version'];
+    return {
+      apiVersion: negotiateVersion(typeof offered === 'string' ? offered : ''),
+      podman: response.headers['libpod-api-version'] !== undefined,
+    };
+  }
+
+  /** One request, its answer read whole. */
+  async call(request: EngineRequest): Promise<EngineAnswer> {
+    const response = await this.stream(request);
+    const text = await readBody(response, this.endpoint, request.signal);
+    return { status: response.statusCode ?? 0, body: parseJson(text) };
+  }
+
+  /** One request, its answer left unread; the caller reads or destroys it. */
+  async stream(request: EngineRequest): Promise<http.IncomingMessage> {
+    return this.#send(await this.#path(request), request);
+  }
+
+  /** Upgrades to a raw connection (`attach`). A refusal is answered, not thrown. */
+  async hijack(request: EngineRequest): Promise<Hijacked | EngineAnswer> {
+    const path = await this.#path(request);
+    return new Promise((resolve, reject) => {
+      const outgoing = this.#open(path, request, { connection: 'Upgrade', upgrade: 'tcp' });
+      outgoing.once('upgrade', (_response, socket, head) => resolve({ socket, head }));
+      outgoing.once('response', (response) => {
+        readBody(response, this.endpoint).then(
+          (text) => resolve({ status: response.statusCode ?? 0, body: parseJson(text) }),
+          reject,
+        );
+      });
+      outgoing.once('error', (error) => reject(unreachable(this.endpoint, error)));
+      outgoing.end();
+    });
+  }
+
+  /** What the engine said of itself when it was first asked. */
+  about(): Promise<Ping> {
+    this.#ping ??= this.ping().catch((error: unknown) => {
+      this.#ping = undefined;
+      throw error;
+    });
+    return this.#ping;
+  }
+
+  async #path(request: EngineRequest): Promise<string> {
+    const { apiVersion } = await this.about();
+    const query = new URLSearchParams(request.query).toString();
+    return `/v${apiVersion}${request.path}${query === '' ? '' : `?${query}`}`;
+  }
+
+  #send(path: string, request: EngineRequest): Promise<http.IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const { body } = request;
+      const streamed = body !== undefined && isStream(body);
+      const json = body === undefined || streamed ? undefined : Buffer.from(JSON.stringify(body));
+      const outgoing = this.#open(path, request, {
+        ...(json ? { 'content-type': 'application/json', 'content-length': String(json.length) } : {}),
+        ...(streamed ? { 'content-type': 'application/x-tar' } : {}),
+      });
+      outgoing.once('response', resolve);
+      outgoing.once('error', (error) => {
+        this.#ping = undefined;
+        reject(unreachable(this.endpoint, error, request.signal));
+      });
+      if (streamed) {
+        body.once('error', (error) => outgoing.destroy(error));
+        body.pipe(outgoing);
+      } else outgoing.end(json);
+    });
+  }
+
+  #open(path: string, request: EngineRequest, headers: Record<string, string>): http.ClientRequest {
+    const { endpoint } = this;
+    const where =
+      endpoint.kind === 'unix' ? { socketPath: endpoint.path } : { host: endpoint.host, port: endpoint.port };
+    return http.request({
+      ...where,
+      path,
+      method: request.method,
+      // A unix socket costs nothing to open, and a kept one would keep the program alive.
+      agent: false,
+      headers: { host: 'docker', ...headers, ...request.headers },
+      ...(request.signal ? { signal: request.signal } : {}),
+    });
+  }
+}
+
+function isStream(body: Readable | object): body is Readable {
+  return 'pipe' in body;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text; // plain-text answers such as "OK" are legal
+  }
+}

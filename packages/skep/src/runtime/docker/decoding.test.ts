@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import type { WorkloadSpec } from '../runtime.ts';
+import { containerBody } from './container-body.ts';
+import { observedContainer, observedImage } from './observed.ts';
+import { progressError, progressLine, PullProgress } from './progress.ts';
+
+const spec: WorkloadSpec = {
+  name: 'w',
+  reference: 'image:1',
+  args: ['--x', 'a b'],
+  env: { A: 'b=c' },
+  labels: { 'skep.managed': 'false', team: 't' },
+  stdio: true,
+  mounts: [{ source: '/src', target: '/dst', readOnly: true }],
+  network: 'bridge',
+  ports: [
+    { hostIp: '127.0.0.1', hostPort: 8080, containerPort: 80 },
+    { hostIp: '::1', hostPort: 8081, containerPort: 80 },
+  ],
+  privileged: false,
+};
+
+describe('containerBody', () => {
+  it('drops every capability, forbids new privileges, bounds processes, and leaves restarts to Skep', () => {
+    expect(containerBody(spec, { podman: false })).toMatchObject({
+      Tty: false,
+      OpenStdin: true,
+      StdinOnce: false,
+      HostConfig: {
+        CapDrop: ['ALL'],
+        SecurityOpt: expect.arrayContaining(['no-new-privileges']),
+        PidsLimit: 512,
+        Init: true,
+        RestartPolicy: { Name: 'no' },
+        Privileged: false,
+      },
+    });
+    expect(containerBody(spec, { podman: false })).not.toHaveProperty('HostConfig.CapAdd');
+  });
+
+  it('passes arguments, environment, mounts and ports on', () => {
+    expect(containerBody(spec, { podman: false })).toMatchObject({
+      Cmd: ['--x', 'a b'],
+      Env: ['A=b=c'],
+      ExposedPorts: { '80/tcp': {} },
+      HostConfig: {
+        Mounts: [{ Type: 'bind', Source: '/src', Target: '/dst', ReadOnly: true }],
+        PortBindings: {
+          '80/tcp': [
+            { HostIp: '127.0.0.1', HostPort: '8080' },
+            { HostIp: '::1', HostPort: '8081' },
+          ],
+        },
+      },
+    });
+  });
+
+  it('marks the container as ours whatever the labels say', () => {
+    expect(containerBody(spec, { podman: false })).toMatchObject({
+      Labels: { 'skep.managed': 'true', 'skep.name': 'w', team: 't' },
+    });
+  });
+
+  it('bounds the log, except on Podman, which has other drivers', () => {
+    expect(containerBody(spec, { podman: false })).toMatchObject({
+      HostConfig: { LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '2' } } },
+    });
+    expect(containerBody(spec, { podman: true })).not.toHaveProperty('HostConfig.LogConfig');
+  });
+
+  it("keeps the image's own command when there are no arguments", () => {
+    expect(containerBody({ ...spec, args: [] }, { podman: false })).not.toHaveProperty('Cmd');
+  });
+
+  it.each([
+    ['none', 'none'],
+    ['host', 'host'],
+    ['my-net', 'my-net'],
+  ])('puts network "%s" on %s', (network, mode) => {
+    const body = containerBody({ ...spec, network }, { podman: false });
+    expect(body).toMatchObject({ HostConfig: { NetworkMode: mode } });
+    expect(body).not.toHaveProperty('NetworkingConfig');
+  });
+
+  it('names the shared network by its id only', () => {
+    expect(containerBody(spec, { podman: false, sharedNetwork: 'abc123' })).toMatchObject({
+      HostConfig: { NetworkMode: 'abc123' },
+      NetworkingConfig: { EndpointsConfig: { abc123: { NetworkID: 'abc123' } } },
+    });
+  });
+});
+
+describe('observedContainer', () => {
+  const body = (State: object) => ({
+    Name: '/w',
+    Created: '2026-01-01T00:00:00Z',
+    State: { Running: false, ExitCode: 0, StartedAt: '0001-01-01T00:00:00Z', ...State },
+    Config: { Image: 'i', Labels: null },
+  });
+
+  it.each([
+    [{ Status: 'created' }, { state: 'created' }],
+    [{ Status: 'configured' }, { state: 'created' }],
+    [{ Status: 'running', Running: true }, { state: 'running' }],
+    [{ Status: 'paused', Running: true }, { state: 'running' }],
+    [
+      { Status: 'exited', ExitCode: 3 },
+      { state: 'exited', exitCode: 3 },
+    ],
+    [
+      { Status: 'dead', ExitCode: 137 },
+      { state: 'exited', exitCode: 137 },
+    ],
+  ])('%j', (state, expected) => {
+    const observed = observedContainer(body(state));
+    expect(observed).toMatchObject({ name: 'w', labels: {}, ...expected });
+    expect(observed.startedAt).toBeUndefined();
+  });
+});
+
+it('observedImage lists TCP ports only, in order', () => {
+  const image = { Id: 'x', Config: { ExposedPorts: { '9000/tcp': {}, '53/udp': {}, '80': {} } } };
+  expect(observedImage(image)).toEqual({ id: 'x', exposedPorts: [80, 9000], labels: {} });
+  expect(observedImage({ Id: 'x', Config: { ExposedPorts: null } }).exposedPorts).toEqual([]);
+});
+
+describe('progress', () => {
+  it('finds the failure inside a stream that began with 200', () => {
+    expect(progressError(progressLine({ errorDetail: { message: 'm', code: 1 }, error: 'e' }))).toBe('m');
+    expect(progressError(progressLine({ error: 'e' }))).toBe('e');
+    expect(progressError(progressLine({ stream: 'Step 1' }))).toBeUndefined();
+    expect(progressLine('nonsense')).toEqual({});
+  });
+
+  it('adds layers up', () => {
+    const progress = new PullProgress();
+    const at = (id: string, current: number) =>
+      progress.take({ id, status: 'Downloading', progressDetail: { current, total: 2_000_000 } });
+    expect(at('a', 500_000)).toBe('0.5 of 2.0 MB');
+    expect(at('b', 500_000)).toBe('1.0 of 4.0 MB');
+    expect(progress.take({ id: 'a', status: 'Download complete' })).toBe('2.5 of 4.0 MB');
+    expect(progress.take({ id: 'a', status: 'Extracting' })).toBeUndefined();
+    expect(progress.take({ status: 'Digest: x' })).toBe('Digest: x');
+  });
+});

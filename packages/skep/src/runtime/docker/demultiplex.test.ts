@@ -1,0 +1,51 @@
+import { Readable } from 'node:stream';
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { Demultiplexer, type Frame } from './demultiplex.ts';
+
+function frame(kind: number, payload: Uint8Array): Buffer {
+  const head = Buffer.from([kind, 0, 0, 0, 0, 0, 0, 0]);
+  head.writeUInt32BE(payload.length, 4);
+  return Buffer.concat([head, payload]);
+}
+
+async function take(chunks: readonly Buffer[]): Promise<{ stdout: string; stderr: string }> {
+  const seen = { stdout: '', stderr: '' };
+  for await (const one of Readable.from(chunks, { objectMode: false }).pipe(new Demultiplexer())) {
+    const { stream, bytes } = one as Frame;
+    seen[stream] += bytes.toString('latin1');
+  }
+  return seen;
+}
+
+it('gives back both streams whole, however the bytes are cut', async () => {
+  const frames = fc.array(fc.tuple(fc.constantFrom(1, 2), fc.uint8Array({ maxLength: 40 })), {
+    maxLength: 12,
+  });
+  const cuts = fc.array(fc.integer({ min: 1, max: 13 }), { minLength: 1, maxLength: 8 });
+  await fc.assert(
+    fc.asyncProperty(frames, cuts, async (sent, sizes) => {
+      const whole = Buffer.concat(sent.map(([kind, payload]) => frame(kind, payload)));
+      const chunks: Buffer[] = [];
+      for (let at = 0, turn = 0; at < whole.length; turn += 1) {
+        const size = sizes[turn % sizes.length] ?? 1;
+        chunks.push(whole.subarray(at, at + size));
+        at += size;
+      }
+      const text = (wanted: number) =>
+        sent
+          .filter(([kind]) => kind === wanted)
+          .map(([, payload]) => Buffer.from(payload).toString('latin1'))
+          .join('');
+      expect(await take(chunks)).toEqual({ stdout: text(1), stderr: text(2) });
+    }),
+    { numRuns: 60 },
+  );
+});
+
+it('skips frames of a kind it does not know', async () => {
+  expect(await take([frame(3, Buffer.from('x')), frame(1, Buffer.from('y'))])).toEqual({
+    stdout: 'y',
+    stderr: '',
+  });
+});

@@ -1,0 +1,54 @@
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { z } from 'zod';
+import type { RuntimeEvent } from '../runtime.ts';
+import type { EngineClient } from './client.ts';
+import { endpointText } from './endpoint.ts';
+import { refused } from './failure.ts';
+import { jsonLines } from './json-lines.ts';
+import { filters, MANAGED_LABEL } from './labels.ts';
+
+const eventShape = z.object({
+  Action: z.string(),
+  Actor: z.object({ Attributes: z.record(z.string(), z.string()) }),
+});
+
+const ACTIONS: Readonly<Record<string, RuntimeEvent['action']>> = {
+  start: 'start',
+  die: 'exit',
+  destroy: 'remove',
+  // Podman's words.
+  died: 'exit',
+  remove: 'remove',
+};
+
+/** Live events of managed containers. The engine's stream has no natural end, so its end is an error. */
+export async function* containerEvents(
+  client: EngineClient,
+  signal: AbortSignal,
+): AsyncGenerator<RuntimeEvent> {
+  try {
+    const query = { filters: filters({ type: ['container'], label: [`${MANAGED_LABEL}=true`] }) };
+    const response = await client.stream({ method: 'GET', path: '/events', query, signal });
+    for await (const value of jsonLines(response, client.endpoint, signal)) {
+      if (response.statusCode !== 200)
+        throw refused('report events', { status: response.statusCode ?? 0, body: value });
+      const event = runtimeEvent(value);
+      if (event) yield event;
+    }
+  } catch (error) {
+    if (signal.aborted && hasCode(error, 'runtime/aborted')) return;
+    throw error;
+  }
+  throw new SkepError('runtime/engine-unreachable', {
+    message: `the container engine at ${endpointText(client.endpoint)} went away`,
+  });
+}
+
+/** Decodes one event; undefined for the kinds nobody waits for. */
+export function runtimeEvent(value: unknown): RuntimeEvent | undefined {
+  const parsed = eventShape.safeParse(value);
+  if (!parsed.success) return undefined;
+  const action = Object.hasOwn(ACTIONS, parsed.data.Action) ? ACTIONS[parsed.data.Action] : undefined;
+  const name = parsed.data.Actor.Attributes['name'];
+  return action && name !== undefined ? { name, action } : undefined;
+}

@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { registryLogin } from './credentials.ts';
+import { isMoving, parseImageReference } from './image-reference.ts';
+import { negotiateVersion } from './api-version.ts';
+import { parseEndpoint } from './endpoint.ts';
+
+const digest = `sha256:${'a'.repeat(64)}`;
+
+describe('parseImageReference', () => {
+  it.each([
+    ['busybox', { host: 'docker.io', repository: 'busybox' }, true],
+    ['busybox:latest', { host: 'docker.io', repository: 'busybox', tag: 'latest' }, true],
+    ['team/app:1.2', { host: 'docker.io', repository: 'team/app', tag: '1.2' }, false],
+    ['ghcr.io/team/app', { host: 'ghcr.io', repository: 'ghcr.io/team/app' }, true],
+    ['127.0.0.1:5055/x:1', { host: '127.0.0.1:5055', repository: '127.0.0.1:5055/x', tag: '1' }, false],
+    ['localhost/x:1', { host: 'localhost', repository: 'localhost/x', tag: '1' }, false],
+    [`a/b@${digest}`, { host: 'docker.io', repository: 'a/b', digest }, false],
+    [`a/b:latest@${digest}`, { host: 'docker.io', repository: 'a/b', tag: 'latest', digest }, false],
+  ])('takes %s apart', (text, expected, moving) => {
+    const reference = parseImageReference(text);
+    expect(reference).toEqual(expected);
+    expect(isMoving(reference)).toBe(moving);
+  });
+
+  it.each(['', 'UPPER', 'a b', '-x', 'a:', 'a@sha256:1', 'a//b', 'a/../b', 'x?y=1', 'a:b:c'])(
+    'refuses %j',
+    (text) => {
+      expect(() => parseImageReference(text)).toThrow(
+        expect.objectContaining({ code: 'runtime/image-not-found' }),
+      );
+    },
+  );
+});
+
+describe('registryLogin', () => {
+  const decode = (header?: string) => JSON.parse(Buffer.from(header ?? '', 'base64url').toString()) as object;
+  const config = (value: object) => JSON.stringify(value);
+  const auth = Buffer.from('bob:s:3').toString('base64');
+
+  it('prefers the host-specific variables, then the generic ones, then the docker config', () => {
+    const env = {
+      REGISTRY_GHCR_IO_USERNAME: 'a',
+      REGISTRY_GHCR_IO_PASSWORD: '1',
+      REGISTRY_USERNAME: 'b',
+      REGISTRY_PASSWORD: '2',
+    };
+    const dockerConfig = config({ auths: { 'ghcr.io': { auth } } });
+    expect(decode(registryLogin('ghcr.io', { env, dockerConfig }).header)).toMatchObject({ username: 'a' });
+    expect(decode(registryLogin('quay.io', { env, dockerConfig }).header)).toMatchObject({ username: 'b' });
+    expect(decode(registryLogin('ghcr.io', { env: {}, dockerConfig }).header)).toEqual({
+      username: 'bob',
+      password: 's:3',
+      serveraddress: 'ghcr.io',
+    });
+  });
+
+  it('finds the historical key of Docker Hub', () => {
+    const dockerConfig = config({ auths: { 'https://index.docker.io/v1/': { auth } } });
+    expect(decode(registryLogin('docker.io', { env: {}, dockerConfig }).header)).toMatchObject({
+      username: 'bob',
+    });
+  });
+
+  it('says so when the login lies in a credential helper, and when the file is broken', () => {
+    expect(
+      registryLogin('x.test', { env: {}, dockerConfig: config({ credsStore: 'desktop' }) }).note,
+    ).toContain('"desktop"');
+    expect(registryLogin('x.test', { env: {}, dockerConfig: '{' }).note).toContain('not valid');
+    expect(registryLogin('x.test', { env: {} })).toEqual({});
+  });
+});
+
+describe('negotiateVersion', () => {
+  it.each([
+    ['1.41', '1.41'],
+    ['1.24', '1.24'],
+    ['1.99', '1.51'],
+  ])('engine %s: speak %s', (offered, spoken) => expect(negotiateVersion(offered)).toBe(spoken));
+
+  it.each(['1.23', '', '2.0', 'x'])('refuses %j', (offered) => {
+    expect(() => negotiateVersion(offered)).toThrow(
+      expect.objectContaining({ code: 'runtime/engine-refused' }),
+    );
+  });
+});
+
+describe('parseEndpoint', () => {
+  it.each([
+    ['unix:///run/docker.sock', { kind: 'unix', path: '/run/docker.sock' }],
+    ['tcp://10.0.0.1:2375', { kind: 'tcp', host: '10.0.0.1', port: 2375 }],
+    ['tcp://[::1]:2375', { kind: 'tcp', host: '::1', port: 2375 }],
+  ])('reads %s', (text, endpoint) => expect(parseEndpoint(text)).toEqual(endpoint));
+
+  it.each([
+    ['ssh://me@host', 'ssh connections are not supported'],
+    ['npipe:////./pipe/docker', 'named pipes'],
+    ['https://host:2376', 'TLS'],
+    ['nonsense', 'neither unix'],
+  ])('refuses %s with the reason', (text, reason) => {
+    expect(() => parseEndpoint(text)).toThrow(
+      expect.objectContaining({ code: 'runtime/unavailable', message: expect.stringContaining(reason) }),
+    );
+  });
+
+  it('does not repeat a login in its message', () => {
+    expect(() => parseEndpoint('ssh://me:secret@host')).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('secret') }),
+    );
+  });
+});

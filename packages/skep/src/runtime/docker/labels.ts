@@ -1,0 +1,8 @@
+/** Labels that find what Skep made on an engine (spec run-workload §4.2). */
+export const MANAGED_LABEL = 'skep.managed';
+export const NAME_LABEL = 'skep.name';
+
+/** The engine's `filters` parameter. */
+export function filters(conditions: Readonly<Record<string, readonly string[]>>): string {
+  return JSON.stringify(conditions);
+}

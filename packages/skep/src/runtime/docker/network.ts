@@ -1,0 +1,96 @@
+import type { EngineClient } from './client.ts';
+import { engineMessage, refused } from './failure.ts';
+import { filters, MANAGED_LABEL } from './labels.ts';
+import { listedIds, networkNames, observedNetworks, type ObservedNetwork } from './observed.ts';
+
+/** Network that non-isolated workloads share. */
+export const EXTERNAL_NETWORK = 'skep-external';
+
+/**
+ * The id of `skep-external`, which is made when it is not there. Engines before version 25 check the name without a
+ * lock, so callers at the same time can make several networks of one name, to which nothing can be attached by name any
+ * more. Hence everything goes by id; who makes one keeps the oldest of them and removes the others that nobody uses.
+ */
+export async function ensureExternalNetwork(client: EngineClient): Promise<string> {
+  const [known] = await namesakes(client);
+  if (known) return known.id;
+  const made = await client.call({
+    method: 'POST',
+    path: '/networks/create',
+    body: {
+      Name: EXTERNAL_NETWORK,
+      Driver: 'bridge',
+      CheckDuplicate: true,
+      Labels: { [MANAGED_LABEL]: 'true' },
+    },
+  });
+  const [oldest, ...others] = await namesakes(client);
+  if (!oldest) throw refused(`create network "${EXTERNAL_NETWORK}"`, made);
+  for (const one of others) await removeIfUnused(client, one);
+  return oldest.id;
+}
+
+/**
+ * Removes `skep-external` when no managed container, running or not, refers to it any more. One that is put to use
+ * meanwhile stays: the engine refuses to remove a network with endpoints, and `reconnect` helps who came too late.
+ */
+export async function removeUnusedNetwork(client: EngineClient): Promise<void> {
+  for (const one of await namesakes(client)) await removeIfUnused(client, one);
+}
+
+/**
+ * Gives a container that is not running another shared network in place of the one it had, which is gone. Disconnecting
+ * by name and by force is the one way that works for a network that does not exist.
+ */
+export async function reconnect(client: EngineClient, container: string): Promise<void> {
+  const id = await ensureExternalNetwork(client);
+  const steps = [
+    { network: EXTERNAL_NETWORK, action: 'disconnect', body: { Container: container, Force: true } },
+    { network: id, action: 'connect', body: { Container: container } },
+  ];
+  for (const { network, action, body } of steps) {
+    const answer = await client.call({ method: 'POST', path: `/networks/${network}/${action}`, body });
+    if (answer.status >= 400) throw refused(`${action} "${container}"`, answer);
+  }
+}
+
+/** True when a container was put on the shared network, which may be gone by now. */
+export async function isOnSharedNetwork(client: EngineClient, container: string): Promise<boolean> {
+  const answer = await client.call({ method: 'GET', path: `/containers/${container}/json` });
+  return answer.status === 200 && networkNames(answer.body).includes(EXTERNAL_NETWORK);
+}
+
+/** True for the engine's answer to a container whose network is not there any more. */
+export function isNetworkGone(answer: { readonly status: number; readonly body: unknown }): boolean {
+  return answer.status === 404 && /^network \S+ not found/.test(engineMessage(answer.body));
+}
+
+/** All networks of the shared name, in one order for all callers: the oldest first, of equal age the smallest id. */
+async function namesakes(client: EngineClient): Promise<readonly ObservedNetwork[]> {
+  const query = { filters: filters({ name: [EXTERNAL_NETWORK] }) };
+  const answer = await client.call({ method: 'GET', path: '/networks', query });
+  if (answer.status !== 200) throw refused('list networks', answer);
+  return (
+    observedNetworks(answer.body)
+      // The engine takes the name for a part of a name.
+      .filter((one) => one.name === EXTERNAL_NETWORK)
+      .toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1))
+  );
+}
+
+/** A network of that name without our label is somebody else's and stays. */
+async function removeIfUnused(client: EngineClient, { id, labels }: ObservedNetwork): Promise<void> {
+  if (labels[MANAGED_LABEL] !== 'true') return;
+  const users = await client.call({
+    method: 'GET',
+    path: '/containers/json',
+    query: { all: '1', filters: filters({ label: [`${MANAGED_LABEL}=true`], network: [id] }) },
+  });
+  if (users.status !== 200) throw refused('list containers', users);
+  if (listedIds(users.body).length > 0) return;
+  const gone = await client.call({ method: 'DELETE', path: `/networks/${id}` });
+  const stillUsed = gone.status === 403 || gone.status === 409;
+  if (gone.status >= 400 && gone.status !== 404 && !stillUsed) {
+    throw refused(`remove network "${EXTERNAL_NETWORK}"`, gone);
+  }
+}

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import type { Observed, WorkloadState } from '../runtime.ts';
+
+const inspectShape = z.object({
+  Name: z.string(),
+  Created: z.string(),
+  State: z.object({
+    Status: z.string(),
+    Running: z.boolean(),
+    ExitCode: z.number(),
+    StartedAt: z.string().optional(),
+  }),
+  Config: z.object({ Image: z.string(), Labels: z.record(z.string(), z.string()).nullish() }),
+});
+
+/** Decodes `GET /containers/{id}/json`. */
+export function observedContainer(body: unknown): Observed {
+  const { Name, Created, State, Config } = inspectShape.parse(body);
+  const state = workloadState(State.Status, State.Running);
+  const startedAt = new Date(State.StartedAt ?? 0);
+  return {
+    name: Name.replace(/^\//, ''),
+    state,
+    ...(state === 'exited' ? { exitCode: State.ExitCode } : {}),
+    reference: Config.Image,
+    labels: Config.Labels ?? {},
+    createdAt: new Date(Created),
+    // The engine writes year 1 for "never".
+    ...(startedAt.getUTCFullYear() > 1970 ? { startedAt } : {}),
+  };
+}
+
+const listShape = z.array(z.object({ Id: z.string() }));
+
+/** Ids of `GET /containers/json` and `GET /images/json`. */
+export function listedIds(body: unknown): string[] {
+  return listShape.parse(body).map((item) => item.Id);
+}
+
+/** `paused` and `restarting` containers hold their process; `dead` and `removing` ones have none. */
+function workloadState(status: string, running: boolean): WorkloadState {
+  if (running) return 'running';
+  return status === 'created' || status === 'configured' ? 'created' : 'exited';
+}
+
+const imageShape = z.object({
+  Id: z.string(),
+  Config: z.object({
+    ExposedPorts: z.record(z.string(), z.unknown()).nullish(),
+    Labels: z.record(z.string(), z.string()).nullish(),
+  }),
+});
+
+export interface ObservedImage {
+  readonly id: string;
+  /** TCP ports of EXPOSE, ascending. */
+  readonly exposedPorts: readonly number[];
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Decodes `GET /images/{name}/json`. */
+export function observedImage(body: unknown): ObservedImage {
+  const { Id, Config } = imageShape.parse(body);
+  const ports = Object.keys(Config.ExposedPorts ?? {}).flatMap((port) => {
+    const number = /^(\d+)(?:\/tcp)?$/.exec(port)?.[1];
+    return number === undefined ? [] : [Number(number)];
+  });
+  return { id: Id, exposedPorts: ports.toSorted((a, b) => a - b), labels: Config.Labels ?? {} };
+}
+
+const networksShape = z.array(
+  z.object({
+    Id: z.string(),
+    Name: z.string(),
+    Created: z.string(),
+    Labels: z.record(z.string(), z.string()).nullish(),
+  }),
+);
+
+export interface ObservedNetwork {
+  readonly id: string;
+  readonly name: string;
+  readonly createdAt: Date;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Decodes `GET /networks`. */
+export function observedNetworks(body: unknown): ObservedNetwork[] {
+  return networksShape.parse(body).map(({ Id, Name, Created, Labels }) => ({
+    id: Id,
+    name: Name,
+    createdAt: new Date(Created),
+    labels: Labels ?? {},
+  }));
+}
+
+const attachedShape = z.object({
+  NetworkSettings: z.object({ Networks: z.record(z.string(), z.unknown()) }),
+});
+
+/** Names of the networks a container was put on, from `GET /containers/{id}/json`. */
+export function networkNames(body: unknown): string[] {
+  return Object.keys(attachedShape.parse(body).NetworkSettings.Networks);
+}

@@ -1,0 +1,103 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import type { BuildRecipe, RecipeOptions } from '../../target/protocol/build-recipe.ts';
+import { imageTag } from '../../target/protocol/image-tag.ts';
+import { NPX_BASE_IMAGE, npxRecipe } from '../../target/protocol/npx.ts';
+import { packageReference } from '../../target/protocol/reference.ts';
+import { UVX_BASE_IMAGE, uvxRecipe } from '../../target/protocol/uvx.ts';
+import type { RuntimeEnvironment } from '../environment.ts';
+import { findNpm } from '../npm/program.ts';
+import { resolveNpmVersion } from '../npm/resolve-version.ts';
+import { npmRegistry } from '../npm/settings.ts';
+import type { PackageSource, Prepared, PrepareRequest } from '../runtime.ts';
+import { userFile } from '../user-file.ts';
+import { buildImage } from './build.ts';
+import type { EngineClient } from './client.ts';
+import { findImage } from './images.ts';
+import { buildIdOf } from './sweep.ts';
+import type { ObservedImage } from './observed.ts';
+
+interface Scheme {
+  readonly scheme: 'npx' | 'uvx';
+  readonly baseImage: string;
+  readonly recipe: (options: RecipeOptions) => BuildRecipe;
+}
+
+const SCHEMES: Readonly<Record<PackageSource['ecosystem'], Scheme | undefined>> = {
+  npm: { scheme: 'npx', baseImage: NPX_BASE_IMAGE, recipe: npxRecipe },
+  pypi: { scheme: 'uvx', baseImage: UVX_BASE_IMAGE, recipe: uvxRecipe },
+  go: undefined,
+};
+
+export interface PackageBuild {
+  readonly client: EngineClient;
+  readonly environment: RuntimeEnvironment;
+  readonly source: PackageSource;
+  readonly request: PrepareRequest;
+  /** Pulls the base image when it is missing. */
+  readonly ensureBase: (reference: string) => Promise<ObservedImage>;
+}
+
+/** Builds the image of a package, or finds the one that the same inputs built before. */
+export async function preparePackage(build: PackageBuild): Promise<Prepared> {
+  const { client, environment, source, request } = build;
+  const scheme = SCHEMES[source.ecosystem];
+  if (!scheme) {
+    throw new SkepError('usage/not-available', {
+      message: `"${packageReference(source)}": go packages are not available yet`,
+    });
+  }
+  const version = source.ecosystem === 'npm' ? await exactVersion(build) : source.version;
+  const baseImage = request.baseImage ?? scheme.baseImage;
+  const base = await build.ensureBase(baseImage);
+  const buildId = buildIdOf(environment);
+  const registry = await registryOf(source.ecosystem, environment);
+  const recipe = scheme.recipe({
+    name: source.name,
+    baseImage,
+    addPackages: request.addPackages,
+    buildId,
+    ...(version === undefined ? {} : { version }),
+    ...(request.caCert === undefined ? {} : { caCert: request.caCert }),
+    ...(registry === undefined ? {} : { registry }),
+  });
+  const tag = imageTag({ scheme: scheme.scheme, name: source.name, recipe, buildId, baseImageId: base.id });
+  const existing = await findImage(client, tag, request.signal);
+  // Without an exact version the same text may mean a newer package, so nothing is reused.
+  if (existing && version !== undefined) return { reference: tag, ours: true, exposedPorts: [] };
+  const subject = packageReference(source);
+  request.report.step(`Building an image for ${subject}`);
+  await buildImage(client, { recipe, tag, buildId, subject, report: request.report, signal: request.signal });
+  return { reference: tag, ours: true, exposedPorts: [] };
+}
+
+/** Without npm on this machine the build itself resolves the version, at the price of never reusing the image. */
+async function exactVersion({ environment, source, request }: PackageBuild): Promise<string | undefined> {
+  request.report.step(`Looking up ${packageReference(source)}`);
+  await mkdir(environment.cacheDir, { recursive: true, mode: 0o750 });
+  const cwd = await mkdtemp(path.join(environment.cacheDir, 'lookup-'));
+  try {
+    const caFile = path.join(cwd, 'ca.crt');
+    if (request.caCert !== undefined) await writeFile(caFile, request.caCert);
+    const env: Record<string, string> = request.caCert === undefined ? {} : { npm_config_cafile: caFile };
+    const npm = await findNpm(environment);
+    return await resolveNpmVersion(npm, environment, { source, cwd, env, signal: request.signal });
+  } catch (error) {
+    if (!hasCode(error, 'runtime/npm-missing')) throw error;
+    request.report.detail('npm is not on this machine; the build looks the version up');
+    return source.version;
+  } finally {
+    await rm(cwd, { recursive: true, force: true });
+  }
+}
+
+async function registryOf(
+  ecosystem: PackageSource['ecosystem'],
+  environment: RuntimeEnvironment,
+): Promise<string | undefined> {
+  const { env, home } = environment;
+  if (ecosystem !== 'npm') return env['UV_DEFAULT_INDEX'] ?? env['PIP_INDEX_URL'];
+  const npmrc = await userFile(env['npm_config_userconfig'] ?? path.join(home, '.npmrc'));
+  return npmRegistry({ env, ...(npmrc === undefined ? {} : { npmrc }) });
+}

@@ -1,0 +1,66 @@
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Report } from '../runtime.ts';
+import type { EngineClient } from './client.ts';
+import { registryLogin, type CredentialSources } from './credentials.ts';
+import { engineMessage } from './failure.ts';
+import { isMoving, parseImageReference, type ImageReference } from './image-reference.ts';
+import { findImage } from './images.ts';
+import { jsonLines } from './json-lines.ts';
+import type { ObservedImage } from './observed.ts';
+import { progressError, progressLine, PullProgress } from './progress.ts';
+
+export interface PullRequest {
+  readonly reference: string;
+  readonly credentials: CredentialSources;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Makes an image available (spec run-workload §4.7): a moving tag is pulled first and the local copy is the fallback;
+ * any other reference is pulled only when it is missing. Throws `runtime/image-not-found`.
+ */
+export async function ensureImage(client: EngineClient, request: PullRequest): Promise<ObservedImage> {
+  const parsed = parseImageReference(request.reference);
+  const local = await findImage(client, request.reference, request.signal);
+  if (local && !isMoving(parsed)) return local;
+  request.report.step(`Pulling ${request.reference}`);
+  try {
+    await pull(client, parsed, request);
+  } catch (error) {
+    if (!local || !hasCode(error, 'runtime/image-not-found')) throw error;
+    request.report.detail(`${error.message}; using the local copy`);
+    return local;
+  }
+  const pulled = await findImage(client, request.reference, request.signal);
+  if (!pulled) throw notFound(request.reference, 'the engine pulled it and does not have it');
+  return pulled;
+}
+
+async function pull(client: EngineClient, parsed: ImageReference, request: PullRequest): Promise<void> {
+  const login = registryLogin(parsed.host, request.credentials);
+  if (login.note !== undefined) request.report.detail(login.note);
+  const response = await client.stream({
+    method: 'POST',
+    path: '/images/create',
+    // Without a tag the engine would pull all of them.
+    query: { fromImage: parsed.repository, tag: parsed.digest ?? parsed.tag ?? 'latest' },
+    ...(login.header === undefined ? {} : { headers: { 'x-registry-auth': login.header } }),
+    signal: request.signal,
+  });
+  const progress = new PullProgress();
+  for await (const value of jsonLines(response, client.endpoint, request.signal)) {
+    if (response.statusCode !== 200) throw notFound(request.reference, engineMessage(value));
+    const line = progressLine(value);
+    const failure = progressError(line);
+    if (failure !== undefined) throw notFound(request.reference, failure);
+    const text = progress.take(line);
+    if (text !== undefined) request.report.detail(text);
+  }
+}
+
+function notFound(reference: string, reason: string): SkepError {
+  return new SkepError('runtime/image-not-found', {
+    message: `image not found in registry: "${reference}" (${reason})`,
+  });
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { BUILD_LABEL } from '../../target/protocol/build-recipe.ts';
+import { isLocalImage } from '../../target/protocol/image-tag.ts';
+import type { RuntimeEnvironment } from '../environment.ts';
+import type { EngineClient } from './client.ts';
+import { refused } from './failure.ts';
+import { removeImage } from './images.ts';
+import { filters, NAME_LABEL } from './labels.ts';
+
+/** The token that a build's layers and containers carry: whose build it is, then which one. */
+export function buildIdOf({ owner, randomId }: RuntimeEnvironment): string {
+  return `${owner}-${randomId()}`;
+}
+
+const shape = z.array(
+  z.object({
+    Id: z.string(),
+    /** Containers only: what it runs from. */
+    Image: z.string().optional(),
+    Labels: z.record(z.string(), z.string()).nullish(),
+  }),
+);
+
+/**
+ * Removes what builds of this user left on the engine: containers of steps that were interrupted, then images and
+ * layers that no container uses.
+ */
+export async function sweepBuilds(client: EngineClient, environment: RuntimeEnvironment): Promise<void> {
+  for (const id of await built(client, '/containers/json', environment)) {
+    const answer = await client.call({
+      method: 'DELETE',
+      path: `/containers/${id}`,
+      query: { force: '1', v: '1' },
+    });
+    // 409: the engine removes it at this moment.
+    if (answer.status >= 400 && answer.status !== 404 && answer.status !== 409) {
+      throw refused(`remove container "${id}"`, answer);
+    }
+  }
+  // Removing an image removes its untagged parents, so of a list some are gone when their turn comes.
+  for (const id of await built(client, '/images/json', environment)) await removeImage(client, id);
+}
+
+/**
+ * Ids of what carries a build token of this user. Containers inherit the token of their image: those of workloads have a
+ * name label, those that a person made run from a tag; a step of a build runs from a layer without one.
+ */
+async function built(
+  client: EngineClient,
+  path: '/containers/json' | '/images/json',
+  { owner }: RuntimeEnvironment,
+): Promise<readonly string[]> {
+  const query = { all: path === '/containers/json' ? '1' : '0', filters: filters({ label: [BUILD_LABEL] }) };
+  const answer = await client.call({ method: 'GET', path, query });
+  if (answer.status !== 200) throw refused('list what was built', answer);
+  return shape
+    .parse(answer.body)
+    .filter(({ Labels }) => Labels?.[BUILD_LABEL]?.startsWith(`${owner}-`) === true)
+    .filter(({ Labels, Image }) => Labels?.[NAME_LABEL] === undefined && !isLocalImage(Image ?? ''))
+    .map(({ Id }) => Id);
+}

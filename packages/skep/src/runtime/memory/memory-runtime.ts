@@ -1,0 +1,171 @@
+import { EventEmitter, on } from 'node:events';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type {
+  Attachment,
+  LogChunk,
+  LogRequest,
+  Observed,
+  Prepared,
+  PrepareRequest,
+  Runtime,
+  RuntimeEvent,
+  RuntimeInfo,
+  WorkloadSpec,
+} from '../runtime.ts';
+import { checkWorkloadName } from '../workload-name.ts';
+import { idle, type MemoryProgram } from './program.ts';
+import { MemoryWorkload } from './workload.ts';
+
+/**
+ * A runtime in memory, for tests of what hosts workloads. It passes the contract of all runtimes but for the parts that
+ * need something outside this process. Its servers are the given programs, by reference.
+ */
+export class MemoryRuntime implements Runtime {
+  readonly kind = 'docker';
+  readonly #programs: Map<string, MemoryProgram>;
+  readonly #workloads = new Map<string, MemoryWorkload>();
+  readonly #news = new EventEmitter();
+  #time = 0;
+  readonly discarded: string[] = [];
+  /** How servers crash as soon as they are started. */
+  crash: { readonly exitCode: number; readonly says: string } | undefined;
+  unreachable = false;
+
+  constructor(programs: Readonly<Record<string, MemoryProgram>> = { 'fake:1': idle }) {
+    this.#programs = new Map(Object.entries(programs));
+  }
+
+  async probe(): Promise<RuntimeInfo> {
+    this.#reachable();
+    return { kind: 'docker', id: 'fake', version: '1', endpoint: 'memory' };
+  }
+
+  async prepare({ source, signal }: PrepareRequest): Promise<Prepared> {
+    this.#reachable();
+    if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
+    const reference = source.kind === 'image' ? source.reference : source.name;
+    if (!this.#programs.has(reference)) {
+      throw new SkepError('runtime/image-not-found', { message: `nothing is known as "${reference}"` });
+    }
+    return { reference, ours: source.kind === 'package', exposedPorts: [] };
+  }
+
+  async has(reference: string): Promise<boolean> {
+    this.#reachable();
+    return this.#programs.has(reference);
+  }
+
+  /** Remembers the wish; the programs stay. */
+  async discard(reference: string): Promise<void> {
+    this.discarded.push(reference);
+  }
+
+  /** Nothing here outlives an interruption. */
+  async sweep(): Promise<void> {
+    this.#reachable();
+  }
+
+  async create(spec: WorkloadSpec): Promise<void> {
+    this.#reachable();
+    checkWorkloadName(spec.name);
+    if (this.#workloads.has(spec.name)) {
+      throw new SkepError('runtime/name-taken', { message: `"${spec.name}" exists already` });
+    }
+    const program = this.#programs.get(spec.reference);
+    if (!program) {
+      throw new SkepError('runtime/image-not-found', { message: `"${spec.reference}" is not here` });
+    }
+    this.#workloads.set(spec.name, new MemoryWorkload({ spec, program, now: () => this.#now() }));
+  }
+
+  async start(name: string): Promise<void> {
+    this.#reachable();
+    const workload = this.#get(name);
+    if (workload.running) return;
+    workload.start();
+    this.#tell(name, 'start');
+    void workload.wait(new AbortController().signal).then(() => this.#tell(name, 'exit'));
+    if (this.crash === undefined) return;
+    workload.say(this.crash.says);
+    workload.end(this.crash.exitCode);
+  }
+
+  async attach(name: string): Promise<Attachment> {
+    this.#reachable();
+    const workload = this.#get(name);
+    if (!workload.over) return workload.attach();
+    throw new SkepError('runtime/not-running', { message: `workload "${name}" is not running` });
+  }
+
+  async wait(name: string, signal: AbortSignal): Promise<number> {
+    return this.#get(name).wait(signal);
+  }
+
+  async stop(name: string): Promise<void> {
+    this.#reachable();
+    this.#workloads.get(name)?.stop();
+  }
+
+  async remove(name: string): Promise<void> {
+    this.#reachable();
+    const workload = this.#workloads.get(name);
+    if (!workload) return;
+    workload.stop();
+    this.#workloads.delete(name);
+    // After the exit, which is told in a later turn.
+    setImmediate(() => this.#tell(name, 'remove'));
+  }
+
+  async inspect(name: string): Promise<Observed | undefined> {
+    this.#reachable();
+    return this.#workloads.get(name)?.observe();
+  }
+
+  async list(): Promise<readonly Observed[]> {
+    this.#reachable();
+    return [...this.#workloads.values()].map((workload) => workload.observe());
+  }
+
+  async *logs(name: string, request: LogRequest): AsyncGenerator<LogChunk> {
+    yield* this.#get(name).logs(request);
+  }
+
+  async *events(signal: AbortSignal): AsyncGenerator<RuntimeEvent> {
+    try {
+      for await (const [event] of on(this.#news, 'event', { signal })) yield event as RuntimeEvent;
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /** The server of that name ends. */
+  end(name: string, exitCode: number): void {
+    this.#get(name).end(exitCode);
+  }
+
+  /** How often it was started; 0 when it does not exist. */
+  startsOf(name: string): number {
+    return this.#workloads.get(name)?.starts ?? 0;
+  }
+
+  #tell(name: string, action: RuntimeEvent['action']): void {
+    this.#news.emit('event', { name, action } satisfies RuntimeEvent);
+  }
+
+  #now(): Date {
+    this.#time += 1;
+    return new Date(this.#time);
+  }
+
+  #get(name: string): MemoryWorkload {
+    const workload = this.#workloads.get(name);
+    if (workload) return workload;
+    throw new SkepError('runtime/no-such-workload', { message: `no workload "${name}"` });
+  }
+
+  #reachable(): void {
+    if (this.unreachable) {
+      throw new SkepError('runtime/engine-unreachable', { message: 'the engine in memory is down' });
+    }
+  }
+}

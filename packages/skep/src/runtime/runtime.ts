@@ -1,0 +1,160 @@
+import type { Readable, Writable } from 'node:stream';
+
+/**
+ * The port to whatever workloads run on. Adapters (`docker/`, `sandbox/`) pass one contract test (contract.ts).
+ * Every call takes its deadline from an AbortSignal; every failure is a SkepError with a `runtime/*` code.
+ */
+export type RuntimeKind = 'docker' | 'sandbox';
+
+export interface RuntimeInfo {
+  readonly kind: RuntimeKind;
+  /** Stable identity of this engine, kept with each workload so that another engine's `list` leaves it alone. */
+  readonly id: string;
+  readonly version: string;
+  /** Socket path or program, for people. */
+  readonly endpoint: string;
+}
+
+/** A validated package of a protocol scheme (`npx://`, `uvx://`, `go://`). */
+export interface PackageSource {
+  readonly kind: 'package';
+  readonly ecosystem: 'npm' | 'pypi' | 'go';
+  readonly name: string;
+  /** Version or tag; absent means the newest. */
+  readonly version?: string;
+}
+
+export interface ImageSource {
+  readonly kind: 'image';
+  readonly reference: string;
+}
+
+export type Source = ImageSource | PackageSource;
+
+export interface PrepareRequest {
+  readonly source: Source;
+  /** `--runtime-image`, `--runtime-add-package`: container builds of packages only. */
+  readonly baseImage?: string;
+  readonly addPackages: readonly string[];
+  /** PEM text of an extra certificate authority for downloads during the build. */
+  readonly caCert?: string;
+  /** Receives what is being done and how far it is; already free of secrets. */
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/** Told to the person who waits. `step` names a phase ("Building image"), `detail` is one line below it. */
+export interface Report {
+  step(title: string): void;
+  detail(line: string): void;
+}
+
+export interface Prepared {
+  /** What `create` takes: an image reference, or the id of a prefetched package tree. */
+  readonly reference: string;
+  /** True when Skep made it and may remove it again with `discard`. */
+  readonly ours: boolean;
+  /** TCP ports the image declares; empty for packages. */
+  readonly exposedPorts: readonly number[];
+}
+
+export interface Mount {
+  /** Absolute host path. */
+  readonly source: string;
+  /** Absolute POSIX path inside. */
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+export interface PortBinding {
+  readonly hostIp: string;
+  readonly hostPort: number;
+  readonly containerPort: number;
+}
+
+export interface WorkloadSpec {
+  readonly name: string;
+  readonly reference: string;
+  /** Appended to the image's entry point or the package's program. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
+  /** True: stdin stays open and `attach` speaks to it. */
+  readonly stdio: boolean;
+  readonly mounts: readonly Mount[];
+  /** `none` cuts the network; `bridge` is the default; anything else is the engine's business. */
+  readonly network: string;
+  readonly ports: readonly PortBinding[];
+  readonly privileged: boolean;
+}
+
+export type WorkloadState = 'created' | 'running' | 'exited';
+
+export interface Observed {
+  readonly name: string;
+  readonly state: WorkloadState;
+  /** Set when exited. */
+  readonly exitCode?: number;
+  readonly reference: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly createdAt: Date;
+  readonly startedAt?: Date;
+}
+
+/** The stdio of a running workload. Ends when the workload does or the connection breaks; `close` only detaches. */
+export interface Attachment {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  close(): void;
+}
+
+export interface LogChunk {
+  readonly stream: 'stdout' | 'stderr';
+  readonly bytes: Uint8Array;
+}
+
+export interface LogRequest {
+  readonly follow: boolean;
+  /** Last n lines only. */
+  readonly tail?: number;
+  readonly signal: AbortSignal;
+}
+
+export interface RuntimeEvent {
+  readonly name: string;
+  readonly action: 'start' | 'exit' | 'remove';
+}
+
+export interface Runtime {
+  readonly kind: RuntimeKind;
+  /** Fails with a hint when the runtime cannot be used now. */
+  probe(signal: AbortSignal): Promise<RuntimeInfo>;
+  /** Pulls, builds or prefetches. Leaves nothing behind when it fails or is aborted. */
+  prepare(request: PrepareRequest): Promise<Prepared>;
+  /** True while what `prepare` answered with is still there. Asks no registry. */
+  has(reference: string): Promise<boolean>;
+  /** Removes what `prepare` made, unless a workload still uses it or it is not ours. Idempotent. */
+  discard(reference: string): Promise<void>;
+  /**
+   * Removes what interrupted work of this user left and no workload uses: half-made builds, images, package trees,
+   * directories. Only while nothing is being prepared or created. Idempotent.
+   */
+  sweep(): Promise<void>;
+  /** Creates without starting. A leftover of the same name is an error (`runtime/name-taken`). */
+  create(spec: WorkloadSpec): Promise<void>;
+  /** Attach first where stdio matters: output before `attach` may be lost. */
+  start(name: string): Promise<void>;
+  /** To a created or running workload; `runtime/not-running` when it has exited (start it again first). */
+  attach(name: string): Promise<Attachment>;
+  /** Resolves with the exit status; at once when it is already over. */
+  wait(name: string, signal: AbortSignal): Promise<number>;
+  /** Polite signal, then the hard one after `graceMs`. A workload that is not running is fine. */
+  stop(name: string, graceMs: number): Promise<void>;
+  /** Removes with everything made for it (networks, directories). A missing workload is fine. */
+  remove(name: string): Promise<void>;
+  inspect(name: string): Promise<Observed | undefined>;
+  list(): Promise<readonly Observed[]>;
+  logs(name: string, request: LogRequest): AsyncIterable<LogChunk>;
+  /** Live events of managed workloads; ends with an error when the engine goes away. */
+  events(signal: AbortSignal): AsyncIterable<RuntimeEvent>;
+}

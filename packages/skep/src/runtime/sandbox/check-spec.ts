@@ -1,0 +1,49 @@
+import { stat } from 'node:fs/promises';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { WorkloadSpec } from '../runtime.ts';
+import { checkWorkloadName } from '../workload-name.ts';
+
+/** Refuses what the sandbox cannot do, before anything exists. Throws `runtime/invalid-workload`. */
+export async function checkSpec(spec: WorkloadSpec): Promise<void> {
+  checkWorkloadName(spec.name);
+  if (spec.privileged)
+    throw invalid('privileged workloads are not possible in the sandbox', 'use a container engine');
+  for (const port of spec.ports) {
+    if (spec.network === 'none') {
+      throw invalid(
+        `port ${port.containerPort} cannot be reached without a network`,
+        'use --permission-profile network',
+      );
+    }
+    // The sandbox shares the host's network: there is nothing in between that could translate a port.
+    if (port.hostPort !== port.containerPort) {
+      throw invalid(
+        `the sandbox cannot map port ${port.hostPort} to ${port.containerPort}`,
+        'use the same port on both sides',
+      );
+    }
+  }
+  const text = [...spec.args, ...Object.entries(spec.env).flat()];
+  if (text.some((one) => one.includes('\0')))
+    throw invalid('arguments and environment cannot contain NUL', 'remove it');
+  const key = Object.keys(spec.env).find((one) => one === '' || one.includes('='));
+  if (key !== undefined) throw invalid(`"${key}" is no name of an environment variable`, 'write NAME=value');
+  for (const mount of spec.mounts) await checkMount(mount.source, mount.target);
+}
+
+/** Places that make up the sandbox itself. */
+const RESERVED = /^\/(?:$|(?:proc|sys|dev|app|skep|usr|etc|bin|lib\w*)(?:\/|$))/;
+
+async function checkMount(source: string, target: string): Promise<void> {
+  if (!target.startsWith('/') || target.split('/').includes('..') || RESERVED.test(target)) {
+    throw invalid(
+      `"${target}" cannot be a mount target in the sandbox`,
+      'mount below another directory, such as /data',
+    );
+  }
+  const found = await stat(source).catch(() => undefined);
+  if (!found) throw invalid(`mount source "${source}" does not exist`, 'create it or correct the path');
+}
+
+const invalid = (message: string, hint: string) =>
+  new SkepError('runtime/invalid-workload', { message, hint });

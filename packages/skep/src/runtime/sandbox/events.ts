@@ -1,0 +1,60 @@
+import { watch } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import type { Observed, RuntimeEvent } from '../runtime.ts';
+import { pause } from '../pause.ts';
+
+export interface EventSource {
+  /** Directory of all workloads. */
+  readonly directory: string;
+  readonly list: () => Promise<readonly Observed[]>;
+  readonly signal: AbortSignal;
+  /** Longest time between two looks in milliseconds. */
+  readonly pollMs: number;
+}
+
+/** Compares the list with the one before whenever a state file changes, and at least every `pollMs`. */
+export async function* sandboxEvents(source: EventSource): AsyncGenerator<RuntimeEvent> {
+  const { directory, list, signal, pollMs } = source;
+  await mkdir(directory, { recursive: true, mode: 0o750 });
+  let changed = new AbortController();
+  const watcher = watch(directory, { recursive: true }, () => changed.abort());
+  // Losing notifications only costs time: the poll finds the change.
+  watcher.on('error', () => {});
+  try {
+    let before = byName(await list());
+    while (!signal.aborted) {
+      await pause(pollMs, AbortSignal.any([changed.signal, signal])).catch(() => {
+        // A change or the end; the loop looks at both.
+      });
+      changed = new AbortController();
+      const now = byName(await list());
+      yield* differences(before, now);
+      before = now;
+    }
+  } finally {
+    watcher.close();
+  }
+}
+
+type Known = ReadonlyMap<string, Observed>;
+
+const byName = (all: readonly Observed[]): Known => new Map(all.map((one) => [one.name, one]));
+
+/** What must have happened between two looks. A restart in between shows as exit and start. */
+export function differences(before: Known, now: Known): RuntimeEvent[] {
+  const events: RuntimeEvent[] = [];
+  for (const [name, old] of before) {
+    const current = now.get(name);
+    const restarted = current?.startedAt?.getTime() !== old.startedAt?.getTime();
+    if (old.state === 'running' && (current?.state !== 'running' || restarted))
+      events.push({ name, action: 'exit' });
+    if (!current) events.push({ name, action: 'remove' });
+  }
+  for (const [name, current] of now) {
+    const old = before.get(name);
+    if (!current.startedAt || current.startedAt.getTime() === old?.startedAt?.getTime()) continue;
+    events.push({ name, action: 'start' });
+    if (current.state === 'exited') events.push({ name, action: 'exit' });
+  }
+  return events;
+}

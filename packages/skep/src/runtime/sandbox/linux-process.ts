@@ -1,0 +1,96 @@
+import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
+import { kill } from 'node:process';
+import { errnoOf } from '@skep/core/files/errno.ts';
+
+/** One process, told apart from a later one with the same number by its start time. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Clock ticks since boot (`starttime` of proc_pid_stat(5)). */
+  readonly startTime: string;
+}
+
+/** The identity of a process that runs now; undefined when there is none or only a zombie is left. */
+export async function identify(pid: number): Promise<ProcessIdentity | undefined> {
+  const stat = await procFile(`/proc/${pid}/stat`);
+  // The second field is the program's name in parentheses and may contain anything, so fields count from the last one.
+  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? [];
+  const [state, startTime] = [fields[0], fields[19]];
+  return startTime === undefined || state === 'Z' || state === 'X' ? undefined : { pid, startTime };
+}
+
+export async function isRunning(identity: ProcessIdentity): Promise<boolean> {
+  return (await identify(identity.pid))?.startTime === identity.startTime;
+}
+
+/**
+ * The program that runs inside a sandbox, seen from its first process: the first child that is no bubblewrap any more.
+ * While the sandbox is still being set up its children are, and a signal to one of those would break the set-up.
+ */
+export async function programInside(init: number): Promise<number | undefined> {
+  for (const child of await childrenOf(init)) {
+    const name = await procFile(`/proc/${child}/comm`);
+    if (name !== undefined && name.trim() !== 'bwrap') return child;
+  }
+  return undefined;
+}
+
+/**
+ * Processes whose error output goes into a file below `directory`. Everything in a sandbox begins with its log there, so
+ * this finds it whatever became of our own records.
+ */
+export async function processesLoggingBelow(directory: string): Promise<readonly number[]> {
+  const real = await realpath(directory).catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (real === undefined) return [];
+  const found: number[] = [];
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    // It ended while we looked, or belongs to another user.
+    const output = await readlink(`/proc/${pid}/fd/2`).catch(() => '');
+    if (output.startsWith(`${real}/`)) found.push(Number(pid));
+  }
+  return found;
+}
+
+/** The first process of the sandbox whose log lies in `directory`: number 1 in its own process namespace. */
+export async function firstInside(directory: string): Promise<ProcessIdentity | undefined> {
+  for (const pid of await processesLoggingBelow(directory)) {
+    const status = await procFile(`/proc/${pid}/status`);
+    if (/^NSpid:(?:\t\d+)+\t1$/m.test(status ?? '')) return identify(pid);
+  }
+  return undefined;
+}
+
+/** Children of a process with one thread, in the order they were started. */
+async function childrenOf(pid: number): Promise<number[]> {
+  const text = await procFile(`/proc/${pid}/task/${pid}/children`);
+  return (text ?? '')
+    .split(' ')
+    .filter((one) => one.trim() !== '')
+    .map(Number);
+}
+
+/** Changes with every boot, so a saved process number is not believed after one. */
+export async function bootId(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+}
+
+/** False when the process is gone already. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return kill(pid, signal);
+  } catch (error) {
+    if (errnoOf(error) === 'ESRCH') return false;
+    throw error;
+  }
+}
+
+async function procFile(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ESRCH') return undefined;
+    throw error;
+  }
+}

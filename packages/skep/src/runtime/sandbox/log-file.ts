@@ -1,0 +1,115 @@
+import { watch } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import path from 'node:path';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import { pause } from '../pause.ts';
+
+const BLOCK = 64 * 1024;
+
+/** The last `lines` lines of a file as text; empty when there is no file. */
+export async function logTail(file: string, lines: number): Promise<string> {
+  const handle = await openExisting(file);
+  if (!handle) return '';
+  try {
+    const { size } = await handle.stat();
+    const start = await tailStart(handle, size, lines);
+    const { buffer } = await handle.read(Buffer.alloc(size - start), 0, size - start, start);
+    return buffer.toString('utf8');
+  } finally {
+    await handle.close();
+  }
+}
+
+export interface FollowOptions {
+  readonly follow: boolean;
+  readonly tail?: number;
+  readonly signal: AbortSignal;
+  /** True once nothing will be written any more. Asked again whenever something changes beside the file. */
+  readonly over: () => Promise<boolean>;
+  /** Longest time between two looks in milliseconds, for changes the system does not report. */
+  readonly pollMs: number;
+}
+
+/** Yields the bytes of a growing file, from its start or its last lines, until it is over or the signal says so. */
+export async function* followFile(file: string, options: FollowOptions): AsyncGenerator<Buffer> {
+  const handle = await openExisting(file);
+  if (!handle) return;
+  const changes = options.follow ? new FileChanges(path.dirname(file)) : undefined;
+  try {
+    const { size } = await handle.stat();
+    let at = options.tail === undefined ? 0 : await tailStart(handle, size, options.tail);
+    let last = !options.follow;
+    while (!options.signal.aborted) {
+      const { bytesRead, buffer } = await handle.read(Buffer.alloc(BLOCK), 0, BLOCK, at);
+      at += bytesRead;
+      if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
+      // A file that became shorter was emptied because it had grown large; it goes on from its start.
+      else if ((await handle.stat()).size < at) at = 0;
+      else if (last) return;
+      // Asked before the next read, so that what was written up to the end is still read.
+      else if (await options.over()) last = true;
+      else await changes?.next(options.pollMs, options.signal);
+    }
+  } finally {
+    changes?.close();
+    await handle.close();
+  }
+}
+
+/** Position of the first byte of the last `lines` lines; a last line without its newline counts. */
+async function tailStart(handle: FileHandle, size: number, lines: number): Promise<number> {
+  if (lines <= 0) return size;
+  let seen = 0;
+  for (let end = size; end > 0;) {
+    const start = Math.max(0, end - BLOCK);
+    const { buffer } = await handle.read(Buffer.alloc(end - start), 0, end - start, start);
+    for (let at = buffer.length - 1; at >= 0; at -= 1) {
+      if (buffer[at] !== 0x0a || start + at === size - 1) continue;
+      seen += 1;
+      if (seen === lines) return start + at + 1;
+    }
+    end = start;
+  }
+  return 0;
+}
+
+/** Wakes up when something in a directory changes, or after a while. */
+export class FileChanges {
+  readonly #watcher;
+  /** Something changed since the last wait: the caller may have looked before it did. */
+  #changed = false;
+  #wake = () => {};
+
+  constructor(directory: string) {
+    this.#watcher = watch(directory, () => {
+      this.#changed = true;
+      this.#wake();
+    });
+    // Without notifications (the directory was removed, inotify is used up) the time limit of next() remains.
+    this.#watcher.on('error', () => {});
+  }
+
+  async next(ms: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    if (!this.#changed) {
+      await pause(ms, AbortSignal.any([woken.signal, signal])).catch(() => {
+        // Both endings of the pause mean "look again"; the caller checks its signal.
+      });
+    }
+    this.#changed = false;
+  }
+
+  close(): void {
+    this.#watcher.close();
+  }
+}
+
+async function openExisting(file: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(file, 'r');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

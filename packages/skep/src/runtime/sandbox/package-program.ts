@@ -1,0 +1,70 @@
+import { open, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import { z } from 'zod';
+import { chooseBin } from '../../target/protocol/choose-bin.ts';
+
+/** Where a package tree appears inside the sandbox. */
+export const APP = '/app';
+/** Where the running Node appears inside the sandbox. */
+export const NODE = '/skep/bin/node';
+
+const treeShape = z.object({ skep: z.object({ package: z.string() }) });
+const manifestShape = z.object({ bin: z.unknown().optional() });
+
+/** The content of a tree's own package.json: it remembers which of the installed packages is the one to run. */
+export function treeManifest(packageName: string): string {
+  return `${JSON.stringify({ name: 'skep-server', version: '1.0.0', private: true, skep: { package: packageName } })}\n`;
+}
+
+/**
+ * The command that runs the server of a package tree, as the sandbox sees it. Scripts for Node run with the Node that is
+ * bound in, anything else by itself. Throws `runtime/package-not-found` for a tree that is gone, `runtime/start-failed`
+ * when the package has no clear program.
+ */
+export async function packageCommand(tree: string): Promise<string[]> {
+  const { skep } = treeShape.parse(await readJson(path.join(tree, 'package.json')));
+  const home = path.join('node_modules', skep.package);
+  const manifest = manifestShape.parse(await readJson(path.join(tree, home, 'package.json')));
+  const choice = chooseBin(skep.package, manifest.bin);
+  if (!('path' in choice)) throw unclear(skep.package, choice.candidates);
+  const file = path.posix.join(home, choice.path);
+  // A package must not point out of its own tree.
+  if (!file.startsWith(`${home}/`)) throw unclear(skep.package, [choice.path]);
+  const inside = path.posix.join(APP, file);
+  return (await needsNode(path.join(tree, file))) ? [NODE, inside] : [inside];
+}
+
+function unclear(name: string, candidates: readonly string[]): SkepError {
+  const found = candidates.length === 0 ? 'it has no program' : `its programs are ${candidates.join(', ')}`;
+  return new SkepError('runtime/start-failed', {
+    message: `cannot tell what to run in package "${name}": ${found}`,
+    hint: 'choose a package that brings one program, or one named like the package',
+  });
+}
+
+async function readJson(file: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as unknown;
+  } catch (cause) {
+    if (errnoOf(cause) !== 'ENOENT') throw cause;
+    throw new SkepError('runtime/package-not-found', {
+      message: `the fetched package has no "${path.basename(path.dirname(file))}/${path.basename(file)}"`,
+      hint: 'remove the workload and run it again, which fetches the package anew',
+      cause,
+    });
+  }
+}
+
+/** JavaScript by name, or by its `#!` line as npm's own shims decide. */
+async function needsNode(file: string): Promise<boolean> {
+  if (/\.[cm]?js$/.test(file)) return true;
+  const handle = await open(file);
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(128), 0, 128, 0);
+    return /^#!.*\bnode\b/.test(buffer.toString('latin1', 0, bytesRead).split('\n')[0] ?? '');
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,44 @@
+import { rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import type { RuntimeEnvironment } from '../environment.ts';
+import { removeIfEmpty } from './remove-if-empty.ts';
+import { packagesDirectory, scratchName } from './places.ts';
+
+/** Directory of a fetched package. Throws `runtime/package-not-found` when it is not (or no longer) there. */
+export async function packageTree(environment: RuntimeEnvironment, reference: string): Promise<string> {
+  if (await hasTree(environment, reference)) return path.join(packagesDirectory(environment), reference);
+  throw new SkepError('runtime/package-not-found', {
+    message: `package tree "${reference}" is not in the cache`,
+    hint: 'start the workload with skep start, which fetches the package anew',
+  });
+}
+
+/** True while the tree of that id is in the cache. */
+export async function hasTree(environment: RuntimeEnvironment, reference: string): Promise<boolean> {
+  if (!isTreeId(reference)) return false;
+  try {
+    return (await stat(path.join(packagesDirectory(environment), reference))).isDirectory();
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** Removes a tree; another name is not ours and stays. Renamed first, so that no half of it is ever used. */
+export async function removeTree(environment: RuntimeEnvironment, reference: string): Promise<void> {
+  if (!isTreeId(reference)) return;
+  const packages = packagesDirectory(environment);
+  const doomed = path.join(packages, scratchName(environment));
+  try {
+    await rename(path.join(packages, reference), doomed);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return;
+    throw error;
+  }
+  await rm(doomed, { recursive: true, force: true });
+  await removeIfEmpty(packages);
+}
+
+const isTreeId = (reference: string) => /^npm-[A-Za-z0-9-]*@[A-Za-z0-9._+-]+-[0-9a-f]{12}$/.test(reference);

@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process';
+import { closeSync, constants, openSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { promisify } from 'node:util';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import { AttachedInput } from '../attached-input.ts';
+import type { Attachment } from '../runtime.ts';
+import type { WorkloadPlaces } from './places.ts';
+
+const run = promisify(execFile);
+const { O_RDONLY, O_RDWR, O_WRONLY, O_NONBLOCK } = constants;
+
+/** Makes the two FIFOs of a stdio workload. Node has no call for it; the program is part of every Linux system. */
+export async function makePipes(places: WorkloadPlaces): Promise<void> {
+  try {
+    await run('mkfifo', ['-m', '600', '--', places.stdin, places.stdout]);
+  } catch (cause) {
+    throw new SkepError('runtime/start-failed', {
+      message: `cannot make pipes in "${places.directory}"`,
+      cause,
+    });
+  }
+}
+
+/** Both ends of both pipes held by one owner; fifo(7) allows read-write opening on Linux and it never blocks. */
+export interface HeldPipes {
+  readonly stdin: number;
+  readonly stdout: number;
+  release(): void;
+}
+
+/**
+ * Opens the pipes read-write. A workload started on such descriptors is reader and writer of each pipe itself, so it
+ * sees neither end of input nor a broken pipe when the supervisor dies, and the next supervisor can attach again. The
+ * descriptors stay blocking: the workload inherits that mode, and most programs expect it.
+ */
+export function holdPipes(places: WorkloadPlaces): HeldPipes {
+  const stdin = openSync(places.stdin, O_RDWR);
+  const stdout = openSync(places.stdout, O_RDWR);
+  let held = true;
+  return {
+    stdin,
+    stdout,
+    release() {
+      if (!held) return;
+      held = false;
+      closeSync(stdin);
+      closeSync(stdout);
+    },
+  };
+}
+
+/** Attaches to pipes that somebody holds. Throws `runtime/not-running` when nobody does. */
+export function attachPipes(places: WorkloadPlaces, name: string): Attachment {
+  const input = openInput(places.stdin, name);
+  const source = new Socket({
+    fd: openSync(places.stdout, O_RDONLY | O_NONBLOCK),
+    readable: true,
+    writable: false,
+  });
+  const sink = new Socket({ fd: input, readable: false, writable: true });
+  const stdin = new AttachedInput(sink);
+  const close = () => {
+    stdin.destroy();
+    sink.destroy();
+    source.destroy();
+  };
+  // The reading end reports the end of the workload; a failed write says the same a moment earlier.
+  sink.on('error', close);
+  source.once('close', close);
+  return { stdin, stdout: source, close };
+}
+
+function openInput(file: string, name: string): number {
+  try {
+    return openSync(file, O_WRONLY | O_NONBLOCK);
+  } catch (error) {
+    if (errnoOf(error) !== 'ENXIO') throw error;
+    throw new SkepError('runtime/not-running', { message: `workload "${name}" is not running` });
+  }
+}

@@ -1,0 +1,44 @@
+import path from 'node:path';
+import type { RuntimeEnvironment } from '../environment.ts';
+
+/** Where one sandboxed workload keeps its things. */
+export interface WorkloadPlaces {
+  readonly directory: string;
+  /** The WorkloadSpec; written once. */
+  readonly spec: string;
+  /** The latest start; see run-record.ts. */
+  readonly run: string;
+  /** What bubblewrap itself reports: one JSON document per line. */
+  readonly status: string;
+  readonly stdin: string;
+  readonly stdout: string;
+  /** stderr, and stdout too where it is not the protocol channel. */
+  readonly log: string;
+  readonly passwd: string;
+  readonly group: string;
+}
+
+export const workloadsDirectory = (environment: RuntimeEnvironment) =>
+  path.join(environment.dataDir, 'sandbox');
+/** The logs of all sandboxed workloads, as a pattern below the data directory. */
+export const SANDBOX_LOGS = 'sandbox/*/output.log';
+export const packagesDirectory = (environment: RuntimeEnvironment) =>
+  path.join(environment.cacheDir, 'packages');
+
+/** Names that start with a dot are work in progress and never a workload or package. */
+export const scratchName = (environment: RuntimeEnvironment) => `.${environment.randomId()}`;
+
+export function workloadPlaces(directory: string): WorkloadPlaces {
+  const at = (name: string) => path.join(directory, name);
+  return {
+    directory,
+    spec: at('workload.json'),
+    run: at('run.json'),
+    status: at('status.json'),
+    stdin: at('stdin'),
+    stdout: at('stdout'),
+    log: at('output.log'),
+    passwd: at('passwd'),
+    group: at('group'),
+  };
+}

@@ -1,0 +1,116 @@
+import { stat } from 'node:fs/promises';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import { z } from 'zod';
+import { userFile } from '../user-file.ts';
+import { firstInside, identify, isRunning, type ProcessIdentity } from './linux-process.ts';
+import type { WorkloadPlaces } from './places.ts';
+
+const identityShape = z.object({ pid: z.number(), startTime: z.string() });
+
+const runShape = z.object({
+  bootId: z.string(),
+  startedAt: z.iso.datetime(),
+  /** The first process inside, as the host sees it. Missing between the launch and the second write. */
+  init: identityShape.optional(),
+  /** The bubblewrap outside, which reports how the first process ended. */
+  monitor: identityShape.optional(),
+});
+
+export type RunRecord = z.infer<typeof runShape>;
+
+export type RunState =
+  | { readonly state: 'created' }
+  | { readonly state: 'running'; readonly startedAt: Date; readonly init: ProcessIdentity }
+  | { readonly state: 'exited'; readonly startedAt: Date; readonly exitCode: number };
+
+/** Told when nothing recorded how a workload ended: the machine went down, or bubblewrap itself was killed. */
+export const UNKNOWN_EXIT = 255;
+
+/**
+ * Reads what is known of the latest start and looks at the process table. A workload whose processes are gone counts as
+ * running until bubblewrap has written how it ended, so that nobody reads an exit status that is not there yet. Without
+ * a record that can be read the process table alone decides, so that what runs can always be stopped.
+ */
+export async function runState(places: WorkloadPlaces, currentBoot: string): Promise<RunState> {
+  const record = decodeRun(await userFile(places.run));
+  if (record === undefined) return stateWithoutRecord(places);
+  const startedAt = new Date(record.startedAt);
+  const init = record.init ?? (await launchedUnrecorded(places));
+  // Nothing ran yet: the launch is under way at this moment, or it failed.
+  if (!init) return { state: 'created' };
+  const thisBoot = record.bootId === currentBoot;
+  if (thisBoot && (await isRunning(init))) return { state: 'running', startedAt, init };
+  const ending = thisBoot && record.monitor !== undefined && (await isRunning(record.monitor));
+  const { exitCode } = await readStatus(places.status);
+  if (ending && exitCode === undefined) return { state: 'running', startedAt, init };
+  return { state: 'exited', startedAt, exitCode: exitCode ?? UNKNOWN_EXIT };
+}
+
+function decodeRun(text: string | undefined): RunRecord | undefined {
+  try {
+    return text === undefined ? undefined : runShape.parse(JSON.parse(text));
+  } catch {
+    // Written atomically, so the damage came from outside; the process table says more than any guess.
+    return undefined;
+  }
+}
+
+async function stateWithoutRecord(places: WorkloadPlaces): Promise<RunState> {
+  const launchedAt = await modified(places.log);
+  // The log is made at the first launch.
+  if (launchedAt === undefined) return { state: 'created' };
+  const init = await firstInside(places.directory);
+  if (init) return { state: 'running', startedAt: launchedAt, init };
+  if ((await modified(places.status)) === undefined) return { state: 'created' };
+  const { exitCode } = await readStatus(places.status);
+  return { state: 'exited', startedAt: launchedAt, exitCode: exitCode ?? UNKNOWN_EXIT };
+}
+
+async function modified(file: string): Promise<Date | undefined> {
+  try {
+    return (await stat(file)).mtime;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** A launcher that died before its second write left the process number in bubblewrap's own report. */
+async function launchedUnrecorded(places: WorkloadPlaces): Promise<ProcessIdentity | undefined> {
+  const { initPid } = await readStatus(places.status);
+  if (initPid === undefined) return undefined;
+  return (await identify(initPid)) ?? { pid: initPid, startTime: '' };
+}
+
+export interface BubblewrapStatus {
+  readonly initPid?: number;
+  readonly exitCode?: number;
+}
+
+const statusShape = z.object({ 'child-pid': z.number().optional(), 'exit-code': z.number().optional() });
+
+/** Reads the documents of `--json-status-fd`; a line that is not finished yet is left for the next time. */
+export async function readStatus(file: string): Promise<BubblewrapStatus> {
+  const text = (await userFile(file)) ?? '';
+  const status: { initPid?: number; exitCode?: number } = {};
+  for (const line of text.slice(0, text.lastIndexOf('\n') + 1).split('\n')) {
+    if (line.trim() === '') continue;
+    const document = decodeStatus(line);
+    if (document['child-pid'] !== undefined) status.initPid = document['child-pid'];
+    if (document['exit-code'] !== undefined) status.exitCode = document['exit-code'];
+  }
+  return status;
+}
+
+/** A damaged line says nothing; the process table is asked as well. */
+function decodeStatus(line: string): z.infer<typeof statusShape> {
+  try {
+    return statusShape.parse(JSON.parse(line));
+  } catch {
+    return {};
+  }
+}
+
+export function encodeRun(record: RunRecord): string {
+  return `${JSON.stringify(record)}\n`;
+}

@@ -1,0 +1,275 @@
+import { mkdir, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import { packageReference } from '../../target/protocol/reference.ts';
+import type { RuntimeEnvironment } from '../environment.ts';
+import type {
+  LogChunk,
+  LogRequest,
+  Observed,
+  Prepared,
+  PrepareRequest,
+  Runtime,
+  WorkloadSpec,
+} from '../runtime.ts';
+import { checkWorkloadName } from '../workload-name.ts';
+import type { Bubblewrap } from './bubblewrap.ts';
+import { checkSpec } from './check-spec.ts';
+import { GROUP, PASSWD } from './confinement.ts';
+import { sandboxEvents } from './events.ts';
+import { sandboxId } from './identity.ts';
+import { launch } from './launch.ts';
+import { bootId } from './linux-process.ts';
+import { FileChanges, followFile } from './log-file.ts';
+import { packageCommand } from './package-program.ts';
+import { hasTree, packageTree, removeTree } from './package-trees.ts';
+import { attachPipes, holdPipes, makePipes, type HeldPipes } from './pipes.ts';
+import { removeIfEmpty } from './remove-if-empty.ts';
+import {
+  packagesDirectory,
+  scratchName,
+  workloadPlaces,
+  workloadsDirectory,
+  type WorkloadPlaces,
+} from './places.ts';
+import { prefetchNpm } from './prefetch.ts';
+import { readStatus, runState } from './run-record.ts';
+import { sweepDirectory } from './sweep.ts';
+import { encodeSpec, readSpec } from './spec-file.ts';
+import { killBelow, stopProcesses } from './stop.ts';
+
+/** Longest time between two looks at a workload that is waited for, in milliseconds. */
+const POLL_MS = 1000;
+/** The same while its processes go, after it reported its end. */
+const ENDING_MS = 20;
+
+/**
+ * The runtime port without a container engine: each workload is a process tree in a bubblewrap sandbox. Its state lies
+ * in one directory per workload and in the process table, never in this object alone, so any later process of the same
+ * user can take over. Only an attachment made before `start` needs the same object for both.
+ */
+export function sandboxRuntime(environment: RuntimeEnvironment, bubblewrap: Bubblewrap): Runtime {
+  const sandbox = new Sandbox(environment, bubblewrap);
+  return {
+    kind: 'sandbox',
+    probe: async () => ({
+      kind: 'sandbox',
+      id: await sandboxId(environment),
+      version: bubblewrap.version,
+      endpoint: bubblewrap.program,
+    }),
+    prepare: (request) => prepare(environment, request),
+    has: (reference) => hasTree(environment, reference),
+    discard: (reference) => sandbox.discard(reference),
+    sweep: () => sandbox.sweep(),
+    create: (spec) => sandbox.create(spec),
+    start: (name) => sandbox.start(name),
+    attach: (name) => sandbox.attach(name),
+    wait: (name, signal) => sandbox.wait(name, signal),
+    stop: (name, graceMs) => sandbox.stop(name, graceMs),
+    remove: (name) => sandbox.remove(name),
+    inspect: (name) => sandbox.inspect(name),
+    list: () => sandbox.list(),
+    logs: (name, request) => sandbox.logs(name, request),
+    events: (signal) => sandbox.events(signal),
+  };
+}
+
+async function prepare(environment: RuntimeEnvironment, request: PrepareRequest): Promise<Prepared> {
+  const { source } = request;
+  if (request.signal.aborted) throw new SkepError('runtime/aborted', { cause: request.signal.reason });
+  if (source.kind === 'image') {
+    throw new SkepError('runtime/image-needs-engine', {
+      message: `image "${source.reference}" needs a container engine`,
+    });
+  }
+  if (source.ecosystem !== 'npm') {
+    throw new SkepError('usage/not-available', {
+      message: `"${packageReference(source)}": ${source.ecosystem} packages are not available in the sandbox yet`,
+      hint: 'start a container engine, or run an npx:// package',
+    });
+  }
+  const { caCert, report, signal } = request;
+  const fetch = { source, report, signal, ...(caCert === undefined ? {} : { caCert }) };
+  return { reference: await prefetchNpm(environment, fetch), ours: true, exposedPorts: [] };
+}
+
+class Sandbox {
+  readonly #environment: RuntimeEnvironment;
+  readonly #bubblewrap: Bubblewrap;
+  /** Pipes of workloads that were attached to before their start. */
+  readonly #held = new Map<string, HeldPipes>();
+
+  constructor(environment: RuntimeEnvironment, bubblewrap: Bubblewrap) {
+    this.#environment = environment;
+    this.#bubblewrap = bubblewrap;
+  }
+
+  async discard(reference: string): Promise<void> {
+    const used = (await this.list()).some((workload) => workload.reference === reference);
+    if (!used) await removeTree(this.#environment, reference);
+  }
+
+  async sweep(): Promise<void> {
+    const used = new Set((await this.list()).flatMap(({ name, reference }) => [name, reference]));
+    await sweepDirectory(workloadsDirectory(this.#environment), used);
+    await sweepDirectory(packagesDirectory(this.#environment), used);
+  }
+
+  async create(spec: WorkloadSpec): Promise<void> {
+    await checkSpec(spec);
+    await packageTree(this.#environment, spec.reference);
+    const root = workloadsDirectory(this.#environment);
+    const draft = workloadPlaces(path.join(root, scratchName(this.#environment)));
+    await mkdir(draft.directory, { recursive: true, mode: 0o700 });
+    try {
+      await writeFile(draft.spec, encodeSpec({ spec, createdAt: new Date() }), { mode: 0o600 });
+      await writeFile(draft.passwd, PASSWD);
+      await writeFile(draft.group, GROUP);
+      if (spec.stdio) await makePipes(draft);
+      await rename(draft.directory, path.join(root, spec.name));
+    } catch (error) {
+      await rm(draft.directory, { recursive: true, force: true });
+      if (errnoOf(error) !== 'ENOTEMPTY' && errnoOf(error) !== 'EEXIST') throw error;
+      throw new SkepError('runtime/name-taken', {
+        message: `a workload named "${spec.name}" exists already`,
+      });
+    }
+  }
+
+  async start(name: string): Promise<void> {
+    const { places, spec, run } = await this.#known(name);
+    if (run.state === 'running') return;
+    const tree = await packageTree(this.#environment, spec.reference);
+    const node = await realpath(this.#environment.execPath);
+    const command = await packageCommand(tree);
+    try {
+      await launch({ bubblewrap: this.#bubblewrap, spec, places, tree, node }, command);
+    } finally {
+      this.#release(name);
+    }
+  }
+
+  async attach(name: string) {
+    const { places, spec, run } = await this.#known(name);
+    if (!spec.stdio) {
+      throw new SkepError('runtime/not-running', { message: `workload "${name}" does not speak over stdio` });
+    }
+    if (run.state === 'exited') {
+      throw new SkepError('runtime/not-running', { message: `workload "${name}" is not running` });
+    }
+    // Until the workload holds its pipes itself, somebody must, or the attachment would end at once.
+    if (run.state === 'created' && !this.#held.has(name)) this.#held.set(name, holdPipes(places));
+    return attachPipes(places, name);
+  }
+
+  async wait(name: string, signal: AbortSignal): Promise<number> {
+    const { places } = await this.#known(name);
+    const changes = new FileChanges(places.directory);
+    try {
+      for (;;) {
+        const { run } = await this.#known(name);
+        if (run.state === 'exited') return run.exitCode;
+        if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
+        // The exit is reported a moment before the last process is gone, and that changes no file.
+        const reported = (await readStatus(places.status)).exitCode !== undefined;
+        await changes.next(reported ? ENDING_MS : POLL_MS, signal);
+      }
+    } finally {
+      changes.close();
+    }
+  }
+
+  async stop(name: string, graceMs: number): Promise<void> {
+    try {
+      const known = await this.#find(name);
+      if (known?.run.state === 'running') await stopProcesses(known.run.init, graceMs, known.places.status);
+    } catch (error) {
+      // Of a damaged description one thing is known: where its processes log to.
+      if (!hasCode(error, 'workload/state-unreadable')) throw error;
+      await killBelow(path.join(workloadsDirectory(this.#environment), name));
+    }
+  }
+
+  async remove(name: string): Promise<void> {
+    checkWorkloadName(name);
+    const root = workloadsDirectory(this.#environment);
+    await this.stop(name, 0);
+    this.#release(name);
+    const doomed = path.join(root, scratchName(this.#environment));
+    try {
+      await rename(path.join(root, name), doomed);
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return;
+      throw error;
+    }
+    await rm(doomed, { recursive: true, force: true });
+    await removeIfEmpty(root);
+  }
+
+  async inspect(name: string): Promise<Observed | undefined> {
+    const known = await this.#find(name);
+    if (!known) return undefined;
+    const { spec, createdAt, run } = known;
+    return {
+      name,
+      state: run.state,
+      ...(run.state === 'exited' ? { exitCode: run.exitCode } : {}),
+      reference: spec.reference,
+      labels: spec.labels,
+      createdAt,
+      ...(run.state === 'created' ? {} : { startedAt: run.startedAt }),
+    };
+  }
+
+  async list(): Promise<readonly Observed[]> {
+    const names = await readdir(workloadsDirectory(this.#environment)).catch((error: unknown) => {
+      if (errnoOf(error) === 'ENOENT') return [];
+      throw error;
+    });
+    const visible = names.filter((name) => !name.startsWith('.'));
+    const all = await Promise.all(visible.map((name) => this.#inspectReadable(name)));
+    return all.filter((one) => one !== undefined);
+  }
+
+  /** A damaged description must not hide the other workloads. */
+  async #inspectReadable(name: string): Promise<Observed | undefined> {
+    try {
+      return await this.inspect(name);
+    } catch (error) {
+      if (hasCode(error, 'workload/state-unreadable')) return undefined;
+      throw error;
+    }
+  }
+
+  async *logs(name: string, request: LogRequest): AsyncGenerator<LogChunk> {
+    const { places } = await this.#known(name);
+    const over = async () => (await this.#find(name))?.run.state !== 'running';
+    const options = { ...request, over, pollMs: POLL_MS };
+    for await (const bytes of followFile(places.log, options)) yield { stream: 'stderr', bytes };
+  }
+
+  events(signal: AbortSignal) {
+    const directory = workloadsDirectory(this.#environment);
+    return sandboxEvents({ directory, list: () => this.list(), signal, pollMs: POLL_MS });
+  }
+
+  async #known(name: string) {
+    const known = await this.#find(name);
+    if (!known) throw new SkepError('runtime/no-such-workload', { message: `no workload "${name}"` });
+    return known;
+  }
+
+  async #find(name: string) {
+    checkWorkloadName(name);
+    const places: WorkloadPlaces = workloadPlaces(path.join(workloadsDirectory(this.#environment), name));
+    const saved = await readSpec(places.spec);
+    return saved && { ...saved, places, run: await runState(places, await bootId()) };
+  }
+
+  #release(name: string): void {
+    this.#held.get(name)?.release();
+    this.#held.delete(name);
+  }
+}

@@ -1,0 +1,328 @@
+import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Observed, WorkloadSpec } from '../runtime.ts';
+import { checkSpec } from './check-spec.ts';
+import { confinementOptions } from './confinement.ts';
+import { differences } from './events.ts';
+import { followFile, logTail } from './log-file.ts';
+import { packageCommand, treeManifest } from './package-program.ts';
+import { workloadPlaces } from './places.ts';
+import { readStatus, runState, UNKNOWN_EXIT } from './run-record.ts';
+import { encodeSpec, readSpec } from './spec-file.ts';
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), 'skep-sandbox-'));
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+const spec: WorkloadSpec = {
+  name: 'w',
+  reference: 'npm-x@1-0123456789ab',
+  args: ['--flag'],
+  env: { TOKEN: 's3cret value' },
+  labels: {},
+  stdio: true,
+  mounts: [],
+  network: 'none',
+  ports: [],
+  privileged: false,
+};
+
+describe('confinementOptions', () => {
+  const bubblewrap = { program: '/usr/bin/bwrap', version: '0.8.0', locksUserns: true };
+  const options = (changes: Partial<WorkloadSpec> = {}) =>
+    confinementOptions({
+      bubblewrap,
+      spec: { ...spec, ...changes },
+      places: workloadPlaces('/data/sandbox/w'),
+      tree: '/cache/packages/x',
+      node: '/opt/node/bin/node',
+    });
+
+  it('always separates user, processes, mounts and session, and drops every capability', () => {
+    for (const network of ['none', 'bridge', 'host']) {
+      expect(options({ network })).toEqual(
+        expect.arrayContaining([
+          '--unshare-user',
+          '--unshare-pid',
+          '--unshare-ipc',
+          '--new-session',
+          '--disable-userns',
+        ]),
+      );
+      expect(options({ network }).join(' ')).toContain('--cap-drop ALL');
+    }
+  });
+
+  it('cuts the network for "none" only, and shows resolver and trust files only with a network', () => {
+    expect(options()).toContain('--unshare-net');
+    expect(options()).not.toContain('/etc/resolv.conf');
+    expect(options({ network: 'bridge' })).not.toContain('--unshare-net');
+    expect(options({ network: 'bridge' })).toContain('/etc/resolv.conf');
+  });
+
+  it('binds no home directory, no root and nothing writable but declared mounts', () => {
+    const given = options({
+      mounts: [
+        { source: '/srv/in', target: '/in', readOnly: true },
+        { source: '/srv/out', target: '/out', readOnly: false },
+      ],
+    });
+    const sources = given.flatMap((option, at) =>
+      /^--(?:ro-)?bind(?:-try)?$/.test(option) ? [given[at + 1]] : [],
+    );
+    expect(sources).not.toEqual(expect.arrayContaining(['/']));
+    expect(sources.filter((source) => /^\/(?:home|root|var|srv|tmp|etc)?$/.test(source ?? ''))).toEqual([]);
+    expect(given.flatMap((option, at) => (option === '--bind' ? [given[at + 1]] : []))).toEqual(['/srv/out']);
+    expect(given.join(' ')).toContain('--ro-bind /srv/in /in');
+  });
+
+  it('leaves --disable-userns out where bubblewrap does not know it', () => {
+    const old = { ...bubblewrap, locksUserns: false };
+    const given = confinementOptions({
+      bubblewrap: old,
+      spec,
+      places: workloadPlaces('/d'),
+      tree: '/t',
+      node: '/n',
+    });
+    expect(given).not.toContain('--disable-userns');
+  });
+});
+
+describe('checkSpec refuses', () => {
+  const port = { hostIp: '127.0.0.1', hostPort: 1, containerPort: 2 };
+  it.each<[string, Partial<WorkloadSpec>]>([
+    ['privileges', { privileged: true }],
+    ['a port without a network', { ports: [{ ...port, hostPort: 2 }] }],
+    ['a port that would need translation', { network: 'bridge', ports: [port] }],
+    ['a NUL in an argument', { args: ['a\0b'] }],
+    ['a NUL in the environment', { env: { A: '\0' } }],
+    ['an environment name with "="', { env: { 'A=B': 'x' } }],
+    ['a missing mount source', { mounts: [{ source: '/does/not/exist', target: '/x', readOnly: true }] }],
+    ...['/', '/app/x', '/proc', '/etc/passwd', '/usr/bin', '/x/../etc', 'x', '/lib64', '/skep/bin/node'].map(
+      (target): [string, Partial<WorkloadSpec>] => [
+        `mount target ${target}`,
+        { mounts: [{ source: '/tmp', target, readOnly: true }] },
+      ],
+    ),
+    ['a name that is a path', { name: '../x' }],
+  ])('%s', async (_what, changes) => {
+    await expect(checkSpec({ ...spec, ...changes })).rejects.toMatchObject({
+      code: 'runtime/invalid-workload',
+    });
+  });
+
+  it('nothing of an ordinary workload', async () => {
+    await checkSpec({ ...spec, mounts: [{ source: tmpdir(), target: '/data/tmp', readOnly: true }] });
+  });
+});
+
+describe('the saved workload', () => {
+  it('comes back as it was, whatever is in it', async () => {
+    const file = path.join(directory, 'spec.json');
+    const text = fc.string({ unit: 'binary' });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(text),
+        fc.dictionary(fc.stringMatching(/^[A-Z][A-Z0-9_]*$/), text),
+        async (args, env) => {
+          const saved = { spec: { ...spec, args, env }, createdAt: new Date(1_700_000_000_000) };
+          await writeFile(file, encodeSpec(saved));
+          expect(await readSpec(file)).toEqual(saved);
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  it('is an error with the file named when it is damaged', async () => {
+    const file = path.join(directory, 'damaged.json');
+    await writeFile(file, '{"spec":');
+    await expect(readSpec(file)).rejects.toMatchObject({
+      code: 'workload/state-unreadable',
+      message: expect.stringContaining(file),
+    });
+    expect(await readSpec(path.join(directory, 'none'))).toBeUndefined();
+  });
+});
+
+describe('runState', () => {
+  async function workload(run: object | undefined, status: string) {
+    const places = workloadPlaces(await mkdtemp(path.join(directory, 'run')));
+    if (run)
+      await writeFile(
+        places.run,
+        JSON.stringify({ bootId: 'now', startedAt: '2026-01-01T00:00:00.000Z', ...run }),
+      );
+    await writeFile(places.status, status);
+    return runState(places, 'now');
+  }
+  const gone = { init: { pid: process.pid, startTime: '1' } };
+
+  it.each([
+    ['never started', undefined, '', { state: 'created' }],
+    [
+      'ended with a recorded status',
+      gone,
+      '{"child-pid":1}\n{"exit-code":7}\n',
+      { state: 'exited', exitCode: 7 },
+    ],
+    [
+      'its number belongs to a younger process now',
+      gone,
+      '{"child-pid":1}\n',
+      { state: 'exited', exitCode: UNKNOWN_EXIT },
+    ],
+    [
+      'the machine was started anew',
+      { bootId: 'before' },
+      `{"child-pid":${process.pid}}\n`,
+      { state: 'exited', exitCode: UNKNOWN_EXIT },
+    ],
+    [
+      'its launcher died before it wrote the process down',
+      {},
+      `{"child-pid":${process.pid}}\n`,
+      { state: 'running' },
+    ],
+  ])('%s', async (_what, run, status, expected) => {
+    expect(await workload(run, status)).toMatchObject(expected);
+  });
+
+  it.each(['{', '[]', '', '\uFFFD'])('a record that reads %j is as good as none', async (text) => {
+    const places = workloadPlaces(await mkdtemp(path.join(directory, 'run')));
+    await writeFile(places.run, text);
+    expect(await runState(places, 'now')).toEqual({ state: 'created' });
+    await writeFile(places.log, '');
+    await writeFile(places.status, '{"child-pid":1}\nrubbish\n{"exit-code":7}\n');
+    expect(await runState(places, 'now')).toMatchObject({ state: 'exited', exitCode: 7 });
+  });
+
+  it('leaves a half-written line of bubblewrap for later', async () => {
+    const file = path.join(directory, 'half.json');
+    await writeFile(file, '{ "child-pid": 12, "x": 1 }\n\n{ "exit-co');
+    expect(await readStatus(file)).toEqual({ initPid: 12 });
+  });
+});
+
+describe('differences', () => {
+  const at = (state: Observed['state'], startedAt?: number): Observed => ({
+    name: 'w',
+    state,
+    reference: 'r',
+    labels: {},
+    createdAt: new Date(0),
+    ...(startedAt === undefined ? {} : { startedAt: new Date(startedAt) }),
+  });
+  const known = (one?: Observed) => new Map(one ? [['w', one]] : []);
+
+  it.each<[string, Observed | undefined, Observed | undefined, string[]]>([
+    ['nothing happened', at('running', 1), at('running', 1), []],
+    ['created', undefined, at('created'), []],
+    ['started', at('created'), at('running', 1), ['start']],
+    ['ended', at('running', 1), at('exited', 1), ['exit']],
+    ['is being started again', at('exited', 1), at('created'), []],
+    ['restarted between two looks', at('running', 1), at('running', 2), ['exit', 'start']],
+    ['started and ended between two looks', at('created'), at('exited', 1), ['start', 'exit']],
+    ['removed while running', at('running', 1), undefined, ['exit', 'remove']],
+    ['removed', at('exited', 1), undefined, ['remove']],
+  ])('%s', (_what, before, now, actions) => {
+    expect(differences(known(before), known(now)).map((event) => event.action)).toEqual(actions);
+  });
+});
+
+describe('log files', () => {
+  it('give the same last lines as cutting the whole text does', async () => {
+    const file = path.join(directory, 'log');
+    const lines = fc.array(
+      fc.string({ maxLength: 5 }).map((text) => text.replaceAll('\n', ' ')),
+      { maxLength: 6 },
+    );
+    await fc.assert(
+      fc.asyncProperty(lines, fc.integer({ min: 0, max: 8 }), async (all, wanted) => {
+        await writeFile(file, all.map((line) => `${line}\n`).join(''));
+        const expected = all.slice(Math.max(0, all.length - wanted)).map((line) => `${line}\n`);
+        expect(await logTail(file, wanted)).toBe(expected.join(''));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('give a tail that is longer than one block', async () => {
+    const file = path.join(directory, 'long');
+    const line = `${'x'.repeat(50_000)}\n`;
+    await writeFile(file, `first\n${line}${line}${line}`);
+    expect(await logTail(file, 2)).toBe(line + line);
+  });
+
+  it('are followed until the writer is over, the last words included', async () => {
+    const file = path.join(directory, 'followed');
+    await writeFile(file, 'one\ntwo\n');
+    let asked = 0;
+    const over = async () => {
+      asked += 1;
+      if (asked === 1) await appendFile(file, 'three\n');
+      if (asked === 2) await appendFile(file, 'last\n');
+      return asked >= 2;
+    };
+    let text = '';
+    const signal = new AbortController().signal;
+    for await (const bytes of followFile(file, { follow: true, tail: 1, signal, over, pollMs: 5 }))
+      text += bytes.toString();
+    expect(text).toBe('two\nthree\nlast\n');
+  });
+});
+
+describe('packageCommand', () => {
+  async function tree(bin: unknown, files: Record<string, string>): Promise<string> {
+    const root = await mkdtemp(path.join(directory, 'tree'));
+    const home = path.join(root, 'node_modules/@s/server');
+    await mkdir(path.join(home, 'dist'), { recursive: true });
+    await writeFile(path.join(root, 'package.json'), treeManifest('@s/server'));
+    await writeFile(path.join(home, 'package.json'), JSON.stringify({ bin }));
+    for (const [name, text] of Object.entries(files)) await writeFile(path.join(home, name), text);
+    return root;
+  }
+
+  it.each([
+    [
+      'a script by its name',
+      './dist/cli.mjs',
+      { 'dist/cli.mjs': '' },
+      ['/skep/bin/node', '/app/node_modules/@s/server/dist/cli.mjs'],
+    ],
+    [
+      'a script by its first line',
+      { server: 'run' },
+      { run: '#!/usr/bin/env node\n' },
+      ['/skep/bin/node', '/app/node_modules/@s/server/run'],
+    ],
+    [
+      'anything else by itself',
+      { server: 'run' },
+      { run: '#!/bin/sh\n' },
+      ['/app/node_modules/@s/server/run'],
+    ],
+  ])('runs %s', async (_what, bin, files, expected) => {
+    expect(await packageCommand(await tree(bin, files))).toEqual(expected);
+  });
+
+  it.each([
+    ['a program outside the package', '../../../etc/passwd'],
+    ['two programs', { a: 'a.js', b: 'b.js' }],
+    ['no program', undefined],
+  ])('refuses %s', async (_what, bin) => {
+    await expect(packageCommand(await tree(bin, {}))).rejects.toMatchObject({ code: 'runtime/start-failed' });
+  });
+
+  it('refuses a tree that is gone', async () => {
+    await expect(packageCommand(path.join(directory, 'nowhere'))).rejects.toMatchObject({
+      code: 'runtime/package-not-found',
+    });
+  });
+});
