@@ -1,0 +1,124 @@
+import { valuesOf } from '@skep/core/settings/define-settings.ts';
+import type { Field, FieldKind } from '@skep/core/settings/field.ts';
+import { fromArgv } from '@skep/core/settings/from-argv.ts';
+import { mergeSettings } from '@skep/core/settings/merge.ts';
+import { showValue } from '@skep/core/settings/show-value.ts';
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import { contractFlags, type ContractType } from './contract-flags.fixture.ts';
+import { runSettings, type RunValues } from './run-settings.ts';
+
+const rows: readonly Field[] = runSettings;
+const flagRows = rows.filter((row) => row.flag !== undefined);
+
+/** Flags that the contract does not have (docs/decisions/0040). */
+const ownFlags = ['trust-config'];
+
+/** Which kinds may stand for a type of the contract. */
+const kindsOf: Record<ContractType, readonly FieldKind[]> = {
+  string: ['string', 'choice', 'path', 'json-file'],
+  int: ['int'],
+  float: ['float'],
+  bool: ['bool'],
+  duration: ['duration'],
+  stringArray: ['list', 'pairs', 'strings'],
+  strings: ['strings'],
+};
+
+test('the table has exactly the flags of the contract and those of Skep alone', () => {
+  const all = [...contractFlags.map(({ flag }) => flag), ...ownFlags];
+  expect(new Set(flagRows.map((row) => row.flag))).toEqual(new Set(all));
+});
+
+test.each(contractFlags)('--$flag is a $type as the contract says', (contract) => {
+  const row = rows.find(({ flag }) => flag === contract.flag);
+  expect(kindsOf[contract.type]).toContain(row?.kind);
+  expect(row?.short).toBe(contract.short);
+  expect(row?.default === undefined ? undefined : showValue(row, row.default)).toBe(contract.default);
+});
+
+test.each(rows.map((row) => [row.name, row] as const))('%s is documented in one line', (_name, row) => {
+  expect(row.brief).toMatch(/^[A-Z/].*[^.]$/u);
+  expect(row.brief.length).toBeLessThanOrEqual(80);
+  expect(row.kind === 'choice' ? row.choices?.length : 2).toBeGreaterThan(1);
+});
+
+test('every flag of a later release is refused by name', () => {
+  const refused = flagRows.filter((row) => row.notYet === true);
+  expect(refused.length).toBeGreaterThan(0);
+  for (const row of refused) {
+    const argv = [`--${row.flag ?? ''}=x`, 'server'];
+    expect(() => fromArgv({ rows, positionals: [{ name: 'SERVER' }] }, argv)).toThrow(
+      expect.objectContaining({
+        code: 'usage/not-available',
+        message: `the flag "--${row.flag ?? ''}" is not available yet`,
+      }),
+    );
+  }
+});
+
+describe('what this release delivers', () => {
+  test('is exactly this', () => {
+    const delivered = flagRows.filter((row) => row.notYet !== true);
+    expect(new Set(delivered.map((row) => row.flag))).toEqual(
+      new Set([
+        'ca-cert',
+        'debug',
+        'env',
+        'env-file',
+        'foreground',
+        'from-config',
+        'group',
+        'help',
+        'host',
+        'ignore-globally',
+        'image-verification',
+        'label',
+        'name',
+        'network',
+        'permission-profile',
+        'proxy-mode',
+        'proxy-port',
+        'publish',
+        'runtime-add-package',
+        'runtime-image',
+        'target-host',
+        'target-port',
+        'transport',
+        'trust-config',
+        'trust-proxy-headers',
+        'volume',
+      ]),
+    );
+  });
+
+  test.each(['--transport=sse', '--proxy-mode=sse', '--image-verification=enabled'])(
+    '%s is refused',
+    (flag) => {
+      expect(() => fromArgv({ rows }, [flag])).toThrow(
+        expect.objectContaining({ code: 'usage/not-available' }),
+      );
+    },
+  );
+
+  test('is read into typed values', () => {
+    const argv =
+      '--name x -e A=1 -p 80:90 --proxy-port 4001 -v /a:/b:ro -f --transport stdio srv -- --x'.split(' ');
+    const read = fromArgv({ rows: runSettings, positionals: [{ name: 'SERVER' }], rest: true }, argv);
+    const values: RunValues = valuesOf(runSettings, mergeSettings(runSettings, [read.settings]));
+    expectTypeOf(values.proxyPort).toEqualTypeOf<number | undefined>();
+    expectTypeOf(values.transport).toEqualTypeOf<'stdio' | 'streamable-http' | 'sse' | undefined>();
+    expect(values).toMatchObject({
+      name: 'x',
+      env: ['A=1'],
+      publish: ['80:90'],
+      proxyPort: 4001,
+      volume: ['/a:/b:ro'],
+      foreground: true,
+      transport: 'stdio',
+      host: '127.0.0.1',
+      group: 'default',
+      imageVerification: 'warn',
+    });
+    expect(read.rest).toEqual(['--x']);
+  });
+});

@@ -1,0 +1,34 @@
+import { defineSettings, type Values } from '@skep/core/settings/define-settings.ts';
+import { buildSettings } from './build.ts';
+import { environmentSettings } from './environment.ts';
+import { identitySettings } from './identity.ts';
+import { incomingAuthSettings } from './incoming-auth.ts';
+import { outgoingAuthSettings } from './outgoing-auth.ts';
+import { telemetrySettings } from './telemetry.ts';
+import { tokenExchangeSettings } from './token-exchange.ts';
+import { toolSettings } from './tools.ts';
+import { transportSettings } from './transport.ts';
+
+/** Every setting of `skep run`. Keys are those of the run configuration (spec run-workload §7.1, run-proxy §0.4). */
+export const runSettings = defineSettings([
+  ...identitySettings,
+  ...transportSettings,
+  ...environmentSettings,
+  ...buildSettings,
+  ...toolSettings,
+  ...telemetrySettings,
+  ...incomingAuthSettings,
+  ...outgoingAuthSettings,
+  ...tokenExchangeSettings,
+]);
+
+export type RunValues = Values<typeof runSettings>;
+
+/** The flags that may stand beside `--from-config` (spec run-workload §1.5). */
+export const besideFromConfig: readonly (keyof RunValues)[] = [
+  'fromConfig',
+  'trustConfig',
+  'foreground',
+  'debug',
+  'help',
+];
