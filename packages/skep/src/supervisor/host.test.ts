@@ -1,0 +1,328 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { places } from '@skep/core/files/places.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import type { ProxyOptions } from '@skep/proxy/start.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { decodeRunConfig } from '../run-config/decode.ts';
+import { saveRunConfig } from '../run-config/file.ts';
+import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
+import { Host } from './host.ts';
+import type { StartEvent } from './events.ts';
+import { RESTART } from './restart.ts';
+import { resume } from './resume.ts';
+import { readStatus, writeStatus, type StatusWord } from './state.ts';
+
+const self = { pid: process.pid, started: 'me' };
+const never = new AbortController().signal;
+const bare = {
+  reference: 'fake:1',
+  args: [],
+  env: {},
+  stdio: true,
+  mounts: [],
+  network: 'bridge',
+  ports: [],
+  privileged: false,
+} as const;
+const abortError = (signal: AbortSignal): Error => signal.reason as Error;
+
+let home: string;
+let where: ReturnType<typeof places>;
+let runtime: MemoryRuntime;
+let proxies: { options: ProxyOptions; restarts: number; closed: boolean }[];
+let verbose: boolean[];
+let slept: number[];
+let alive: Set<number>;
+let terminated: number[];
+/** Sleeps resolve at once while true, else only when aborted. */
+let timeFlies: boolean;
+let host: Host;
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'skep-host-'));
+  where = places({ env: {}, home, platform: 'linux', temp: home, uid: 0 });
+  runtime = new MemoryRuntime();
+  proxies = [];
+  verbose = [];
+  slept = [];
+  alive = new Set([self.pid]);
+  terminated = [];
+  timeFlies = true;
+  host = newHost();
+});
+afterEach(async () => {
+  await host.release();
+  await rm(home, { recursive: true });
+});
+
+function newHost(): Host {
+  return new Host({
+    places: where,
+    openRuntime: async () => runtime,
+    async startProxy(options) {
+      const proxy = { options, restarts: 0, closed: false };
+      proxies.push(proxy);
+      return {
+        url: `http://127.0.0.1:${String(options.port)}/mcp`,
+        port: options.port,
+        backendStarted: () => (proxy.restarts += 1),
+        close: async () => void (proxy.closed = true),
+      };
+    },
+    owner: 'me',
+    clock: {
+      now: () => new Date(),
+      async sleep(ms, signal) {
+        slept.push(ms);
+        signal.throwIfAborted();
+        if (timeFlies) return;
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(abortError(signal))));
+      },
+    },
+    random: (min) => min + 1234,
+    fetch,
+    self,
+    isAlive: (other) => alive.has(other.pid),
+    terminate(pid) {
+      terminated.push(pid);
+      alive.delete(pid);
+    },
+    log: silentLog,
+    async openWorkloadLog({ debug }) {
+      verbose.push(debug);
+      return { log: silentLog, close() {} };
+    },
+  });
+}
+
+async function save(name: string, more: object = {}): Promise<void> {
+  const text = { name, image: 'fake:1', image_is_ours: true, transport: 'stdio', port: 4001, ...more };
+  await saveRunConfig(where, decodeRunConfig(text, 'test'));
+}
+
+function start(name: string, tell: (event: StartEvent) => void = () => {}): Promise<unknown> {
+  return host.start(name, { how: 'start', tell, signal: never });
+}
+
+async function statusOf(name: string): Promise<StatusWord | undefined> {
+  return (await readStatus(where, name))?.status;
+}
+
+async function claim(name: string, status: StatusWord, pid: number): Promise<void> {
+  const now = new Date().toISOString();
+  const process = { process_id: pid, process_started: 'then' };
+  await writeStatus(where, name, { status, created_at: now, updated_at: now, ...process });
+}
+
+async function resumed(): Promise<void> {
+  const isAlive = (other: { pid: number }): boolean => alive.has(other.pid);
+  const clock = { now: () => new Date(), sleep: async () => {} };
+  const taken = await resume({ host, places: where, clock, isAlive, signal: never, log: silentLog });
+  await taken.settled;
+}
+
+describe('starting', () => {
+  test('gives the endpoint and says running', async () => {
+    await save('a1');
+    expect(await start('a1')).toEqual({ url: 'http://127.0.0.1:4001/mcp', port: 4001 });
+    expect(await readStatus(where, 'a1')).toMatchObject({ status: 'running', process_id: self.pid });
+  });
+  test('logs every step of its proxy when the run asked for it, whatever process hosts it', async () => {
+    await save('a1', { debug: true });
+    await save('b1', { port: 4002 });
+    await start('a1');
+    await start('b1');
+    expect(verbose).toEqual([true, false]);
+  });
+  test('a second start of a running workload changes nothing', async () => {
+    await save('a1');
+    await Promise.all([start('a1'), start('a1')]);
+    expect(runtime.startsOf('a1')).toBe(1);
+    expect(proxies).toHaveLength(1);
+  });
+  test('a server that crashes fails the start with its last lines and leaves no container and no proxy', async () => {
+    await save('a1');
+    timeFlies = false;
+    runtime.crash = { exitCode: 3, says: 'Error: KEY is not set\n' };
+    const lines: string[] = [];
+    const crashed = start('a1', (event) => event.kind === 'output' && lines.push(event.line));
+    await expect(crashed).rejects.toMatchObject({ code: 'run/crashed-at-start', detail: { exitCode: 3 } });
+    expect(lines).toEqual(['Error: KEY is not set']);
+    expect(await runtime.inspect('a1')).toBeUndefined();
+    expect(proxies.every((proxy) => proxy.closed)).toBe(true);
+    expect(await statusOf('a1')).toBe('error');
+  });
+  test('an aborted start leaves nothing', async () => {
+    await save('a1');
+    timeFlies = false;
+    const leaving = new AbortController();
+    const started = host.start('a1', {
+      how: 'start',
+      tell: (event) => event.kind === 'step' && event.title.startsWith('Waiting') && leaving.abort(),
+      signal: leaving.signal,
+    });
+    await expect(started).rejects.toThrow();
+    expect(await runtime.inspect('a1')).toBeUndefined();
+    expect(host.busyWith).toEqual([]);
+  });
+  test.each(['stop', 'remove'] as const)('a %s ends a start that is under way', async (how) => {
+    await save('a1');
+    timeFlies = false;
+    let waiting: () => void = () => {};
+    const waits = new Promise<void>((resolve) => (waiting = resolve));
+    const started = start(
+      'a1',
+      (event) => event.kind === 'step' && event.title.startsWith('Waiting') && waiting(),
+    );
+    await waits;
+    const ended = how === 'stop' ? host.stop('a1', 0) : host.remove('a1');
+    await expect(started).rejects.toMatchObject({
+      code: 'run/cancelled',
+      message: expect.stringContaining('while it started'),
+    });
+    await ended;
+    expect(await statusOf('a1')).toBe(how === 'stop' ? 'stopped' : undefined);
+    expect(await runtime.inspect('a1')).toBeUndefined();
+    expect(host.busyWith).toEqual([]);
+  });
+  test('something of that name that is not ours is left alone', async () => {
+    await save('a1');
+    const labels = { 'skep.managed': 'true', 'skep.state': 'somebody else' };
+    await runtime.create({ ...bare, name: 'a1', labels });
+    await runtime.start('a1');
+    await expect(start('a1')).rejects.toMatchObject({ code: 'run/name-taken' });
+    expect(await runtime.inspect('a1')).toMatchObject({ state: 'running' });
+  });
+  test('an unknown name is not found', async () => {
+    await expect(start('nobody')).rejects.toMatchObject({ code: 'workload/not-found' });
+  });
+});
+
+describe('a server that ends by itself', () => {
+  test('is started again after 5 s, and the proxy hears of it', async () => {
+    await save('a1');
+    await start('a1');
+    runtime.end('a1', 1);
+    await vi.waitFor(() => expect(proxies[0]).toMatchObject({ restarts: 1 }));
+    expect(slept).toContain(RESTART.firstDelayMs);
+    expect(runtime.startsOf('a1')).toBe(2);
+    await vi.waitFor(async () => expect(await statusOf('a1')).toBe('running'));
+  });
+  test('is given up after ten attempts, with status error and the proxy closed', async () => {
+    await save('a1');
+    await start('a1');
+    runtime.crash = { exitCode: 1, says: '' };
+    runtime.end('a1', 1);
+    await host.over('a1');
+    expect(runtime.startsOf('a1')).toBe(1 + RESTART.maxAttempts);
+    expect(await statusOf('a1')).toBe('error');
+    expect(proxies[0]?.closed).toBe(true);
+    expect(host.busyWith).toEqual([]);
+  });
+});
+
+describe('stopping and removing', () => {
+  test('stop keeps the workload for a later start, which uses the same container', async () => {
+    await save('a1');
+    await start('a1');
+    expect(await host.stop('a1', 0)).toBe(true);
+    expect(await statusOf('a1')).toBe('stopped');
+    expect(await host.stop('a1', 0)).toBe(false);
+    await start('a1');
+    expect(runtime.startsOf('a1')).toBe(2);
+  });
+  test('a stopped workload is not restarted', async () => {
+    await save('a1');
+    await start('a1');
+    await host.stop('a1', 0);
+    expect(slept).not.toContain(RESTART.firstDelayMs);
+  });
+  test('remove leaves no container, no image of ours and no file', async () => {
+    await save('a1');
+    await start('a1');
+    await host.remove('a1');
+    expect(await runtime.inspect('a1')).toBeUndefined();
+    expect(runtime.discarded).toEqual(['fake:1']);
+    expect(await readdir(where.runConfigsDir)).toEqual([]);
+    expect(await readdir(where.statusesDir)).toEqual([]);
+    await host.remove('a1');
+  });
+  test('remove does not need files that can be read', async () => {
+    await save('a1');
+    await start('a1');
+    await writeFile(join(where.runConfigsDir, 'a1.json'), Buffer.from([0xff, 0xfe]));
+    await writeFile(join(where.statusesDir, 'a1.json'), '{');
+    await expect(host.stop('a1', 0)).rejects.toMatchObject({
+      code: 'workload/state-unreadable',
+      hint: expect.stringContaining('skep rm a1'),
+    });
+    await host.remove('a1');
+    expect(await runtime.inspect('a1')).toBeUndefined();
+    expect(await readdir(where.runConfigsDir)).toEqual([]);
+    expect(await readdir(where.statusesDir)).toEqual([]);
+  });
+  test('an image that another workload uses stays', async () => {
+    await save('a1');
+    await save('b1', { port: 4002 });
+    await host.remove('a1');
+    expect(runtime.discarded).toEqual([]);
+  });
+  test('a workload that another process hosts is ended through that process', async () => {
+    await save('a1');
+    alive.add(99_999);
+    await claim('a1', 'running', 99_999);
+    await host.remove('a1');
+    expect(terminated).toEqual([99_999]);
+  });
+  test('while the engine does not answer, nothing is forgotten', async () => {
+    await save('a1');
+    await start('a1');
+    runtime.unreachable = true;
+    await expect(host.remove('a1')).rejects.toThrow();
+    expect(await readdir(where.runConfigsDir)).toEqual(['a1.json']);
+    runtime.unreachable = false;
+  });
+});
+
+describe('after a crash of the supervisor', () => {
+  test('what still runs is taken up without a restart, on the same port', async () => {
+    await save('a1');
+    await start('a1');
+    const crashed = host;
+    host = newHost();
+    await claim('a1', 'running', 4_000_000);
+    await resumed();
+    expect(runtime.startsOf('a1')).toBe(1);
+    expect(proxies.at(-1)?.options.port).toBe(4001);
+    expect(await readStatus(where, 'a1')).toMatchObject({ status: 'running', process_id: self.pid });
+    await crashed.release();
+  });
+  test('what should run and does not is started', async () => {
+    await save('a1');
+    await claim('a1', 'running', 4_000_000);
+    await resumed();
+    expect(runtime.startsOf('a1')).toBe(1);
+  });
+  test.each<StatusWord>(['stopped', 'error'])('what is %s stays so', async (status) => {
+    await save('a1');
+    await claim('a1', status, 0);
+    await resumed();
+    expect(runtime.startsOf('a1')).toBe(0);
+    expect(await statusOf('a1')).toBe(status);
+  });
+  test('an interrupted removal is finished', async () => {
+    await save('a1');
+    await claim('a1', 'removing', 4_000_000);
+    await resumed();
+    expect(await statusOf('a1')).toBeUndefined();
+  });
+  test('what a living process hosts is left alone', async () => {
+    await save('a1');
+    alive.add(99_999);
+    await claim('a1', 'running', 99_999);
+    await resumed();
+    expect(host.busyWith).toEqual([]);
+  });
+});

@@ -1,0 +1,221 @@
+import type { Log } from '@skep/core/log/log.ts';
+import type { Places } from '@skep/core/files/places.ts';
+import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
+import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
+import { loadRunConfig } from '../run-config/file.ts';
+import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
+import { workloadUrl } from '../run-config/workload-url.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { Clock } from './clock.ts';
+import type { Tell } from './events.ts';
+import { tellNobody } from './events.ts';
+import { inspectOwn } from './launch.ts';
+import type { ProcessIdentity } from './process-identity.ts';
+import { removeWorkload } from './remove-workload.ts';
+import { readStatus } from './state.ts';
+import { openStatusRecord, type StatusRecord } from './status-record.ts';
+import { supervise, type Supervised } from './supervise.ts';
+
+export interface HostDeps {
+  readonly places: Places;
+  /** The runtime a workload belongs to; fails when it does not answer or is another one by now. */
+  readonly openRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
+  readonly startProxy: (options: ProxyOptions) => Promise<Proxy>;
+  /** See `ownerOf`. */
+  readonly owner: string;
+  readonly clock: Clock;
+  readonly random: (min: number, max: number) => number;
+  readonly fetch: typeof fetch;
+  readonly self: ProcessIdentity;
+  readonly isAlive: (process: ProcessIdentity) => boolean;
+  /** Asks a process to end (SIGTERM). */
+  readonly terminate: (pid: number) => void;
+  readonly log: Log;
+  /** The log file of one workload's proxy. */
+  readonly openWorkloadLog: (config: Pick<RunConfig, 'name' | 'debug'>) => Promise<WorkloadLog>;
+}
+
+export interface WorkloadLog {
+  readonly log: Log;
+  close(): void;
+}
+
+export interface Endpoint {
+  readonly url: string;
+  readonly port: number;
+}
+
+export interface StartRequest {
+  readonly how: 'start' | 'resume';
+  readonly tell: Tell;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * All workloads hosted by this process. Operations on one name run one after the other, on different names at once.
+ * It is the only writer of their status files while it hosts them.
+ */
+export class Host {
+  readonly #deps: HostDeps;
+  readonly #hosted = new Map<string, Supervised>();
+  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #records = new Map<string, StatusRecord>();
+  /** Starts that wait or are under way, for a stop or removal that does not want them any more. */
+  readonly #starts = new Map<string, Set<AbortController>>();
+
+  constructor(deps: HostDeps) {
+    this.#deps = deps;
+  }
+
+  /** Names hosted or being worked on. */
+  get busyWith(): readonly string[] {
+    return [...new Set([...this.#hosted.keys(), ...this.#turns.keys()])];
+  }
+
+  /** Starts a saved workload; one that runs already is left alone. On failure the status says `error`. */
+  start(name: string, given: StartRequest): Promise<Endpoint> {
+    const ending = new AbortController();
+    const request = { ...given, signal: AbortSignal.any([given.signal, ending.signal]) };
+    const starts = this.#starts.get(name) ?? new Set();
+    this.#starts.set(name, starts.add(ending));
+    const started = this.#inTurn(name, async () => {
+      request.signal.throwIfAborted();
+      const hosted = this.#hosted.get(name);
+      if (hosted) return { url: hosted.url, port: hosted.port };
+      const config = await loadRunConfig(this.#deps.places, name);
+      if (await this.#hostedElsewhere(name)) return { url: workloadUrl(config), port: config.port };
+      try {
+        return await this.#take(config, request);
+      } catch (error) {
+        await this.#recordFailure(name, request.how, error);
+        throw error;
+      }
+    });
+    return started.finally(() => {
+      starts.delete(ending);
+      if (starts.size === 0) this.#starts.delete(name);
+    });
+  }
+
+  /** Stops a workload; false when there was nothing to stop. */
+  stop(name: string, graceMs: number): Promise<boolean> {
+    this.#endStarts(name, 'stopped');
+    return this.#inTurn(name, async () => {
+      const config = await loadRunConfig(this.#deps.places, name);
+      const before = await readStatus(this.#deps.places, name);
+      await this.#endElsewhere(name);
+      // A workload in the foreground removes itself when its process is asked to end.
+      if (before && (await readStatus(this.#deps.places, name)) === undefined) return true;
+      const runtime = await this.#deps.openRuntime(config.runtime);
+      await this.record(name).set('stopping');
+      await this.#hosted.get(name)?.release();
+      const seen = await inspectOwn(name, { runtime, owner: this.#deps.owner });
+      if (seen) await runtime.stop(name, graceMs);
+      await this.record(name).set('stopped');
+      return seen?.state === 'running' || (before !== undefined && before.status !== 'stopped');
+    });
+  }
+
+  /** Removes a workload and everything made for it. A missing one is fine. */
+  remove(name: string): Promise<void> {
+    this.#endStarts(name, 'removed');
+    return this.#inTurn(name, async () => {
+      await this.#endElsewhere(name);
+      await this.#hosted.get(name)?.release();
+      await removeWorkload(name, this.#deps);
+      this.#records.delete(name);
+    });
+  }
+
+  /** Resolves when the workload is not hosted any more, for whatever reason. */
+  async over(name: string): Promise<void> {
+    await this.#hosted.get(name)?.over;
+  }
+
+  /** Lets go of everything; the workloads run on. */
+  async release(): Promise<void> {
+    await Promise.allSettled(this.#turns.values());
+    await Promise.all([...this.#hosted.values()].map((one) => one.release()));
+  }
+
+  /** The writer of one workload's status. */
+  record(name: string): StatusRecord {
+    const known = this.#records.get(name);
+    if (known) return known;
+    const { places, clock, self } = this.#deps;
+    const record = openStatusRecord({ places, name, clock, self });
+    this.#records.set(name, record);
+    return record;
+  }
+
+  async #take(config: RunConfig, request: StartRequest): Promise<Endpoint> {
+    const { openRuntime, openWorkloadLog, startProxy, owner, clock, random, fetch } = this.#deps;
+    const runtime = await openRuntime(config.runtime);
+    const file = await openWorkloadLog(config);
+    let supervised: Supervised;
+    try {
+      const status = this.record(config.name);
+      const deps = { runtime, startProxy, owner, clock, random, fetch, status, log: file.log };
+      supervised = await supervise(config, request, deps);
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+    this.#hosted.set(config.name, supervised);
+    void supervised.over.finally(() => {
+      if (this.#hosted.get(config.name) === supervised) this.#hosted.delete(config.name);
+      file.close();
+    });
+    return { url: supervised.url, port: supervised.port };
+  }
+
+  /** A resume is tried again, so its failure is no end; another engine's workload keeps the status it has. */
+  async #recordFailure(name: string, how: StartRequest['how'], error: unknown): Promise<void> {
+    if (hasCode(error, 'workload/other-engine')) return;
+    const reason = error instanceof SkepError ? error.message : 'internal error';
+    await this.record(name).set(how === 'resume' ? 'unhealthy' : 'error', reason);
+  }
+
+  #endStarts(name: string, what: 'stopped' | 'removed'): void {
+    for (const start of this.#starts.get(name) ?? []) {
+      start.abort(
+        new SkepError('run/cancelled', { message: `"${name}" was ${what} while it started`, hint: '' }),
+      );
+    }
+  }
+
+  /** The process that hosts the workload, when it is alive and not this one. */
+  async #hostedElsewhere(name: string): Promise<ProcessIdentity | undefined> {
+    const status = await readStatus(this.#deps.places, name).catch(() => undefined);
+    if (status === undefined || status.process_id === 0 || status.process_id === this.#deps.self.pid)
+      return undefined;
+    const other = { pid: status.process_id, started: status.process_started };
+    return this.#deps.isAlive(other) ? other : undefined;
+  }
+
+  async #endElsewhere(name: string): Promise<void> {
+    const other = await this.#hostedElsewhere(name);
+    if (!other) return;
+    this.#deps.terminate(other.pid);
+    const limit = AbortSignal.timeout(40_000);
+    while (this.#deps.isAlive(other)) await this.#deps.clock.sleep(100, limit);
+  }
+
+  #inTurn<T>(name: string, action: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(name) ?? Promise.resolve();
+    const turn = before.then(action, action);
+    this.#turns.set(name, turn);
+    const done = (): void => {
+      if (this.#turns.get(name) === turn) this.#turns.delete(name);
+    };
+    turn.then(done, done);
+    return turn;
+  }
+}
+
+/** What a resume passes: nobody waits for it. */
+export const resumeRequest = (signal: AbortSignal): StartRequest => ({
+  how: 'resume',
+  tell: tellNobody,
+  signal,
+});

@@ -1,0 +1,79 @@
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { places } from '@skep/core/files/places.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import { followFile } from '../runtime/sandbox/log-file.ts';
+import { capLog, keepLogsSmall } from './log-keeper.ts';
+
+const home = mkdtempSync(path.join(tmpdir(), 'skep-logs-'));
+afterAll(() => rmSync(home, { recursive: true }));
+const at = (...parts: string[]): string => path.join(home, ...parts);
+
+test('a log over the limit becomes the one earlier generation, and its writer goes on', async () => {
+  const file = at('a.log');
+  const writer = openSync(file, 'a');
+  writeSync(writer, 'first\n');
+  await capLog(file, 100);
+  expect(readFileSync(file, 'utf8')).toBe('first\n');
+  writeSync(writer, 'x'.repeat(100));
+  await capLog(file, 100);
+  writeSync(writer, 'after\n');
+  expect([readFileSync(file, 'utf8'), readFileSync(`${file}.1`, 'utf8')]).toEqual([
+    'after\n',
+    `first\n${'x'.repeat(100)}`,
+  ]);
+  await capLog(at('no-such.log'), 0);
+});
+
+test('who follows a log goes on after it was cut', async () => {
+  const file = at('followed.log');
+  writeFileSync(file, 'before\n');
+  const ending = new AbortController();
+  let seen = '';
+  const request = { follow: true, signal: ending.signal, over: () => Promise.resolve(false), pollMs: 10 };
+  for await (const bytes of followFile(file, request)) {
+    seen += bytes.toString();
+    if (seen === 'before\n') {
+      await capLog(file, 0);
+      appendFileSync(file, 'new\n');
+    } else ending.abort();
+  }
+  expect(seen).toBe('before\nnew\n');
+});
+
+test('logs of proxies, of the supervisor and of sandboxed workloads are kept small', async () => {
+  const where = places({ env: { XDG_DATA_HOME: at('data') }, home, platform: 'linux', temp: home });
+  const files = [
+    'logs/time.log',
+    'logs/supervisor.log',
+    'sandbox/time/output.log',
+    'sandbox/time/workload.json',
+  ];
+  for (const file of files) {
+    const target = path.join(where.dataDir, file);
+    mkdirSync(path.dirname(target), { recursive: true });
+    writeFileSync(target, Buffer.alloc(10 * 1024 * 1024 + 1));
+  }
+  const ending = new AbortController();
+  const clock = {
+    now: () => new Date(0),
+    sleep: async () => {
+      ending.abort();
+      throw ending.signal.reason;
+    },
+  };
+  await keepLogsSmall({ places: where, clock, signal: ending.signal, log: silentLog });
+  const sizes = files.map((file) => readFileSync(path.join(where.dataDir, file)).length);
+  expect(sizes).toEqual([0, 0, 0, 10 * 1024 * 1024 + 1]);
+});

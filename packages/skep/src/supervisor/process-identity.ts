@@ -1,0 +1,48 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** A process that cannot be mistaken for a later one with the same pid. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** When it started, in the notation of the system it runs on; only ever compared. */
+  readonly started: string;
+}
+
+/** The identity of a running process; undefined when there is none, or only a zombie waiting to be reaped. */
+export function identify(pid: number, platform: NodeJS.Platform): ProcessIdentity | undefined {
+  if (!Number.isInteger(pid) || pid <= 0) return undefined;
+  const started = platform === 'linux' ? startOnLinux(pid) : startElsewhere(pid);
+  return started === undefined ? undefined : { pid, started };
+}
+
+/** True while exactly this process runs. */
+export function isAlive(process: ProcessIdentity, platform: NodeJS.Platform): boolean {
+  return identify(process.pid, platform)?.started === process.started;
+}
+
+/** Field 22 of proc_pid_stat(5), in ticks since boot. The name in field 2 may hold spaces and parentheses. */
+function startOnLinux(pid: number): string | undefined {
+  let stat;
+  try {
+    stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
+  } catch {
+    // ENOENT and ESRCH both mean that there is no such process.
+    return undefined;
+  }
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const state = fields[0];
+  return state === 'Z' || state === 'X' ? undefined : fields[19];
+}
+
+function startElsewhere(pid: number): string | undefined {
+  try {
+    const line = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return line.trim() === '' ? undefined : line.trim();
+  } catch {
+    // ps exits non-zero when the process does not exist.
+    return undefined;
+  }
+}

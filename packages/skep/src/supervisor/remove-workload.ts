@@ -1,0 +1,75 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Places } from '@skep/core/files/places.ts';
+import { deleteRunConfig, loadRunConfig, savedNames } from '../run-config/file.ts';
+import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { checkWorkloadName } from '../run/workload-name.ts';
+import { GRACE_MS } from './launch.ts';
+import { earlierLog } from './log-keeper.ts';
+import { deleteStatus } from './state.ts';
+import { isOwn } from './workload-spec.ts';
+
+export interface RemoveDeps {
+  readonly places: Places;
+  readonly openRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
+  readonly owner: string;
+}
+
+/** The log file of a workload's proxy. */
+export function workloadLogPath(places: Places, name: string): string {
+  return join(places.logsDir, `${checkWorkloadName(name)}.log`);
+}
+
+/**
+ * Removes the workload from the runtime, what was built for it, and its files, in this order: while the runtime cannot
+ * be reached the files stay, so that nothing running is forgotten. Idempotent.
+ */
+export async function removeWorkload(name: string, deps: RemoveDeps): Promise<void> {
+  const { places, owner } = deps;
+  const config = await configOf(name, places);
+  const runtime = await deps.openRuntime(config?.runtime);
+  if (await isOurs(name, runtime, owner)) {
+    await runtime.stop(name, GRACE_MS);
+    await runtime.remove(name);
+  }
+  if (config?.image_is_ours && !(await isImageUsed(config.image, name, places))) {
+    await runtime.discard(config.image);
+  }
+  await deleteRunConfig(places, name);
+  await deleteStatus(places, name);
+  const log = workloadLogPath(places, name);
+  for (const file of [log, earlierLog(log)]) await rm(file, { force: true });
+}
+
+/** Only a runtime that keeps its own files can find them damaged, and those are this user's. */
+async function isOurs(name: string, runtime: Runtime, owner: string): Promise<boolean> {
+  try {
+    const seen = await runtime.inspect(name);
+    return seen !== undefined && isOwn(seen, owner);
+  } catch (error) {
+    if (hasCode(error, 'workload/state-unreadable')) return true;
+    throw error;
+  }
+}
+
+/** A run config that is missing or damaged must not keep the rest from being removed. */
+async function configOf(name: string, places: Places): Promise<RunConfig | undefined> {
+  try {
+    return await loadRunConfig(places, name);
+  } catch (error) {
+    if (error instanceof SkepError) return undefined;
+    throw error;
+  }
+}
+
+/** True when a saved workload other than `except` runs from this image or package tree. */
+export async function isImageUsed(image: string, except: string, places: Places): Promise<boolean> {
+  for (const name of await savedNames(places)) {
+    if (name === except) continue;
+    const other = await configOf(name, places);
+    if (other?.image === image) return true;
+  }
+  return false;
+}

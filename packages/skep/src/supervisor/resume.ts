@@ -1,0 +1,86 @@
+import type { Log } from '@skep/core/log/log.ts';
+import type { Places } from '@skep/core/files/places.ts';
+import { hasCode } from '@skep/core/errors/skep-error.ts';
+import type { Clock } from './clock.ts';
+import { resumeRequest, type Host } from './host.ts';
+import { GRACE_MS } from './launch.ts';
+import type { ProcessIdentity } from './process-identity.ts';
+import { isUnfinished, readStatus, shouldRun, statusNames } from './state.ts';
+
+export interface ResumeDeps {
+  readonly host: Host;
+  readonly places: Places;
+  readonly clock: Clock;
+  readonly isAlive: (process: ProcessIdentity) => boolean;
+  readonly signal: AbortSignal;
+  readonly log: Log;
+}
+
+export interface Resume {
+  /** Every workload was tried once. */
+  readonly settled: Promise<void>;
+  /** Every workload is hosted, or does not have to be any more. Neither promise rejects. */
+  readonly complete: Promise<void>;
+}
+
+const RETRY = { firstDelayMs: 1_000, longestDelayMs: 30_000 } as const;
+
+/**
+ * Takes up what an earlier supervisor left: hosts what should run (a container that still runs is not restarted) and
+ * finishes interrupted stops and removals. What fails is tried again: an engine may come up after us.
+ */
+export async function resume(deps: ResumeDeps): Promise<Resume> {
+  const names = await unhosted(deps);
+  const first = names.map((name) => attempt(name, deps));
+  const settled = Promise.all(first).then(() => {});
+  const complete = Promise.all(
+    names.map(async (name, index) => {
+      if ((await first[index]) !== true) await retry(name, deps);
+    }),
+  ).then(() => {});
+  return { settled, complete };
+}
+
+/** Names with something left to do that no living process does. */
+async function unhosted({ places, isAlive, log }: ResumeDeps): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (const name of await statusNames(places)) {
+    try {
+      const status = await readStatus(places, name);
+      if (status === undefined || !isUnfinished(status.status)) continue;
+      if (!isAlive({ pid: status.process_id, started: status.process_started })) names.push(name);
+    } catch (error) {
+      // One damaged file must not keep the others down; `list` and `status` tell the person.
+      log.error({ err: error, workload: name }, 'a status file could not be read');
+    }
+  }
+  return names;
+}
+
+/** True when nothing is left to do for it. */
+async function attempt(name: string, { host, places, signal, log }: ResumeDeps): Promise<boolean> {
+  try {
+    const status = await readStatus(places, name);
+    if (status === undefined || !isUnfinished(status.status)) return true;
+    if (shouldRun(status.status)) await host.start(name, resumeRequest(signal));
+    else if (status.status === 'removing') await host.remove(name);
+    else await host.stop(name, GRACE_MS);
+    log.info({ workload: name, was: status.status }, 'taken up');
+    return true;
+  } catch (error) {
+    log.warn({ err: error, workload: name }, 'could not be taken up');
+    return signal.aborted || hasCode(error, 'workload/other-engine') || hasCode(error, 'workload/not-found');
+  }
+}
+
+async function retry(name: string, deps: ResumeDeps): Promise<void> {
+  for (let delay: number = RETRY.firstDelayMs; ; delay = Math.min(delay * 2, RETRY.longestDelayMs)) {
+    try {
+      await deps.clock.sleep(delay, deps.signal);
+    } catch {
+      // Aborted: the supervisor ends, and the next one resumes.
+      return;
+    }
+    if (await attempt(name, deps)) return;
+  }
+}

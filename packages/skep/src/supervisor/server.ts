@@ -1,0 +1,164 @@
+import { chmod, rm } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
+import { dirname } from 'node:path';
+import type { Log } from '@skep/core/log/log.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Tell } from './events.ts';
+import type { Host } from './host.ts';
+import { ensurePrivate } from './private-directory.ts';
+import { readLines, requestSchema, toFailure, writeLine, type Greeting, type Request } from './protocol.ts';
+import type { Resume } from './resume.ts';
+
+export interface ServerOptions {
+  /** Path of the Unix socket. Its directory is made private to `uid`. */
+  readonly socketPath: string;
+  readonly uid: number | undefined;
+  readonly greeting: Greeting;
+  readonly host: Host;
+  readonly resume: Resume;
+  /** How long to stay with nothing to host and nobody connected, milliseconds. */
+  readonly lingerMs: number;
+  /** Ends the server; workloads run on. */
+  readonly signal: AbortSignal;
+  readonly log: Log;
+}
+
+/**
+ * Answers clients on the socket until the signal aborts, a client retires it, or nothing is left to host. Only this
+ * user reaches the socket: its directory is 0700 and the socket 0600.
+ */
+export async function serve(options: ServerOptions): Promise<void> {
+  const { socketPath, uid, signal, log } = options;
+  const ending = new AbortController();
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', (error) => log.debug({ err: error }, 'a client connection broke'));
+    void converse(socket, options, ending);
+  });
+  await ensurePrivate(dirname(socketPath), uid);
+  // The caller holds the supervisor's lock, so a socket that is still there belongs to nobody.
+  await rm(socketPath, { force: true });
+  await listen(server, socketPath);
+  await chmod(socketPath, 0o600);
+  const stopLingering = endWhenIdle(options, sockets, ending);
+  try {
+    await aborted(AbortSignal.any([signal, ending.signal]));
+  } finally {
+    stopLingering();
+    await close(server, sockets);
+    await rm(socketPath, { force: true });
+  }
+}
+
+async function converse(socket: Socket, options: ServerOptions, ending: AbortController): Promise<void> {
+  const gone = new AbortController();
+  socket.on('close', () => gone.abort(new SkepError('run/cancelled')));
+  writeLine(socket, options.greeting);
+  try {
+    for await (const line of readLines(socket)) {
+      const request = requestSchema.safeParse(line);
+      if (!request.success)
+        throw new SkepError('supervisor/protocol', { message: 'the request is not known' });
+      void answer(socket, request.data, { options, ending, gone: gone.signal });
+    }
+  } catch (error) {
+    options.log.warn({ err: error }, 'a client spoke out of turn');
+    writeLine(socket, { error: toFailure(error) });
+    socket.end();
+  }
+}
+
+interface Turn {
+  readonly options: ServerOptions;
+  readonly ending: AbortController;
+  /** Aborts when the client has gone. */
+  readonly gone: AbortSignal;
+}
+
+async function answer(socket: Socket, request: Request, turn: Turn): Promise<void> {
+  let last = false;
+  try {
+    const result = await perform(socket, request, turn);
+    last = result['ending'] === true;
+    writeLine(socket, { result });
+  } catch (error) {
+    turn.options.log.warn({ err: error, op: request.op }, 'a request failed');
+    writeLine(socket, { error: toFailure(error) });
+  }
+  socket.end();
+  // Only now: ending cuts connections, and the answer must be on its way first.
+  if (last) turn.ending.abort();
+}
+
+type Result = Readonly<Record<string, unknown>>;
+
+async function perform(socket: Socket, request: Request, { options, gone }: Turn): Promise<Result> {
+  const { host, resume } = options;
+  switch (request.op) {
+    case 'start': {
+      const tell: Tell = (event) => writeLine(socket, { event });
+      return { ...(await host.start(request.name, { how: 'start', tell, signal: gone })) };
+    }
+    case 'stop':
+      return { stopped: await host.stop(request.name, request.graceMs) };
+    case 'remove':
+      await host.remove(request.name);
+      return {};
+    case 'settle':
+      await resume.settled;
+      return {};
+    case 'rest':
+      return { ending: host.busyWith.length === 0 };
+    case 'retire':
+      return { ending: true };
+    default:
+      throw new SkepError('supervisor/protocol', { message: 'the request is not known' });
+  }
+}
+
+/** Looks at intervals instead of reacting to each of the many ways in which the last work can end. */
+function endWhenIdle(
+  options: ServerOptions,
+  sockets: ReadonlySet<Socket>,
+  ending: AbortController,
+): () => void {
+  let resumed = false;
+  void options.resume.complete.then(() => (resumed = true));
+  let idleRounds = 0;
+  const timer = setInterval(() => {
+    const idle = resumed && sockets.size === 0 && options.host.busyWith.length === 0;
+    idleRounds = idle ? idleRounds + 1 : 0;
+    if (idleRounds > 2) ending.abort();
+  }, options.lingerMs / 2);
+  return () => clearInterval(timer);
+}
+
+function listen(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause) =>
+      reject(new SkepError('supervisor/unreachable', { message: `cannot listen on "${path}"`, cause })),
+    );
+    server.listen(path, resolve);
+  });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}
+
+/** Lets answers that are on their way out leave before connections are cut. */
+async function close(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  for (const socket of sockets) socket.end();
+  const cut = setTimeout(() => {
+    for (const socket of sockets) socket.destroy();
+  }, 500);
+  try {
+    await closed;
+  } finally {
+    clearTimeout(cut);
+  }
+}

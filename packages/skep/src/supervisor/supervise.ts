@@ -1,0 +1,185 @@
+import type { Log } from '@skep/core/log/log.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Backend } from '@skep/proxy/backend/backend.ts';
+import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import type { Observed, Runtime } from '../runtime/runtime.ts';
+import type { Clock } from './clock.ts';
+import type { Tell } from './events.ts';
+import { forwardTarget, GRACE_MS, hostPortOf, inspectOwn, launch } from './launch.ts';
+import { crashedAtStart, untilReady } from './ready.ts';
+import type { StatusRecord } from './status-record.ts';
+import { watch } from './watch.ts';
+
+export interface SuperviseDeps {
+  readonly runtime: Runtime;
+  readonly startProxy: (options: ProxyOptions) => Promise<Proxy>;
+  readonly status: StatusRecord;
+  /** See `ownerOf`. */
+  readonly owner: string;
+  readonly clock: Clock;
+  readonly random: (min: number, max: number) => number;
+  readonly fetch: typeof fetch;
+  readonly log: Log;
+}
+
+export interface SuperviseOptions {
+  /** `resume` keeps a workload that still runs; `start` begins afresh. */
+  readonly how: 'start' | 'resume';
+  readonly tell: Tell;
+  /** Aborts the start, not what comes after it. */
+  readonly signal: AbortSignal;
+}
+
+/** One workload with its proxy, hosted in this process. */
+export interface Supervised {
+  readonly url: string;
+  readonly port: number;
+  /** Resolves when hosting has ended: by `stop`, by `release`, or because restarts were used up. Never rejects. */
+  readonly over: Promise<void>;
+  /** Stops the workload and its proxy. Idempotent. */
+  stop(graceMs: number): Promise<void>;
+  /** Lets go of the workload, which runs on; the next supervisor takes it up. Idempotent. */
+  release(): Promise<void>;
+}
+
+// Defaults of spec run-proxy §1.2 until they have flags.
+const REQUEST_TIMEOUT_MS = 60_000;
+const SESSION_TTL_MS = 2 * 60 * 60_000;
+const BODY_LIMIT_BYTES = 8 * 1024 * 1024;
+/** How long calls in flight may hold up a stop. */
+const PROXY_GRACE_MS = 2_000;
+
+/**
+ * Hosts one workload: starts (or takes up) it and its proxy, waits until it can be used, then watches and restarts it.
+ * The same code runs in the supervisor and, with `--foreground`, in the calling process. When it rejects, nothing that
+ * it made is left.
+ */
+export async function supervise(
+  config: RunConfig,
+  options: SuperviseOptions,
+  deps: SuperviseDeps,
+): Promise<Supervised> {
+  await deps.status.set('starting');
+  options.tell({ kind: 'step', title: `Starting ${config.name}` });
+  const taken = options.how === 'resume' ? await stillRunning(config, deps) : undefined;
+  const observed = taken ?? (await launch(config, deps));
+  try {
+    const proxy = await openProxy(config, observed, deps).catch(async (error: unknown) => {
+      throw (await crashBehind(config.name, { options, deps })) ?? error;
+    });
+    try {
+      options.signal.throwIfAborted();
+      const context = taken ? undefined : await settle(config, proxy, { options, deps });
+      await deps.status.set('running', context);
+      return host(config, { proxy, hostPort: hostPortOf(observed) }, deps);
+    } catch (error) {
+      await proxy.close();
+      throw error;
+    }
+  } catch (error) {
+    if (!taken) await discardWorkload(config.name, deps);
+    throw error;
+  }
+}
+
+interface Front {
+  readonly proxy: Proxy;
+  readonly hostPort: number | undefined;
+}
+
+function host(config: RunConfig, front: Front, deps: SuperviseDeps): Supervised {
+  const { proxy } = front;
+  const ending = new AbortController();
+  const over = watch(config, { ...deps, ...front, signal: ending.signal }).then(() => proxy.close());
+  async function release(): Promise<void> {
+    ending.abort();
+    await over;
+  }
+  return {
+    url: proxy.url,
+    port: proxy.port,
+    over,
+    release,
+    async stop(graceMs) {
+      await release();
+      await deps.runtime.stop(config.name, graceMs);
+    },
+  };
+}
+
+async function stillRunning(config: RunConfig, deps: SuperviseDeps): Promise<Observed | undefined> {
+  const seen = await inspectOwn(config.name, deps);
+  return seen?.state === 'running' ? seen : undefined;
+}
+
+async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseDeps): Promise<Proxy> {
+  return deps.startProxy({
+    name: config.name,
+    host: config.host,
+    port: config.port,
+    backend: backendOf(config, observed, deps.runtime),
+    trustProxyHeaders: config.trust_proxy_headers,
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    sessionTtlMs: SESSION_TTL_MS,
+    bodyLimitBytes: BODY_LIMIT_BYTES,
+    graceMs: PROXY_GRACE_MS,
+    log: deps.log,
+  });
+}
+
+function backendOf(config: RunConfig, observed: Observed, runtime: Runtime): Backend {
+  const target = forwardTarget(config, observed);
+  if (target) return { kind: 'http', target };
+  return {
+    kind: 'stdio',
+    async attach() {
+      const seen = await runtime.inspect(config.name);
+      if (seen?.state === 'running') return runtime.attach(config.name);
+      throw new SkepError('run/crashed-at-start', {
+        message: `the server of "${config.name}" is not running`,
+      });
+    },
+  };
+}
+
+interface Settling {
+  readonly options: SuperviseOptions;
+  readonly deps: SuperviseDeps;
+}
+
+/** A proxy cannot attach to a server that has ended already; that it has, and why, is what the person must hear. */
+async function crashBehind(name: string, { options, deps }: Settling): Promise<SkepError | undefined> {
+  const seen = await deps.runtime.inspect(name);
+  if (seen?.state !== 'exited') return undefined;
+  return crashedAtStart({ runtime: deps.runtime, name, tell: options.tell }, seen.exitCode ?? 1);
+}
+
+/** Waits for readiness; what is still odd then is returned for the status. */
+async function settle(
+  config: RunConfig,
+  proxy: Proxy,
+  { options, deps }: Settling,
+): Promise<string | undefined> {
+  options.tell({ kind: 'step', title: `Waiting for ${config.name}` });
+  const outcome = await untilReady({
+    runtime: deps.runtime,
+    name: config.name,
+    clock: deps.clock,
+    fetch: deps.fetch,
+    tell: options.tell,
+    signal: options.signal,
+    ...(config.transport === 'stdio' ? {} : { endpoint: proxy.url }),
+  });
+  return outcome === 'ready' ? undefined : 'the server has not answered yet';
+}
+
+/** After a failed start; a second failure is logged, the first one is what the person must hear. */
+async function discardWorkload(name: string, { runtime, log }: SuperviseDeps): Promise<void> {
+  try {
+    await runtime.stop(name, GRACE_MS);
+    await runtime.remove(name);
+  } catch (error) {
+    log.warn({ err: error, workload: name }, 'could not remove a workload whose start failed');
+  }
+}

@@ -1,0 +1,116 @@
+import type { Proxy } from '@skep/proxy/start.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import { inspectOwn, launch } from './launch.ts';
+import { noRestarts, planRestart, type RestartHistory } from './restart.ts';
+import type { SuperviseDeps } from './supervise.ts';
+
+interface Watched extends SuperviseDeps {
+  readonly proxy: Proxy;
+  /** Where the proxy forwards to, for HTTP servers; a restart binds it again. */
+  readonly hostPort: number | undefined;
+  /** Ends the watch; the workload is left as it is. */
+  readonly signal: AbortSignal;
+}
+
+type End =
+  | { readonly kind: 'exited'; readonly exitCode: number }
+  /** The runtime could not be asked, or the workload is gone from it. */
+  | { readonly kind: 'lost'; readonly error: unknown };
+
+const RECONNECT = { firstDelayMs: 1_000, longestDelayMs: 30_000 } as const;
+
+/**
+ * Follows a running workload until the signal aborts or restarts are used up (spec run-workload §6.4 steps 4–6). Keeps
+ * the status true, tells the proxy when the server behind it is a new one. Never rejects.
+ */
+export async function watch(config: RunConfig, watched: Watched): Promise<void> {
+  try {
+    await follow(config, watched);
+  } catch (error) {
+    if (watched.signal.aborted) return;
+    watched.log.error({ err: error }, 'watching the workload failed');
+    await watched.status
+      .set('error', 'its supervision failed; see skep logs --proxy')
+      .catch((cause: unknown) => {
+        watched.log.error({ err: cause }, 'the status could not be written');
+      });
+  }
+}
+
+async function follow(config: RunConfig, watched: Watched): Promise<void> {
+  const { clock, signal, status, log } = watched;
+  let history = noRestarts;
+  for (;;) {
+    const since = clock.now().getTime();
+    const end = await untilEnd(config.name, watched);
+    if (signal.aborted) return;
+    log.warn(
+      end.kind === 'exited' ? { exitCode: end.exitCode } : { err: end.error },
+      'the workload ended or was lost',
+    );
+    if (end.kind === 'lost' && (await foundAgain(config, watched))) continue;
+    const plan = await restarted(config, watched, { history, ranMs: clock.now().getTime() - since });
+    if (plan === undefined) {
+      await status.set('error', 'failed to restart after the server ended');
+      return;
+    }
+    history = plan;
+  }
+}
+
+async function untilEnd(name: string, { runtime, signal }: Watched): Promise<End> {
+  try {
+    return { kind: 'exited', exitCode: await runtime.wait(name, signal) };
+  } catch (error) {
+    return { kind: 'lost', error };
+  }
+}
+
+/** Waits until the runtime answers again. True when the workload still runs there and was taken up again. */
+async function foundAgain(config: RunConfig, watched: Watched): Promise<boolean> {
+  const { clock, signal, status, proxy } = watched;
+  for (let delay: number = RECONNECT.firstDelayMs; ; delay = Math.min(delay * 2, RECONNECT.longestDelayMs)) {
+    try {
+      const seen = await inspectOwn(config.name, watched);
+      if (seen?.state !== 'running') return false;
+      proxy.backendStarted();
+      await status.set('running');
+      return true;
+    } catch (error) {
+      await status.set('unhealthy', `the ${watched.runtime.kind} runtime does not answer`);
+      watched.log.warn({ err: error, delayMs: delay }, 'the runtime does not answer');
+      await clock.sleep(delay, signal);
+    }
+  }
+}
+
+interface Ended {
+  readonly history: RestartHistory;
+  readonly ranMs: number;
+}
+
+/** Starts the workload again, as often as the plan allows; undefined when it does not any more. */
+async function restarted(
+  config: RunConfig,
+  watched: Watched,
+  ended: Ended,
+): Promise<RestartHistory | undefined> {
+  const { clock, signal, status, log, proxy } = watched;
+  let { history, ranMs } = ended;
+  for (;;) {
+    const plan = planRestart(history, ranMs);
+    if (plan === undefined) return undefined;
+    await status.set('starting', 'the server ended, restarting');
+    await clock.sleep(plan.delayMs, signal);
+    try {
+      await launch(config, watched);
+      proxy.backendStarted();
+      await status.set('running');
+      return plan.history;
+    } catch (error) {
+      log.warn({ err: error, attempt: plan.history.attempts }, 'the workload could not be restarted');
+      history = plan.history;
+      ranMs = 0;
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import { profileMounts } from '../permissions/profile.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import type { Observed, PortBinding, WorkloadSpec } from '../runtime/runtime.ts';
+
+export interface SpecOptions {
+  /** Which Skep installation owns the workload; see `ownerOf`. */
+  readonly owner: string;
+  /** Host port of the server's own port, for HTTP transports that are published. */
+  readonly hostPort?: number;
+}
+
+/** Short identity of one user's state directory, so that two of them can share an engine without touching each other. */
+export function ownerOf(stateDir: string): string {
+  return createHash('sha256').update(stateDir).digest('hex').slice(0, 16);
+}
+
+/** True when Skep, in this state directory, made what is seen. Anything else of that name is not ours to remove. */
+export function isOwn(observed: Observed, owner: string): boolean {
+  return observed.labels['skep.managed'] === 'true' && observed.labels['skep.state'] === owner;
+}
+
+/** What the runtime is asked to create (spec run-workload §4.1, §4.2, §1.4). */
+export function toWorkloadSpec(config: RunConfig, options: SpecOptions): WorkloadSpec {
+  const spec = {
+    name: config.name,
+    reference: config.image,
+    args: config.cmd_args,
+    env: { ...config.env_vars, ...transportEnv(config) },
+    stdio: config.transport === 'stdio',
+    // Paths were made absolute when the config was built, so the directory does not matter here.
+    mounts: profileMounts(config.permission_profile, '/'),
+    network: networkOf(config),
+    ports: portsOf(config, options.hostPort),
+    privileged: config.permission_profile.privileged ?? false,
+  };
+  const hash = createHash('sha256').update(JSON.stringify(spec)).digest('hex').slice(0, 16);
+  return { ...spec, labels: { ...config.container_labels, ...standardLabels(config, options, hash) } };
+}
+
+/** The label that says which spec a container was made from. */
+export const SPEC_LABEL = 'skep.spec';
+/** The label that says where on the host the server's own port is. */
+export const HOST_PORT_LABEL = 'skep.host-port';
+
+function standardLabels(config: RunConfig, options: SpecOptions, hash: string): Record<string, string> {
+  return {
+    'skep.managed': 'true',
+    'skep.name': config.name,
+    'skep.basename': config.name,
+    'skep.transport': config.transport,
+    'skep.port': String(config.port),
+    'skep.network-isolation': 'false',
+    'skep.state': options.owner,
+    [SPEC_LABEL]: hash,
+    ...(options.hostPort === undefined ? {} : { [HOST_PORT_LABEL]: String(options.hostPort) }),
+  };
+}
+
+function transportEnv(config: RunConfig): Record<string, string> {
+  if (config.transport === 'stdio' || config.target_port === undefined)
+    return { MCP_TRANSPORT: config.transport };
+  const port = String(config.target_port);
+  return {
+    MCP_TRANSPORT: config.transport,
+    MCP_PORT: port,
+    FASTMCP_PORT: port,
+    // Inside a container of its own, listening on loopback would be listening to nobody.
+    MCP_HOST: networkOf(config) === 'host' ? config.target_host || '127.0.0.1' : '0.0.0.0',
+  };
+}
+
+/** `none` of a profile means no network for stdio servers, see docs/decisions/0040. */
+export function networkOf(config: Pick<RunConfig, 'permission_profile'>): string {
+  const mode = config.permission_profile.network?.mode ?? '';
+  return mode === '' || mode === 'default' ? 'bridge' : mode;
+}
+
+function portsOf(config: RunConfig, hostPort: number | undefined): readonly PortBinding[] {
+  const published = config.publish.map((text): PortBinding => {
+    const [host, container] = text.split(':').map(Number);
+    return {
+      hostIp: config.host,
+      hostPort: container === undefined ? 0 : (host ?? 0),
+      containerPort: container ?? host ?? 0,
+    };
+  });
+  if (hostPort === undefined || config.target_port === undefined) return published;
+  // Only the proxy talks to the server's own port.
+  return [{ hostIp: '127.0.0.1', hostPort, containerPort: config.target_port }, ...published];
+}
