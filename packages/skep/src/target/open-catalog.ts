@@ -1,0 +1,72 @@
+import { readFile } from 'node:fs/promises';
+import type { ServerEntry } from '@skep/core/catalog/entry.ts';
+import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { createClient, type Client } from '@skep/core/fetch/client.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import type { AppConfig } from '../config/app-config.ts';
+import { apiCatalog } from './api-catalog.ts';
+import { wholeCatalog, type CatalogSource } from './catalog-source.ts';
+
+export interface CatalogOptions {
+  readonly config: AppConfig;
+  /** For the User-Agent. */
+  readonly version: string;
+}
+
+const FILE_MS = 30_000;
+const API_MS = 10_000;
+const MAX_BYTES = 100 * 1024 * 1024;
+
+/**
+ * The one active catalogue: API address, then file address, then file, then the built-in one (spec run-workload §2.2).
+ * Nothing is read before it is asked for.
+ */
+export async function openCatalog({ config, version }: CatalogOptions): Promise<CatalogSource> {
+  const client = (timeoutMs: number): Promise<Client> =>
+    createClient({
+      timeoutMs,
+      maxBytes: MAX_BYTES,
+      allowPrivate: config.allowPrivateRegistryIp,
+      userAgent: `skep/${version}`,
+    });
+  if (config.registryApiUrl !== undefined) return apiCatalog(config.registryApiUrl, await client(API_MS));
+  if (config.registryUrl !== undefined) return remoteFile(config.registryUrl, await client(FILE_MS));
+  if (config.localRegistryPath !== undefined) return localFile(config.localRegistryPath);
+  return wholeCatalog({ kind: 'built-in', location: '' }, async () => {
+    const { starterServers } = await import('@skep/core/catalog/starter.ts');
+    return starterServers();
+  });
+}
+
+/** A catalogue file on this machine. */
+export function localFile(path: string): CatalogSource {
+  return wholeCatalog({ kind: 'local file', location: path }, async () => {
+    try {
+      return serversOf(await readFile(path), path);
+    } catch (error) {
+      const errno = errnoOf(error);
+      // What is wrong inside the file says so itself, with the place.
+      if (error instanceof SkepError || errno === undefined) throw error;
+      throw new SkepError('catalog-source/unreachable', {
+        message: `the catalogue file "${path}" cannot be read: ${errno}`,
+        cause: error,
+      });
+    }
+  });
+}
+
+/** A catalogue file at an address. */
+export function remoteFile(url: string, client: Client): CatalogSource {
+  return wholeCatalog({ kind: 'remote file', location: url }, async (signal) => {
+    try {
+      return serversOf((await client.get(url, { signal })).body, url);
+    } finally {
+      await client.close();
+    }
+  });
+}
+
+function serversOf(text: Uint8Array, label: string): readonly ServerEntry[] {
+  return readCatalogue(text, { label }).entries.flatMap((entry) => (entry.kind === 'server' ? [entry] : []));
+}

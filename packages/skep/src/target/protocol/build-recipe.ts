@@ -1,0 +1,73 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+
+/** What an engine needs to build the image of a package: nothing here comes from the user's working directory. */
+export interface BuildRecipe {
+  /** Path in the build context → content; `Dockerfile` among them. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+export interface RecipeOptions {
+  readonly name: string;
+  /** Version or tag; absent means the newest. */
+  readonly version?: string;
+  readonly baseImage: string;
+  /** System packages to install in both stages; failing to is fatal for these. */
+  readonly addPackages: readonly string[];
+  /** PEM text the builder stage trusts. It never reaches the final image. */
+  readonly caCert?: string;
+  /** Address of the package registry for the builder stage, without credentials. */
+  readonly registry?: string;
+  /** Random token that marks every layer of this build, so that a failed one can be swept. */
+  readonly buildId: string;
+}
+
+/** Label that every layer of one build carries. */
+export const BUILD_LABEL = 'skep.build';
+
+/** First lines of a stage: labels come first so that an abandoned layer can be found by them. */
+export function stageHead(base: string, buildId: string): string {
+  return `FROM ${base}\nLABEL skep.managed=true ${BUILD_LABEL}=${buildId}`;
+}
+
+/**
+ * Shell script that installs system packages with whatever package manager the base image has. Names come as
+ * arguments, never inside the script. `optional` ones may fail (an image may have neither mirror nor manager), with a
+ * note; `required` ones may not.
+ */
+export const PACKAGES_SCRIPT = `#!/bin/sh
+mode=$1; shift
+[ $# -gt 0 ] || exit 0
+if command -v apk >/dev/null 2>&1; then apk add --no-cache "$@"
+elif command -v apt-get >/dev/null 2>&1; then
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update && apt-get install -y --no-install-recommends "$@" && rm -rf /var/lib/apt/lists/*
+elif command -v dnf >/dev/null 2>&1; then dnf install -y "$@" && dnf clean all
+else echo "skep: the base image has no package manager (apk, apt-get, dnf)" >&2; false
+fi && exit 0
+[ "$mode" = optional ] || exit 1
+echo "skep: going on without the optional packages: $*" >&2
+`;
+
+/** RUN lines for the default packages and the user's, in exec form. The script must lie at /skep/packages.sh. */
+export function installPackages(optional: readonly string[], required: readonly string[]): string[] {
+  const line = (mode: string, names: readonly string[]) =>
+    names.length === 0 ? [] : [`RUN ${JSON.stringify(['/bin/sh', '/skep/packages.sh', mode, ...names])}`];
+  return [...line('optional', optional), ...line('required', required)];
+}
+
+/** Throws `runtime/invalid-workload` for a base image or system package name that could break out of its line. */
+export function checkRecipeOptions(options: RecipeOptions): void {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/.test(options.baseImage)) {
+    throw new SkepError('runtime/invalid-workload', {
+      message: `invalid base image "${options.baseImage}"`,
+      hint: 'give --runtime-image an image reference such as node:24-alpine',
+    });
+  }
+  const bad = options.addPackages.find((name) => !/^[A-Za-z0-9][A-Za-z0-9+._-]*$/.test(name));
+  if (bad !== undefined) {
+    throw new SkepError('runtime/invalid-workload', {
+      message: `invalid system package "${bad}"`,
+      hint: 'give --runtime-add-package one package name each time',
+    });
+  }
+}

@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import type { RecipeOptions } from './build-recipe.ts';
+import { chooseBin } from './choose-bin.ts';
+import { imageTag } from './image-tag.ts';
+import { npxRecipe } from './npx.ts';
+import { uvxRecipe } from './uvx.ts';
+
+const options: RecipeOptions = {
+  name: '@scope/server',
+  version: '1.2.3',
+  baseImage: 'node:24-alpine',
+  addPackages: ['jq'],
+  caCert: 'PEM',
+  registry: 'https://packages.test/npm/',
+  buildId: 'build-7',
+};
+
+const finalStage = (dockerfile: string) => dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+
+describe.each([
+  ['npx', npxRecipe, '["npm","install","--save-exact","--omit=dev","--","@scope/server@1.2.3"]'],
+  ['uvx', uvxRecipe, '["uv","tool","install","--no-cache","--","@scope/server==1.2.3"]'],
+])('%s recipe', (_scheme, recipe, install) => {
+  const { files } = recipe(options);
+  const dockerfile = files['Dockerfile'] ?? '';
+
+  it('passes the package as one argument in exec form', () => {
+    expect(dockerfile).toContain(`RUN ${install}`);
+  });
+
+  it('has no RUN in shell form', () => {
+    expect(
+      dockerfile.split('\n').filter((line) => line.startsWith('RUN') && !line.startsWith('RUN [')),
+    ).toEqual([]);
+  });
+
+  it('keeps the certificate and the registry out of the final stage', () => {
+    expect(files['skep/ca.crt']).toBe('PEM');
+    expect(finalStage(dockerfile)).not.toMatch(/ca\.crt|packages\.test|CERT/);
+    expect(recipe({ ...options, caCert: undefined as never }).files['Dockerfile']).not.toContain('ca.crt');
+  });
+
+  it('runs as a numeric user with an exec-form entry point', () => {
+    expect(finalStage(dockerfile)).toContain('USER 1000:1000\nENTRYPOINT ["/app/server/run"]');
+  });
+
+  it('labels both stages, installs the added packages in both and lets only the default ones fail', () => {
+    expect(dockerfile.match(/^LABEL skep\.managed=true skep\.build=build-7$/gm)).toHaveLength(2);
+    expect(dockerfile.match(/"required","jq"/g)).toHaveLength(2);
+    expect(dockerfile.match(/"optional"/g)).toHaveLength(2);
+  });
+
+  it.each([
+    { baseImage: 'node\nRUN id' },
+    { baseImage: '--platform=x' },
+    { addPackages: ['git; id'] },
+    { addPackages: ['--root'] },
+  ])('refuses %j', (bad) => {
+    expect(() => recipe({ ...options, ...bad })).toThrow(
+      expect.objectContaining({ code: 'runtime/invalid-workload' }),
+    );
+  });
+});
+
+describe('chooseBin', () => {
+  it.each([
+    ['a string is the program', '@s/x', './cli.js', { path: './cli.js' }],
+    ['the only one is the program', 'x', { other: 'o.js' }, { path: 'o.js' }],
+    ['two names of one file are one program', 'x', { a: 'o.js', b: 'o.js' }, { path: 'o.js' }],
+    ['the one named like the package wins', '@s/x', { y: 'y.js', x: 'x.js' }, { path: 'x.js' }],
+    ['several are not clear', 'x', { a: 'a.js', b: 'b.js' }, { candidates: ['a', 'b'] }],
+    ['none', 'x', undefined, { candidates: [] }],
+    ['nonsense', 'x', { x: 3 }, { candidates: [] }],
+  ])('%s', (_what, name, bin, expected) => {
+    expect(chooseBin(name, bin)).toEqual(expected);
+  });
+});
+
+describe('imageTag', () => {
+  const tag = (changes: Partial<RecipeOptions>, baseImageId = 'sha256:1') => {
+    const all = { ...options, ...changes };
+    return imageTag({
+      scheme: 'npx',
+      name: all.name,
+      recipe: npxRecipe(all),
+      buildId: all.buildId,
+      baseImageId,
+    });
+  };
+
+  it('is the same for the same inputs, whatever the build id', () => {
+    expect(tag({ buildId: 'build-8' })).toBe(tag({}));
+    expect(tag({})).toMatch(/^skeplocal\/npx-scope-server:[0-9a-f]{16}$/);
+  });
+
+  it('differs when the version, the base, the certificate or the system packages do', () => {
+    const tags = [
+      tag({}),
+      tag({ version: '2' }),
+      tag({}, 'sha256:2'),
+      tag({ caCert: 'x' }),
+      tag({ addPackages: [] }),
+    ];
+    expect(new Set(tags).size).toBe(tags.length);
+  });
+});

@@ -1,0 +1,84 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { hasCode } from '@skep/core/errors/skep-error.ts';
+import { isPackageReference, packageReference, parsePackageReference } from './reference.ts';
+
+describe('parsePackageReference', () => {
+  it.each([
+    ['npx://server', 'npm', 'server', undefined],
+    ['npx://@scope/server', 'npm', '@scope/server', undefined],
+    ['npx://@scope/server@1.2.3', 'npm', '@scope/server', '1.2.3'],
+    ['npx://server@next', 'npm', 'server', 'next'],
+    ['npx://server@latest', 'npm', 'server', undefined],
+    ['npx://server@^2.0', 'npm', 'server', '^2.0'],
+    ['uvx://mcp-server-git@2025.1.14', 'pypi', 'mcp-server-git', '2025.1.14'],
+    ['uvx://Name_with.dots@latest', 'pypi', 'Name_with.dots', undefined],
+    ['go://example.org/team/server/cmd/x@v1.0.0', 'go', 'example.org/team/server/cmd/x', 'v1.0.0'],
+  ])('reads %s', (text, ecosystem, name, version) => {
+    const expected = { kind: 'package', ecosystem, name, ...(version === undefined ? {} : { version }) };
+    expect(parsePackageReference(text)).toEqual(expected);
+  });
+
+  it.each([
+    'npx://',
+    'npx://@',
+    'npx://@scope',
+    'npx://@scope/',
+    'npx://Upper',
+    'npx://a b',
+    'npx://a;rm -rf /',
+    'npx://$(id)',
+    'npx://a`id`',
+    'npx://--prefix',
+    'npx://../x',
+    'npx://a@',
+    'npx://a@1 2',
+    'npx://a@--global',
+    'npx://a@file:/etc',
+    'npx://a@1\nRUN id',
+    'npx://https://x.test/y',
+    'uvx://-x',
+    'uvx://a@>=1',
+    'uvx://a[extra]',
+    'uvx://a@1;id',
+    'go://./local',
+    'go://nohost/x',
+    'go://x.test/../y',
+    'go://x.test/y@v1/z',
+    'ftp://x',
+    'plain',
+    '__proto__://x',
+    'constructor://x',
+  ])('refuses %j with target/invalid-package', (text) => {
+    expect(() => parsePackageReference(text)).toThrow(
+      expect.objectContaining({ code: 'target/invalid-package', message: expect.stringContaining(text) }),
+    );
+  });
+
+  it('never lets shell, flag or path characters through, and what it reads prints back to the same source', () => {
+    const text = fc.tuple(fc.constantFrom('npx', 'uvx', 'go'), fc.string({ unit: 'binary' }));
+    fc.assert(
+      fc.property(text, ([scheme, rest]) => {
+        try {
+          const source = parsePackageReference(`${scheme}://${rest}`);
+          expect(source.name).toMatch(/^[A-Za-z0-9@~][A-Za-z0-9@/._~-]*$/);
+          if (source.version !== undefined)
+            expect(source.version).toMatch(/^[A-Za-z0-9~^][A-Za-z0-9.+_~^!-]*$/);
+          expect(parsePackageReference(packageReference(source))).toEqual(source);
+        } catch (error) {
+          if (!hasCode(error, 'target/invalid-package')) throw error;
+        }
+      }),
+    );
+  });
+});
+
+it('isPackageReference looks at the scheme only', () => {
+  expect(['npx://', 'uvx://x', 'go://x', 'npm://x', 'x'].map(isPackageReference)).toEqual([
+    true,
+    true,
+    true,
+    false,
+    false,
+  ]);
+});

@@ -1,0 +1,75 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { PackageSource } from '../../runtime/runtime.ts';
+import { isGoPath, isGoVersion } from './go-path.ts';
+import { isNpmName, isNpmVersion } from './npm-name.ts';
+import { isPypiName, isPypiVersion } from './pypi-name.ts';
+
+type Ecosystem = PackageSource['ecosystem'];
+
+interface Grammar {
+  readonly ecosystem: Ecosystem;
+  /** What a good reference looks like, for the hint. */
+  readonly example: string;
+  readonly name: (text: string) => boolean;
+  readonly version: (text: string) => boolean;
+}
+
+const GRAMMARS: Readonly<Record<string, Grammar>> = {
+  npx: { ecosystem: 'npm', example: 'npx://@scope/name@1.2.3', name: isNpmName, version: isNpmVersion },
+  uvx: { ecosystem: 'pypi', example: 'uvx://name@1.2.3', name: isPypiName, version: isPypiVersion },
+  go: { ecosystem: 'go', example: 'go://example.org/path@v1.2.3', name: isGoPath, version: isGoVersion },
+};
+
+const SCHEMES: Readonly<Record<Ecosystem, string>> = { npm: 'npx', pypi: 'uvx', go: 'go' };
+
+/** True when the text starts with `npx://`, `uvx://` or `go://`, whatever follows. */
+export function isPackageReference(text: string): boolean {
+  return grammarOf(text) !== undefined;
+}
+
+/**
+ * Parses and validates a package reference (spec run-workload §3.1). The name and version are safe to hand to npm, uv
+ * or go as one argument each. `@latest` is the same as no version, so that every ecosystem understands it.
+ * Throws `target/invalid-package`.
+ */
+export function parsePackageReference(text: string): PackageSource {
+  const grammar = grammarOf(text);
+  if (!grammar) throw invalid(text, 'it has no known scheme', 'use npx://, uvx:// or go://');
+  const rest = text.slice(text.indexOf('://') + 3);
+  const at = rest.indexOf('@', 1);
+  const name = at === -1 ? rest : rest.slice(0, at);
+  const version = at === -1 ? undefined : rest.slice(at + 1);
+  const hint = `write it like ${grammar.example}`;
+  if (!grammar.name(name)) throw invalid(text, `"${name}" is no ${grammar.ecosystem} package name`, hint);
+  if (version === undefined || version === 'latest') {
+    return { kind: 'package', ecosystem: grammar.ecosystem, name };
+  }
+  if (!grammar.version(version)) throw invalid(text, `"${version}" is no version`, hint);
+  return { kind: 'package', ecosystem: grammar.ecosystem, name, version };
+}
+
+/** The reference as a person would type it; the inverse of `parsePackageReference`. */
+export function packageReference(source: PackageSource): string {
+  const version = source.version === undefined ? '' : `@${source.version}`;
+  return `${SCHEMES[source.ecosystem]}://${source.name}${version}`;
+}
+
+/**
+ * Checks a package source that did not come from `parsePackageReference` (a catalogue, a saved run configuration).
+ * Throws `target/invalid-package`.
+ */
+export function checkPackageSource(source: PackageSource): PackageSource {
+  return parsePackageReference(packageReference(source));
+}
+
+function grammarOf(text: string): Grammar | undefined {
+  const scheme = /^([a-z]+):\/\//.exec(text)?.[1];
+  return scheme !== undefined && Object.hasOwn(GRAMMARS, scheme) ? GRAMMARS[scheme] : undefined;
+}
+
+function invalid(text: string, why: string, hint: string): SkepError {
+  return new SkepError('target/invalid-package', {
+    message: `invalid package reference "${text}": ${why}`,
+    hint,
+  });
+}
