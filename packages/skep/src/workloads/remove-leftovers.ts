@@ -1,0 +1,63 @@
+import { rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { hasCode } from '@skep/core/errors/skep-error.ts';
+import { removeUnusedLocks } from '@skep/core/files/lock.ts';
+import type { Context } from '../cli/context.ts';
+import { openClient } from '../cli/open-client.ts';
+import { openRuntime } from '../cli/open-runtime.ts';
+import { isOwn, ownerOf } from '../supervisor/workload-spec.ts';
+import { knownNames, whileNothingIsMade } from './name-lock.ts';
+
+/**
+ * After the last workload is gone: ends the supervisor and removes what workloads have in common, so that only the
+ * configuration stays. What another command is making meanwhile is left alone, with all of that.
+ */
+export async function removeLeftovers(context: Context): Promise<void> {
+  const { places, terminal } = context;
+  const cleared = await whileNothingIsMade(context, async () => {
+    const names = await knownNames(places);
+    await removeForgotten(context, names);
+    if (names.length === 0) await removeShared(context);
+  });
+  if (!cleared) return terminal.err('Another command is starting a server, which was left alone\n');
+  await removeUnusedLocks(places.locksDir);
+  // What else lies there (the sandbox's folder, groups) is only removed when it is empty.
+  for (const folder of [`${places.dataDir}/sandbox`, places.dataDir, places.stateDir])
+    await removeEmpty(folder);
+}
+
+async function removeShared(context: Context): Promise<void> {
+  const { places, signal } = context;
+  await openClient(context).rest({ signal });
+  const folders = [places.runConfigsDir, places.statusesDir, places.logsDir];
+  for (const folder of [...folders, dirname(places.supervisorSocket), places.cacheDir]) {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** What is there of ours without any saved state: from interrupted runs and builds, or because state was removed by hand. */
+async function removeForgotten(context: Context, names: readonly string[]): Promise<void> {
+  const owner = ownerOf(context.places.stateDir);
+  try {
+    const { runtime } = await openRuntime(context, { signal: context.signal });
+    for (const seen of await runtime.list()) {
+      if (!isOwn(seen, owner) || names.includes(seen.name)) continue;
+      await runtime.stop(seen.name, 0);
+      await runtime.remove(seen.name);
+    }
+    if (names.length === 0) await runtime.sweep();
+  } catch (error) {
+    // Without a runtime there is nothing of ours running on it.
+    if (!hasCode(error, 'runtime/unavailable') && !hasCode(error, 'runtime/sandbox-unavailable')) throw error;
+  }
+}
+
+async function removeEmpty(folder: string): Promise<void> {
+  const { rmdir } = await import('node:fs/promises');
+  try {
+    await rmdir(folder);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code !== 'ENOTEMPTY' && code !== 'ENOENT' && code !== 'EEXIST') throw error;
+  }
+}

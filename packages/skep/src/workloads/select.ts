@@ -1,0 +1,48 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { defineSettings } from '@skep/core/settings/define-settings.ts';
+
+const group = 'Selection';
+
+/** Flags of commands that act on several workloads. */
+export const selectionSettings = defineSettings([
+  {
+    name: 'all',
+    kind: 'bool',
+    flag: 'all',
+    short: 'a',
+    group,
+    brief: 'All servers',
+    default: false,
+    excludes: ['group'],
+  },
+  { name: 'group', kind: 'string', flag: 'group', short: 'g', group, brief: 'All servers of a group' },
+]);
+
+export interface Selection {
+  readonly names: readonly string[];
+  readonly all: boolean;
+  readonly group: string | undefined;
+}
+
+/** What the person selected, or `usage/*` when it is nothing or contradicts itself (spec run-workload §6.6). */
+export function checkSelection({ names, all, group }: Selection, command: string): Selection {
+  if (names.length > 0 && (all || group !== undefined)) {
+    throw new SkepError('usage/unexpected-argument', {
+      message: `no arguments should be provided with ${all ? '--all' : '--group'}`,
+      hint: `give names, or ${all ? '--all' : '--group'}, not both`,
+    });
+  }
+  if (names.length === 0 && !all && group === undefined) {
+    throw new SkepError('usage/missing-argument', {
+      message: 'at least one workload name must be provided',
+      hint: `see the names with skep list, or use skep ${command} --all`,
+    });
+  }
+  if (group !== undefined && group !== 'default') {
+    throw new SkepError('usage/invalid-value', {
+      message: `group '${group}' does not exist`,
+      hint: 'groups other than "default" are not available yet',
+    });
+  }
+  return { names: [...new Set(names)], all, group };
+}

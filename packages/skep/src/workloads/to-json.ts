@@ -1,0 +1,59 @@
+import type { WorkloadView } from './view.ts';
+
+/** What an unknown time reads as, as in Go's zero time. */
+const ZERO_TIME = '0001-01-01T00:00:00Z';
+
+/** One element of `list --format json` (spec run-workload §6.6). The keys and their order are a promise to scripts. */
+export function toListItem(view: WorkloadView): Record<string, unknown> {
+  return {
+    name: view.name,
+    package: view.package,
+    url: view.url,
+    port: view.port,
+    transport_type: view.transport,
+    ...(view.proxyMode === undefined ? {} : { proxy_mode: view.proxyMode }),
+    status: view.status,
+    ...(view.context === undefined ? {} : { status_context: view.context }),
+    created_at: view.createdAt?.toISOString() ?? ZERO_TIME,
+    started_at: view.startedAt?.toISOString() ?? ZERO_TIME,
+    ...(Object.keys(view.labels).length === 0 ? {} : { labels: view.labels }),
+    group: view.group,
+  };
+}
+
+/** `status --format json`. */
+export function toStatusItem(view: WorkloadView, now: Date): Record<string, unknown> {
+  const uptime = uptimeOf(view, now);
+  return {
+    name: view.name,
+    status: view.status,
+    ...(view.context === undefined ? {} : { health: view.context }),
+    package: view.package,
+    url: view.url,
+    port: view.port,
+    transport: view.transport,
+    ...(view.proxyMode === undefined ? {} : { proxy_mode: view.proxyMode }),
+    group: view.group,
+    ...(uptime === undefined ? {} : { uptime }),
+  };
+}
+
+/** What MCP clients read: `{"mcpServers":{NAME:{url,type}}}`. */
+export function toMcpServers(views: readonly WorkloadView[]): Record<string, unknown> {
+  const servers = views.map((view) => [view.name, { url: view.url, type: view.proxyMode ?? view.transport }]);
+  return { mcpServers: Object.fromEntries(servers) };
+}
+
+/** `1d 2h 3m`, without leading zero parts; only while running. */
+export function uptimeOf(view: WorkloadView, now: Date): string | undefined {
+  if (view.status !== 'running' || view.startedAt === undefined) return undefined;
+  const minutes = Math.max(0, Math.floor((now.getTime() - view.startedAt.getTime()) / 60_000));
+  const days = Math.floor(minutes / 1440);
+  const hours = Math.floor(minutes / 60) % 24;
+  const parts = [days > 0 ? `${String(days)}d` : '', hours > 0 || days > 0 ? `${String(hours)}h` : ''];
+  return [...parts, `${String(minutes % 60)}m`].filter((part) => part !== '').join(' ');
+}
+
+export function toJsonText(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

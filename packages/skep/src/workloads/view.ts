@@ -1,0 +1,97 @@
+import type { Places } from '@skep/core/files/places.ts';
+import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
+import { loadRunConfig } from '../run-config/file.ts';
+import { isStandardLabel } from '../run-config/import-toolhive.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import { workloadUrl } from '../run-config/workload-url.ts';
+import type { ProcessIdentity } from '../supervisor/process-identity.ts';
+import { readStatus, type StatusWord, type WorkloadStatus } from '../supervisor/state.ts';
+import { packageReference } from '../target/protocol/reference.ts';
+import { isBeingMade, knownNames } from './name-lock.ts';
+
+/** One workload as people and scripts see it. */
+export interface WorkloadView {
+  readonly name: string;
+  readonly package: string;
+  readonly status: StatusWord | 'unknown';
+  readonly context?: string;
+  readonly url: string;
+  readonly port: number;
+  readonly transport: string;
+  readonly proxyMode?: string;
+  readonly group: string;
+  readonly createdAt?: Date;
+  readonly startedAt?: Date;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface ViewDeps {
+  readonly places: Places;
+  readonly isAlive: (process: ProcessIdentity) => boolean;
+}
+
+/** All workloads by name, sorted. Only reads: what is untrue is shown as it is, never written back. */
+export async function viewWorkloads(deps: ViewDeps): Promise<readonly WorkloadView[]> {
+  const names = await knownNames(deps.places);
+  const views = await Promise.all(names.map((name) => viewOne(name, deps)));
+  return views.filter((view) => view !== undefined);
+}
+
+/** Fails with `workload/not-found`. */
+export async function viewWorkload(name: string, deps: ViewDeps): Promise<WorkloadView> {
+  const view = await viewOne(name, deps);
+  if (view) return view;
+  throw new SkepError('workload/not-found', { message: `workload "${name}" not found` });
+}
+
+async function viewOne(name: string, deps: ViewDeps): Promise<WorkloadView | undefined> {
+  try {
+    const status = await readStatus(deps.places, name);
+    const config = await loadRunConfig(deps.places, name);
+    if (status) return toView(config, { ...status, ...truth(status, deps.isAlive) });
+    return (await isBeingMade(name, deps.places)) ? undefined : toView(config, interrupted(name));
+  } catch (error) {
+    // Removed while we looked.
+    if (hasCode(error, 'workload/not-found')) return undefined;
+    // Whatever is wrong with the files of one workload, the others are shown.
+    if (!(error instanceof SkepError)) throw error;
+    const nothing = { package: '', url: '', port: 0, transport: '', group: 'default', labels: {} };
+    return { name, status: 'unknown', context: error.message, ...nothing };
+  }
+}
+
+/** The command that should have started it was killed. */
+function interrupted(name: string): ShownStatus {
+  return { status: 'error', status_context: `its start was interrupted; remove it with skep rm ${name}` };
+}
+
+/** What a status is worth when the process that vouches for it has died (spec run-workload §6.5). */
+function truth(
+  status: WorkloadStatus,
+  isAlive: ViewDeps['isAlive'],
+): { status: StatusWord; status_context?: string } | undefined {
+  if (status.process_id === 0) return undefined;
+  if (isAlive({ pid: status.process_id, started: status.process_started })) return undefined;
+  return { status: 'unhealthy', status_context: 'its proxy process is not running' };
+}
+
+type ShownStatus = Pick<WorkloadStatus, 'status'> & Partial<WorkloadStatus>;
+
+function toView(config: RunConfig, status: ShownStatus): WorkloadView {
+  return {
+    name: config.name,
+    package: config.package ? packageReference(config.package) : config.image,
+    status: status.status,
+    ...(status.status_context === undefined ? {} : { context: status.status_context }),
+    url: workloadUrl(config),
+    port: config.port,
+    transport: config.transport,
+    proxyMode: config.proxy_mode,
+    group: config.group,
+    ...(status.created_at === undefined ? {} : { createdAt: new Date(status.created_at) }),
+    ...(status.started_at === undefined ? {} : { startedAt: new Date(status.started_at) }),
+    labels: Object.fromEntries(
+      Object.entries(config.container_labels).filter(([key]) => !isStandardLabel(key)),
+    ),
+  };
+}
