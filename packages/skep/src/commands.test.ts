@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { COMMANDS, type CommandRow } from './commands.ts';
+
+const rows: readonly CommandRow[] = COMMANDS.flatMap((row) => ('members' in row ? row.members : [row]));
+
+test.each(rows.map((row) => [row.name, row] as const))(
+  '%s can be loaded and says how it is used',
+  async (_, row) => {
+    const command = await row.load();
+    const help = command.help({ width: 100, color: false });
+    expect(help).toContain(`Usage: skep `);
+    expect(help).toContain(row.name);
+    expect(command.settings.map((field) => field.flag)).toContain('help');
+  },
+);
+
+test('no two commands share a name', () => {
+  const names = COMMANDS.flatMap((row) =>
+    'members' in row ? [row.name] : [row.name, ...(row.aliases ?? [])],
+  );
+  expect(new Set(names).size).toBe(names.length);
+});

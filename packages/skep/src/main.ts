@@ -1,0 +1,10 @@
+import manifest from '../package.json' with { type: 'json' };
+
+// Nothing else is imported before it is known to be needed: `skep version` is what scripts and prompts call.
+const [, , ...argv] = process.argv;
+if (argv.length === 1 && (argv[0] === 'version' || argv[0] === '--version')) {
+  process.stdout.write(`skep ${manifest.version}\n`);
+} else {
+  const { main } = await import('./cli/main.ts');
+  process.exitCode = await main(argv, manifest.version);
+}
