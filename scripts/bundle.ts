@@ -1,0 +1,91 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { rolldown, type OutputChunk } from 'rolldown';
+
+/**
+ * Makes the two published packages under dist/: one entry file per program, lazy chunks beside it, no dependencies.
+ * The licences of everything bundled go along in THIRD-PARTY-LICENSES.txt.
+ */
+const root = path.resolve(import.meta.dirname, '..');
+const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
+
+const PROGRAMS = [
+  { name: 'skep', entry: 'packages/skep/src/main.ts', about: 'Runs MCP servers as managed workloads' },
+  {
+    name: 'skep-registry',
+    entry: 'packages/registry/src/main.ts',
+    about: 'Serves governed catalogues of MCP servers',
+  },
+];
+
+for (const program of PROGRAMS) await bundle(program);
+
+async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promise<void> {
+  const folder = path.join(root, 'dist', name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const build = await rolldown({
+    input: { [name]: path.join(root, entry) },
+    platform: 'node',
+    cwd: root,
+    onLog(level, log) {
+      if (level === 'warn') console.error(`${name}: ${log.message}`);
+    },
+  });
+  const { output } = await build.write({
+    dir: folder,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name]-[hash].js',
+    minify: { mangle: false, compress: true, codegen: true },
+    // The bundler keeps a first line that the source has.
+    banner: (chunk) => (chunk.isEntry && !startsWithShebang(entry) ? '#!/usr/bin/env node' : ''),
+  });
+  await build.close();
+  const chunks = output.filter((one): one is OutputChunk => one.type === 'chunk');
+  writeManifest({ folder, name, about });
+  writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES.txt'), licencesOf(chunks));
+  cpSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
+  if (existsSync(path.join(root, 'README.md')))
+    cpSync(path.join(root, 'README.md'), path.join(folder, 'README.md'));
+  const bytes = chunks.reduce((sum, chunk) => sum + chunk.code.length, 0);
+  console.log(`dist/${name}: ${chunks.length} files, ${Math.round(bytes / 1024)} KiB`);
+}
+
+function startsWithShebang(entry: string): boolean {
+  return readFileSync(path.join(root, entry), 'utf8').startsWith('#!');
+}
+
+function writeManifest({ folder, name, about }: { folder: string; name: string; about: string }): void {
+  const manifest = {
+    name,
+    version,
+    description: about,
+    license: 'Apache-2.0',
+    type: 'module',
+    bin: { [name]: `./${name}.js` },
+    engines: { node: '>=24' },
+  };
+  writeFileSync(path.join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+function licencesOf(chunks: readonly OutputChunk[]): string {
+  const folders = new Set<string>();
+  for (const id of chunks.flatMap((chunk) => chunk.moduleIds)) {
+    const match = /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(id);
+    if (match?.[1]) folders.add(match[1]);
+  }
+  const texts = [...folders].toSorted().map((folder) => {
+    const manifest = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as {
+      name: string;
+      version: string;
+      license?: string;
+    };
+    const file = readdirSync(folder).find((one) => /^(licen[cs]e|copying)/i.test(one));
+    const text = file
+      ? readFileSync(path.join(folder, file), 'utf8').trim()
+      : '(the package carries no licence text)';
+    return `${manifest.name} ${manifest.version} (${manifest.license ?? 'see text'})\n\n${text}\n`;
+  });
+  return texts.join(`\n${'-'.repeat(80)}\n\n`);
+}

@@ -1,0 +1,27 @@
+import { existsSync, readFileSync } from 'node:fs';
+import os from 'node:os';
+import { EngineClient } from '../../packages/skep/src/runtime/docker/client.ts';
+import { endpointText } from '../../packages/skep/src/runtime/docker/endpoint.ts';
+import { findEngine as searchEngine } from '../../packages/skep/src/runtime/docker/find-engine.ts';
+
+export interface Engine {
+  readonly client: EngineClient;
+  readonly version: string;
+  readonly endpoint: string;
+}
+
+/** The container engine that `skep run` would use here, or undefined when none answers. */
+export async function findEngine(): Promise<Engine | undefined> {
+  const found = await searchEngine({
+    env: process.env,
+    home: os.homedir(),
+    readText: (file) => Promise.resolve(existsSync(file) ? readFileSync(file, 'utf8') : undefined),
+    exists: (file) => Promise.resolve(existsSync(file)),
+    ping: async (endpoint) => void (await new EngineClient(endpoint).ping(AbortSignal.timeout(5000))),
+  });
+  if (!('endpoint' in found)) return undefined;
+  const client = new EngineClient(found.endpoint);
+  const { body } = await client.call({ method: 'GET', path: '/version' });
+  const { Version = 'unknown' } = body as { Version?: string };
+  return { client, version: Version, endpoint: endpointText(found.endpoint) };
+}

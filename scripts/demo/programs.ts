@@ -1,0 +1,61 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import path from 'node:path';
+
+/** Runs the two programs from source, in surroundings that touch nothing of the user's own. */
+const root = path.resolve(import.meta.dirname, '../..');
+
+interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  /** Empty unless the program was asked to be quiet. */
+  readonly stderr: string;
+}
+
+export interface Programs {
+  /** Runs `skep`; what it says to people goes to this terminal, indented by nothing, as a user would see it. */
+  readonly skep: (args: readonly string[], options?: { readonly quiet?: boolean }) => Promise<Ran>;
+  /** Starts `skep-registry` and gives its process. */
+  readonly registry: (args: readonly string[]) => ChildProcess;
+}
+
+export function programsIn(home: string): Programs {
+  const env = {
+    ...process.env,
+    XDG_CONFIG_HOME: path.join(home, 'config'),
+    XDG_STATE_HOME: path.join(home, 'state'),
+    XDG_DATA_HOME: path.join(home, 'data'),
+    XDG_CACHE_HOME: path.join(home, 'cache'),
+    XDG_RUNTIME_DIR: path.join(home, 'run'),
+  };
+  return {
+    async skep(args, { quiet = false } = {}) {
+      const main = path.join(root, 'packages/skep/src/main.ts');
+      const child = spawn(process.execPath, [main, ...args], {
+        env,
+        stdio: ['ignore', 'pipe', quiet ? 'pipe' : 'inherit'],
+      });
+      let stdout = '';
+      let stderr = '';
+      child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+      child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+      await once(child, 'close');
+      return { code: child.exitCode ?? 1, stdout, stderr };
+    },
+    registry(args) {
+      const main = path.join(root, 'packages/registry/src/main.ts');
+      return spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    },
+  };
+}
+
+/** A TCP port on loopback that is free now. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}

@@ -1,0 +1,86 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { markdownTable } from '@skep/core/settings/to-markdown.ts';
+import { commandsPage } from './docs/commands-page.ts';
+import { errorCodesPage } from './docs/error-codes-page.ts';
+import type { Page } from './docs/page.ts';
+import { proxyChainPage } from './docs/proxy-chain-page.ts';
+import { registryConfigPage } from './docs/registry-config-page.ts';
+import { registryRoutesPage } from './docs/registry-routes-page.ts';
+import { runSettingsPage } from './docs/run-settings-page.ts';
+
+/**
+ * Writes docs/reference from the product's tables. With `--check` it writes nothing and exits 1 when a page is stale,
+ * missing or left over.
+ */
+const NOTE = '<!-- Written by `npm run docs` from the tables in the code; edit those instead. -->';
+
+const PAGES: readonly Page[] = [
+  commandsPage,
+  runSettingsPage,
+  proxyChainPage,
+  registryRoutesPage,
+  registryConfigPage,
+  errorCodesPage,
+];
+
+const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
+const reference = path.resolve(import.meta.dirname, '../docs/reference');
+const expected = await renderAll(PAGES);
+const stale = await staleFiles(expected);
+
+if (stale.length === 0) console.log(`${String(expected.size)} reference pages are fresh`);
+else if (values.check) {
+  console.error(
+    `Error: stale reference pages: ${stale.join(', ')}\n  run npm run docs and commit the result`,
+  );
+  process.exitCode = 1;
+} else {
+  await write(expected);
+  console.log(`wrote ${stale.join(', ')}`);
+}
+
+/** File name to content, the index included. */
+async function renderAll(pages: readonly Page[]): Promise<ReadonlyMap<string, string>> {
+  const index: Page = {
+    file: 'README.md',
+    title: 'Reference',
+    brief: '',
+    render: () =>
+      markdownTable(
+        ['Page', 'Content'],
+        pages.map(({ file, title, brief }) => [`[${title}](${file})`, brief]),
+      ),
+  };
+  const rendered = await Promise.all(
+    [index, ...pages].map(async (page): Promise<[string, string]> => {
+      const body = (await page.render()).trimEnd();
+      return [page.file, `${NOTE}\n\n# ${page.title}\n\n${body}\n`];
+    }),
+  );
+  return new Map(rendered);
+}
+
+async function staleFiles(expected: ReadonlyMap<string, string>): Promise<string[]> {
+  const found = existsSync(reference) ? await readdir(reference) : [];
+  const leftOver = found.filter((file) => file.endsWith('.md') && !expected.has(file));
+  const changed = await Promise.all(
+    [...expected].map(async ([file, text]) => ((await current(file)) === text ? [] : [file])),
+  );
+  return [...changed.flat(), ...leftOver];
+}
+
+async function current(file: string): Promise<string | undefined> {
+  const page = path.join(reference, file);
+  return existsSync(page) ? readFile(page, 'utf8') : undefined;
+}
+
+async function write(expected: ReadonlyMap<string, string>): Promise<void> {
+  await mkdir(reference, { recursive: true });
+  for (const file of await readdir(reference)) {
+    if (file.endsWith('.md') && !expected.has(file)) await rm(path.join(reference, file));
+  }
+  for (const [file, text] of expected) await writeFile(path.join(reference, file), text);
+}
