@@ -1,0 +1,196 @@
+import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import http from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { engineSocket } from './require.ts';
+
+const run = promisify(execFile);
+
+/**
+ * Base images made from what this machine has, so that no image registry is needed. Each carries the label
+ * `skep.fixture=<hash of its inputs>`; unchanged inputs cost one request.
+ */
+
+/** Never the name of a public image: what tests make must not stand in for it on somebody's machine. */
+export const NODE_BASE = 'skep-test/node:24';
+export const TINY_IMAGE = 'skep-test/tiny:1';
+
+const BUSYBOX = '/bin/busybox';
+const APPLETS =
+  'sh cat ls mkdir rm cp mv ln chmod echo printf grep sed awk sleep true false id env test head tail tr';
+
+/** Node, npm and a shell, without any certificate of this machine. */
+export async function ensureNodeBase(tag: string = NODE_BASE): Promise<string> {
+  const node = realpathSync(process.execPath);
+  const npm = path.resolve(path.dirname(realpathSync(await which('npm'))), '..');
+  const hash = digest('node-base-2', node, readFileSync(path.join(npm, 'package.json'), 'utf8'));
+  await ensureImport(tag, hash, ['ENV PATH=/usr/local/bin:/usr/bin:/bin', 'CMD ["node"]'], async (root) => {
+    busybox(root);
+    for (const library of [...(await libraries(node)), ...(await nameServiceLibraries())])
+      copyInto(root, library, library);
+    copyInto(root, node, '/usr/local/bin/node');
+    cpSync(npm, path.join(root, 'usr/local/lib/node_modules/npm'), { recursive: true, dereference: false });
+    symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', path.join(root, 'usr/local/bin/npm'));
+    writeFileSync(path.join(root, 'etc/nsswitch.conf'), 'hosts: files dns\n');
+  });
+  return tag;
+}
+
+/** A stdio server given as one Node script, on the Node base: `/server.mjs` is its entry point. */
+export async function ensureScriptImage(tag: string, script: string): Promise<string> {
+  const base = await ensureNodeBase();
+  const hash = digest(script, await imageId(base));
+  if ((await fixtureHash(tag)) === hash) return tag;
+  const context = mkdtempSync(path.join(tmpdir(), 'skep-image-'));
+  try {
+    writeFileSync(path.join(context, 'server.mjs'), script);
+    const lines = [
+      `FROM ${base}`,
+      `LABEL skep.fixture=${hash}`,
+      'COPY server.mjs /server.mjs',
+      'ENTRYPOINT ["node", "/server.mjs"]',
+    ];
+    writeFileSync(path.join(context, 'Dockerfile'), `${lines.join('\n')}\n`);
+    const query = new URLSearchParams({ t: tag, rm: '1', forcerm: '1', version: '1' });
+    await sendTar(`/build?${query.toString()}`, context);
+  } finally {
+    rmSync(context, { recursive: true, force: true });
+  }
+  return tag;
+}
+
+/** A 2 MB image whose entry point is a shell script that answers MCP over stdio. */
+export async function ensureTinyImage(script: string): Promise<string> {
+  const hash = digest('tiny-1', script);
+  await ensureImport(TINY_IMAGE, hash, ['ENTRYPOINT ["/server.sh"]'], (root) => {
+    busybox(root);
+    writeFileSync(path.join(root, 'server.sh'), script, { mode: 0o755 });
+  });
+  return TINY_IMAGE;
+}
+
+function busybox(root: string): void {
+  for (const directory of [
+    'bin',
+    'etc/ssl/certs',
+    'tmp',
+    'root',
+    'proc',
+    'sys',
+    'dev',
+    'usr/bin',
+    'usr/local/bin',
+    'usr/local/lib/node_modules',
+  ]) {
+    mkdirSync(path.join(root, directory), { recursive: true, mode: directory === 'tmp' ? 0o1777 : 0o755 });
+  }
+  copyInto(root, BUSYBOX, '/bin/busybox');
+  for (const applet of APPLETS.split(' ')) symlinkSync('busybox', path.join(root, 'bin', applet));
+  symlinkSync('/bin/busybox', path.join(root, 'usr/bin/env'));
+  writeFileSync(
+    path.join(root, 'etc/passwd'),
+    'root:x:0:0:root:/root:/bin/sh\nnode:x:1000:1000::/tmp:/bin/sh\n',
+  );
+  writeFileSync(path.join(root, 'etc/group'), 'root:x:0:\nnode:x:1000:\n');
+}
+
+function copyInto(root: string, from: string, to: string): void {
+  const target = path.join(root, to);
+  mkdirSync(path.dirname(target), { recursive: true });
+  cpSync(realpathSync(from), target);
+}
+
+async function libraries(binary: string): Promise<string[]> {
+  const { stdout } = await run('ldd', [binary]);
+  return [...stdout.matchAll(/(\/[^ )]+) \(0x/g)].flatMap((match) => match[1] ?? []);
+}
+
+/** glibc loads these by name when it resolves a host. */
+async function nameServiceLibraries(): Promise<string[]> {
+  const { stdout } = await run('ldconfig', ['-p'], { env: { PATH: '/sbin:/usr/sbin:/bin:/usr/bin' } });
+  return ['libnss_dns.so.2', 'libnss_files.so.2', 'libresolv.so.2'].flatMap(
+    (name) => new RegExp(`${name.replaceAll('.', String.raw`\.`)} .*=> (/\\S+)`).exec(stdout)?.[1] ?? [],
+  );
+}
+
+async function which(program: string): Promise<string> {
+  return (await run('sh', ['-c', `command -v ${program}`])).stdout.trim();
+}
+
+const digest = (...inputs: string[]) =>
+  createHash('sha256').update(inputs.join('\0')).digest('hex').slice(0, 16);
+
+async function ensureImport(
+  tag: string,
+  hash: string,
+  changes: readonly string[],
+  fill: (root: string) => Promise<void> | void,
+): Promise<void> {
+  if ((await fixtureHash(tag)) === hash) return;
+  const root = mkdtempSync(path.join(tmpdir(), 'skep-image-'));
+  try {
+    await fill(root);
+    const [repo = '', version = ''] = tag.split(':');
+    const query = new URLSearchParams({ fromSrc: '-', repo, tag: version });
+    for (const change of [...changes, `LABEL skep.fixture=${hash}`]) query.append('changes', change);
+    await sendTar(`/images/create?${query.toString()}`, root);
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+async function fixtureHash(tag: string): Promise<string | undefined> {
+  const answer = await engine('GET', `/images/${tag}/json`);
+  if (answer.status === 404) return undefined;
+  const image = JSON.parse(answer.text) as { Config: { Labels?: Record<string, string> | null } };
+  return image.Config.Labels?.['skep.fixture'];
+}
+
+async function imageId(tag: string): Promise<string> {
+  return (JSON.parse((await engine('GET', `/images/${tag}/json`)).text) as { Id: string }).Id;
+}
+
+/** One request to the engine, for tests that look behind the product's back. A stream is a tar, an object is JSON. */
+export function engine(
+  method: string,
+  url: string,
+  body?: NodeJS.ReadableStream | object,
+): Promise<{ status: number; text: string }> {
+  const tar = body !== undefined && 'pipe' in body ? body : undefined;
+  return new Promise((resolve, reject) => {
+    const headers = body ? { 'content-type': tar ? 'application/x-tar' : 'application/json' } : {};
+    const request = http.request({ socketPath: engineSocket(), method, path: url, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }),
+      );
+    });
+    request.on('error', reject);
+    if (tar) tar.pipe(request);
+    else request.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+async function sendTar(url: string, directory: string): Promise<void> {
+  const tar = spawn('tar', ['-C', directory, '--owner=0', '--group=0', '--numeric-owner', '-c', '.'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const answer = await engine('POST', url, tar.stdout);
+  if (answer.status !== 200 || /"error(?:Detail)?"/.test(answer.text)) {
+    throw new Error(`the engine did not make the image: ${answer.text.slice(-500)}`);
+  }
+}

@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process';
+import { realpathSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { silentLog } from '@skep/core/log/log.ts';
+import { startProxy, type Proxy } from '@skep/proxy/start.ts';
+import { conformanceCommand, spawnedBackend } from './fixtures/spawned-server.ts';
+import { repoRoot } from './require.ts';
+
+const INSPECTOR = realpathSync(path.join(repoRoot, 'node_modules/.bin/mcp-inspector'));
+const run = promisify(execFile);
+
+let proxy: Proxy;
+let piped: ReturnType<typeof spawnedBackend>;
+
+beforeAll(async () => {
+  piped = spawnedBackend(conformanceCommand('stdio'));
+  proxy = await startProxy({
+    name: 'inspected',
+    host: '127.0.0.1',
+    port: 0,
+    backend: piped.backend,
+    trustProxyHeaders: false,
+    requestTimeoutMs: 60_000,
+    sessionTtlMs: 7_200_000,
+    bodyLimitBytes: 8 * 1024 * 1024,
+    graceMs: 1_000,
+    log: silentLog,
+  });
+});
+
+afterAll(async () => {
+  await proxy.close();
+  piped[Symbol.dispose]();
+});
+
+const inspect = async (...args: readonly string[]): Promise<unknown> => {
+  const { stdout } = await run(process.execPath, [
+    INSPECTOR,
+    '--cli',
+    proxy.url,
+    '--transport',
+    'http',
+    ...args,
+  ]);
+  return JSON.parse(stdout);
+};
+
+test('the official inspector lists the tools of a stdio server through the proxy', async () => {
+  expect(await inspect('--method', 'tools/list')).toMatchObject({
+    tools: expect.arrayContaining([expect.objectContaining({ name: 'test_simple_text' })]),
+  });
+});
+
+test('the official inspector calls a tool through the proxy', async () => {
+  expect(await inspect('--method', 'tools/call', '--tool-name', 'test_simple_text')).toMatchObject({
+    content: [{ type: 'text', text: 'This is a simple text response for testing.' }],
+  });
+});

@@ -1,0 +1,119 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { ownerOf } from '@skep/cli/supervisor/workload-spec.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { engine as onEngine, ensureNodeBase, NODE_BASE } from './images.ts';
+import { component, title } from './require.ts';
+import { ask, ended, openUser, printed, type TestUser } from './skep.ts';
+
+const engine = await component('engine');
+const sandbox = await component('sandbox');
+const npm = await component('npm');
+
+let user: TestUser;
+
+/** Images and containers on the engine that builds of this user left. */
+async function builtByUser(): Promise<readonly string[]> {
+  const owner = ownerOf(path.join(user.dir, 'state/skep'));
+  const filters = encodeURIComponent(JSON.stringify({ label: ['skep.build'] }));
+  const found = await Promise.all(
+    ['images', 'containers'].map(async (kind) => {
+      const { text } = await onEngine('GET', `/${kind}/json?all=1&filters=${filters}`);
+      return JSON.parse(text) as { Id: string; Labels: Record<string, string> }[];
+    }),
+  );
+  return found
+    .flat()
+    .filter(({ Labels }) => Labels['skep.build']?.startsWith(`${owner}-`))
+    .map(({ Id }) => Id);
+}
+
+describe.skipIf(!engine.available || !npm.available)(title('a build that was killed', engine, npm), () => {
+  beforeEach(async () => {
+    await ensureNodeBase();
+    user = openUser({ SKEP_RUNTIME: 'docker' });
+  });
+  afterEach(() => user.end());
+
+  test('leaves nothing on the engine after rm --all', async () => {
+    const target = 'npx://@modelcontextprotocol/server-everything';
+    const run = user.start(['run', target, '--runtime-image', NODE_BASE]);
+    const finished = ended(run);
+    await printed(run, 'Building');
+    await vi.waitFor(async () => expect(await builtByUser()).not.toEqual([]), { timeout: 60_000 });
+    run.kill('SIGKILL');
+    await finished;
+    expect(await user.skep(['rm', '--all'])).toMatchObject({ code: 0 });
+    // The engine notices late that nobody waits, and finishes its step.
+    await vi.waitFor(
+      async () => {
+        await user.skep(['rm', '--all']);
+        expect(await builtByUser()).toEqual([]);
+      },
+      { timeout: 60_000, interval: 1000 },
+    );
+  });
+});
+
+describe.skipIf(!sandbox.available || !npm.available)(title('commands that meet', sandbox, npm), () => {
+  beforeEach(() => {
+    user = openUser({ SKEP_RUNTIME: 'sandbox' });
+  });
+  afterEach(() => user.end());
+
+  test('rm --all leaves a server alone that another command is preparing', async () => {
+    const run = user.start(['run', 'everything']);
+    const finished = ended(run);
+    await printed(run, 'Fetching');
+    const removed = await user.skep(['rm', '--all']);
+    expect(removed).toMatchObject({ code: 0, stderr: expect.stringContaining('left alone') });
+    const { code, stdout, stderr } = await finished;
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(await ask(stdout.trim(), 'tools/list')).toHaveProperty('result.tools');
+    expect(await user.skep(['rm', '--all'])).toMatchObject({ code: 0, stderr: '' });
+    expect(user.leftFiles()).toEqual([]);
+  });
+
+  test('rm --all removes what a killed run had fetched so far', async () => {
+    const run = user.start(['run', 'everything']);
+    const finished = ended(run);
+    await printed(run, 'Fetching');
+    run.kill('SIGKILL');
+    await finished;
+    expect(await user.skep(['rm', '--all'])).toMatchObject({ code: 0, stderr: '' });
+    expect(user.leftFiles()).toEqual([]);
+  });
+
+  test('a runtime directory too deep for a socket is no obstacle', async () => {
+    const env = { XDG_RUNTIME_DIR: path.join(user.dir, 'd'.repeat(120)) };
+    const started = await user.skep(['run', 'everything'], { env });
+    expect(started).toMatchObject({ code: 0 });
+    expect((await user.skep(['list'], { env })).stdout).toContain('running');
+    expect(await user.skep(['rm', '--all'], { env })).toMatchObject({ code: 0, stderr: '' });
+    expect(user.leftFiles()).toEqual([]);
+    expect(user.supervisors()).toEqual([]);
+  });
+
+  test('without a supervisor a run fails with the reason, and nothing is left', async () => {
+    mkdirSync(path.join(user.dir, 'run/skep'), { mode: 0o755 });
+    const { code, stderr } = await user.skep(['run', 'everything']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('others may enter it');
+    expect(stderr).not.toContain('Warning');
+    const left = user.leftFiles().filter((name) => /(statuses|runconfigs|packages|sandbox)\/.+/.test(name));
+    expect(left).toEqual([]);
+    rmSync(path.join(user.dir, 'run/skep'), { recursive: true });
+  });
+
+  test('what a killed run saved is shown as an error and can be removed', async () => {
+    const folder = path.join(user.dir, 'state/skep/runconfigs');
+    mkdirSync(folder, { recursive: true });
+    const config = { name: 'left', image: 'npm-x@1-000000000000', transport: 'stdio', port: 40_123 };
+    writeFileSync(path.join(folder, 'left.json'), JSON.stringify(config));
+    const listed = JSON.parse((await user.skep(['list', '--all', '--format', 'json'])).stdout) as unknown;
+    expect(listed).toMatchObject([{ name: 'left', status: 'error' }]);
+    expect((await user.skep(['status', 'left'])).stdout).toContain('skep rm left');
+    expect(await user.skep(['rm', 'left'])).toMatchObject({ code: 0, stderr: '' });
+    expect((await user.skep(['list', '--all'])).stdout).toBe('No MCP servers found\n');
+  });
+});

@@ -1,0 +1,154 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { starterText } from '@skep/core/catalog/starter.ts';
+import { engine as askEngine, ensureNodeBase, NODE_BASE } from './images.ts';
+import { component, repoRoot, title, type Component } from './require.ts';
+import { openUser, type TestUser } from './skep.ts';
+
+// The job of the product from end to end: a catalogue is served, a server from it is run by name, real clients use it.
+
+const npm = await component('npm');
+const engine = await component('engine');
+const sandbox = await component('sandbox');
+const INSPECTOR = 'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js';
+
+const RUNTIMES: readonly [string, Component, readonly string[]][] = [
+  ['docker', engine, ['--runtime-image', NODE_BASE]],
+  ['sandbox', sandbox, []],
+];
+
+let folder: string;
+let registry: ChildProcess;
+let base: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'skep-main-job-'));
+  const [port, internal] = [await freePort(), await freePort()];
+  writeFileSync(path.join(folder, 'catalogue.json'), starterText());
+  writeFileSync(
+    path.join(folder, 'registry.yaml'),
+    'sources: [{ name: starter, file: { path: ./catalogue.json }, syncPolicy: { interval: 5m } }]\n' +
+      'registries: [{ name: all, sources: [starter] }]\nauth: { mode: anonymous }\n',
+  );
+  const bundle = process.env['SKEP_TEST_BUNDLE'];
+  const program =
+    bundle === undefined
+      ? path.join(repoRoot, 'packages/registry/src/main.ts')
+      : path.join(bundle, 'skep-registry/skep-registry.js');
+  const listen = ['--address', `127.0.0.1:${port}`, '--internal-address', `127.0.0.1:${internal}`];
+  registry = spawn(process.execPath, [program, 'serve', '--config', 'registry.yaml', ...listen], {
+    cwd: folder,
+    env: { ...process.env, XDG_DATA_HOME: path.join(folder, 'data') },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  await ready(registry, `http://127.0.0.1:${internal}/readiness`);
+  base = `http://127.0.0.1:${port}/registry/all`;
+});
+
+afterAll(async () => {
+  registry.kill('SIGTERM');
+  const [code] = (await once(registry, 'exit')) as [number];
+  rmSync(folder, { recursive: true });
+  expect(code).toBe(0);
+});
+
+describe.each(RUNTIMES)('on the %s runtime', (runtime, wanted, flags) => {
+  describe.skipIf(!wanted.available || !npm.available)(
+    title('a server is run by name from a served catalogue', wanted, npm),
+    () => {
+      let user: TestUser;
+      let url: string;
+      let before: readonly string[] = [];
+
+      beforeAll(async () => {
+        if (runtime === 'docker') {
+          await ensureNodeBase();
+          before = await labelledOnEngine();
+        }
+        user = openUser({ SKEP_RUNTIME: runtime });
+        const set = await user.skep(['config', 'set-registry', base, '--allow-private-ip']);
+        expect(set).toMatchObject({ code: 0 });
+        const { code, stdout, stderr } = await user.skep(['run', ...flags, 'everything']);
+        expect({ code, stderr }).toMatchObject({ code: 0 });
+        url = stdout.trim();
+      });
+
+      afterAll(async () => {
+        expect(await user.skep(['rm', '--all'])).toMatchObject({ code: 0 });
+        expect(user.supervisors()).toEqual([]);
+        expect(user.leftFiles()).toEqual([]);
+        if (runtime === 'docker') {
+          const left = await labelledOnEngine();
+          expect(left.filter((id) => !before.includes(id))).toEqual([]);
+        }
+        await user.end();
+      });
+
+      test('the official client lists its tools and calls one', async () => {
+        const client = new Client({ name: 'main-job', version: '1' });
+        await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+        try {
+          const { tools } = await client.listTools();
+          expect(tools.map((tool) => tool.name)).toContain('get-sum');
+          const { content } = await client.callTool({ name: 'get-sum', arguments: { a: 19, b: 23 } });
+          expect(content).toEqual([{ type: 'text', text: 'The sum of 19 and 23 is 42.' }]);
+        } finally {
+          await client.close();
+        }
+      });
+
+      test('the inspector calls the same tool', async () => {
+        const call = ['--method', 'tools/call', '--tool-name', 'echo', '--tool-arg', 'message=hello'];
+        const args = [path.join(repoRoot, INSPECTOR), '--cli', url, '--transport', 'http', ...call];
+        const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder });
+        expect(JSON.parse(stdout)).toMatchObject({ content: [{ type: 'text', text: 'Echo: hello' }] });
+      });
+
+      test('list names the catalogue entry it runs', async () => {
+        const { stdout } = await user.skep(['list', '--format', 'json']);
+        expect(JSON.parse(stdout)).toEqual([
+          expect.objectContaining({ name: 'everything', status: 'running', url }),
+        ]);
+      });
+    },
+  );
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+async function ready(server: ChildProcess, url: string): Promise<void> {
+  let said = '';
+  server.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  await vi.waitFor(
+    async () => {
+      if (server.exitCode !== null) throw new Error(`skep-registry ended: ${said}`);
+      expect((await fetch(url)).status).toBe(200);
+    },
+    { timeout: 20_000, interval: 100 },
+  );
+}
+
+/** Ids of everything on the engine that carries our label. Somebody else's workloads may be among them. */
+async function labelledOnEngine(): Promise<readonly string[]> {
+  const filters = encodeURIComponent(JSON.stringify({ label: ['skep.managed=true'] }));
+  const ask = async (what: string): Promise<readonly { readonly Id: string }[]> =>
+    JSON.parse((await askEngine('GET', `${what}?all=1&filters=${filters}`)).text) as readonly {
+      readonly Id: string;
+    }[];
+  const found = await Promise.all(['/containers/json', '/networks', '/images/json'].map(ask));
+  return found.flat().map(({ Id }) => Id);
+}

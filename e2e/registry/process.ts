@@ -1,0 +1,149 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { repoRoot } from '../require.ts';
+
+/** The packed program when the e2e set-up has made one, else the sources. */
+function programFile(): string {
+  const bundle = process.env['SKEP_TEST_BUNDLE'];
+  return bundle === undefined
+    ? path.join(repoRoot, 'packages/registry/src/main.ts')
+    : path.join(bundle, 'skep-registry/skep-registry.js');
+}
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly child: ChildProcess;
+  /** Base URLs without trailing slash. */
+  readonly open: string;
+  readonly internal: string;
+  /** Everything on standard error so far. */
+  stderr(): string;
+  /** Sends SIGTERM and waits for the end. */
+  stop(): Promise<Finished>;
+}
+
+/** A folder of its own for one test: configuration, catalogue and store. */
+export class RegistryFolder {
+  readonly path: string;
+  readonly #started: ChildProcess[] = [];
+
+  private constructor(folder: string) {
+    this.path = folder;
+  }
+
+  static async create(): Promise<RegistryFolder> {
+    return new RegistryFolder(await mkdtemp(path.join(os.tmpdir(), 'skep-registry-')));
+  }
+
+  /** Writes a file and returns its path. */
+  async write(name: string, content: string | Uint8Array): Promise<string> {
+    const file = path.join(this.path, name);
+    await writeFile(file, content);
+    return file;
+  }
+
+  /** A configuration that serves these catalogue files under the registry `all`, in this order. */
+  config(files: Readonly<Record<string, string>>, interval = '1h'): Promise<string> {
+    const names = Object.keys(files);
+    return this.write(
+      'registry.yaml',
+      JSON.stringify({
+        sources: names.map((name) => ({ name, file: { path: files[name] }, syncPolicy: { interval } })),
+        registries: [{ name: 'all', sources: names }],
+        auth: { mode: 'anonymous' },
+        storage: { path: 'registry.db' },
+      }),
+    );
+  }
+
+  /** Runs a command to its end. */
+  async run(...args: readonly string[]): Promise<Finished> {
+    return finished(this.#spawn(args));
+  }
+
+  /** Starts `serve` and waits until it is ready; fails with what it wrote when it ends instead. */
+  async serve(config: string): Promise<Running> {
+    const [open, internal] = [await freePort(), await freePort()];
+    const addresses = ['--address', `127.0.0.1:${open}`, '--internal-address', `127.0.0.1:${internal}`];
+    const started = this.#spawn(['serve', '--config', config, ...addresses]);
+    const { child } = started;
+    const end = finished(started);
+    const base = `http://127.0.0.1:${internal}`;
+    while (!(await answers(`${base}/readiness`))) {
+      if (child.exitCode !== null || child.signalCode !== null) {
+        throw new Error(`serve ended with ${child.exitCode}: ${(await end).stderr}`);
+      }
+      await delay(20);
+    }
+    return {
+      child,
+      open: `http://127.0.0.1:${open}`,
+      internal: base,
+      stderr: started.stderr,
+      stop: () => {
+        child.kill('SIGTERM');
+        return end;
+      },
+    };
+  }
+
+  async remove(): Promise<void> {
+    for (const child of this.#started) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
+    await rm(this.path, { recursive: true, force: true });
+  }
+
+  #spawn(args: readonly string[]) {
+    const child = spawn(process.execPath, [programFile(), ...args], {
+      cwd: this.path,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'] ?? '', HOME: this.path, TMPDIR: this.path },
+    });
+    this.#started.push(child);
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    return { child, stdout: () => stdout, stderr: () => stderr };
+  }
+}
+
+async function finished({
+  child,
+  stdout,
+  stderr,
+}: {
+  readonly child: ChildProcess;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+}): Promise<Finished> {
+  await once(child, 'close');
+  return { code: child.exitCode, stdout: stdout(), stderr: stderr() };
+}
+
+async function answers(url: string): Promise<boolean> {
+  const response = await fetch(url).catch(() => undefined);
+  await response?.text();
+  return response?.ok === true;
+}
+
+export async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}

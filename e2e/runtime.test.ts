@@ -1,0 +1,197 @@
+import { spawn } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
+import { runtimeContract } from '@skep/cli/runtime/contract.ts';
+import type { ContractHarness } from '@skep/cli/runtime/contract/bench.ts';
+import type { Report, RuntimeKind, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
+import { prefetchNpm } from '@skep/cli/runtime/sandbox/prefetch.ts';
+import { engine, ensureNodeBase, ensureScriptImage } from './images.ts';
+import { component, title } from './require.ts';
+import { openRuntime, TEST_TOKEN, testEnvironment } from './runtimes.ts';
+
+const engineThere = await component('engine');
+const sandboxThere = await component('sandbox');
+const npmThere = await component('npm');
+
+process.env['SKEP_CONTRACT_SECRET'] = 'must not be seen inside';
+
+const probeScript = path.join(import.meta.dirname, 'fixtures/probe-server.mjs');
+const PROBE_IMAGE = 'skep-test/probe:1';
+/** A name of its own, so that the built image is not the one another program builds at the same time. */
+const BASE = 'skep-test/node:24';
+const silent: Report = { step() {}, detail() {} };
+
+describe.skipIf(!engineThere.available)(title('the docker runtime', engineThere), () => {
+  const directories = temporaryDirectories();
+  runtimeContract({
+    open: () => openRuntime('docker', directories),
+    probeServer: () => ensureScriptImage(PROBE_IMAGE, readFileSync(probeScript, 'utf8')),
+    missing: {
+      source: { kind: 'image', reference: '127.0.0.1:9/not/there:1' },
+      code: 'runtime/image-not-found',
+    },
+    hold: (spec) => holder('docker', directories, spec),
+    leftovers: engineLeftovers,
+    close: async () => rmSync(directories.root, { recursive: true, force: true }),
+  });
+});
+
+describe.skipIf(!sandboxThere.available)(title('the sandbox runtime', sandboxThere), () => {
+  const directories = temporaryDirectories();
+  const environment = testEnvironment(directories);
+  const harness: ContractHarness = {
+    open: () => openRuntime('sandbox', directories),
+    probeServer() {
+      const source = path.join(directories.root, 'probe');
+      mkdirSync(source);
+      cpSync(probeScript, path.join(source, 'server.mjs'));
+      const manifest = { name: 'skep-probe', version: '1.0.0', bin: './server.mjs' };
+      writeFileSync(path.join(source, 'package.json'), JSON.stringify(manifest));
+      const name = {
+        kind: 'package',
+        ecosystem: 'npm',
+        name: manifest.name,
+        version: manifest.version,
+      } as const;
+      const signal = new AbortController().signal;
+      return prefetchNpm(environment, { source: name, specifier: `file:${source}`, report: silent, signal });
+    },
+    missing: { source: { kind: 'image', reference: 'some/image:1' }, code: 'runtime/image-needs-engine' },
+    hold: (spec) => holder('sandbox', directories, spec),
+    leftovers: async () => sandboxLeftovers(directories.dataDir, directories.cacheDir),
+    close: async () => rmSync(directories.root, { recursive: true, force: true }),
+  };
+  runtimeContract(harness);
+});
+
+describe.each<[RuntimeKind, typeof engineThere]>([
+  ['docker', engineThere],
+  ['sandbox', sandboxThere],
+])('a public npm package', (kind, there) => {
+  const directories = temporaryDirectories();
+  const missing = !there.available || !npmThere.available;
+  const prepareFor = (name: string, signal: AbortSignal) => async () => {
+    const runtime = await openRuntime(kind, directories);
+    const source = { kind: 'package', ecosystem: 'npm', name, version: '2026.8.31' } as const;
+    const caFile = process.env['NODE_EXTRA_CA_CERTS'] ?? process.env['SSL_CERT_FILE'];
+    const caCert = caFile === undefined ? {} : { caCert: readFileSync(caFile, 'utf8') };
+    return runtime.prepare({ source, addPackages: [], report: silent, signal, baseImage: BASE, ...caCert });
+  };
+
+  afterAll(() => rmSync(directories.root, { recursive: true, force: true }));
+
+  it.skipIf(missing)(title(`network: runs on ${kind} and answers`, there, npmThere), async () => {
+    if (kind === 'docker') await ensureNodeBase(BASE);
+    const runtime = await openRuntime(kind, directories);
+    const prepare = prepareFor('@modelcontextprotocol/server-everything', new AbortController().signal);
+    const prepared = await prepare();
+    expect(await prepare()).toEqual(prepared);
+    const name = `everything-${kind}`;
+    const base = {
+      args: [],
+      env: {},
+      labels: { 'skep.test': 'runtime' },
+      mounts: [],
+      ports: [],
+      privileged: false,
+    };
+    try {
+      await runtime.create({ ...base, name, reference: prepared.reference, stdio: true, network: 'none' });
+      const probe = new ProbeCaller(await runtime.attach(name));
+      await runtime.start(name);
+      const hello = {
+        protocolVersion: '2025-06-18',
+        capabilities: {},
+        clientInfo: { name: 'test', version: '0' },
+      };
+      expect(await probe.call('initialize', hello)).toMatchObject({ protocolVersion: '2025-06-18' });
+    } finally {
+      await runtime.remove(name);
+      await runtime.discard(prepared.reference);
+    }
+    await expect(
+      runtime.create({ ...base, name, reference: prepared.reference, stdio: true, network: 'none' }),
+    ).rejects.toThrow();
+    if (kind === 'docker') expect(await engineLeftovers()).toEqual([]);
+    else expect(sandboxLeftovers(directories.dataDir, directories.cacheDir)).toEqual([]);
+  });
+
+  it.skipIf(missing)(
+    title(`network: one that does not exist fails on ${kind}`, there, npmThere),
+    async () => {
+      const prepare = prepareFor(
+        '@modelcontextprotocol/skep-test-does-not-exist',
+        new AbortController().signal,
+      );
+      await expect(prepare()).rejects.toMatchObject({ code: 'runtime/package-not-found' });
+    },
+  );
+
+  it.skipIf(missing)(
+    title(`network: an abort in the middle leaves nothing on ${kind}`, there, npmThere),
+    async () => {
+      const prepare = prepareFor('@modelcontextprotocol/server-everything', AbortSignal.timeout(2500));
+      await expect(prepare()).rejects.toMatchObject({ code: 'runtime/aborted' });
+      if (kind === 'docker') await expect.poll(engineLeftovers, { timeout: 10_000 }).toEqual([]);
+      else expect(sandboxLeftovers(directories.dataDir, directories.cacheDir)).toEqual([]);
+    },
+  );
+});
+
+function temporaryDirectories() {
+  const root = mkdtempSync(path.join(tmpdir(), 'skep-runtime-'));
+  return { root, dataDir: path.join(root, 'data'), cacheDir: path.join(root, 'cache') };
+}
+
+function holder(kind: RuntimeKind, directories: { dataDir: string; cacheDir: string }, spec: WorkloadSpec) {
+  const script = path.join(import.meta.dirname, 'runtime-holder.ts');
+  const args = [script, kind, directories.dataDir, directories.cacheDir, JSON.stringify(spec)];
+  return spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+interface Listed {
+  readonly Id: string;
+  readonly Labels?: Readonly<Record<string, string>> | null;
+}
+
+/**
+ * What these tests left on the engine, which other programs may use at the same time: workloads by their test label,
+ * images and layers by the tokens of our builds, and the shared network when no workload at all is there.
+ */
+async function engineLeftovers(): Promise<string[]> {
+  const [containers, images, networks] = await Promise.all([
+    managed('containers/json'),
+    managed('images/json'),
+    managed('networks'),
+  ]);
+  const ours = containers.filter((one) => ['contract', 'runtime'].includes(one.Labels?.['skep.test'] ?? ''));
+  const built = images.filter((one) => one.Labels?.['skep.build']?.startsWith(TEST_TOKEN));
+  const found = [...ours, ...built, ...(containers.length === 0 ? networks : [])];
+  return found.map((one) => `${one.Id} ${JSON.stringify(one.Labels)}`);
+}
+
+async function managed(kind: string): Promise<Listed[]> {
+  const filters = encodeURIComponent(JSON.stringify({ label: ['skep.managed=true'] }));
+  return JSON.parse((await engine('GET', `/${kind}?all=1&filters=${filters}`)).text) as Listed[];
+}
+
+/** State directories, half-fetched trees and sandbox processes. */
+function sandboxLeftovers(dataDir: string, cacheDir: string): string[] {
+  const entries = (directory: string) => (existsSync(directory) ? readdirSync(directory) : []);
+  const trees = entries(path.join(cacheDir, 'packages')).filter(
+    (name) => !name.startsWith('npm-skep-probe@'),
+  );
+  return [...entries(path.join(dataDir, 'sandbox')), ...trees];
+}

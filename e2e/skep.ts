@@ -1,0 +1,180 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { repoRoot } from './require.ts';
+
+export interface SkepResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface SkepOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** A user of their own: nothing is shared with the person who runs the tests, or with another test. */
+export interface TestUser {
+  readonly dir: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Runs one command to its end. */
+  skep(args: readonly string[], options?: SkepOptions): Promise<SkepResult>;
+  /** Starts a command that stays. */
+  start(args: readonly string[], options?: SkepOptions): ChildProcess;
+  /** Pids of this user's supervisors; zombies do not count. */
+  supervisors(): readonly number[];
+  /** Every file of Skep's but the configuration, relative to the user's directory. */
+  leftFiles(): readonly string[];
+  /** Removes all workloads and the directory. */
+  end(): Promise<void>;
+}
+
+/** The packed program under the e2e tests, the sources otherwise. */
+export function skepEntry(): string {
+  const bundle = process.env['SKEP_TEST_BUNDLE'];
+  return bundle === undefined
+    ? path.join(repoRoot, 'packages/skep/src/main.ts')
+    : path.join(bundle, 'skep/skep.js');
+}
+
+/** `runtime` forces what workloads run on; `more` wins over everything. */
+export function openUser(more: Readonly<Record<string, string>> = {}): TestUser {
+  const dir = mkdtempSync(path.join(tmpdir(), 'skep-user-'));
+  const at = (name: string): string => path.join(dir, name);
+  mkdirSync(at('run'), { mode: 0o700 });
+  const env = {
+    HOME: dir,
+    PATH: process.env['PATH'] ?? '',
+    XDG_CONFIG_HOME: at('config'),
+    XDG_STATE_HOME: at('state'),
+    XDG_DATA_HOME: at('data'),
+    XDG_CACHE_HOME: at('cache'),
+    XDG_RUNTIME_DIR: at('run'),
+    npm_config_cache: at('npm'),
+    ...machineNpmSettings(),
+    ...passedOn('DOCKER_HOST', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'),
+    ...more,
+  };
+  const start = (args: readonly string[], options: SkepOptions = {}): ChildProcess =>
+    spawn(process.execPath, [skepEntry(), ...args], {
+      cwd: options.cwd ?? dir,
+      env: { ...env, ...options.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  const skep = (args: readonly string[], options: SkepOptions = {}): Promise<SkepResult> =>
+    ended(start(args, options));
+  return {
+    dir,
+    env,
+    skep,
+    start,
+    supervisors: () => supervisorsOf(env.XDG_STATE_HOME),
+    leftFiles: () =>
+      ['state', 'data', 'cache', 'run'].flatMap((name) => filesIn(at(name)).map((file) => `${name}/${file}`)),
+    async end() {
+      const removed = await skep(['rm', '--all']);
+      rmSync(dir, { recursive: true, force: true });
+      if (removed.code !== 0) throw new Error(`rm --all failed: ${removed.stderr}`);
+    },
+  };
+}
+
+/** The output of a started command when it has ended. */
+export function ended(child: ChildProcess): Promise<SkepResult> {
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, stdout, stderr }));
+  });
+}
+
+/** Resolves with everything a started command printed once that contains `text`. */
+export function printed(child: ChildProcess, text: string): Promise<string> {
+  let all = '';
+  return new Promise((resolve, reject) => {
+    const look = (chunk: Buffer | string): void => {
+      all += String(chunk);
+      if (all.includes(text)) resolve(all);
+    };
+    child.stdout?.on('data', look);
+    child.stderr?.on('data', look);
+    child.once('close', () => reject(new Error(`ended without printing "${text}": ${all}`)));
+  });
+}
+
+export interface McpAnswer {
+  readonly result?: Record<string, unknown>;
+  readonly error?: { readonly message: string };
+}
+
+/** One MCP request outside the SDK, in a session of its own: initialize, then the method. */
+export async function ask(url: string, method: string, params: object = {}): Promise<McpAnswer> {
+  const send = (body: object, session?: string): Promise<Response> =>
+    fetch(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...(session === undefined ? {} : { 'mcp-session-id': session }),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', ...body }),
+    });
+  const info = {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'test', version: '1' },
+  };
+  const opened = await send({ id: 0, method: 'initialize', params: info });
+  const session = opened.headers.get('mcp-session-id') ?? undefined;
+  await opened.text();
+  if (opened.status !== 200) throw new Error(`initialize answered ${String(opened.status)}`);
+  await (await send({ method: 'notifications/initialized' }, session)).text();
+  const text = await (await send({ id: 1, method, params }, session)).text();
+  const data = /^data: (\{.*\})$/m.exec(text)?.[1] ?? text;
+  return JSON.parse(data) as McpAnswer;
+}
+
+function filesIn(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory, { recursive: true, encoding: 'utf8' });
+}
+
+function supervisorsOf(stateHome: string): number[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.map(Number).filter((pid) => {
+    try {
+      const text = (file: string): string => readFileSync(`/proc/${String(pid)}/${file}`, 'utf8');
+      return (
+        text('cmdline').includes('\0supervise') && text('environ').includes(`XDG_STATE_HOME=${stateHome}\0`)
+      );
+    } catch {
+      // It ended while we looked, or belongs to somebody else.
+      return false;
+    }
+  });
+}
+
+function passedOn(...names: string[]): Record<string, string> {
+  const set = names.map((name) => [name, process.env[name]] as const);
+  return Object.fromEntries(set.filter((pair): pair is [string, string] => pair[1] !== undefined));
+}
+
+let npmSettings: Record<string, string> | undefined;
+
+/** Where this machine's npm gets packages from; the test user has no configuration of its own. */
+function machineNpmSettings(): Record<string, string> {
+  const get = (key: string): string =>
+    execFileSync('npm', ['config', 'get', key], { encoding: 'utf8' }).trim();
+  if (npmSettings) return npmSettings;
+  const cafile = get('cafile');
+  npmSettings = {
+    npm_config_registry: get('registry'),
+    ...(cafile === 'null' ? {} : { npm_config_cafile: cafile }),
+  };
+  return npmSettings;
+}
