@@ -1,0 +1,51 @@
+/** A registry file with so many servers, each about the size that servers of public catalogues have (1.2 kB). */
+export function syntheticCatalogue(count: number): string {
+  const servers = Array.from({ length: count }, (_, index) => syntheticServer(index));
+  return JSON.stringify({
+    version: '1.0.0',
+    meta: { last_updated: '2026-01-01T00:00:00Z' },
+    data: { servers },
+  });
+}
+
+export function syntheticName(index: number): string {
+  return `io.github.example-${String(index % 97)}/server-${String(index).padStart(5, '0')}`;
+}
+
+export function syntheticServer(index: number) {
+  const name = syntheticName(index);
+  const identifier = `ghcr.io/example/server-${String(index)}:1.${String(index % 10)}.0`;
+  return {
+    $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
+    name,
+    title: `Server ${String(index)}`,
+    description: `Answers questions about subject ${String(index)} with tools, prompts and resources`,
+    version: `1.${String(index % 10)}.0`,
+    repository: { url: `https://github.com/example/server-${String(index)}`, source: 'github' },
+    packages: [
+      {
+        registryType: 'oci',
+        identifier,
+        transport: { type: 'stdio' },
+        packageArguments: [{ type: 'positional', valueHint: 'subject', isRequired: true }],
+        environmentVariables: [
+          { name: 'API_KEY', description: 'Key of the service', isRequired: true, isSecret: true },
+          { name: 'API_URL', description: 'Address of the service', default: 'https://api.example.com' },
+        ],
+      },
+    ],
+    _meta: {
+      'io.modelcontextprotocol.registry/publisher-provided': {
+        'io.github.stacklok': {
+          [identifier]: {
+            status: 'active',
+            tier: 'Community',
+            tags: ['example', 'synthetic', 'benchmark'],
+            tools: ['find_subject', 'list_subjects', 'describe_subject', 'compare_subjects'],
+            overview: `## Server ${String(index)}\n\nFinds, lists, describes and compares subjects.`,
+          },
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const root = path.resolve(import.meta.dirname, '../..');
+// What people install, where it has been built: running from source adds the memory of the type stripper.
+const packed = path.join(root, 'dist/skep-registry/skep-registry.js');
+const main = existsSync(packed) ? packed : path.join(root, 'packages/registry/src/main.ts');
+
+export interface ServedRegistry {
+  /** Base URL of the registry, up to `/v0.1`. */
+  readonly url: string;
+  /** Milliseconds from starting the process to the first 200 of /readiness. */
+  readonly readyMs: number;
+  residentMB(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** A folder with a catalogue and a configuration; starting it twice measures a first and a second start. */
+export async function registryFolder(catalogue: string): Promise<{
+  start(): Promise<ServedRegistry>;
+  remove(): Promise<void>;
+}> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'skep-bench-'));
+  await writeFile(path.join(folder, 'catalog.json'), catalogue);
+  const config = path.join(folder, 'registry.yaml');
+  await writeFile(
+    config,
+    JSON.stringify({
+      sources: [{ name: 'bench', file: { path: 'catalog.json' }, syncPolicy: { interval: '1h' } }],
+      registries: [{ name: 'bench', sources: ['bench'] }],
+      auth: { mode: 'anonymous' },
+      storage: { path: 'registry.db' },
+    }),
+  );
+  return { start: () => startRegistry(config), remove: () => rm(folder, { recursive: true }) };
+}
+
+/** Starts the program with a configuration whose registry is called `bench`, and waits until it is ready. */
+export async function startRegistry(config: string): Promise<ServedRegistry> {
+  const [open, internal] = [await freePort(), await freePort()];
+  const addresses = ['--address', `127.0.0.1:${open}`, '--internal-address', `127.0.0.1:${internal}`];
+  const started = performance.now();
+  const child = spawn(process.execPath, [main, 'serve', '--config', config, ...addresses], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    // The bare server it is compared with writes no access log either.
+    env: { ...process.env, SKEP_REGISTRY_LOG_LEVEL: 'error' },
+  });
+  await untilReady(`http://127.0.0.1:${internal}/readiness`, child);
+  return {
+    url: `http://127.0.0.1:${open}/registry/bench/v0.1`,
+    readyMs: performance.now() - started,
+    residentMB: () => residentMB(child.pid),
+    stop: () => stop(child),
+  };
+}
+
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  await exited;
+}
+
+async function untilReady(url: string, child: ChildProcess): Promise<void> {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`skep-registry ended with status ${child.exitCode}`);
+    const answer = await fetch(url).catch(() => undefined);
+    await answer?.text();
+    if (answer?.ok === true) return;
+    await delay(5);
+  }
+}
+
+/** Resident memory as the kernel counts it; only Linux says. */
+async function residentMB(pid: number | undefined): Promise<number> {
+  const status = await readFile(`/proc/${String(pid)}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+}
+
+async function freePort(): Promise<number> {
+  const { createServer } = await import('node:net');
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
