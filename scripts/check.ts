@@ -13,6 +13,11 @@ interface Gate {
   readonly command: readonly string[];
   /** The gate is a test run: its cases are counted instead of the gate itself. */
   readonly counted?: true;
+  /**
+   * Files with a failure run once more, and what passes only then is named at the end: these tests drive real
+   * components on a machine that others load. A gate with more failing files than this is not unlucky but broken.
+   */
+  readonly secondAttempt?: { readonly filesAtMost: number };
 }
 
 const vitest = (project: string): readonly string[] => ['vitest', 'run', '--project', project];
@@ -26,7 +31,7 @@ const GATES: readonly Gate[] = [
   { name: 'docs', command: ['node', 'scripts/docs.ts', '--check'] },
   { name: 'unit', command: vitest('unit'), counted: true },
   { name: 'bundle', command: ['node', 'scripts/bundle.ts'] },
-  { name: 'e2e', command: vitest('e2e'), counted: true },
+  { name: 'e2e', command: vitest('e2e'), counted: true, secondAttempt: { filesAtMost: 2 } },
   { name: 'bench', command: ['node', 'bench/main.ts', '--smoke'] },
 ];
 
@@ -45,32 +50,55 @@ const scratch = mkdtempSync(path.join(os.tmpdir(), 'skep-check-'));
 const total = { passed: 0, failed: 0, skipped: 0 };
 const failures: string[] = [];
 const skips = new Set<string>();
+const unsteady: string[] = [];
 
 for (const gate of GATES) {
   if (chosen && !chosen.includes(gate.name)) continue;
   const started = performance.now();
   console.log(`\n── ${gate.name}`);
-  const report = path.join(scratch, `${gate.name}.json`);
-  const extra = gate.counted ? ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`] : [];
-  const code = await run([...gate.command, ...extra]);
-  const counts =
-    gate.counted && existsSync(report)
-      ? countCases(report)
-      : { passed: code === 0 ? 1 : 0, failed: 0, skipped: 0 };
-  if (code !== 0) failures.push(gate.name);
-  total.passed += counts.passed;
-  total.failed += Math.max(counts.failed, code === 0 ? 0 : 1);
-  total.skipped += counts.skipped;
+  const holds = await passes(gate);
+  if (!holds) failures.push(gate.name);
   console.log(
-    `── ${gate.name} ${code === 0 ? 'holds' : 'FAILS'} (${((performance.now() - started) / 1000).toFixed(1)} s)`,
+    `── ${gate.name} ${holds ? 'holds' : 'FAILS'} (${((performance.now() - started) / 1000).toFixed(1)} s)`,
   );
 }
 rmSync(scratch, { recursive: true, force: true });
 
 if (skips.size > 0) console.log(`\nSkipped:\n${[...skips].map((line) => `  ${line}`).join('\n')}`);
+if (unsteady.length > 0) {
+  console.log(`\nPassed only at the second attempt:\n${unsteady.map((line) => `  ${line}`).join('\n')}`);
+}
 console.log(failures.length > 0 ? `\nFailing gates: ${failures.join(', ')}\n` : '\nAll gates hold.\n');
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exit(failures.length > 0 ? 1 : 0);
+
+/** Runs one gate and adds its counts to the total. */
+async function passes(gate: Gate): Promise<boolean> {
+  if (!gate.counted) {
+    const holds = (await run(gate.command)) === 0;
+    total[holds ? 'passed' : 'failed'] += 1;
+    return holds;
+  }
+  const first = await runTests(gate, []);
+  total.passed += first.passed;
+  total.skipped += first.skipped;
+  const { failedFiles, failedCases } = first;
+  const again = failedFiles.length > 0 && failedFiles.length <= (gate.secondAttempt?.filesAtMost ?? 0);
+  const last = again ? await runTests(gate, failedFiles) : first;
+  if (again) unsteady.push(...failedCases.filter((name) => !last.failedCases.includes(name)));
+  // Those of the first attempt that passed now; a run that broke outside its cases fails as one.
+  if (again) total.passed += Math.max(0, failedCases.length - last.failedCases.length);
+  total.failed += Math.max(last.failedCases.length, last.code === 0 ? 0 : 1);
+  return last.code === 0;
+}
+
+async function runTests(gate: Gate, files: readonly string[]): Promise<TestRun> {
+  const report = path.join(scratch, `${gate.name}-${files.length}.json`);
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const code = await run([...gate.command, ...reporters, ...files]);
+  if (!existsSync(report)) return { code, passed: 0, skipped: 0, failedFiles: [], failedCases: [] };
+  return { code, ...countCases(report) };
+}
 
 function run([program = '', ...args]: readonly string[]): Promise<number> {
   // The workspace's own binaries first: that is also where its Node comes from.
@@ -90,18 +118,36 @@ function run([program = '', ...args]: readonly string[]): Promise<number> {
 
 interface JsonReport {
   readonly numPassedTests: number;
-  readonly numFailedTests: number;
   readonly numPendingTests: number;
   readonly testResults: readonly {
+    readonly name: string;
+    readonly status: string;
     readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
   }[];
 }
 
-function countCases(file: string): { passed: number; failed: number; skipped: number } {
+interface Counts {
+  readonly passed: number;
+  readonly skipped: number;
+  readonly failedFiles: readonly string[];
+  readonly failedCases: readonly string[];
+}
+
+interface TestRun extends Counts {
+  readonly code: number;
+}
+
+function countCases(file: string): Counts {
   const report: JsonReport = JSON.parse(readFileSync(file, 'utf8'));
-  for (const one of report.testResults.flatMap((result) => result.assertionResults)) {
+  const cases = report.testResults.flatMap((result) => result.assertionResults);
+  for (const one of cases) {
     const reason = /\[skipped: ([^\]]*)\]/.exec(one.fullName)?.[1];
     if (one.status === 'skipped' || one.status === 'pending') skips.add(reason ?? one.fullName);
   }
-  return { passed: report.numPassedTests, failed: report.numFailedTests, skipped: report.numPendingTests };
+  return {
+    passed: report.numPassedTests,
+    skipped: report.numPendingTests,
+    failedFiles: report.testResults.filter(({ status }) => status === 'failed').map(({ name }) => name),
+    failedCases: cases.filter(({ status }) => status === 'failed').map(({ fullName }) => fullName),
+  };
 }
