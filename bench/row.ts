@@ -17,11 +17,24 @@ interface BenchOptions {
 export type Bench = (report: Report, options: BenchOptions) => Promise<void>;
 
 /** How far beyond its target a figure may lie in the gate: other work shares the machine. */
-const TOLERANCE = 2;
+const TOLERANCE = 1.4;
 
 /** `met`, `missed` (but within tolerance) or `beyond tolerance`. */
 export function verdict(row: Row): 'met' | 'missed' | 'beyond tolerance' {
-  const excess = row.floor === undefined ? row.value / (row.ceiling ?? Infinity) : row.floor / row.value;
+  const excess = excessOf(row);
   if (excess <= 1) return 'met';
   return excess <= TOLERANCE ? 'missed' : 'beyond tolerance';
+}
+
+/** Of two runs of one bench, each row with the figure nearer to its target. */
+export function betterOf(first: readonly Row[], second: readonly Row[]): readonly Row[] {
+  return first.map((row) => {
+    const other = second.find(({ name }) => name === row.name);
+    return other && excessOf(other) < excessOf(row) ? other : row;
+  });
+}
+
+/** The figure as a multiple of the worst value that meets the target. */
+function excessOf(row: Row): number {
+  return row.floor === undefined ? row.value / (row.ceiling ?? Infinity) : row.floor / row.value;
 }
