@@ -29,7 +29,7 @@ export const CODES = {
   'usage/missing-argument': row(400, 'missing argument', 'run the command with --help to see its arguments'),
   'usage/unexpected-argument': row(400, 'unexpected argument', 'put arguments for the server after --'),
   'usage/conflict': row(400, 'settings exclude each other', 'keep one of them'),
-  'usage/not-available': row(501, 'not available yet', 'leave the flag out; see the changelog for when it arrives'),
+  'usage/not-available': row(501, 'not available yet', 'leave the flag out; a later version will have it'),
   'config/invalid': row(400, 'invalid configuration', 'correct the named key and try again'),
   'config/unreadable': row(400, 'cannot read configuration', 'check that the file exists and may be read'),
 
@@ -147,7 +147,7 @@ export const CODES = {
   'source/invalid-ref': row(400, 'invalid branch, tag or commit', 'check how it is written'),
   'source/invalid-path': row(400, 'invalid path', 'write the path from the top of the repository, without ..'),
   'source/path-not-allowed': row(403, 'the file is outside of the allowed folders', 'add its folder to limits.allowedPaths of the configuration'),
-  'source/not-available': row(501, 'source not available yet', 'take the source out of the configuration; see the changelog for when it arrives'),
+  'source/not-available': row(501, 'source not available yet', 'take the source out of the configuration; a later version will have it'),
   'source/invalid-credentials': row(400, 'unusable credentials', 'put the password alone into the file, on one line'),
   'source/auth-failed': row(502, 'the source refused the credentials', 'check the user name and the password'),
   'source/repository-not-found': row(502, 'repository not found', 'check the address; a private repository also hides from wrong credentials'),

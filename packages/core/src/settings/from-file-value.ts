@@ -35,7 +35,7 @@ export function fromFileValue(field: Field, value: unknown): FieldValue {
   if (field.notYet === true) {
     throw new SkepError('usage/not-available', {
       message: `${label} is not available yet`,
-      hint: 'leave the key out; see the changelog for when it arrives',
+      hint: 'leave the key out; a later version will have it',
     });
   }
   const where: Where = { label, code: 'config/invalid' };
