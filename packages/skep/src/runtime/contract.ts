@@ -13,7 +13,7 @@ import { surroundingsContract } from './contract/surroundings.ts';
 
 /**
  * The behaviour every runtime adapter owes its callers: run against the real ones in e2e/runtime.test.ts, and against the
- * one in memory beside it. What only something outside this process can keep is skipped, by name, where there is nothing.
+ * one in memory beside it. What only something outside this process can keep is not asked of one that has nothing there.
  */
 export function runtimeContract(harness: ContractHarness): void {
   const bench = new ContractBench(harness);
@@ -29,12 +29,11 @@ export function runtimeContract(harness: ContractHarness): void {
   logsContract(bench);
   eventsContract(bench);
 
-  const outside = harness.hold !== undefined;
-  const part = (name: string): string =>
-    outside ? name : `${name} [not offered: it is all in this process]`;
-  describe.skipIf(!outside)(part('outliving'), () => outlivingContract(bench));
-  describe.skipIf(!outside)(part('confinement'), () => confinementContract(bench));
-  describe.skipIf(!outside)(part('network'), () => networkContract(bench));
+  if (harness.hold !== undefined) {
+    describe('outliving', () => outlivingContract(bench));
+    describe('confinement', () => confinementContract(bench));
+    describe('network', () => networkContract(bench));
+  }
 
   it('leaves nothing on the machine', async () => {
     await bench.clear();

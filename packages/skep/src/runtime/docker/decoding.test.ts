@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { WorkloadSpec } from '../runtime.ts';
 import { containerBody } from './container-body.ts';
-import { observedContainer, observedImage } from './observed.ts';
+import { observedContainer, observedImage, observedNetworks } from './observed.ts';
 import { progressError, progressLine, PullProgress } from './progress.ts';
 
 const spec: WorkloadSpec = {
@@ -122,6 +122,20 @@ it('observedImage lists TCP ports only, in order', () => {
   const image = { Id: 'x', Config: { ExposedPorts: { '9000/tcp': {}, '53/udp': {}, '80': {} } } };
   expect(observedImage(image)).toEqual({ id: 'x', exposedPorts: [80, 9000], labels: {} });
   expect(observedImage({ Id: 'x', Config: { ExposedPorts: null } }).exposedPorts).toEqual([]);
+});
+
+it('observedNetworks puts the oldest first, to the nanosecond, whatever the time zone and the order', () => {
+  const network = (Id: string, Created: string) => ({ Id, Name: 'n', Created, Labels: null });
+  const ordered = [
+    network('e', '2026-01-01T00:00:00.5Z'),
+    network('d', '2026-01-01T02:00:00.500000001+02:00'),
+    network('b', '2026-01-01T00:00:00.50000012Z'),
+    network('c', '2026-01-01T00:00:00.50000012Z'),
+    network('a', '2026-01-01T00:00:01Z'),
+  ];
+  const ids = (body: object) => observedNetworks(body).map((one) => one.id);
+  expect(ids(ordered)).toEqual(['e', 'd', 'b', 'c', 'a']);
+  expect(ids(ordered.toReversed())).toEqual(['e', 'd', 'b', 'c', 'a']);
 });
 
 describe('progress', () => {

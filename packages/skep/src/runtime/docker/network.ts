@@ -65,17 +65,13 @@ export function isNetworkGone(answer: { readonly status: number; readonly body: 
   return answer.status === 404 && /^network \S+ not found/.test(engineMessage(answer.body));
 }
 
-/** All networks of the shared name, in one order for all callers: the oldest first, of equal age the smallest id. */
+/** All networks of the shared name, the oldest first. */
 async function namesakes(client: EngineClient): Promise<readonly ObservedNetwork[]> {
   const query = { filters: filters({ name: [EXTERNAL_NETWORK] }) };
   const answer = await client.call({ method: 'GET', path: '/networks', query });
   if (answer.status !== 200) throw refused('list networks', answer);
-  return (
-    observedNetworks(answer.body)
-      // The engine takes the name for a part of a name.
-      .filter((one) => one.name === EXTERNAL_NETWORK)
-      .toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1))
-  );
+  // The engine takes the name for a part of a name.
+  return observedNetworks(answer.body).filter((one) => one.name === EXTERNAL_NETWORK);
 }
 
 /** A network of that name without our label is somebody else's and stays. */
