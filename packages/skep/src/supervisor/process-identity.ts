@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** A process that cannot be mistaken for a later one with the same pid. */
+/** A process that cannot be mistaken for a later one with the same pid, not even after a reboot. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** When it started, in the notation of the system it runs on; only ever compared. */
@@ -20,7 +20,10 @@ export function isAlive(process: ProcessIdentity, platform: NodeJS.Platform): bo
   return identify(process.pid, platform)?.started === process.started;
 }
 
-/** Field 22 of proc_pid_stat(5), in ticks since boot. The name in field 2 may hold spaces and parentheses. */
+/**
+ * The boot, and field 22 of proc_pid_stat(5), in ticks since that boot: services start at about the same tick with about
+ * the same pid each time. The name in field 2 may hold spaces and parentheses.
+ */
 function startOnLinux(pid: number): string | undefined {
   let stat;
   try {
@@ -30,8 +33,9 @@ function startOnLinux(pid: number): string | undefined {
     return undefined;
   }
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const state = fields[0];
-  return state === 'Z' || state === 'X' ? undefined : fields[19];
+  const [state, ticks] = [fields[0], fields[19]];
+  if (state === 'Z' || state === 'X' || ticks === undefined) return undefined;
+  return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${ticks}`;
 }
 
 function startElsewhere(pid: number): string | undefined {

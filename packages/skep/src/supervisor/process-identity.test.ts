@@ -1,0 +1,37 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { identify, isAlive } from './process-identity.ts';
+
+const OTHER_BOOT = '00000000-0000-4000-8000-000000000000';
+
+describe.runIf(process.platform === 'linux')('identity of a process on Linux', () => {
+  it('is the same every time it is asked, and alive', () => {
+    const self = identify(process.pid, 'linux');
+    expect(self).toEqual(identify(process.pid, 'linux'));
+    expect(self && isAlive(self, 'linux')).toBe(true);
+  });
+
+  it('is not that of the process with its pid and start tick of another boot', () => {
+    const { pid, started } = identify(process.pid, 'linux') ?? { pid: 0, started: '' };
+    const [boot = '', ticks = ''] = started.split(' ');
+    expect(boot).toMatch(/^[0-9a-f-]{36}$/);
+    expect(isAlive({ pid, started: `${OTHER_BOOT} ${ticks}` }, 'linux')).toBe(false);
+  });
+
+  it('is not that of the process with its pid that started at another tick', () => {
+    const { pid, started } = identify(process.pid, 'linux') ?? { pid: 0, started: '' };
+    expect(isAlive({ pid, started: `${started}0` }, 'linux')).toBe(false);
+  });
+
+  it('ends with the process, and is not had of what is no process', async () => {
+    const child = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)']);
+    await once(child, 'spawn');
+    const known = identify(child.pid ?? 0, 'linux');
+    expect(known && isAlive(known, 'linux')).toBe(true);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect(known && isAlive(known, 'linux')).toBe(false);
+    for (const pid of [0, -1, 1.5]) expect(identify(pid, 'linux')).toBeUndefined();
+  });
+});
