@@ -126,6 +126,7 @@ function urlsFor(path: string): string[] {
     filled(good),
     filled({ ...good, registry: 'gated' }),
     filled({ ...good, registry: 'none' }),
+    filled({ ...good, registry: '%20' }),
     filled({ ...good, serverName: 'none', name: 'none' }),
     filled({ ...good, serverName: '-bad-', name: 'bad%20name' }),
     `${filled(good)}?limit=0`,

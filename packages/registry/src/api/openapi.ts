@@ -1,6 +1,7 @@
 import type { Parameters } from './parameter.ts';
 import { commonReplies } from './common-replies.ts';
 import type { Reply, RequestBody, Route } from './route.ts';
+import { text } from './json-schema.ts';
 import { SCHEMAS } from './schemas.ts';
 
 export interface OpenApiInput {
@@ -30,6 +31,7 @@ export function openApiDocument({ routes, version }: OpenApiInput): object {
     paths,
     components: {
       schemas: SCHEMAS,
+      headers: HEADERS,
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     },
   };
@@ -48,9 +50,35 @@ function operation(route: Route, form: number): object {
     ...(route.body === undefined ? {} : { requestBody: requestBody(route.body) }),
     ...(route.access === 'public' ? {} : { security: SECURITY }),
     responses: Object.fromEntries(
-      Object.entries(repliesOf(route)).map(([status, reply]) => [status, response(reply)]),
+      Object.entries(repliesOf(route)).map(([status, reply]) => [
+        status,
+        response(reply, headersOf(route, Number(status))),
+      ]),
     ),
   };
+}
+
+const HEADERS = {
+  'X-Request-Id': { required: true, description: 'The one of the request, or a new one', schema: text },
+  ETag: { required: true, description: 'For If-None-Match', schema: text },
+  Location: { description: 'Path of what was created, where the caller can read it', schema: text },
+  'WWW-Authenticate': { description: 'How to get a token (RFC 6750, RFC 9728)', schema: text },
+  'Retry-After': { description: 'Seconds to wait', schema: { ...text, pattern: '^\\d+$' } },
+} as const;
+
+/** What tells a client how to go on, by status. */
+const TELLING: Readonly<Record<number, keyof typeof HEADERS>> = {
+  201: 'Location',
+  304: 'ETag',
+  401: 'WWW-Authenticate',
+  429: 'Retry-After',
+  503: 'Retry-After',
+};
+
+function headersOf(route: Route, status: number): (keyof typeof HEADERS)[] {
+  // What can be asked for again with a condition has a tag.
+  const telling = status === 200 && 304 in repliesOf(route) ? 'ETag' : TELLING[status];
+  return telling === undefined ? ['X-Request-Id'] : ['X-Request-Id', telling];
 }
 
 /** Everything that a row may answer; what it says itself comes first. */
@@ -79,10 +107,12 @@ function parameters(from: Parameters, place: 'path' | 'query'): object[] {
   }));
 }
 
-function response({ description, schema }: Reply): object {
-  if (schema === undefined) return { description };
+function response({ description, schema }: Reply, names: readonly (keyof typeof HEADERS)[]): object {
+  const headers = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+  if (schema === undefined) return { description, headers };
   return {
     description,
+    headers,
     content: { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } },
   };
 }

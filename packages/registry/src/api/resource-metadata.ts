@@ -1,5 +1,6 @@
 import { resourceMetadata } from '@skep/auth/resource/metadata.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { parseParameters } from './parameter.ts';
 import { registryName } from './path-parameters.ts';
 import type { Answer, ApiContext, Call, Route } from './route.ts';
 
@@ -37,6 +38,10 @@ export const resourceMetadataRoutes: readonly Route[] = [
     summary: 'How to sign in, for clients that know the URL of one registry',
     paths: [`${WELL_KNOWN}/registry/{registry}`],
     path: { registry: registryName },
+    replies: {
+      ...row.replies,
+      400: { description: 'The name is empty or holds white space', schema: 'Error' },
+    },
   },
 ];
 
@@ -53,8 +58,10 @@ function answer({ signIn }: ApiContext, { path }: Call): Answer {
 /** The resource whose document is asked for, or undefined when it is none of ours. */
 function named(base: URL, path: Call['path']): string | undefined {
   const root = base.href.replace(/\/$/, '');
-  if (path['registry'] !== undefined)
-    return `${root}/registry/${encodeURIComponent(String(path['registry']))}`;
+  if (path['registry'] !== undefined) {
+    const { registry } = parseParameters({ registry: registryName }, path);
+    return `${root}/registry/${encodeURIComponent(registry)}`;
+  }
   const suffix = path['*'];
   const own = base.pathname.replace(/^\/|\/$/g, '');
   if (suffix === undefined || suffix === own) return base.pathname === '/' ? root : base.href;
