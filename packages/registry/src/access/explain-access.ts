@@ -66,12 +66,14 @@ function entryFindings(authority: Authority, entry: NonNullable<AccessFacts['ent
     source: copy.source,
     explanation: explain(decideVisibility(authority, copy.claims)),
   }));
-  const served = decided.find(({ explanation }) => explanation.allowed)?.source;
-  return decided.map(({ source, explanation }) => ({
+  const served = decided.find(({ explanation }) => explanation.allowed);
+  return decided.map(({ source, explanation }, index) => ({
     layer: 'entry',
     subject: entry.name,
     source,
     ...explanation,
-    ...(explanation.allowed && served !== undefined && served !== source ? { shadowedBy: served } : {}),
+    ...(explanation.allowed && served !== undefined && served !== decided[index]
+      ? { shadowedBy: served.source }
+      : {}),
   }));
 }

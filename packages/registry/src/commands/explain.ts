@@ -133,14 +133,14 @@ async function factsOf(host: Host, config: RegistryConfig, question: AccessQuest
   const { sources, registries } = config;
   const place = storePlace(config, host);
   if (place.kind === 'sqlite' && !existsSync(place.path)) {
-    return accessFacts({ sources, registries, readEntries: async () => Promise.resolve([]) }, question);
+    return accessFacts({ sources, registries, readSomeEntries: async () => Promise.resolve([]) }, question);
   }
   const store = await openStore(place, { clock: host.clock, log: silentLog });
   try {
     const records: AccessRecords = {
       sources: [...sources, ...(await store.listSources())],
       registries: [...registries, ...(await store.listRegistries())],
-      readEntries: (name) => store.readEntries(name),
+      readSomeEntries: (name, entries) => store.readSomeEntries(name, entries),
     };
     return await accessFacts(records, question);
   } finally {

@@ -1,19 +1,16 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { type Authority, isSuperAdmin } from '../../../access/authority.ts';
+import type { Authority } from '../../../access/authority.ts';
 import { accessReport } from '../../../access/access-report.ts';
 import { enforce } from '../../../access/decision.ts';
-import type { AccessFacts } from '../../../access/explain-access.ts';
-import { decideRole } from '../../../access/gate.ts';
+import { decideGate, decideRole } from '../../../access/gate.ts';
 import { decideRead } from '../../../access/admin-scope.ts';
 import { storedClaims } from '../../../access/stored-claims.ts';
 import { modeOf, supposedCaller } from '../../../access/supposed-caller.ts';
 import { decideVisibility } from '../../../access/visibility.ts';
 import type { EntryKind } from '../../../store/rows.ts';
 import { badRequest, type Parameter } from '../../parameter.ts';
-import { type AdminCall, adminRoute, jsonAnswer } from '../admin-route.ts';
+import { adminRoute, jsonAnswer } from '../admin-route.ts';
 import { entryType, INVALID_TYPE } from '../entries/entry-address.ts';
-import { unknownSource } from '../sources/visible-source.ts';
-import { accessFacts, type AccessQuestion } from './access-question.ts';
+import { accessFacts, type Sight } from './access-question.ts';
 
 const optional = (description: string): Parameter<string | undefined> => ({
   description,
@@ -65,55 +62,35 @@ export const explainAccess = adminRoute({
   },
   handler: async (call, _, { registry, source, entry, type, claims: supposed }) => {
     if (supposed !== undefined) enforce(decideRole(call.authority, 'superAdmin'));
-    const question = { registry, source, entry, kind: type };
-    const facts = await askedFacts(call, question);
+    const { store } = call;
+    const facts = await accessFacts(
+      {
+        registries: await store.listRegistries(),
+        sources: await store.listSources(),
+        readSomeEntries: (name, entries) => store.readSomeEntries(name, entries),
+      },
+      {
+        kind: type,
+        ...(registry === undefined ? {} : { registry }),
+        ...(source === undefined ? {} : { source }),
+        ...(entry === undefined ? {} : { entry }),
+      },
+      sightOf(call.authority),
+    );
     const authority =
       supposed === undefined ? call.authority : supposedCaller(modeOf(call.authority), supposed);
     return jsonAnswer(200, accessReport(authority, facts));
   },
 });
 
-type Asked = { readonly [Key in keyof AccessQuestion]-?: AccessQuestion[Key] | undefined };
-
-async function askedFacts(
-  call: AdminCall,
-  question: Asked & Pick<AccessQuestion, 'kind'>,
-): Promise<AccessFacts> {
-  const { store } = call;
-  const { registry, source, entry, kind: entryKind } = question;
-  const facts = await accessFacts(
-    {
-      registries: await store.listRegistries(),
-      sources: await store.listSources(),
-      readEntries: (name) => store.readEntries(name),
-    },
-    {
-      kind: entryKind,
-      ...(registry === undefined ? {} : { registry }),
-      ...(source === undefined ? {} : { source }),
-      ...(entry === undefined ? {} : { entry }),
-    },
-  );
-  return maySeeAll(call.authority) ? facts : visibleFacts(call.authority, facts);
-}
-
 /**
  * Callers learn about themselves what they could find out anyway: that they may not pass a registry's gate, and why. What
  * is hidden from them stays as if it did not exist.
  */
-function visibleFacts(authority: Authority, facts: AccessFacts): AccessFacts {
-  const { registry, source, entry } = facts;
-  if (registry !== undefined && !decideRead(authority, storedClaims(registry.claims)).allowed)
-    return { registry };
-  if (source !== undefined && !decideRead(authority, storedClaims(source.claims)).allowed) {
-    throw unknownSource(source.name);
-  }
-  if (entry === undefined) return facts;
-  const copies = entry.copies.filter((copy) => decideVisibility(authority, copy.claims).allowed);
-  if (copies.length === 0) throw new SkepError('registry/not-found');
-  return { ...facts, entry: { ...entry, copies } };
-}
-
-function maySeeAll(authority: Authority): boolean {
-  return authority.kind !== 'full' || isSuperAdmin(authority);
+function sightOf(authority: Authority): Sight {
+  return {
+    enters: (registry) => decideGate(authority, storedClaims(registry)).allowed,
+    reads: (source) => decideRead(authority, storedClaims(source)).allowed,
+    sees: (entry) => decideVisibility(authority, entry).allowed,
+  };
 }

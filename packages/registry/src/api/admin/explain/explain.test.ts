@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AdminUnderTest, adminUnderTest, type CallerName } from '../admin.fixture.ts';
+import { statusAt } from '../../../store/contract/fixture.ts';
+import { storedServer } from '../../snapshot.fixture.ts';
+import { type AdminUnderTest, adminUnderTest, type CallerName, source } from '../admin.fixture.ts';
 
 let admin: AdminUnderTest;
 beforeAll(async () => {
@@ -9,6 +11,9 @@ beforeAll(async () => {
     body: { server: server('io.acme/x'), claims: { team: ['a', 'platform'] } },
   });
   await admin.send('POST', '/v1/entries', { body: { server: server('io.acme/y'), claims: { org: 'acme' } } });
+  const at = '2026-01-01T00:00:00.000Z';
+  const entries = [storedServer('io.other/z')];
+  await admin.store.replaceEntries({ source: 'foreign', entries, at, status: statusAt(at) });
 });
 afterAll(() => admin.close());
 
@@ -100,6 +105,34 @@ describe('about oneself', () => {
     expect(one).toBe(two);
   });
 
+  it.each<[what: string, hidden: Record<string, string>, missing: Record<string, string>]>([
+    [
+      'a source',
+      { registry: 'foreign-all', source: 'foreign' },
+      { registry: 'foreign-all', source: 'absent' },
+    ],
+    [
+      'an entry',
+      { registry: 'foreign-all', entry: 'io.acme/x' },
+      { registry: 'foreign-all', entry: 'io.acme/absent' },
+    ],
+    [
+      'an entry in a source',
+      { source: 'foreign', entry: 'io.other/z' },
+      { source: 'foreign', entry: 'io.other/absent' },
+    ],
+    [
+      'an entry in a source that is missing',
+      { source: 'foreign', entry: 'io.other/absent' },
+      { source: 'absent', entry: 'io.other/absent' },
+    ],
+  ])('does not tell whether %s behind a closed gate exists', async (_what, hidden, missing) => {
+    const [one, two] = [await ask(hidden, 'reader'), await ask(missing, 'reader')];
+    const text = (body: string): string => body.replaceAll(/foreign\b(?!-)|absent/g, '?');
+    expect([one.statusCode, text(one.body)]).toEqual([two.statusCode, text(two.body)]);
+    expect(one.body).not.toMatch(/internal|io\.acme|io\.other/);
+  });
+
   it('is all that those without the role may ask', async () => {
     const response = await ask({ claims: '{}' }, 'both');
     expect([response.statusCode, response.json().error]).toEqual([
@@ -119,4 +152,38 @@ it('says in anonymous mode that nothing is checked', async () => {
   expect(report).toMatchObject({ mode: 'anonymous', caller: { subject: '', roles: [] } });
   expect(report.findings.every(({ reason }: { reason: string }) => reason === 'authz-off')).toBe(true);
   await open.close();
+});
+
+describe('a source whose entries a caller may see, but not the source', () => {
+  const OTHER = '{"org":["other"]}';
+  const hidden = source('internal', { kind: 'managed', config: '{}', interval: null, claims: OTHER });
+  const published = {
+    server: { name: 'io.acme/y', version: '1', description: 'd' },
+    claims: { org: 'acme' },
+  };
+  const started: AdminUnderTest[] = [];
+  afterAll(() => Promise.all(started.map((one) => one.close())));
+  const asking = async (gate: string, query: string): Promise<{ statusCode: number; body: string }> => {
+    const registries = [{ name: 'only', sources: ['internal'], claims: gate }];
+    const one = await adminUnderTest({ sources: [hidden], registries });
+    started.push(one);
+    await one.send('POST', '/v1/entries', { body: published });
+    return one.send('GET', `/v1/explain?${query}`, { as: 'reader' });
+  };
+
+  it('is not named', async () => {
+    for (const query of ['entry=io.acme/y', 'entry=io.acme/y&registry=only']) {
+      const { statusCode, body } = await asking('', query);
+      expect([statusCode, JSON.parse(body).findings.at(-1)]).toEqual([
+        200,
+        expect.objectContaining({ subject: 'io.acme/y', source: '(hidden)', allowed: true }),
+      ]);
+      expect(body).not.toContain('internal');
+    }
+  });
+
+  it('has no entries for those who cannot enter a registry that serves them', async () => {
+    const { statusCode, body } = await asking(OTHER, 'entry=io.acme/y');
+    expect([statusCode, body]).toEqual([404, '{"error":"not found"}']);
+  });
 });
