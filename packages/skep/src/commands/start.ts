@@ -20,7 +20,7 @@ const settings = defineSettings([
     flag: 'foreground',
     short: 'f',
     group: 'Selection',
-    brief: 'Stay attached; Ctrl-C removes the server',
+    brief: 'Stay attached; Ctrl-C removes the server, a killed command leaves it running',
     default: false,
   },
   ...commonSettings,

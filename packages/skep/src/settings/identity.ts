@@ -57,7 +57,7 @@ export const identitySettings = defineSettings([
     flag: 'foreground',
     short: 'f',
     group,
-    brief: 'Stay attached until the workload exits',
+    brief: 'Stay attached; Ctrl-C removes the server, a killed command leaves it running',
     default: false,
   },
   {
