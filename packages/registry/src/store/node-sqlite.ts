@@ -1,5 +1,9 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { type Dialect, SqliteDialect, type SqliteDatabase, type SqliteStatement } from 'kysely';
+import { LRUCache } from 'lru-cache';
+
+/** Statements that stay prepared; a batch of publishes has another text for each number of rows. */
+const KEPT_STATEMENTS = 100;
 
 /** Lets Kysely speak to Node's own SQLite: the same statements as its other drivers, one prepared per query text. */
 export function nodeSqliteDialect(database: DatabaseSync): Dialect {
@@ -7,19 +11,28 @@ export function nodeSqliteDialect(database: DatabaseSync): Dialect {
 }
 
 function adapt(database: DatabaseSync): SqliteDatabase {
+  const kept = new LRUCache<string, SqliteStatement>({ max: KEPT_STATEMENTS });
   return {
-    prepare: (sql) => adaptStatement(database.prepare(sql)),
+    prepare: (sql) => {
+      const known = kept.get(sql);
+      if (known !== undefined) return known;
+      const statement = adaptStatement(database, sql);
+      kept.set(sql, statement);
+      return statement;
+    },
     close: () => database.close(),
   };
 }
 
-function adaptStatement(statement: StatementSync): SqliteStatement {
+function adaptStatement(database: DatabaseSync, sql: string): SqliteStatement {
+  const statement: StatementSync = database.prepare(sql);
   return {
     // Only statements that return rows have columns.
     reader: statement.columns().length > 0,
     all: (parameters) => statement.all(...parameters.map(bindable)),
     run: (parameters) => statement.run(...parameters.map(bindable)),
-    iterate: (parameters) => statement.iterate(...parameters.map(bindable)),
+    // Its own: rows that are still being read would end when the kept one is run again.
+    iterate: (parameters) => database.prepare(sql).iterate(...parameters.map(bindable)),
   };
 }
 

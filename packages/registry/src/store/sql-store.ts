@@ -1,15 +1,10 @@
 import type { Clock } from '../sync/clock.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Database } from './database.ts';
-import {
-  deletingVersion,
-  findManaged,
-  publishing,
-  readEntries,
-  readSomeEntries,
-  relabelling,
-} from './entries.ts';
+import { readEntries, readSomeEntries } from './entries.ts';
+import { deletingVersion, publishing, relabelling } from './entry-writes.ts';
 import { acquireLease, type LeaseTerm, releaseLease, renewLease } from './leases.ts';
+import { findManaged } from './managed-entries.ts';
 import { reconciling } from './reconcile.ts';
 import { deletingRegistry, listRegistries, puttingRegistry, readRegistry } from './registries.ts';
 import { replacing } from './replace-entries.ts';

@@ -3,10 +3,11 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { type Kysely, sql } from 'kysely';
 import type { Revision } from './changes.ts';
 import type { Database } from './database.ts';
+import { type EntryWork, ManagedEntries } from './managed-entries.ts';
 import { recordChanges } from './revisions.ts';
 import type { Committed } from './store.ts';
 import type { Tables } from './tables.ts';
-import type { Change, Work, Write } from './write.ts';
+import type { Change, Work } from './write.ts';
 
 export interface WritesOptions {
   readonly database: Database;
@@ -22,7 +23,7 @@ const REPETITIONS = 3;
 const BATCH = 64;
 
 interface Waiting {
-  readonly work: Work<unknown>;
+  readonly work: EntryWork<void>;
   readonly resolve: (done: Committed<unknown>) => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -48,14 +49,17 @@ export class Writes {
     return this.#track(this.#repeated(work));
   }
 
-  /** A transaction that may be shared. The work must refuse, if it does, before it records its first change. */
-  async shared<T>(work: Work<T>): Promise<Committed<T>> {
+  /** A transaction that may be shared with others like it. */
+  async shared<T>({ address, act }: EntryWork<T>): Promise<Committed<T>> {
     this.#assertOpen();
     const { promise, resolve, reject } = Promise.withResolvers<Committed<T>>();
     let value: { readonly held: T } | undefined;
     this.#waiting.push({
-      work: async (write) => {
-        value = { held: await work(write) };
+      work: {
+        address,
+        act: async (managed) => {
+          value = { held: await act(managed) };
+        },
       },
       resolve: ({ revision }) =>
         value === undefined
@@ -94,7 +98,24 @@ export class Writes {
     const refused = new Map<Waiting, unknown>();
     const all: Work<void> = async (write) => {
       refused.clear();
-      for (const waiting of batch) await tryOne(waiting, write, refused);
+      let changes = 0;
+      const record = (change: Change): void => {
+        changes += 1;
+        write.record(change);
+      };
+      const addresses = batch.map(({ work }) => work.address);
+      const managed = await ManagedEntries.read({ ...write, record }, addresses);
+      for (const waiting of batch) {
+        const before = changes;
+        try {
+          await waiting.work.act(managed);
+        } catch (error) {
+          // A refusal before the first change leaves the transaction usable for the others; anything else ends it.
+          if (changes > before || !(error instanceof SkepError)) throw error;
+          refused.set(waiting, error);
+        }
+      }
+      await managed.flush();
     };
     let revision: Revision;
     let changed: boolean;
@@ -127,7 +148,7 @@ export class Writes {
 
   async #oneOf(waiting: Waiting): Promise<void> {
     try {
-      waiting.resolve(await this.#repeated(waiting.work));
+      waiting.resolve(await this.#repeated(alone(waiting.work)));
     } catch (error) {
       waiting.reject(error);
     }
@@ -191,19 +212,14 @@ export class Writes {
   }
 }
 
-/** A refusal before the first change leaves the transaction usable for the others; anything else ends it. */
-async function tryOne(waiting: Waiting, write: Write, refused: Map<Waiting, unknown>): Promise<void> {
-  let changed = false;
-  const record = (change: Change): void => {
-    changed = true;
-    write.record(change);
+/** A transaction for one. */
+function alone<T>({ address, act }: EntryWork<T>): Work<T> {
+  return async (write) => {
+    const managed = await ManagedEntries.read(write, [address]);
+    const value = await act(managed);
+    await managed.flush();
+    return value;
   };
-  try {
-    await waiting.work({ ...write, record });
-  } catch (error) {
-    if (changed || !(error instanceof SkepError)) throw error;
-    refused.set(waiting, error);
-  }
 }
 
 /** The error that made it necessary matters; that a lost connection cannot roll back does not. */

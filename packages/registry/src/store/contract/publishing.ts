@@ -30,6 +30,7 @@ export function publishing(fixture: Fixture): void {
     );
     publishes(fixture, publish);
     publishesAtOnce(fixture, publish);
+    mixes(fixture, publish);
     deletes(fixture, publish);
     relabels(fixture, publish);
   });
@@ -135,6 +136,56 @@ function publishesAtOnce(fixture: Fixture, publish: Publish): void {
     expect(outline(await fixture.store.readEntries('internal'))).toEqual([
       'server good@1,2',
       'server taken@1',
+    ]);
+  });
+}
+
+/** What arrives together shares a transaction and is done in order. */
+function mixes(fixture: Fixture, publish: Publish): void {
+  const skill = (namespace: string, version = '1'): PublishRequest => ({
+    ...publishOf('triage', version),
+    kind: 'skill',
+    namespace,
+  });
+
+  it('does what arrives together in its order, each seeing what came before', async () => {
+    const { store } = fixture;
+    const address = { kind: 'server', namespace: '', name: 'a/a' } as const;
+    await publish(publishOf('b/b', '1'));
+    const seen: unknown[] = [];
+    await Promise.all([
+      publish(publishOf('a/a', '1', ACME)),
+      publish(publishOf('a/a', '2', ACME)),
+      store.deleteVersion(address, '1', only),
+      store.setEntryClaims({ ...address, name: 'b/b' }, OTHER, only),
+      publish(publishOf('b/b', '2', OTHER)),
+      store.deleteVersion(address, '2', only),
+      store.publish(publishOf('a/a', '3', OTHER), ({ entry }) => void seen.push(entry)),
+    ]);
+    expect(seen).toEqual([undefined]);
+    const stored = await store.readEntries('internal');
+    expect(outline(stored)).toEqual(['server a/a@3', 'server b/b@1,2']);
+    expect(stored.map(({ claims }) => claims)).toEqual([OTHER, OTHER]);
+  });
+
+  it('tells names of several kinds and namespaces apart that arrive together', async () => {
+    const { store } = fixture;
+    const bare = { kind: 'skill', name: 'triage' } as const;
+    await publish(skill('io.acme'));
+    const outcomes = await Promise.allSettled([
+      publish(skill('io.acme', '2')),
+      publish(publishOf('triage', '1')),
+      store.deleteVersion(bare, '1', only),
+      publish(skill('io.other')),
+      store.deleteVersion(bare, '2', only),
+    ]);
+    expect(
+      outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.message : 'done')),
+    ).toEqual(['done', 'done', 'done', 'done', 'more than one']);
+    expect(outline(await store.readEntries('internal'))).toEqual([
+      'server triage@1',
+      'skill io.acme/triage@2',
+      'skill io.other/triage@1',
     ]);
   });
 }

@@ -1,0 +1,60 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { ClaimSet } from '../engine/claim-classes.ts';
+import type { ChooseEntry, DecideOnPublish, EntryAddress, ExistingEntry } from './decisions.ts';
+import { identityOf } from './entry-identity.ts';
+import type { EntryWork } from './managed-entries.ts';
+import type { DeletedVersion, PublishedVersion, PublishRequest } from './store.ts';
+
+/** Publishes of one managed source judge and write one after the other: its row is the lock. */
+export function publishing(request: PublishRequest, decide: DecideOnPublish): EntryWork<PublishedVersion> {
+  const identity = identityOf(request);
+  return {
+    address: identity,
+    act: (managed) => {
+      const { source: target } = managed;
+      const [entry] = managed.find(identity);
+      decide({ target, entry });
+      if (target === undefined) throw new SkepError('access/no-managed-source');
+      if (entry?.versions.includes(request.version.version) === true) {
+        throw new SkepError('access/version-exists');
+      }
+      const { now } = managed.write;
+      const version = { ...request.version, createdAt: now, updatedAt: now };
+      const { claims, versions } = managed.add(target.name, request, version);
+      return { source: target.name, ...identity, claims, version, versions };
+    },
+  };
+}
+
+export function deletingVersion(
+  address: EntryAddress,
+  version: string,
+  choose: ChooseEntry,
+): EntryWork<DeletedVersion> {
+  return {
+    address,
+    act: async (managed) => {
+      const chosen = managed.choose(address, choose);
+      const { entry } = chosen;
+      if (!entry.versions.includes(version)) {
+        throw new SkepError('registry/not-found', { message: `"${entry.name}" has no version "${version}"` });
+      }
+      await managed.removeVersion(chosen, version);
+      return chosen;
+    },
+  };
+}
+
+export function relabelling(
+  address: EntryAddress,
+  claims: ClaimSet,
+  choose: ChooseEntry,
+): EntryWork<ExistingEntry> {
+  return {
+    address,
+    act: async (managed) => {
+      const chosen = managed.choose(address, choose);
+      return chosen.entry.claims === claims ? chosen.entry : managed.relabel(chosen, claims);
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import { DatabaseSync } from 'node:sqlite';
+import { Kysely } from 'kysely';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { allowed, publishOf } from './contract/fixture.ts';
+import { publishing } from './entry-writes.ts';
+import { ManagedEntries } from './managed-entries.ts';
+import { NEWEST_SCHEMA } from './migrate.ts';
+import { migrateSqlite } from './migrate-sqlite.ts';
+import { nodeSqliteDialect } from './node-sqlite.ts';
+import type { Tables } from './tables.ts';
+
+describe('ManagedEntries', () => {
+  let db: Kysely<Tables>;
+  let statements: number;
+  beforeEach(async () => {
+    const database = new DatabaseSync(':memory:', { enableForeignKeyConstraints: true });
+    await migrateSqlite(database, () => NEWEST_SCHEMA);
+    database.exec(`insert into source (name, kind) values ('internal', 'managed')`);
+    statements = 0;
+    db = new Kysely<Tables>({ dialect: nodeSqliteDialect(database), log: () => void (statements += 1) });
+  });
+  afterEach(() => db.destroy());
+
+  async function publishTogether(count: number, prefix: string): Promise<number> {
+    statements = 0;
+    const works = Array.from({ length: count }, (_, index) =>
+      publishing(publishOf(`${prefix}/${String(index)}`, '1'), allowed),
+    );
+    const write = {
+      db,
+      now: '2026-01-01T00:00:00.000Z',
+      locksRows: false,
+      lockAdministration: async () => {},
+      record: () => {},
+    };
+    const managed = await ManagedEntries.read(
+      write,
+      works.map(({ address }) => address),
+    );
+    for (const { act } of works) await act(managed);
+    await managed.flush();
+    return statements;
+  }
+
+  it('publishes sixty-four entries with as many statements as one', async () => {
+    expect(await publishTogether(1, 'one')).toBe(4);
+    expect(await publishTogether(64, 'many')).toBe(4);
+    const rows = await db.selectFrom('entry_version').select('name').execute();
+    expect(rows).toHaveLength(65);
+  });
+});
