@@ -125,7 +125,7 @@ export const CODES = {
   'registry/invalid-address': row(400, 'invalid listen address', 'write host:port, for example :8080'),
   'registry/address-unavailable': row(409, 'cannot listen on the address', 'choose another address'),
   'registry/no-first-sync': row(502, 'a source has never been loaded', 'correct the source; skep-registry validate --file shows what is wrong with a catalogue'),
-  'store/locked': row(409, 'the store is in use', 'try again; stop the other process or choose another storage.path'),
+  'store/locked': row(503, 'the store is in use', 'try again; stop the other process or choose another storage.path'),
   'store/newer': row(409, 'the store was written by a newer version', 'upgrade skep-registry or choose another store'),
   'store/older': row(409, 'the store has an older schema', 'run skep-registry migrate up'),
   'store/failed': row(500, 'the store failed', 'see the log for the reason'),

@@ -1,7 +1,7 @@
 import { expect, test, describe } from 'vitest';
 import { CODES, type Code, type CodeRow } from './codes.ts';
 import { hasCode, SkepError } from './skep-error.ts';
-import { toHttp } from './to-http.ts';
+import { tellsAll, toHttp } from './to-http.ts';
 import { toRpc } from './to-rpc.ts';
 import { toTerminal } from './to-terminal.ts';
 
@@ -38,6 +38,25 @@ test('an error that is no SkepError shows none of its text', () => {
   );
   expect(toHttp(leak)).toEqual({ status: 500, body: '{"error":"internal server error"}' });
   expect(JSON.stringify(toRpc(leak))).not.toContain('hunter2');
+});
+
+test.each<[Code, number, string]>([
+  ['store/failed', 500, 'internal server error'],
+  ['store/unavailable', 503, 'the store does not answer'],
+  ['store/refused-login', 503, 'the database refused the login'],
+  ['store/locked', 503, 'the store is in use'],
+  ['fetch/unreachable', 502, 'server not reachable'],
+])('HTTP callers are not told where and why %s happened', (code, status, title) => {
+  const error = new SkepError(code, { message: 'the database "10.0.0.5:5432/reg" failed: 0x00' });
+  expect(toHttp(error)).toEqual({ status, body: JSON.stringify({ error: title }) });
+  expect(tellsAll(error)).toBe(false);
+});
+
+test('HTTP callers are told what they did wrong, and where the title says everything there is nothing to log', () => {
+  const mine = new SkepError('registry/bad-request', { message: 'invalid cursor' });
+  expect(toHttp(mine)).toEqual({ status: 400, body: '{"error":"invalid cursor"}' });
+  expect([tellsAll(mine), tellsAll(new SkepError('auth/unavailable'))]).toEqual([true, true]);
+  expect([tellsAll(new TypeError('x')), tellsAll(new SkepError('internal/bug'))]).toEqual([false, false]);
 });
 
 test('debug adds code, detail and the stacks of all causes', () => {

@@ -7,10 +7,24 @@ export interface HttpError {
   readonly body: string;
 }
 
-/** Status and body of an HTTP answer. Anything but a SkepError becomes 500 without its text. */
+/**
+ * Status and body of an HTTP answer. What went wrong on our side is named by its title only: messages of such errors hold
+ * addresses of databases, paths and words of drivers, which are the operator's. `tellsAll` says where a log must have them.
+ */
 export function toHttp(error: unknown): HttpError {
-  if (error instanceof SkepError && error.code !== 'internal/bug') {
-    return { status: CODES[error.code].httpStatus, body: JSON.stringify({ error: error.message }) };
-  }
-  return { status: 500, body: '{"error":"internal server error"}' };
+  const row = error instanceof SkepError ? CODES[error.code] : CODES['internal/bug'];
+  const { httpStatus: status, title } = row;
+  if (error instanceof SkepError && status < 500) return { status, body: bodyOf(error.message) };
+  return { status, body: bodyOf(status === 500 ? 'internal server error' : title) };
+}
+
+/** Whether the caller who gets `toHttp(error)` is told everything that the error says. */
+export function tellsAll(error: unknown): boolean {
+  if (!(error instanceof SkepError)) return false;
+  const { httpStatus, title } = CODES[error.code];
+  return httpStatus < 500 || (httpStatus > 500 && error.message === title && error.cause === undefined);
+}
+
+function bodyOf(message: string): string {
+  return JSON.stringify({ error: message });
 }

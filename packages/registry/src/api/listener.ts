@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { toHttp } from '@skep/core/errors/to-http.ts';
+import { tellsAll, toHttp } from '@skep/core/errors/to-http.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Tracing } from '@skep/core/telemetry/tracing.ts';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -111,8 +111,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   server.setErrorHandler((thrown, request, reply) => {
     const error = bodyFault(thrown);
     request.failure = failureOf(error);
-    if (!(error instanceof SkepError))
-      log.error({ err: error, request_id: reply.request.id }, 'request failed');
+    if (!tellsAll(error)) log.error({ err: error, request_id: reply.request.id }, 'request failed');
     sendError(reply, error);
   });
   server.setNotFoundHandler({ preHandler: identify(context.signIn, 'nothing') }, (_request, reply) =>
