@@ -1,10 +1,11 @@
 import { MAX_SERVER_NAME, serverNameFault } from '@skep/core/catalog/entry-name.ts';
 import { badRequest, type Parameter } from './parameter.ts';
 
-/** A path segment's text: not empty, no white space (specification §2.2.1). */
-function segment(name: string, text: string | undefined): string {
+/** A path segment's text: not empty, no white space (specification §2.2.1), nothing that a database refuses in a text. */
+export function segment(name: string, text: string | undefined): string {
   if (text === undefined || text.trim() === '') throw badRequest(`${name} cannot be empty`);
   if (/\s/.test(text)) throw badRequest(`${name} cannot contain whitespace`);
+  if (/\p{Cc}/u.test(text)) throw badRequest(`${name} cannot contain control characters`);
   return text;
 }
 

@@ -115,6 +115,48 @@ describe('whatever a request holds', () => {
     );
   });
 
+  it('refuses names with characters that a database cannot hold, before it is asked', async () => {
+    const refused = [
+      ['GET', '/v1/sources/a%00b'],
+      ['GET', '/v1/sources/%00/entries'],
+      ['POST', '/v1/sources/%00/sync'],
+      ['PUT', '/v1/sources/%00', { managed: {} }],
+      ['DELETE', '/v1/sources/%00'],
+      ['GET', '/v1/registries/%00'],
+      ['DELETE', '/v1/registries/%00'],
+      ['PUT', '/v1/registries/fuzz', { sources: ['inter\u0000nal'] }],
+      ['POST', '/%00/v0.1/publish', { name: 'a', version: '1' }],
+      ['GET', '/v1/entries/skill/%00/claims'],
+      ['PUT', '/v1/entries/skill/io.a%2F%7F/claims', { claims: {} }],
+      ['DELETE', '/v1/entries/skill/a/versions/%00'],
+      ['GET', '/v1/explain?entry=%00'],
+      ['GET', '/v1/explain?source=%C2%85'],
+    ] as const;
+    for (const [method, url, given] of refused) {
+      const response = await admin.send(method, url, given === undefined ? {} : { body: given });
+      expect([url, response.statusCode]).toEqual([url, 400]);
+    }
+  });
+
+  it('refuses halves of surrogate pairs anywhere in a body, and takes whole ones', async () => {
+    const before = await admin.state();
+    for (const text of [
+      '{"server":{"name":"io.acme/half","version":"1\\ud800","description":"d"}}',
+      '{"server":{"name":"io.acme/half","version":"1","description":"\\uDC00"},"claims":{}}',
+      '{"server":{"name":"io.acme/half","version":"1","description":"d"},"claims":{"\\udbff":"x"}}',
+    ]) {
+      const response = await admin.send('POST', '/v1/entries', { body: text });
+      expect([response.statusCode, response.json().error]).toEqual([
+        400,
+        'invalid request body: it holds half of a surrogate pair',
+      ]);
+    }
+    expect(await admin.state()).toBe(before);
+    const whole =
+      '{"server":{"name":"io.acme/whole","version":"1","description":"\\ud83d\\udc1d \\\\ud800"},"claims":{}}';
+    expect((await admin.send('POST', '/v1/entries', { body: whole })).statusCode).toBe(201);
+  });
+
   it('refuses ten thousand claims, in every place that takes claims', async () => {
     const server = { name: 'io.acme/many', version: '1', description: 'd' };
     for (const [method, url, more] of [

@@ -17,12 +17,14 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Reads a request body. An object that names a member twice is refused, because what is checked here might not be what
- * another reader sees. Fails with `registry/bad-request`.
+ * another reader sees; so is half of a surrogate pair, which no store and no answer can hold as it was sent (RFC 7493
+ * §2.1). Fails with `registry/bad-request`.
  */
 export function readJsonBody(bytes: Buffer): JsonBody {
   const text = textOf(bytes);
   const value = parsed(text);
   if (!isObject(value)) throw invalidBody('expected an object');
+  if (hasLoneSurrogate(text)) throw invalidBody('it holds half of a surrogate pair');
   if (nestsDeeperThan(text, DEEPEST)) throw invalidBody('nested too deeply');
   const repeated = repeatedMember(text);
   if (repeated !== undefined)
@@ -55,6 +57,13 @@ function parsed(text: string): unknown {
         : `not valid JSON at line ${String(place.line)}, column ${String(place.column)}`,
     );
   }
+}
+
+/** Bytes that are UTF-8 hold none, so only escapes can. */
+function hasLoneSurrogate(text: string): boolean {
+  if (!/\\u[dD][89a-fA-F]/.test(text)) return false;
+  const strings = text.matchAll(/"(?:[^"\\]|\\.)*"/g);
+  return strings.some(([literal]) => !String(JSON.parse(literal)).isWellFormed());
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

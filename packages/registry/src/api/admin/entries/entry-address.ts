@@ -2,6 +2,7 @@ import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
 import type { EntryAddress } from '../../../store/decisions.ts';
 import type { EntryKind } from '../../../store/rows.ts';
 import { badRequest, type Parameter } from '../../parameter.ts';
+import { segment } from '../../path-parameters.ts';
 
 const KINDS: ReadonlyMap<string, EntryKind> = new Map([
   ['server', 'server'],
@@ -29,11 +30,7 @@ export const entryName: Parameter<string> = {
   description:
     'Name of an entry: of a server as published; of a skill or plugin `namespace%2Fname`, or its bare name where only one has it',
   schema: { type: 'string' },
-  parse: (text) => {
-    if (text === undefined || text.trim() === '') throw badRequest('name cannot be empty');
-    if (/\s/.test(text)) throw badRequest('name cannot contain whitespace');
-    return text;
-  },
+  parse: (text) => segment('name', text),
 };
 
 /** Where to look for an entry. The name of a server includes its namespace. Fails with `registry/bad-request`. */

@@ -8,19 +8,20 @@ import { modeOf, supposedCaller } from '../../../access/supposed-caller.ts';
 import { decideVisibility } from '../../../access/visibility.ts';
 import type { EntryKind } from '../../../store/rows.ts';
 import { badRequest, type Parameter } from '../../parameter.ts';
+import { segment } from '../../path-parameters.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
 import { entryType, INVALID_TYPE } from '../entries/entry-address.ts';
 import { accessFacts, type Sight } from './access-question.ts';
 
-const optional = (description: string): Parameter<string | undefined> => ({
+const optional = (name: string, description: string): Parameter<string | undefined> => ({
   description,
   schema: { type: 'string' },
-  parse: (text) => (text === '' ? undefined : text),
+  parse: (text) => (text === undefined || text === '' ? undefined : segment(name, text)),
 });
 
 const kind: Parameter<EntryKind> = {
   ...entryType(INVALID_TYPE),
-  parse: (text) => entryType(INVALID_TYPE).parse(text ?? 'server'),
+  parse: (text, pages) => entryType(INVALID_TYPE).parse(text ?? 'server', pages),
 };
 
 const claims: Parameter<Readonly<Record<string, unknown>> | undefined> = {
@@ -48,9 +49,9 @@ export const explainAccess = adminRoute({
   summary: 'Why a caller may or may not do or see something',
   parameters: {},
   query: {
-    registry: optional('Name of a registry: its gate, and its copies of the entry'),
-    source: optional('Name of a source: its scope, and its copy of the entry'),
-    entry: optional('Name of an entry: of a skill or plugin `namespace/name`'),
+    registry: optional('registry', 'Name of a registry: its gate, and its copies of the entry'),
+    source: optional('source', 'Name of a source: its scope, and its copy of the entry'),
+    entry: optional('entry', 'Name of an entry: of a skill or plugin `namespace/name`'),
     type: kind,
     claims,
   },

@@ -72,6 +72,8 @@ function readRequest({ value }: JsonBody): Omit<RegistryRequest, 'name'> {
   const names: string[] = [];
   for (const source of sources) {
     if (typeof source !== 'string') throw invalid('sources must be a list of names');
+    // No database is asked for what it could not hold.
+    if (/\p{Cc}/u.test(source)) throw badRequest(`source not found: ${source}`);
     if (names.includes(source)) throw invalid(`duplicate source: ${source}`);
     names.push(source);
   }
