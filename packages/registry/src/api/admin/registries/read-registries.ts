@@ -5,7 +5,7 @@ import { type AdminCall, adminRoute, jsonAnswer } from '../admin-route.ts';
 import { claimsMember, entryHead, versionHead } from '../entry-rows.ts';
 import { compareKeys, pageCursor, pageLimit, pageOf, type SortKey } from '../paging.ts';
 import { resourceName } from '../resource-name.ts';
-import { registryInfo } from './registry-info.ts';
+import { registryInfoFor } from './registry-info.ts';
 import { visibleRegistry } from './visible-registry.ts';
 
 const NOT_FOUND = { description: 'There is no such registry for this caller', schema: 'Error' } as const;
@@ -28,7 +28,8 @@ export const listRegistries = adminRoute({
       ({ claims }) => decideRead(call.authority, storedClaims(claims)).allowed,
     );
     const { items, ...next } = pageOf(readable, ({ name }) => [name], query);
-    return jsonAnswer(200, { registries: items.map(registryInfo), ...next });
+    const info = await registryInfoFor(call);
+    return jsonAnswer(200, { registries: items.map(info), ...next });
   },
 });
 
@@ -46,7 +47,11 @@ export const getRegistry = adminRoute({
     400: BAD_REQUEST,
     404: NOT_FOUND,
   },
-  handler: async (call, { name }) => jsonAnswer(200, registryInfo(await visibleRegistry(call, name))),
+  handler: async (call, { name }) => {
+    const registry = await visibleRegistry(call, name);
+    const info = await registryInfoFor(call);
+    return jsonAnswer(200, info(registry));
+  },
 });
 
 /** One row per version and source, never shadowed (specification §2.6.2). */

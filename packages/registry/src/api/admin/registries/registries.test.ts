@@ -185,6 +185,22 @@ describe('reading', () => {
     expect('claims' in response.json()).toBe(false);
   });
 
+  it('names a hidden source to nobody but those who manage registries', async () => {
+    const sources = ['foreign', 'internal', 'catalog'];
+    const mixed = await adminUnderTest({ registries: [{ name: 'mixed', sources, claims: '' }] });
+    for (const [as, shown] of [
+      ['reader', ['internal', 'catalog']],
+      ['writer', ['internal', 'catalog']],
+      ['admin', sources],
+      ['root', sources],
+    ] as const) {
+      const one = (await mixed.send('GET', '/v1/registries/mixed', { as })).json();
+      const all = (await mixed.send('GET', '/v1/registries', { as })).json();
+      expect([as, one.sources, all.registries]).toEqual([as, shown, [one]]);
+    }
+    await mixed.close();
+  });
+
   it('lists the entries of its sources flat, with claims, source and position, never shadowed (D10)', async () => {
     const server = (version: string) => ({ name: 'io.acme/same', version, description: 'd' });
     for (const version of ['2', '10']) {
