@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { runConformance } from './conformance/run.ts';
 import { bundled } from './fixtures/bundled.ts';
@@ -18,9 +19,10 @@ async function directScores(): Promise<unknown> {
 }
 
 async function scoresBehindRun(user: TestUser, target: string): Promise<unknown> {
+  const name = `conformance-${randomBytes(3).toString('hex')}`;
   try {
-    const { code, stdout, stderr } = await user.skep(['run', target, '--name', 'conformance', '--', 'stdio']);
-    expect({ code, stderr }).toMatchObject({ code: 0 });
+    const { code, stdout, stderr } = await user.skep(['run', target, '--name', name, '--', 'stdio']);
+    expect(code, stderr).toBe(0);
     return Object.fromEntries(await runConformance(stdout.trim()));
   } finally {
     await user.end();

@@ -21,7 +21,7 @@ describe.skipIf(!engine.available)(title('logs of a stdio server', engine), () =
       '--name',
       name,
     ]);
-    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(code, stderr).toBe(0);
     await ask(stdout.trim(), 'tools/list');
   });
   afterAll(() => user.end());

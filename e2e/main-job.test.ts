@@ -1,4 +1,5 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -63,6 +64,7 @@ describe.each(RUNTIMES)('on the %s runtime', (runtime, wanted, flags) => {
   describe.skipIf(!wanted.available || !npm.available)(
     title('a server is run by name from a served catalogue', wanted, npm),
     () => {
+      const name = `everything-${randomBytes(3).toString('hex')}`;
       let user: TestUser;
       let url: string;
       let before: readonly string[] = [];
@@ -74,9 +76,9 @@ describe.each(RUNTIMES)('on the %s runtime', (runtime, wanted, flags) => {
         }
         user = openUser({ SKEP_RUNTIME: runtime });
         const set = await user.skep(['config', 'set-registry', base, '--allow-private-ip']);
-        expect(set).toMatchObject({ code: 0 });
-        const { code, stdout, stderr } = await user.skep(['run', ...flags, 'everything']);
-        expect({ code, stderr }).toMatchObject({ code: 0 });
+        expect(set.code, set.stderr).toBe(0);
+        const { code, stdout, stderr } = await user.skep(['run', ...flags, '--name', name, 'everything']);
+        expect(code, stderr).toBe(0);
         url = stdout.trim();
       });
 
@@ -113,9 +115,7 @@ describe.each(RUNTIMES)('on the %s runtime', (runtime, wanted, flags) => {
 
       test('list names the catalogue entry it runs', async () => {
         const { stdout } = await user.skep(['list', '--format', 'json']);
-        expect(JSON.parse(stdout)).toEqual([
-          expect.objectContaining({ name: 'everything', status: 'running', url }),
-        ]);
+        expect(JSON.parse(stdout)).toEqual([expect.objectContaining({ name, status: 'running', url })]);
       });
     },
   );

@@ -8,10 +8,11 @@ import { dockerRuntime } from '@skep/cli/runtime/docker/docker-runtime.ts';
 import type { Runtime } from '@skep/cli/runtime/runtime.ts';
 import { ensureScriptImage } from './images.ts';
 import { component, engineSocket, title } from './require.ts';
-import { testEnvironment } from './runtimes.ts';
+import { TEST_TOKEN, testEnvironment } from './runtimes.ts';
 
 const engineThere = await component('engine');
-const name = 'engine-loss';
+/** Names on a shared engine must not meet those of another test run. */
+const name = `engine-loss-${TEST_TOKEN}`;
 
 /** The real engine behind a socket of the test's own, which can be cut as a crash would. */
 class Relay {

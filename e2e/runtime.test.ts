@@ -98,7 +98,7 @@ describe.each<[RuntimeKind, typeof engineThere]>([
     const prepare = prepareFor('@modelcontextprotocol/server-everything', new AbortController().signal);
     const prepared = await prepare();
     expect(await prepare()).toEqual(prepared);
-    const name = `everything-${kind}`;
+    const name = `everything-${TEST_TOKEN}`;
     const base = {
       args: [],
       env: {},

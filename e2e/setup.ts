@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { acquireLock, withLock, type Lock } from '@skep/core/files/lock.ts';
+import { hasCode } from '@skep/core/errors/skep-error.ts';
 import { engine } from './images.ts';
 import { component, repoRoot } from './require.ts';
 
@@ -11,7 +13,13 @@ import { component, repoRoot } from './require.ts';
  */
 const folder = mkdtempSync(path.join(os.tmpdir(), 'skep-e2e-'));
 
-export function setup(): void {
+/** Held by every test run of this machine: the images of fixtures go when the last run ends. */
+const runs = path.join(os.tmpdir(), 'skep-e2e-runs.lock');
+const held = { waitMs: 60_000, what: 'the fixture images' };
+let running: Lock;
+
+export async function setup(): Promise<void> {
+  running = await acquireLock(runs, { ...held, shared: true });
   for (const program of ['skep', 'skep-registry']) {
     const dist = path.join(repoRoot, 'dist', program);
     if (!existsSync(dist)) throw new Error(`dist/${program} is missing: run "npm run build" first`);
@@ -28,7 +36,13 @@ export function setup(): void {
 
 export async function teardown(): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
-  await removeFixtureImages();
+  running.release();
+  try {
+    await withLock(runs, { ...held, waitMs: 0 }, removeFixtureImages);
+  } catch (error) {
+    // Another run uses them, and removes them at its end.
+    if (!hasCode(error, 'file/locked')) throw error;
+  }
 }
 
 /** Images that tests made, by the label that only they carry. */
