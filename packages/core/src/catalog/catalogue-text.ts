@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { SkepError } from '../errors/skep-error.ts';
 import { jsonErrorPlace } from '../json/error-place.ts';
 import { nestsDeeperThan } from './json-slices.ts';
@@ -5,19 +6,35 @@ import { nestsDeeperThan } from './json-slices.ts';
 export const MAX_CATALOGUE_BYTES = 100 * 1024 * 1024;
 
 /** Far above any real document (tool schemas reach about 20). */
-const MAX_DEPTH = 200;
+export const MAX_DEPTH = 200;
 
-interface TextOptions {
+export interface TextOptions {
+  /** What to call the catalogue in messages. */
   readonly label: string;
+  /** Default 100 MiB. */
   readonly maxBytes?: number;
 }
 
-function decodeUtf8(bytes: Uint8Array, label: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (cause) {
-    throw new SkepError('catalog/not-json', { message: `"${label}" is not UTF-8 text`, cause });
+const BYTE_ORDER_MARK = Buffer.of(0xef, 0xbb, 0xbf);
+
+/** UTF-8 of a catalogue, byte order mark removed. Throws `catalog/too-large` and `catalog/not-json`. */
+export function catalogueBytes(input: string | Uint8Array, options: TextOptions): Buffer {
+  const { label, maxBytes = MAX_CATALOGUE_BYTES } = options;
+  const size = typeof input === 'string' ? Buffer.byteLength(input) : input.byteLength;
+  if (size > maxBytes) {
+    throw new SkepError('catalog/too-large', {
+      message: `"${label}" has ${size} bytes, at most ${maxBytes} are read`,
+    });
   }
+  if (typeof input !== 'string' && !isUtf8(input)) {
+    throw new SkepError('catalog/not-json', { message: `"${label}" is not UTF-8 text` });
+  }
+  const bytes = typeof input === 'string' ? Buffer.from(input) : bufferOver(input);
+  return bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? bytes.subarray(3) : bytes;
+}
+
+function bufferOver({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }
 
 /**
@@ -28,30 +45,30 @@ export function parseCatalogueText(
   input: string | Uint8Array,
   options: TextOptions,
 ): { text: string; value: unknown } {
-  const { label, maxBytes = MAX_CATALOGUE_BYTES } = options;
-  const size = typeof input === 'string' ? Buffer.byteLength(input) : input.byteLength;
-  if (size > maxBytes) {
-    throw new SkepError('catalog/too-large', {
-      message: `"${label}" has ${size} bytes, at most ${maxBytes} are read`,
-    });
-  }
-  const decoded = typeof input === 'string' ? input : decodeUtf8(input, label);
-  const text = decoded.startsWith('\uFEFF') ? decoded.slice(1) : decoded;
+  const { label } = options;
+  const text = catalogueBytes(input, options).toString('utf8');
   const value = parsed(text, label);
-  if (nestsDeeperThan(text, MAX_DEPTH)) {
-    throw new SkepError('catalog/wrong-shape', {
-      message: `"${label}" nests deeper than ${MAX_DEPTH} levels`,
-    });
-  }
+  if (nestsDeeperThan(text, MAX_DEPTH)) throw tooDeep(label);
   return { text, value };
+}
+
+export function tooDeep(label: string): SkepError {
+  return new SkepError('catalog/wrong-shape', {
+    message: `"${label}" nests deeper than ${MAX_DEPTH} levels`,
+  });
+}
+
+/** For text that JSON.parse has refused with `cause`; says where it breaks. */
+export function notJson(text: string, label: string, cause: unknown): SkepError {
+  const place = jsonErrorPlace(text);
+  const at = place === undefined ? '' : `: line ${place.line}, column ${place.column}`;
+  return new SkepError('catalog/not-json', { message: `"${label}" is not valid JSON${at}`, cause });
 }
 
 function parsed(text: string, label: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const place = jsonErrorPlace(text);
-    const at = place === undefined ? '' : `: line ${place.line}, column ${place.column}`;
-    throw new SkepError('catalog/not-json', { message: `"${label}" is not valid JSON${at}`, cause });
+    throw notJson(text, label, cause);
   }
 }

@@ -1,17 +1,16 @@
 import type { z } from 'zod';
 import { faultLine } from './checked-text.ts';
 import type { Entry, EntryKind } from './entry.ts';
-import { compactJson, repeatedMember } from './json-slices.ts';
+import { type CompactText, repeatedMember } from './json-slices.ts';
 import { officialMetaOf } from './official-meta.ts';
 import { pluginDocument, type Plugin } from './plugin.ts';
 import { serverDocument } from './server-json.ts';
 import { skillDocument, type Skill } from './skill.ts';
 
-/** One candidate of a catalogue: the decoded value, its exact text, and the registry's `_meta` beside it. */
-export interface RawEntry {
+/** One candidate of a catalogue: its text, the value this text has, and the registry's `_meta` beside it. */
+export interface RawEntry extends CompactText {
   readonly kind: EntryKind;
   readonly value: unknown;
-  readonly json: string;
   readonly outerMeta?: unknown;
 }
 
@@ -38,23 +37,36 @@ function read<T>(schema: z.ZodType<T>, value: unknown, toEntry: (document: T) =>
  * Decodes one candidate, or says why it is none. An object that names a member twice is refused: readers differ on
  * which of the two counts, so what was checked here might not be what a client sees.
  */
-export function decodeEntry({ kind, value, json, outerMeta }: RawEntry): Decoded {
-  const repeated = repeatedMember(json);
+export function decodeEntry({ kind, value, json, members, outerMeta }: RawEntry): Decoded {
+  // The later of two equal members takes the place of the earlier one, so the value then has fewer than the text.
+  const repeated = membersOf(value) === members ? undefined : repeatedMember(json);
   if (repeated !== undefined) return { fault: `the member "${repeated}" occurs twice in one object` };
-  const text = compactJson(json);
-  if (kind === 'skill') return read(skillDocument, value, (document) => bundle(kind, document, text));
-  if (kind === 'plugin') return read(pluginDocument, value, (document) => bundle(kind, document, text));
+  if (kind === 'skill') return read(skillDocument, value, (document) => bundle(kind, document, json));
+  if (kind === 'plugin') return read(pluginDocument, value, (document) => bundle(kind, document, json));
   const fault = foreignShape(value);
   if (fault !== undefined) return { fault };
-  const official = officialMetaOf(outerMeta);
+  const official = outerMeta === undefined ? undefined : officialMetaOf(outerMeta);
   return read(serverDocument, value, (document) => ({
     kind,
     name: document.name,
     version: document.version,
-    json: text,
+    json,
     document,
     ...(official === undefined ? {} : { official }),
   }));
+}
+
+/** How many members the objects in a value have at all levels. Deep values must not exhaust the stack. */
+function membersOf(value: unknown): number {
+  let members = 0;
+  const open = [value];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next !== 'object' || next === null) continue;
+    const inner: readonly unknown[] = Object.values(next);
+    if (!Array.isArray(next)) members += inner.length;
+    for (const each of inner) if (typeof each === 'object') open.push(each);
+  }
+  return members;
 }
 
 function bundle<K extends string, D extends Skill | Plugin>(kind: K, document: D, json: string) {

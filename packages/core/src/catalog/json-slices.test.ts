@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compactJson, elementSlices, memberSlice, nestsDeeperThan, repeatedMember } from './json-slices.ts';
+import { compactText, elementSlices, memberSlice, nestsDeeperThan, repeatedMember } from './json-slices.ts';
 
 /** Any JSON value, written with and without white space. */
 const anyText = fc
@@ -59,15 +59,18 @@ it('nestsDeeperThan counts open brackets outside strings', () => {
   expect(nestsDeeperThan('[{"a[[[":[]}]', 2)).toBe(true);
 });
 
-describe('compactJson', () => {
+describe('compactText', () => {
   it('drops white space between tokens only', () => {
-    expect(compactJson(' { "a b" : [ 1.50 , "\\" x " ] }\n')).toBe('{"a b":[1.50,"\\" x "]}');
+    expect(compactText(' { "a b" : [ 1.50 , "\\" x " ] }\n')).toEqual({
+      json: '{"a b":[1.50,"\\" x "]}',
+      members: 1,
+    });
   });
 
   it('makes what JSON.stringify makes, for any value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        expect(compactJson(JSON.stringify(value, null, 2))).toBe(JSON.stringify(value));
+        expect(compactText(JSON.stringify(value, null, 2)).json).toBe(JSON.stringify(value));
       }),
     );
   });

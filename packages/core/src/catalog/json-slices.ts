@@ -4,6 +4,12 @@
  */
 const QUOTE = 34;
 const BACKSLASH = 92;
+const COLON = 58;
+const COMMA = 44;
+const OPEN_LIST = 91;
+const CLOSE_LIST = 93;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
 
 function isSpace(code: number): boolean {
   return code === 32 || code === 10 || code === 13 || code === 9;
@@ -28,29 +34,17 @@ function endOfString(text: string, at: number): number {
 function endOfValue(text: string, at: number): number {
   let depth = 0;
   for (let i = at; i < text.length; i++) {
-    switch (text.charAt(i)) {
-      case '"':
-        i = endOfString(text, i) - 1;
-        if (depth === 0) return i + 1;
-        break;
-      case '{':
-      case '[':
-        depth++;
-        break;
-      case '}':
-      case ']':
-        if (depth === 0) return i;
-        depth--;
-        if (depth === 0) return i + 1;
-        break;
-      case ',':
-      case ' ':
-      case '\n':
-      case '\r':
-      case '\t':
-        if (depth === 0) return i;
-        break;
-      default:
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) {
+      i = endOfString(text, i) - 1;
+      if (depth === 0) return i + 1;
+    } else if (code === OPEN_OBJECT || code === OPEN_LIST) {
+      depth++;
+    } else if (code === CLOSE_OBJECT || code === CLOSE_LIST) {
+      if (depth === 0) return i;
+      if (--depth === 0) return i + 1;
+    } else if (depth === 0 && (code === COMMA || isSpace(code))) {
+      return i;
     }
   }
   return text.length;
@@ -104,32 +98,42 @@ export function elementSlices(json: string): string[] {
   return slices;
 }
 
-/** The same JSON without white space between tokens. */
-export function compactJson(json: string): string {
+/** JSON text without white space between tokens. */
+export interface CompactText {
+  readonly json: string;
+  /** How many members it names, in the objects at all levels. */
+  readonly members: number;
+}
+
+export function compactText(json: string): CompactText {
   const parts: string[] = [];
+  let members = 0;
   let from = 0;
   for (let i = 0; i < json.length; i++) {
     const code = json.charCodeAt(i);
     if (code === QUOTE) {
       i = endOfString(json, i) - 1;
+    } else if (code === COLON) {
+      members++;
     } else if (isSpace(code)) {
       if (from < i) parts.push(json.slice(from, i));
       i = skipSpace(json, i) - 1;
       from = i + 1;
     }
   }
+  if (from === 0) return { json, members };
   if (from < json.length) parts.push(json.slice(from));
-  return parts.join('');
+  return { json: parts.join(''), members };
 }
 
 /** True when arrays and objects nest deeper than `limit`; such text breaks programs that recurse over it. */
 export function nestsDeeperThan(json: string, limit: number): boolean {
   let depth = 0;
   for (let i = 0; i < json.length; i++) {
-    const char = json[i];
-    if (char === '"') i = endOfString(json, i) - 1;
-    else if (char === '}' || char === ']') depth--;
-    else if ((char === '{' || char === '[') && ++depth > limit) return true;
+    const code = json.charCodeAt(i);
+    if (code === QUOTE) i = endOfString(json, i) - 1;
+    else if (code === CLOSE_OBJECT || code === CLOSE_LIST) depth--;
+    else if ((code === OPEN_OBJECT || code === OPEN_LIST) && ++depth > limit) return true;
   }
   return false;
 }
@@ -139,24 +143,24 @@ export function repeatedMember(json: string): string | undefined {
   const open: (Set<string> | undefined)[] = [];
   let expectsKey = false;
   for (let i = 0; i < json.length; i++) {
-    switch (json.charAt(i)) {
-      case '{':
+    switch (json.charCodeAt(i)) {
+      case OPEN_OBJECT:
         open.push(new Set());
         expectsKey = true;
         break;
-      case '[':
+      case OPEN_LIST:
         open.push(undefined);
         expectsKey = false;
         break;
-      case '}':
-      case ']':
+      case CLOSE_OBJECT:
+      case CLOSE_LIST:
         open.pop();
         expectsKey = false;
         break;
-      case ',':
+      case COMMA:
         expectsKey = open.at(-1) !== undefined;
         break;
-      case '"': {
+      case QUOTE: {
         const end = endOfString(json, i);
         const members = open.at(-1);
         if (expectsKey && members !== undefined) {

@@ -1,12 +1,31 @@
 import { parseLossless, serializeLossless } from '../json/lossless.ts';
+import type { CatalogueDocument } from './catalogue-document.ts';
 import type { RawEntry } from './decode-entry.ts';
 import type { CatalogueFormat } from './detect-format.ts';
 import type { EntryKind } from './entry.ts';
-import { elementSlices, memberSlice } from './json-slices.ts';
+import { compactText, memberSlice } from './json-slices.ts';
 import { convertNative } from './native-format.ts';
 
 /** A candidate, or one that could not even be read that far. `label` names it when it has no name of its own. */
 export type Candidate = { readonly label: string } & (RawEntry | { readonly fault: string });
+
+interface EntryList {
+  readonly path: readonly string[];
+  readonly kind: EntryKind;
+  /** Elements may be `{server, _meta}`; others are server documents themselves. */
+  readonly wrapped?: boolean;
+}
+
+/** Where the formats with long lists have them, in the order in which they are read. */
+const LISTS: Readonly<Partial<Record<CatalogueFormat, readonly EntryList[]>>> = {
+  'registry-file': [
+    { path: ['data', 'servers'], kind: 'server' },
+    { path: ['data', 'skills'], kind: 'skill' },
+    { path: ['data', 'plugins'], kind: 'plugin' },
+  ],
+  'official-list': [{ path: ['servers'], kind: 'server', wrapped: true }],
+  'server-array': [{ path: [], kind: 'server', wrapped: true }],
+};
 
 function member(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
@@ -14,39 +33,20 @@ function member(value: unknown, key: string): unknown {
     : undefined;
 }
 
-/** Pairs each element of the array at `path` with its exact text. */
-function* elements(
-  value: unknown,
-  text: string,
-  path: readonly string[],
-): Generator<[string, unknown, string]> {
-  const list = path.reduce(member, value);
-  if (!Array.isArray(list)) return;
-  const slices = elementSlices(memberSlice(text, path) ?? '');
-  for (const [index, element] of list.entries()) {
-    yield [`${path.join('.')}[${index}]`, element, slices[index] ?? ''];
-  }
-}
-
-function* plain(
-  value: unknown,
-  text: string,
-  path: readonly string[],
-  kind: EntryKind,
-): Generator<Candidate> {
-  for (const [label, element, json] of elements(value, text, path))
-    yield { label, kind, value: element, json };
-}
-
-/** Elements that are `{server, _meta}` are unwrapped; others are server documents themselves. */
-function* wrapped(value: unknown, text: string, path: readonly string[]): Generator<Candidate> {
-  for (const [label, element, json] of elements(value, text, path)) {
-    const server = member(element, 'server');
-    if (typeof server === 'object' && server !== null) {
-      const inner = memberSlice(json, ['server']) ?? '';
-      yield { label, kind: 'server', value: server, json: inner, outerMeta: member(element, '_meta') };
-    } else {
-      yield { label, kind: 'server', value: element, json };
+function* listed(document: CatalogueDocument, lists: readonly EntryList[]): Generator<Candidate> {
+  const places = lists.map((list) => ({ ...list, at: list.path.reduce(member, document.frame) }));
+  document.checkOthers(places.map(({ at }) => at));
+  for (const { at, path, kind, wrapped = false } of places) {
+    let index = 0;
+    for (const element of document.elements(at)) {
+      const label = `${path.join('.')}[${String(index++)}]`;
+      const server = wrapped ? member(element.value, 'server') : undefined;
+      if (typeof server !== 'object' || server === null) {
+        yield { label, kind, ...element };
+      } else {
+        const inner = compactText(memberSlice(element.json, ['server']) ?? '');
+        yield { label, kind, value: server, ...inner, outerMeta: member(element.value, '_meta') };
+      }
     }
   }
 }
@@ -60,30 +60,22 @@ function* native(text: string): Generator<Candidate> {
     else {
       const { key, document } = converted;
       const json = serializeLossless(document);
-      yield { label: key, kind: 'server', value: JSON.parse(json), json };
+      yield { label: key, kind: 'server', value: JSON.parse(json), ...compactText(json) };
     }
   }
 }
 
-/** All candidates of a catalogue in file order, each with its exact text. `value` is `text` decoded. */
-export function* rawEntries(format: CatalogueFormat, value: unknown, text: string): Generator<Candidate> {
-  switch (format) {
-    case 'registry-file':
-      yield* plain(value, text, ['data', 'servers'], 'server');
-      yield* plain(value, text, ['data', 'skills'], 'skill');
-      yield* plain(value, text, ['data', 'plugins'], 'plugin');
-      break;
-    case 'official-list':
-      yield* wrapped(value, text, ['servers']);
-      break;
-    case 'server-array':
-      yield* wrapped(value, text, []);
-      break;
-    case 'toolhive-native':
-      yield* native(text);
-      break;
-    case 'server-json':
-      yield { label: 'the document', kind: 'server', value, json: text };
-      break;
+/**
+ * All candidates of a catalogue in file order, each with its exact text. Throws `catalog/not-json` where the document
+ * turns out to be none.
+ */
+export function* rawEntries(format: CatalogueFormat, document: CatalogueDocument): Generator<Candidate> {
+  const lists = LISTS[format];
+  if (lists !== undefined) {
+    yield* listed(document, lists);
+    return;
   }
+  const { value, json } = document.whole();
+  if (format === 'toolhive-native') yield* native(json);
+  else yield { label: 'the document', kind: 'server', value, ...compactText(json) };
 }

@@ -92,6 +92,20 @@ describe('readCatalogue refuses', () => {
   });
 });
 
+describe('readCatalogue refuses a damaged list that it would not use', () => {
+  it.each([
+    '{"servers":[1 2],"servers":[{"name":"a/b","version":"1","description":"x"}]}',
+    '{"data":{"servers":[{"name":"a/b","version":"1","description":"x"}]},"meta":{"list":[1,]}}',
+    '{"x":[1,]}',
+    '{"name":"a/b","version":"1","description":"x","packages":[,]}',
+    '{"servers":{"b":{"image":"x/y:1","description":"x"}},"groups":[}]}',
+  ])('%s', (text) => {
+    expect(() => readCatalogue(text, { label })).toThrow(
+      expect.objectContaining({ code: 'catalog/not-json' }),
+    );
+  });
+});
+
 describe('readCatalogue leaves out', () => {
   const good = [server('a/a'), server('a/b'), server('a/c'), server('a/d')];
   it.each([
@@ -118,6 +132,23 @@ describe('readCatalogue leaves out', () => {
     expect(readCatalogue(text, { label }).skipped).toEqual([
       { name: 'a/y', version: '1', reason: 'the member "name" occurs twice in one object' },
     ]);
+  });
+
+  it.each([
+    ['x', '{"a":[{"x":1},{"x":2,"x":3}]}'],
+    ['__proto__', '{"__proto__":1,"__proto__":{"y":1}}'],
+    ['a', '{"a":{"lost":1,"also":2},"b":[],"a":3}'],
+    ['é', '{"\\u00e9":1,"é":1}'],
+  ])('an entry that names the member %s twice at any level', (member, meta) => {
+    const text = `[${JSON.stringify(server('a/b'))},{"name":"a/x","version":"1","description":"x","_meta":{"p":${meta}}}]`;
+    expect(readCatalogue(text, { label }).skipped[0]?.reason).toBe(
+      `the member "${member}" occurs twice in one object`,
+    );
+  });
+
+  it('nothing of an entry whose members have names of array methods or indexes', () => {
+    const meta = { length: 1, 0: { 0: [], 1: [{ constructor: {} }] }, hasOwnProperty: [null, [[{}]]] };
+    expect(read([server('a/b', { _meta: { meta } })])).toMatchObject({ skippedTotal: 0 });
   });
 
   it('at most 50 in the list, while counting all', () => {

@@ -1,5 +1,6 @@
 import { SkepError } from '../errors/skep-error.ts';
-import { parseCatalogueText } from './catalogue-text.ts';
+import { type CatalogueDocument, openDocument } from './catalogue-document.ts';
+import { catalogueBytes, type TextOptions } from './catalogue-text.ts';
 import { decodeEntry } from './decode-entry.ts';
 import { detectFormat, type CatalogueFormat } from './detect-format.ts';
 import { entryKey, type Entry } from './entry.ts';
@@ -13,10 +14,10 @@ export interface Skipped {
 }
 
 /** What a catalogue file holds. */
-export interface Catalogue {
+export interface Catalogue<Kept = Entry> {
   readonly format: CatalogueFormat;
   /** In file order, one per kind, name and version. */
-  readonly entries: readonly Entry[];
+  readonly entries: readonly Kept[];
   /** The first 50 left out; `skippedTotal` counts all. */
   readonly skipped: readonly Skipped[];
   readonly skippedTotal: number;
@@ -24,13 +25,9 @@ export interface Catalogue {
   readonly warnings: readonly string[];
 }
 
-export interface ReadOptions {
-  /** What to call the catalogue in messages: a path, URL or source name. */
-  readonly label: string;
+export interface ReadOptions extends TextOptions {
   /** Share of invalid entries, 0 to 1, above which the whole catalogue is refused. Default 0.5. */
   readonly maxInvalidShare?: number;
-  /** Default 100 MiB. */
-  readonly maxBytes?: number;
 }
 
 const SHOWN = 50;
@@ -63,9 +60,10 @@ function headerWarnings(format: CatalogueFormat, value: unknown): string[] {
   return warnings;
 }
 
-function formatOf(value: unknown, label: string): CatalogueFormat {
-  const format = detectFormat(value);
+function formatOf(document: CatalogueDocument, label: string): CatalogueFormat {
+  const format = detectFormat(document.frame);
   if (typeof format === 'string') return format;
+  document.checkOthers([]);
   throw new SkepError('catalog/wrong-shape', {
     message: `"${label}" is no catalogue: found ${format.found}`,
   });
@@ -79,16 +77,25 @@ function formatOf(value: unknown, label: string): CatalogueFormat {
  * `catalog/empty`, `catalog/mostly-invalid`.
  */
 export function readCatalogue(input: string | Uint8Array, options: ReadOptions): Catalogue {
+  return readCatalogueAs(input, options, (entry) => entry);
+}
+
+/** As `readCatalogue`, holding of each entry only what `keep` makes of it: decoded documents take much memory. */
+export function readCatalogueAs<Kept>(
+  input: string | Uint8Array,
+  options: ReadOptions,
+  keep: (entry: Entry) => Kept,
+): Catalogue<Kept> {
   const { label, maxInvalidShare = 0.5 } = options;
-  const { text, value } = parseCatalogueText(input, options);
-  const format = formatOf(value, label);
-  const entries = new Map<string, Entry>();
+  const document = openDocument(catalogueBytes(input, options), label);
+  const format = formatOf(document, label);
+  const entries = new Map<string, Kept>();
   const skipped: Skipped[] = [];
-  const warnings = headerWarnings(format, value);
+  const warnings = headerWarnings(format, document.frame);
   let skippedTotal = 0;
   let total = 0;
   let replaced = 0;
-  for (const candidate of rawEntries(format, value, text)) {
+  for (const candidate of rawEntries(format, document)) {
     total++;
     const decoded = 'fault' in candidate ? candidate : decodeEntry(candidate);
     if ('fault' in decoded) {
@@ -101,7 +108,7 @@ export function readCatalogue(input: string | Uint8Array, options: ReadOptions):
       const { kind, name, version } = decoded.entry;
       warnings.push(`${kind} "${name}" version "${version}" occurs more than once; the last one counts`);
     }
-    entries.set(key, decoded.entry);
+    entries.set(key, keep(decoded.entry));
   }
   if (total === 0) throw new SkepError('catalog/empty', { message: `"${label}" holds no entries` });
   if (skippedTotal > total * maxInvalidShare) {

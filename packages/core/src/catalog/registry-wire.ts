@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { SkepError } from '../errors/skep-error.ts';
 import { decodeEntry } from './decode-entry.ts';
 import type { ServerEntry } from './entry.ts';
+import { compactText } from './json-slices.ts';
 import { OFFICIAL_META, type OfficialMeta } from './official-meta.ts';
 import type { Skipped } from './registry-file.ts';
 import type { ServerDocument } from './server-json.ts';
@@ -56,11 +57,10 @@ export interface DecodedPage {
 function decodeItem(value: unknown): ServerEntry | string {
   const decoded = item.safeParse(value);
   if (!decoded.success) return 'expected an object with "server"';
-  const json = JSON.stringify(decoded.data.server);
   const result = decodeEntry({
     kind: 'server',
     value: decoded.data.server,
-    json,
+    ...compactText(JSON.stringify(decoded.data.server)),
     outerMeta: decoded.data._meta,
   });
   if ('fault' in result) return result.fault;

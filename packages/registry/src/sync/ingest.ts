@@ -1,10 +1,10 @@
 import type { CatalogueFormat } from '@skep/core/catalog/detect-format.ts';
 import type { Entry } from '@skep/core/catalog/entry.ts';
-import { readCatalogue, type Catalogue, type Skipped } from '@skep/core/catalog/registry-file.ts';
+import { readCatalogueAs, type Catalogue, type Skipped } from '@skep/core/catalog/registry-file.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { FORMATS, type SourceFormat } from '../config/config.ts';
 import { type ClaimSet, NO_CLAIMS } from '../engine/claim-classes.ts';
-import type { EntryKind, NewEntry, NewVersion } from '../store/rows.ts';
+import type { EntryIdentity, EntryKind, NewEntry, NewVersion } from '../store/rows.ts';
 import { compileFilter, type FilterConfig } from './filter.ts';
 
 /** Bytes of a catalogue and how to read them. Plain data: it may travel to another thread. */
@@ -60,34 +60,55 @@ export function ingest(input: IngestInput): Ingested {
       hint: 'remove the key "format" to accept every format',
     });
   }
-  const kept =
-    input.filter === undefined ? catalogue.entries : catalogue.entries.filter(compileFilter(input.filter));
+  const kept = catalogue.entries.filter((entry) => entry !== undefined);
   const entries = grouped(kept, claims);
-  return {
-    entries,
-    report: reportOf({ ...catalogue, entries: kept }, entries, catalogue.entries.length - kept.length),
-  };
+  const filtered = catalogue.entries.length - kept.length;
+  return { entries, report: reportOf({ ...catalogue, entries: kept }, entries, filtered) };
 }
 
-const EMPTY: Catalogue = { format: 'official-list', entries: [], skipped: [], skippedTotal: 0, warnings: [] };
+/** One version of an entry, without the decoded document. */
+interface KeptVersion extends EntryIdentity {
+  readonly content: NewVersion;
+}
 
-function catalogueOf({ bytes, label, maxInvalidShare, mayBeEmpty = false }: IngestInput): Catalogue {
+/** Versions that the filter leaves out are undefined. */
+type KeptCatalogue = Catalogue<KeptVersion | undefined>;
+
+const EMPTY: KeptCatalogue = {
+  format: 'official-list',
+  entries: [],
+  skipped: [],
+  skippedTotal: 0,
+  warnings: [],
+};
+
+function catalogueOf(input: IngestInput): KeptCatalogue {
+  const { bytes, label, maxInvalidShare, mayBeEmpty = false } = input;
+  const wanted = input.filter === undefined ? () => true : compileFilter(input.filter);
   try {
-    return readCatalogue(bytes, { label, ...(maxInvalidShare === undefined ? {} : { maxInvalidShare }) });
+    return readCatalogueAs(
+      bytes,
+      { label, ...(maxInvalidShare === undefined ? {} : { maxInvalidShare }) },
+      (entry) => (wanted(entry) ? keptVersion(entry) : undefined),
+    );
   } catch (error) {
     if (mayBeEmpty && error instanceof SkepError && error.code === 'catalog/empty') return EMPTY;
     throw error;
   }
 }
 
-function grouped(entries: readonly Entry[], claims: ClaimSet): NewEntry[] {
+function keptVersion(entry: Entry): KeptVersion {
+  const namespace = entry.kind === 'server' ? '' : entry.namespace;
+  return { kind: entry.kind, namespace, name: entry.name, content: versionOf(entry) };
+}
+
+function grouped(versions: readonly KeptVersion[], claims: ClaimSet): NewEntry[] {
   const groups = new Map<string, NewEntry & { readonly versions: NewVersion[] }>();
-  for (const entry of entries) {
-    const namespace = entry.kind === 'server' ? '' : entry.namespace;
-    const key = JSON.stringify([entry.kind, namespace, entry.name]);
-    const group = groups.get(key) ?? { kind: entry.kind, namespace, name: entry.name, claims, versions: [] };
-    group.versions.push(versionOf(entry));
-    groups.set(key, group);
+  for (const { kind, namespace, name, content } of versions) {
+    const key = JSON.stringify([kind, namespace, name]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { kind, namespace, name, claims, versions: [content] });
+    else group.versions.push(content);
   }
   return [...groups.values()];
 }
@@ -103,7 +124,11 @@ function versionOf(entry: Entry): NewVersion {
   };
 }
 
-function reportOf(catalogue: Catalogue, entries: readonly NewEntry[], filtered: number): IngestReport {
+function reportOf(
+  catalogue: Catalogue<KeptVersion>,
+  entries: readonly NewEntry[],
+  filtered: number,
+): IngestReport {
   const { format, skipped, skippedTotal, warnings } = catalogue;
   return {
     format,

@@ -2,7 +2,7 @@ import type { Claims } from '@skep/auth/claims/claims.ts';
 import { decodeEntry } from '@skep/core/catalog/decode-entry.ts';
 import type { Entry, EntryKind } from '@skep/core/catalog/entry.ts';
 import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
-import { memberSlice } from '@skep/core/catalog/json-slices.ts';
+import { compactText, memberSlice } from '@skep/core/catalog/json-slices.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/server-json.ts';
 import { badRequest } from '../../parameter.ts';
 import { claimsOf, type JsonBody } from '../json-body.ts';
@@ -50,7 +50,7 @@ export function readPayload(body: JsonBody, draft: Draft, rules: PayloadRules): 
   const value: unknown = JSON.parse(draft.document);
   if (draft.kind === 'server') requireServerName(value, rules);
   requireVersion(value);
-  const decoded = decodeEntry({ kind: draft.kind, value, json: draft.document });
+  const decoded = decodeEntry({ kind: draft.kind, value, ...compactText(draft.document) });
   if ('fault' in decoded) throw badRequest(`invalid ${draft.kind}: ${decoded.fault}`);
   requireSmallMeta(decoded.entry, rules.maxMetaBytes);
   return { entry: decoded.entry, claims };
