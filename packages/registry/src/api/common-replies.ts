@@ -9,12 +9,16 @@ const error = (description: string): Reply => ({ description, schema: 'Error' })
 export function commonReplies({
   access,
   body,
-}: Pick<Route, 'access' | 'body'>): Readonly<Record<number, Reply>> {
+  method,
+}: Pick<Route, 'access' | 'body' | 'method'>): Readonly<Record<number, Reply>> {
   if (access === 'public') return {};
   return {
     401: error('There is no valid token; `WWW-Authenticate` says how to get one'),
     ...(access === 'registry' ? { 403: error('The caller lacks the claims of the registry') } : {}),
     ...(typeof access === 'object' ? { 403: error(`The caller lacks the role ${access.role}`) } : {}),
+    ...(method !== 'GET' && body === undefined
+      ? { 413: error('There is a large body, and the endpoint takes none') }
+      : {}),
     ...(body === undefined
       ? {}
       : {

@@ -8,13 +8,15 @@ export function hasDotSegment(url: string): boolean {
   return /(?:^|\/)(?:\.|%2e){1,2}(?=\/|$)/i.test(pathOf(url));
 }
 
-/** Why the router could not read a request target: a broken escape, or a segment longer than any parameter. */
+/** Why the router could not read a request target: a broken escape, or a segment longer than any parameter; always 400. */
 export function unreadablePath(url: string, cause: unknown): SkepError {
   const broken = pathOf(url)
     .split('/')
     .find((segment) => !decodes(segment));
-  if (broken === undefined) return new SkepError('registry/no-such-route', { cause });
-  const message = `invalid URL encoding in path segment "${broken.slice(0, 100)}"`;
+  const message =
+    broken === undefined
+      ? 'a path segment is too long'
+      : `invalid URL encoding in path segment "${broken.slice(0, 100)}"`;
   return new SkepError('registry/bad-request', { message, cause });
 }
 

@@ -1,4 +1,4 @@
-import { list, object, ref, text, time } from '../json-schema.ts';
+import { closedObject, exactlyOne, list, object, ref, text, time } from '../json-schema.ts';
 
 const claims = ref('Claims');
 const count = { type: 'integer', minimum: 0 };
@@ -17,15 +17,15 @@ const entryHead = {
   claims,
 };
 
-const names = object({ include: list(text), exclude: list(text) }, []);
-const git = object(
+const names = closedObject({ include: list(text), exclude: list(text) }, []);
+const git = closedObject(
   {
     repository: text,
     branch: text,
     tag: text,
     commit: text,
     path: text,
-    auth: object({ username: text, passwordFile: text }),
+    auth: closedObject({ username: text, passwordFile: text }),
   },
   ['repository'],
 );
@@ -49,7 +49,10 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, object>> = {
     },
     ['name', 'version'],
   ),
-  Publish: object({ server: ref('Server'), skill: ref('Bundle'), plugin: ref('Bundle'), claims }, []),
+  Publish: {
+    ...object({ server: ref('Server'), skill: ref('Bundle'), plugin: ref('Bundle'), claims }, []),
+    ...exactlyOne('server', 'skill', 'plugin'),
+  },
   Published: { anyOf: [ref('Server'), ref('PublishedBundle')] },
   Bundle: object(
     {
@@ -76,20 +79,22 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, object>> = {
       }),
     ],
   },
-  SourceBody: object(
-    {
-      format: { enum: ['toolhive', 'upstream', ''] },
-      git,
-      api: object({ endpoint: text, timeout: text }, ['endpoint']),
-      file: object({ path: text, url: text, data: text, timeout: text }, []),
-      managed: object({}, []),
-      kubernetes: object({ namespaces: list(text) }, []),
-      syncPolicy: object({ interval: { ...text, examples: ['30m'] } }),
-      filter: object({ names, tags: names }, []),
-      claims,
-    },
-    [],
-  ),
+  SourceBody: {
+    ...closedObject(
+      {
+        format: { enum: ['toolhive', 'upstream', ''] },
+        git,
+        api: closedObject({ endpoint: text, timeout: text }, ['endpoint']),
+        file: closedObject({ path: text, url: text, data: text, timeout: text }, []),
+        managed: closedObject({}, []),
+        syncPolicy: closedObject({ interval: { ...text, examples: ['30m'] } }),
+        filter: closedObject({ names, tags: names }, []),
+        claims,
+      },
+      [],
+    ),
+    ...exactlyOne('git', 'api', 'file', 'managed'),
+  },
   SyncStatus: object(
     {
       phase: { enum: ['syncing', 'complete', 'failed'] },
@@ -140,7 +145,9 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, object>> = {
     },
     ['entries'],
   ),
-  RegistryBody: object({ sources: { ...list(text), minItems: 1 }, claims }, ['sources']),
+  RegistryBody: closedObject({ sources: { ...list(text), minItems: 1, uniqueItems: true }, claims }, [
+    'sources',
+  ]),
   RegistryInfo: object(
     { name: text, claims, creationType, sources: list(text), createdAt: time, updatedAt: time },
     ['name', 'creationType', 'sources', 'createdAt', 'updatedAt'],

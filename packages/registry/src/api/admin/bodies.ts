@@ -24,7 +24,7 @@ export const CLAIMS_BODY: RequestBody = {
 };
 
 export const SOURCE_BODY: RequestBody = {
-  description: 'Exactly one of `git`, `api`, `file`, `managed` and `kubernetes`, and what goes with it',
+  description: 'Exactly one of `git`, `api`, `file` and `managed`, and what goes with it',
   schema: 'SourceBody',
   maxBytes: MAX_SOURCE_BYTES,
 };

@@ -15,8 +15,8 @@ const MAX_CURSOR = 8192;
 
 /** Absent means everything at once, which is what clients without paging expect (specification §2.6.1). */
 export const pageLimit: Parameter<number | undefined> = {
-  description: `Rows per page, at most ${String(MAX_LIMIT)}; all rows when absent`,
-  schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
+  description: `Rows per page; more than ${String(MAX_LIMIT)} gives ${String(MAX_LIMIT)}, absent gives all rows`,
+  schema: { type: 'integer', minimum: 1 },
   parse: (text) => {
     if (text === undefined || text === '') return undefined;
     const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
