@@ -88,6 +88,19 @@ describe('reading', () => {
     await expect(readBytes(path, limits)).rejects.toMatchObject({ code: 'file/too-large' });
   });
 
+  test('reads a file of many blocks whole', async () => {
+    const path = join(dir, 'large');
+    const content = Buffer.from(Array.from({ length: 300_000 }, (_, index) => index % 251));
+    await writeFile(path, content);
+    expect((await readBytes(path, { maxBytes: 300_000 })).equals(content)).toBe(true);
+  });
+
+  test.skipIf(process.platform !== 'linux')('reads a file whose size is not told, to the limit', async () => {
+    expect((await stat('/proc/self/limits')).size).toBe(0);
+    expect((await readBytes('/proc/self/limits', { maxBytes: 100_000 })).toString()).toMatch(/^Limit .*\n$/s);
+    await expect(readBytes('/proc/self/limits', limits)).rejects.toMatchObject({ code: 'file/too-large' });
+  });
+
   test('drops a byte order mark and refuses bytes that are not UTF-8', async () => {
     const path = join(dir, 'text');
     await writeFile(path, '\u{FEFF}hi');

@@ -28,7 +28,7 @@ export async function readBytes(path: string, limits: ReadLimits): Promise<Buffe
     if (!stat.isFile()) {
       throw new SkepError('file/not-a-file', { message: `${what} "${path}" is not a regular file` });
     }
-    return await readUpTo(file, path, { maxBytes: limits.maxBytes, what });
+    return await readUpTo(file, path, { size: stat.size, maxBytes: limits.maxBytes, what });
   } finally {
     await file.close();
   }
@@ -69,23 +69,35 @@ function whereItBreaks(text: string): string {
   return place === undefined ? '' : ` at line ${String(place.line)}, column ${String(place.column)}`;
 }
 
-/** Reads one byte more than allowed at most: the size may change after stat, and procfs files say 0. */
-async function readUpTo(file: FileHandle, path: string, limits: Required<ReadLimits>): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+/**
+ * Reads one byte more than allowed at most. `size` is a guess that makes one buffer do: the file may have grown since it
+ * was taken, and procfs files say 0.
+ */
+async function readUpTo(
+  file: FileHandle,
+  path: string,
+  { size, maxBytes, what }: Required<ReadLimits> & { readonly size: number },
+): Promise<Buffer> {
+  let bytes: Buffer = Buffer.allocUnsafeSlow(Math.min(size, maxBytes) + 1);
   let total = 0;
   for (;;) {
-    const chunk = Buffer.alloc(Math.min(65_536, limits.maxBytes + 1 - total));
-    const { bytesRead } = await file.read(chunk, 0, chunk.length, null);
-    if (bytesRead === 0) return Buffer.concat(chunks, total);
-    chunks.push(chunk.subarray(0, bytesRead));
+    const { bytesRead } = await file.read(bytes, total, bytes.length - total, null);
+    if (bytesRead === 0) return bytes.subarray(0, total);
     total += bytesRead;
-    if (total > limits.maxBytes) {
+    if (total > maxBytes) {
       throw new SkepError('file/too-large', {
-        message: `${limits.what} "${path}" is larger than ${String(limits.maxBytes)} bytes`,
-        detail: { path, maxBytes: limits.maxBytes },
+        message: `${what} "${path}" is larger than ${String(maxBytes)} bytes`,
+        detail: { path, maxBytes },
       });
     }
+    if (total === bytes.length) bytes = grown(bytes, maxBytes + 1);
   }
+}
+
+function grown(bytes: Buffer, most: number): Buffer {
+  const larger = Buffer.allocUnsafeSlow(Math.min(Math.max(2 * bytes.length, 65_536), most));
+  bytes.copy(larger);
+  return larger;
 }
 
 function openFailure(path: string, what: string, cause: unknown): SkepError {
