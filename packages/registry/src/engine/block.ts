@@ -1,7 +1,8 @@
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
 import { newestVersion } from '@skep/core/catalog/version-order.ts';
 import type { EntryKind, StoredEntry } from '../store/rows.ts';
+import { digestOfParts, partDigests, partOf } from './block-digest.ts';
 import { compareBytes } from './byte-order.ts';
 import type { ClaimSet } from './claim-classes.ts';
 import type { Instant } from './instant.ts';
@@ -28,6 +29,8 @@ export interface ServedEntry {
   readonly versions: readonly ServedVersion[];
   /** SHA-256 over key, claims and bodies. */
   readonly digest: string;
+  /** Which part of the block's digest it counts in. */
+  readonly part: number;
 }
 
 /** Everything one source serves, immutable. Entries ascend by key; their bytes lie in that order, a comma after each. */
@@ -36,33 +39,38 @@ export interface SourceBlock {
   readonly entries: Readonly<Record<EntryKind, readonly ServedEntry[]>>;
   /** SHA-256 over what can be served; equal digests serve equal bytes, on every replica. */
   readonly digest: string;
+  /** What the digest is made of; see block-digest.ts. */
+  readonly parts: readonly string[];
 }
 
 /** Serialises a source's entries once, so that every read sends bytes that exist. Identities must be unique. */
 export function buildBlock(source: string, entries: readonly StoredEntry[]): SourceBlock {
-  const bytes = new BodyBytes();
+  const byKind = serveEntries(entries, CHUNK_BYTES);
+  return blockOf(source, byKind, partDigests(byKind));
+}
+
+/** What callers get of entries. Bodies lie together in chunks of at least so many bytes. */
+export function serveEntries(entries: readonly StoredEntry[], chunkBytes: number): SourceBlock['entries'] {
+  const bytes = new BodyBytes(chunkBytes);
   const served = (kind: EntryKind): ServedEntry[] =>
     entries
       .filter((entry) => entry.kind === kind)
       .map((entry) => ({ key: entryKey(entry), entry }))
       .toSorted((a, b) => compareBytes(a.key, b.key))
-      .map(({ key, entry }) => ({ key, claims: entry.claims, ...serialised(key, entry, bytes) }));
-  const byKind = { server: served('server'), skill: served('skill'), plugin: served('plugin') };
-  return blockOf(source, byKind);
+      .map(({ key, entry }) => {
+        const { claims } = entry;
+        return { key, claims, part: partOf(key), ...serialised(key, entry, bytes) };
+      });
+  return { server: served('server'), skill: served('skill'), plugin: served('plugin') };
 }
 
 /** A block of entries that are served already. */
-export function blockOf(source: string, entries: SourceBlock['entries']): SourceBlock {
-  return { source, entries, digest: digestOf(entries) };
-}
-
-function digestOf(byKind: SourceBlock['entries']): string {
-  const digest = createHash('sha256');
-  for (const [kind, entries] of Object.entries(byKind)) {
-    digest.update(`${kind} ${String(entries.length)}\n`);
-    for (const entry of entries) digest.update(entry.digest);
-  }
-  return digest.digest('hex');
+export function blockOf(
+  source: string,
+  entries: SourceBlock['entries'],
+  parts: readonly string[],
+): SourceBlock {
+  return { source, entries, parts, digest: digestOfParts(parts) };
 }
 
 function serialised(
@@ -101,14 +109,19 @@ const CHUNK_BYTES = 1024 * 1024;
  * copied at the end, and both need all of the text in memory a second time.
  */
 class BodyBytes {
+  readonly #chunkBytes: number;
   #chunk = Buffer.alloc(0);
   #used = 0;
+
+  constructor(chunkBytes: number) {
+    this.#chunkBytes = chunkBytes;
+  }
 
   /** The bodies of one entry lie in one chunk. */
   append(bodies: readonly string[]): { readonly bytes: Buffer; readonly places: readonly Place[] } {
     const size = bodies.reduce((sum, body) => sum + Buffer.byteLength(body) + 1, 0);
     if (this.#used + size > this.#chunk.length) {
-      this.#chunk = Buffer.allocUnsafeSlow(Math.max(size, CHUNK_BYTES));
+      this.#chunk = Buffer.allocUnsafeSlow(Math.max(size, this.#chunkBytes));
       this.#used = 0;
     }
     const places = bodies.map((body) => {

@@ -3,6 +3,7 @@ import type { ChangedEntry, Changes, Revision } from '../store/changes.ts';
 import type { StoredEntry, StoredSource } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { buildBlock, type SourceBlock } from './block.ts';
+import { type ChangedKeys, changedKeys } from './changed-keys.ts';
 import { patchBlock } from './patch-block.ts';
 import type { ReadEngine } from './read-engine.ts';
 
@@ -18,6 +19,13 @@ export interface FollowerOptions {
 interface Written {
   readonly revision: Revision;
   readonly entries: readonly StoredEntry[];
+}
+
+/** A block after single entries of it changed. */
+interface Patched {
+  readonly block: SourceBlock;
+  /** Absent where the block is new. */
+  readonly keys?: ChangedKeys;
 }
 
 /**
@@ -102,10 +110,14 @@ export class StoreFollower {
       if (existing.has(source))
         blocks.push(buildBlock(source, await this.#entriesOf(source, changes.revision)));
     }
-    if (!isAll) blocks.push(...(await this.#patched(changes.entries)));
+    const patches = isAll ? [] : await this.#patched(changes.entries);
+    for (const { block } of patches) blocks.push(block);
     const registries = isAll || changes.registries.length > 0 ? await store.listRegistries() : undefined;
     engine.update({
       blocks,
+      changed: new Map(
+        patches.flatMap(({ block, keys }) => (keys === undefined ? [] : [[block.source, keys]])),
+      ),
       gone: changed.filter((source) => !existing.has(source)),
       ...(registries === undefined ? {} : { registries }),
     });
@@ -118,17 +130,18 @@ export class StoreFollower {
     return written?.revision === revision ? written.entries : this.#options.store.readEntries(source);
   }
 
-  async #patched(entries: readonly ChangedEntry[]): Promise<SourceBlock[]> {
+  async #patched(entries: readonly ChangedEntry[]): Promise<Patched[]> {
     const { store, engine } = this.#options;
-    const blocks: SourceBlock[] = [];
+    const patches: Patched[] = [];
     for (const [source, changed] of Map.groupBy(entries, (entry) => entry.source)) {
       const block = engine.blocks().get(source);
       if (block === undefined) {
-        blocks.push(buildBlock(source, await store.readEntries(source)));
+        patches.push({ block: buildBlock(source, await store.readEntries(source)) });
         continue;
       }
-      blocks.push(patchBlock(block, changed, await store.readSomeEntries(source, changed)));
+      const now = await store.readSomeEntries(source, changed);
+      patches.push({ block: patchBlock(block, changed, now), keys: changedKeys(changed) });
     }
-    return blocks;
+    return patches;
   }
 }

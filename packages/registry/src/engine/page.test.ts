@@ -8,10 +8,9 @@ import { decodeCursor, encodeCursor, type Position } from './cursor.ts';
 import {
   entryOf as find,
   listPage,
-  listTag,
+  pageKey,
   type PageQuery,
   type Reader,
-  taggedPage,
   versionBytes,
   versionsPage,
 } from './page.ts';
@@ -229,34 +228,18 @@ describe('versions of one entry', () => {
   });
 });
 
-describe('taggedPage', () => {
-  it('is the page, made once and kept when it has many pieces', () => {
-    const sources = [0, 1].map((parity) =>
-      Array.from({ length: 30 }, (_, index) => entryOf(`n/${String(100 + 2 * index + parity)}`, ['1.0.0'])),
-    );
-    const reader = readerOf(sources);
-    const query = { limit: 40 };
-    const first = taggedPage(reader, query, 'tag');
-    expect(text(first)).toBe(text(listPage(reader, query)));
-    expect(taggedPage(reader, query, 'tag')[0]).toBe(first[0]);
-    expect(text(taggedPage(reader, { limit: 1 }, 'other'))).toBe(text(listPage(reader, { limit: 1 })));
-    expect(reader.pages.get('other')).toBeUndefined();
-  });
-});
-
-describe('listTag', () => {
-  it('is equal for equal content and differs by content, query and visibility', () => {
+describe('pageKey', () => {
+  it('differs by kind, registry, query and what is visible', () => {
     const one = readerOf([[entryOf('a/a', ['1.0.0'])]]);
-    const same = readerOf([[entryOf('a/a', ['1.0.0'])]]);
-    const other = readerOf([[entryOf('a/a', ['1.0.1'])]]);
-    expect(listTag(one, { limit: 5 })).toBe(listTag(same, { limit: 5 }));
-    const tags = [
-      listTag(one, { limit: 5 }),
-      listTag(one, { limit: 6 }),
-      listTag(other, { limit: 5 }),
-      listTag({ ...one, visibility: 'w' }, { limit: 5 }),
-      listTag(one, { limit: 5, after: decodeCursor(encodeCursor({ name: 'a', version: '' })) }),
+    expect(pageKey(one, { limit: 5 })).toBe(pageKey({ ...one }, { limit: 5 }));
+    const keys = [
+      pageKey(one, { limit: 5 }),
+      pageKey(one, { limit: 6 }),
+      pageKey({ ...one, kind: 'skill' }, { limit: 5 }),
+      pageKey({ ...one, view: { ...one.view, name: 'other' } }, { limit: 5 }),
+      pageKey({ ...one, visibility: 'w' }, { limit: 5 }),
+      pageKey(one, { limit: 5, after: decodeCursor(encodeCursor({ name: 'a', version: '' })) }),
     ];
-    expect(new Set(tags).size).toBe(tags.length);
+    expect(new Set(keys).size).toBe(keys.length);
   });
 });

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
 import type { EntryKind } from '../store/rows.ts';
 import type { ServedEntry, ServedVersion } from './block.ts';
@@ -96,24 +95,9 @@ export function versionBytes(entry: ServedEntry, version: string): Buffer | unde
   return found === undefined ? undefined : entry.bytes.subarray(found.start, found.end);
 }
 
-// A write to a socket costs more than copying a few kilobytes, and a page of many sources has hundreds of pieces.
-const MOST_PIECES = 16;
-
-/** listPage for a page whose tag is known: what had to be copied together is kept for the next who asks for it. */
-export function taggedPage(reader: Reader, query: PageQuery, tag: string): readonly Buffer[] {
-  const kept = reader.pages.get(tag);
-  if (kept !== undefined) return [kept];
-  const pieces = listPage(reader, query);
-  if (pieces.length <= MOST_PIECES) return pieces;
-  const page = Buffer.concat(pieces);
-  reader.pages.set(tag, page);
-  return [page];
-}
-
-/** Changes whenever the page would; known before the page is made, so that an unchanged list costs one hash. */
-export function listTag(reader: Reader, query: PageQuery): string {
-  const parts = [reader.kind, reader.view.digest, reader.visibility, query];
-  return `"${hash('sha256', JSON.stringify(parts), 'base64url')}"`;
+/** One text for equal pages of one snapshot. Holds what is hidden from the caller too, so no caller may see it. */
+export function pageKey(reader: Reader, query: PageQuery): string {
+  return JSON.stringify([reader.kind, reader.view.name, reader.visibility, query]);
 }
 
 function* matches(reader: Reader, query: PageQuery): Generator<Item> {

@@ -1,7 +1,8 @@
-import type { EntryIdentity, EntryKind, StoredEntry } from '../store/rows.ts';
-import { blockOf, buildBlock, type ServedEntry, type SourceBlock } from './block.ts';
-import { compareBytes, lowerBound } from './byte-order.ts';
-import { entryKey } from './kinds.ts';
+import type { EntryIdentity, StoredEntry } from '../store/rows.ts';
+import { blockOf, serveEntries, type ServedEntry, type SourceBlock } from './block.ts';
+import { patchedDigests } from './block-digest.ts';
+import { withChanges } from './byte-order.ts';
+import { type ChangedKeys, changedKeys } from './changed-keys.ts';
 
 /**
  * The block with some entries as they are now, which of `changed` may be fewer: the others are gone. What did not change
@@ -12,30 +13,16 @@ export function patchBlock(
   changed: readonly EntryIdentity[],
   now: readonly StoredEntry[],
 ): SourceBlock {
-  const fresh = buildBlock(block.source, now).entries;
-  const patched = (kind: EntryKind): readonly ServedEntry[] => {
-    const keys = new Set(changed.filter((entry) => entry.kind === kind).map((entry) => entryKey(entry)));
-    return keys.size === 0 ? block.entries[kind] : merged(block.entries[kind], fresh[kind], keys);
+  // Each in bytes of its own: a chunk would live as long as the longest-lived of the entries that share it.
+  const fresh = serveEntries(now, 0);
+  const keys = changedKeys(changed);
+  const patched = (kind: keyof ChangedKeys): readonly ServedEntry[] => {
+    const changes = new Map<string, ServedEntry | undefined>();
+    for (const key of keys[kind]) changes.set(key, undefined);
+    for (const entry of fresh[kind]) changes.set(entry.key, entry);
+    return withChanges(block.entries[kind], changes);
   };
-  return blockOf(block.source, {
-    server: patched('server'),
-    skill: patched('skill'),
-    plugin: patched('plugin'),
-  });
-}
-
-function merged(
-  before: readonly ServedEntry[],
-  fresh: readonly ServedEntry[],
-  changed: ReadonlySet<string>,
-): ServedEntry[] {
-  const kept = before.filter(({ key }) => !changed.has(key));
-  const pieces: (readonly ServedEntry[])[] = [];
-  let from = 0;
-  for (const entry of fresh) {
-    const to = lowerBound(kept, ({ key }) => compareBytes(key, entry.key) < 0);
-    pieces.push(kept.slice(from, to), [entry]);
-    from = to;
-  }
-  return [...pieces, kept.slice(from)].flat();
+  const entries = { server: patched('server'), skill: patched('skill'), plugin: patched('plugin') };
+  const all = new Set([...keys.server, ...keys.skill, ...keys.plugin]);
+  return blockOf(block.source, entries, patchedDigests(block.parts, entries, all));
 }

@@ -1,4 +1,7 @@
 import type { SourceBlock } from './block.ts';
+import type { ChangedKeys } from './changed-keys.ts';
+import { ClaimClasses } from './claim-classes.ts';
+import { patchSnapshot } from './patch-snapshot.ts';
 import { buildSnapshot, type RegistryDefinition, type Snapshot } from './snapshot.ts';
 
 /** What a commit changed. */
@@ -7,6 +10,8 @@ export interface EngineChange {
   readonly registries?: readonly RegistryDefinition[];
   /** Of the sources that changed. */
   readonly blocks?: readonly SourceBlock[];
+  /** What is different in a block, by source, where that is known: it spares looking at the rest. */
+  readonly changed?: ReadonlyMap<string, ChangedKeys>;
   /** Names of sources that do not exist any more. */
   readonly gone?: readonly string[];
 }
@@ -15,11 +20,12 @@ export interface EngineChange {
 export class ReadEngine {
   #registries: readonly RegistryDefinition[];
   #blocks: ReadonlyMap<string, SourceBlock> = new Map();
+  #classes = new ClaimClasses();
   #snapshot: Snapshot;
 
   constructor(registries: readonly RegistryDefinition[]) {
     this.#registries = registries;
-    this.#snapshot = buildSnapshot(registries, this.#blocks);
+    this.#snapshot = this.#built();
   }
 
   /** The state to answer one request from; keep it for the whole request. */
@@ -38,15 +44,29 @@ export class ReadEngine {
   }
 
   /** Makes one new snapshot of all of it. Requests that already hold the old one finish on it. */
-  update({ registries, blocks = [], gone = [] }: EngineChange): void {
+  update({ registries, blocks = [], gone = [], changed = new Map() }: EngineChange): void {
     const isNew = blocks.some(({ source, digest }) => this.#blocks.get(source)?.digest !== digest);
     const isLess = gone.some((source) => this.#blocks.has(source));
     if (registries === undefined && !isNew && !isLess) return;
     const next = new Map(this.#blocks);
     for (const block of blocks) next.set(block.source, block);
     for (const source of gone) next.delete(source);
+    const isPatch =
+      registries === undefined &&
+      !isLess &&
+      blocks.every(({ source }) => changed.has(source) && this.#blocks.has(source));
     this.#registries = registries ?? this.#registries;
     this.#blocks = next;
-    this.#snapshot = buildSnapshot(this.#registries, next);
+    this.#snapshot = (isPatch ? this.#patched(changed) : undefined) ?? this.#built();
+  }
+
+  #built(): Snapshot {
+    this.#classes = new ClaimClasses();
+    return buildSnapshot(this.#registries, this.#blocks, this.#classes);
+  }
+
+  #patched(changed: ReadonlyMap<string, ChangedKeys>): Snapshot | undefined {
+    const [definitions, blocks, classes] = [this.#registries, this.#blocks, this.#classes];
+    return patchSnapshot(this.#snapshot, { definitions, blocks, changed, classes });
   }
 }

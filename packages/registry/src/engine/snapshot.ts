@@ -54,8 +54,8 @@ export type Visible = (claimClass: ClaimClass) => boolean;
 export function buildSnapshot(
   definitions: readonly RegistryDefinition[],
   blocks: ReadonlyMap<string, SourceBlock>,
+  classes = new ClaimClasses(),
 ): Snapshot {
-  const classes = new ClaimClasses();
   const registries = new Map<string, RegistryView>();
   for (const definition of definitions) {
     const linked = definition.sources.flatMap((source) => blocks.get(source) ?? []);
@@ -67,18 +67,22 @@ export function buildSnapshot(
         skill: groupByKey('skill', linked, classes),
         plugin: groupByKey('plugin', linked, classes),
       },
-      digest: hash('sha256', linked.map((block) => block.digest).join('\n')),
+      digest: digestOf(linked),
     });
   }
   const claimSets = classes.all();
   return { registries, claimSets, visibility: snapshotVisibility(claimSets), pages: new KeptPages() };
 }
 
+export function digestOf(linked: readonly SourceBlock[]): string {
+  return hash('sha256', linked.map((block) => block.digest).join('\n'));
+}
+
 function groupByKey(kind: EntryKind, blocks: readonly SourceBlock[], classes: ClaimClasses): KeyGroup[] {
   const groups = new Map<string, KeyGroup>();
   for (const block of blocks) {
     for (const entry of block.entries[kind]) {
-      const candidate = { entry, claimClass: classes.classOf(entry.claims) };
+      const candidate = { entry, claimClass: classes.use(entry.claims) };
       const before = groups.get(entry.key);
       groups.set(entry.key, {
         key: entry.key,

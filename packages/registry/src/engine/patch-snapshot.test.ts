@@ -1,0 +1,122 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ANONYMOUS } from '../access/authority.ts';
+import type { EntryKind, StoredEntry } from '../store/rows.ts';
+import { buildBlock } from './block.ts';
+import { changedKeys } from './changed-keys.ts';
+import { entryKey } from './kinds.ts';
+import { patchBlock } from './patch-block.ts';
+import { ReadEngine } from './read-engine.ts';
+import { buildSnapshot, type RegistryDefinition, type Snapshot } from './snapshot.ts';
+
+const ACME = '{"org":["acme"]}';
+
+const entry = (kind: EntryKind, name: string, claims: string, text: string): StoredEntry => ({
+  kind,
+  namespace: kind === 'server' ? '' : 'io.acme',
+  name,
+  claims,
+  versions: [
+    {
+      version: '1.0.0',
+      title: null,
+      description: text,
+      document: JSON.stringify({ name, description: text }),
+      official: null,
+      createdAt: '2026-01-01T00:00:00Z',
+      updatedAt: '2026-01-01T00:00:00Z',
+    },
+  ],
+});
+
+const anyEntry = fc
+  .tuple(
+    fc.constantFrom<EntryKind>('server', 'skill'),
+    fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+    fc.constantFrom('', ACME, '{"org":["other"]}'),
+    fc.nat(2),
+  )
+  .map(([kind, name, claims, text]) => entry(kind, name, claims, String(text)));
+const idOf = (one: StoredEntry): string => `${one.kind} ${entryKey(one)}`;
+const anyEntries = fc.uniqueArray(anyEntry, { selector: idOf, maxLength: 12 });
+
+const REGISTRIES: readonly RegistryDefinition[] = [
+  { name: 'both', sources: ['one', 'two'], claims: '' },
+  { name: 'turned', sources: ['two', 'one'], claims: ACME },
+  { name: 'second', sources: ['two', 'absent'], claims: '' },
+];
+
+/** Everything that decides about answers; numbers of claim sets may differ. */
+const served = ({ registries, claimSets }: Snapshot): unknown => ({
+  claimSets: claimSets.toSorted(),
+  registries: [...registries].map(([name, { gate, digest, groups }]) => [
+    name,
+    gate,
+    digest,
+    Object.entries(groups).map(([kind, list]) => [
+      kind,
+      list.map(({ key, candidates }) => [
+        key,
+        candidates.map(({ claimClass, entry: { claims, digest: content } }) => {
+          expect(claimSets[claimClass]).toBe(claims);
+          return [claims, content];
+        }),
+      ]),
+    ]),
+  ]),
+});
+
+describe('a snapshot after changes of single entries', () => {
+  const source = fc.constantFrom('one', 'two');
+  const changes = fc.array(fc.tuple(source, anyEntries, fc.array(anyEntry, { maxLength: 3 })), {
+    maxLength: 5,
+  });
+
+  it('is what building it anew gives, after any number of changes', () => {
+    fc.assert(
+      fc.property(anyEntries, anyEntries, changes, (first, second, steps) => {
+        const stored = new Map([
+          ['one', first],
+          ['two', second],
+        ]);
+        const engine = new ReadEngine(REGISTRIES);
+        engine.update({ blocks: [...stored].map(([name, entries]) => buildBlock(name, entries)) });
+        for (const [name, now, gone] of steps) {
+          const changed = [...now, ...gone];
+          const touched = new Set(changed.map(idOf));
+          const kept = stored.get(name)?.filter((one) => !touched.has(idOf(one))) ?? [];
+          stored.set(name, [...kept, ...now]);
+          const block = engine.blocks().get(name);
+          if (block === undefined) throw new Error('the block is there');
+          const patched = patchBlock(block, changed, now);
+          engine.update({ blocks: [patched], changed: new Map([[name, changedKeys(changed)]]) });
+          const blocks = new Map([...stored].map(([other, entries]) => [other, buildBlock(other, entries)]));
+          expect(served(engine.current())).toEqual(served(buildSnapshot(REGISTRIES, blocks)));
+        }
+      }),
+    );
+  });
+
+  it('keeps what did not change, and who sees what', () => {
+    const engine = new ReadEngine(REGISTRIES);
+    const [a, b] = [entry('server', 'a', ACME, 'x'), entry('server', 'b', '', 'x')];
+    engine.update({ blocks: [buildBlock('one', [a, b]), buildBlock('two', [b])] });
+    const before = engine.current();
+    const seen = before.visibility(ANONYMOUS);
+    const block = engine.blocks().get('one');
+    if (block === undefined) throw new Error('the block is there');
+    const c = entry('server', 'c', ACME, 'x');
+    engine.update({
+      blocks: [patchBlock(block, [c], [c])],
+      changed: new Map([['one', changedKeys([c])]]),
+    });
+    const after = engine.current();
+    expect(after.registries.get('second')).toBe(before.registries.get('second'));
+    const groups = after.registries.get('both')?.groups.server ?? [];
+    expect(groups.map(({ key }) => key)).toEqual(['a', 'b', 'c']);
+    expect(groups.slice(0, 2)).toEqual(before.registries.get('both')?.groups.server);
+    expect(groups[0]).toBe(before.registries.get('both')?.groups.server[0]);
+    expect(after.visibility(ANONYMOUS)).toBe(seen);
+    expect(after.pages).not.toBe(before.pages);
+  });
+});
