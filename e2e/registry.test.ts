@@ -253,9 +253,12 @@ describe('bad input to skep-registry', () => {
     expect((await page(running)).servers).toMatchObject([{ server: { title: 'Last' } }]);
     expect(running.stderr()).toContain('server \\"a/a\\" version \\"1.0.0\\" occurs more than once');
     await running.stop();
-    const strict = await folder.run('validate', '--file', file, '--strict');
-    expect(strict.code).toBe(1);
-    expect(strict.stdout).toContain('server "a/a" version "1.0.0" occurs more than once');
+    const checked = await folder.run('validate', '--file', file);
+    expect(checked.code).toBe(1);
+    expect(checked.stdout).toContain('server "a/a" version "1.0.0" occurs more than once');
+    expect(checked.stderr).toMatch(
+      /^Error: an entry occurs more than once in the catalogue ".*c\.json"; .*\n$/,
+    );
   });
 
   it('an unknown key is one line with file, line, column and a suggestion', async () => {

@@ -169,6 +169,7 @@ it('keeps the last of equal entries and says so', () => {
   const result = read([server('a/b', { title: 'old' }), server('a/c'), server('a/b', { title: 'new' })]);
   expect(result.entries.map(({ document }) => document.title)).toEqual(['new', undefined]);
   expect(result.warnings).toEqual([expect.stringContaining('"a/b" version "1.0.0" occurs more than once')]);
+  expect(result.replaced).toBe(1);
 });
 
 it('does not confuse a skill with a server, or namespaces with each other', () => {

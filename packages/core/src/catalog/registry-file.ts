@@ -21,6 +21,8 @@ export interface Catalogue<Kept = Entry> {
   /** The first 50 left out; `skippedTotal` counts all. */
   readonly skipped: readonly Skipped[];
   readonly skippedTotal: number;
+  /** How many entries gave way to a later one of the same kind, name and version. */
+  readonly replaced: number;
   /** Oddities that lose nothing but deserve a look: replaced duplicates, an incomplete page, missing header members. */
   readonly warnings: readonly string[];
 }
@@ -118,5 +120,5 @@ export function readCatalogueAs<Kept>(
       detail: { total, skippedTotal, skipped },
     });
   }
-  return { format, entries: [...entries.values()], skipped, skippedTotal, warnings };
+  return { format, entries: [...entries.values()], skipped, skippedTotal, replaced, warnings };
 }

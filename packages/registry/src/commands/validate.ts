@@ -36,7 +36,7 @@ const rows = defineSettings([
     kind: 'bool',
     flag: 'strict',
     group: 'What to check',
-    brief: 'fail also when entries would be left out or replaced, not only when the catalogue is unusable',
+    brief: 'fail also when entries would be left out, not only for duplicates and unusable catalogues',
     default: false,
     needs: ['file'],
   },
@@ -105,6 +105,13 @@ async function validateCatalogue(
   const bytes = await readBytes(path, { maxBytes: MAX_CATALOGUE_BYTES, what: 'catalogue' });
   const { report } = ingest({ bytes, label: path });
   host.stdout.write(format === 'json' ? `${JSON.stringify(report)}\n` : catalogueSummary(path, report));
+  if (report.replaced > 0) {
+    const some = report.replaced === 1 ? 'an entry occurs' : `${String(report.replaced)} entries occur`;
+    throw new SkepError('config/invalid', {
+      message: `${some} more than once in the catalogue "${path}"`,
+      hint: 'keep one of each; "serve" takes the last one',
+    });
+  }
   const findings = report.skippedTotal + report.warnings.length;
   if (!strict || findings === 0) return 0;
   throw new SkepError('config/invalid', {

@@ -34,6 +34,8 @@ export interface IngestReport {
   /** The first 50. */
   readonly skipped: readonly Skipped[];
   readonly skippedTotal: number;
+  /** Duplicates that gave way to a later entry. */
+  readonly replaced: number;
   readonly warnings: readonly string[];
   /** Versions that the filter left out. */
   readonly filtered: number;
@@ -79,6 +81,7 @@ const EMPTY: KeptCatalogue = {
   entries: [],
   skipped: [],
   skippedTotal: 0,
+  replaced: 0,
   warnings: [],
 };
 
@@ -129,13 +132,14 @@ function reportOf(
   entries: readonly NewEntry[],
   filtered: number,
 ): IngestReport {
-  const { format, skipped, skippedTotal, warnings } = catalogue;
+  const { format, skipped, skippedTotal, replaced, warnings } = catalogue;
   return {
     format,
     entries: countKinds(entries),
     versions: countKinds(catalogue.entries),
     skipped,
     skippedTotal,
+    replaced,
     warnings,
     filtered,
   };
