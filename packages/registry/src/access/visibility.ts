@@ -8,7 +8,7 @@ import { readDecision, unlessExempt } from './satisfies.ts';
 /** Which claim classes of a snapshot exist for a caller. */
 export interface Visibility {
   readonly visible: (claimClass: ClaimClass) => boolean;
-  /** Equal exactly for callers who see the same claim sets, on every replica; part of every ETag. */
+  /** Equal exactly for callers who see the same claim sets, on every replica; pages are kept by it. */
   readonly fingerprint: string;
 }
 

@@ -219,8 +219,39 @@ describe('full authorization', async () => {
     ] as const;
     for (const [hidden, missing] of pairs) {
       const [one, other] = [await server.get(hidden, caller), await server.get(missing, caller)];
+      const own = { 'x-request-id': '', date: '' };
       expect([one.statusCode, one.body]).toEqual([other.statusCode, other.body]);
-      expect(Object.keys(one.headers).toSorted()).toEqual(Object.keys(other.headers).toSorted());
+      expect({ ...one.headers, ...own }).toEqual({ ...other.headers, ...own });
+    }
+  });
+
+  it('tells by no tag and no 200 that something hidden has changed', async () => {
+    const hidden = set({ org: 'other' });
+    const seen = [
+      storedServer('acme/shared', ['1.0.0'], { claims: set({ org: 'acme' }) }),
+      storedBundle('skill', ['io.acme', 'triage'], ['1.0.0'], { claims: set({ org: 'acme' }) }),
+    ];
+    const registries = [{ name: 'open', sources: ['main'] }];
+    const more = [
+      storedServer('acme/secret', ['1.0.0'], { claims: hidden }),
+      storedBundle('skill', ['io.acme', 'secret'], ['1.0.0'], { claims: hidden }),
+    ];
+    const changing = await api(oauthWith(full()), snapshotOf({ main: seen }, registries));
+    const caller = await bearer(key, { org: 'acme' });
+    for (const url of [
+      '/open/v0.1/servers',
+      '/open/v0.1/servers?search=secret',
+      '/open/v0.1/servers/acme%2Fshared/versions',
+      '/open/v0.1/x/dev.skep/skills',
+      '/open/v0.1/x/dev.skep/skills/io.acme/triage/versions',
+    ]) {
+      changing.serve(snapshotOf({ main: seen }, registries));
+      const before = await changing.get(url, caller);
+      changing.serve(snapshotOf({ main: [...seen, ...more] }, registries));
+      const after = await changing.get(url, caller);
+      expect([url, after.headers['etag'], after.body]).toEqual([url, before.headers['etag'], before.body]);
+      const asked = { ...caller, 'if-none-match': String(before.headers['etag']) };
+      expect([url, (await changing.get(url, asked)).statusCode]).toEqual([url, 304]);
     }
   });
 

@@ -1,19 +1,12 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { entryKey } from '../../engine/kinds.ts';
-import {
-  entryOf,
-  taggedPage,
-  listTag,
-  type PageQuery,
-  type Reader,
-  versionBytes,
-  versionsPage,
-} from '../../engine/page.ts';
+import { entryOf, type PageQuery, type Reader, versionBytes, versionsPage } from '../../engine/page.ts';
 import { bytesTag } from '../entity-tag.ts';
 import { bundleName, namespaceName, versionName } from '../path-parameters.ts';
 import { bundleLimit, bundleStatus, bundleVersions, cursor, search } from '../query-parameters.ts';
 import { registryRoute } from '../registry-route.ts';
 import type { Answer, Reply, Route } from '../route.ts';
+import { listAnswer } from './list-answer.ts';
 
 /** Below `x/<vendor>/`; the second form is where clients of other servers look. */
 const VENDORS = ['dev.skep', 'dev.toolhive'] as const;
@@ -54,8 +47,7 @@ function listBundles({ kind, id, many }: Words): Route {
         ...(query.search === undefined ? {} : { search: query.search }),
         ...(query.status === undefined ? {} : { status: query.status }),
       };
-      const etag = listTag(reader, page);
-      return { status: 200, etag, body: () => taggedPage(reader, page, etag) };
+      return listAnswer(reader, page);
     },
   });
 }

@@ -1,6 +1,7 @@
-import { taggedPage, listTag, type PageQuery } from '../../engine/page.ts';
+import type { PageQuery } from '../../engine/page.ts';
 import { cursor, limit, search, updatedSince, versionFilter } from '../query-parameters.ts';
 import { registryRoute } from '../registry-route.ts';
+import { listAnswer } from './list-answer.ts';
 
 /** Specification §2.5.1. */
 export const listServers = registryRoute({
@@ -25,7 +26,6 @@ export const listServers = registryRoute({
       ...(query.updated_since === undefined ? {} : { updatedSince: query.updated_since }),
       ...(query.version === undefined ? {} : { version: query.version }),
     };
-    const etag = listTag(reader, page);
-    return { status: 200, etag, body: () => taggedPage(reader, page, etag) };
+    return listAnswer(reader, page);
   },
 });
