@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Answer } from '@skep/core/fetch/client.ts';
-import { type ApiItem, readPage } from './api-page.ts';
+import { type ApiItem, MAX_ITEMS, readPage } from './api-page.ts';
 import { conditionsFor, type Validators, validatorsOf } from './validators.ts';
 
 /** A list that fitted on one page, and how to ask whether it is still the same. */
@@ -26,8 +26,8 @@ export interface CrawlStart {
 }
 
 const MAX_PAGES = 1_000;
-const MAX_ITEMS = 100_000;
-const MAX_BYTES = 100 * 1024 * 1024;
+/** Of a whole list. */
+export const MAX_BYTES = 100 * 1024 * 1024;
 
 /**
  * Follows the cursors of a list to its end (specification §4.3). Undefined when the server says that the known list is
@@ -79,7 +79,8 @@ function endless(label: string, how: string): SkepError {
   return new SkepError('source/endless', { message: `the pages of "${label}" ${how}` });
 }
 
-function tooLarge(label: string): SkepError {
+/** For a list of more than 100,000 servers or 100 MiB. */
+export function tooLarge(label: string): SkepError {
   return new SkepError('source/too-large', {
     message: `"${label}" lists more than ${String(MAX_ITEMS)} servers or ${String(MAX_BYTES)} bytes`,
   });

@@ -8,6 +8,16 @@ export type ApiMirror = ReadonlyMap<string, ApiItem>;
 
 /** How far a look for changes reaches back behind the newest one: a commit may become visible after a later one. */
 const OVERLAP_MS = 60_000;
+/** A change that lies further ahead than clocks differ is none: asking from there would miss every real one. */
+const MAX_AHEAD_MS = 24 * 60 * 60_000;
+
+/** Whether it holds more than a list may. Looks for changes only ever add to it. */
+export function exceeds(mirror: ApiMirror, max: { readonly items: number; readonly bytes: number }): boolean {
+  if (mirror.size > max.items) return true;
+  let bytes = 0;
+  for (const { json } of mirror.values()) bytes += Buffer.byteLength(json);
+  return bytes > max.bytes;
+}
 
 /** The mirror with newer items in place of older ones. */
 export function merged(mirror: ApiMirror, items: readonly ApiItem[]): ApiMirror {
@@ -16,12 +26,13 @@ export function merged(mirror: ApiMirror, items: readonly ApiItem[]): ApiMirror 
 
 /**
  * RFC 3339 time from which changes have to be asked for, by the registry's own clock; undefined when the list has to be
- * read whole, because it is empty or some item does not say when it changed.
+ * read whole, because it is empty or some item does not say when it changed, or says a time to come. `now` is in
+ * milliseconds since the epoch.
  */
-export function changesSince(mirror: ApiMirror): string | undefined {
+export function changesSince(mirror: ApiMirror, now: number): string | undefined {
   let newest: number | undefined;
   for (const { updatedAt } of mirror.values()) {
-    if (updatedAt === undefined) return undefined;
+    if (updatedAt === undefined || updatedAt > now + MAX_AHEAD_MS) return undefined;
     newest = Math.max(newest ?? updatedAt, updatedAt);
   }
   return newest === undefined ? undefined : new Date(newest - OVERLAP_MS).toISOString();

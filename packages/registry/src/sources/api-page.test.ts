@@ -66,3 +66,15 @@ test('a page that is cut short says where', () => {
     expect.objectContaining({ code: 'catalog/not-json', message: expect.stringContaining('line 1') }),
   );
 });
+
+test.each([
+  ['more servers than any list', '{}', 100_001, '100000 servers'],
+  ['more values than fit in memory once parsed', '[]', 4_000_001, '4000000 values'],
+])('a page with %s is refused', (_what, item, count, limit) => {
+  expect(() => read(`{"servers":[${`${item},`.repeat(count - 1)}${item}]}`)).toThrow(
+    expect.objectContaining({
+      code: 'source/too-large',
+      message: `"https://r.example/v0.1/servers" answered more than ${limit} on one page`,
+    }),
+  );
+});

@@ -15,6 +15,15 @@ export interface ApiItem {
   readonly updatedAt?: number;
 }
 
+/** Of a whole list; no page may hold more either. */
+export const MAX_ITEMS = 100_000;
+
+/**
+ * JSON values of one page. A list of short values takes twenty times its bytes once it is parsed; real pages have some
+ * thirty bytes to a value.
+ */
+const MAX_VALUES = 4_000_000;
+
 export interface ApiPage {
   readonly items: readonly ApiItem[];
   /** Where to go on; absent on the last page. */
@@ -34,9 +43,11 @@ const identity = z.looseObject({
 
 /**
  * Reads one page of `GET /v0.1/servers` of the MCP Registry API. `label` names it in messages. Fails with
- * `source/bad-answer` when it is none, `catalog/not-json` and `catalog/wrong-shape` as any catalogue does.
+ * `source/bad-answer` when it is none, `source/too-large` when it holds more values or servers than any list may,
+ * `catalog/not-json` and `catalog/wrong-shape` as any catalogue does.
  */
 export function readPage(body: Uint8Array, label: string): ApiPage {
+  if (holdsMoreThan(MAX_VALUES, body)) throw tooLarge(label, `${String(MAX_VALUES)} values`);
   const { text, value } = parseCatalogueText(body, { label });
   const decoded = page.safeParse(value);
   if (!decoded.success) {
@@ -45,8 +56,10 @@ export function readPage(body: Uint8Array, label: string): ApiPage {
       hint: 'check that the endpoint is the address before "/v0.1/servers"',
     });
   }
+  const servers = decoded.data.servers ?? [];
+  if (servers.length > MAX_ITEMS) throw tooLarge(label, `${String(MAX_ITEMS)} servers`);
   const slices = elementSlices(memberSlice(text, ['servers']) ?? '');
-  const items = (decoded.data.servers ?? []).map((item, index) => readItem(item, slices[index] ?? ''));
+  const items = servers.map((item, index) => readItem(item, slices[index] ?? ''));
   const nextCursor = decoded.data.metadata?.nextCursor ?? decoded.data.metadata?.next_cursor ?? '';
   return { items, ...(nextCursor === '' ? {} : { nextCursor }) };
 }
@@ -63,4 +76,22 @@ function readItem(value: unknown, json: string): ApiItem {
     deleted: official?.status?.toLowerCase() === 'deleted',
     ...(Number.isNaN(updatedAt) ? {} : { updatedAt }),
   };
+}
+
+/** Whether JSON may hold more values than that. Commas in texts count as well: it is the order of magnitude that matters. */
+function holdsMoreThan(limit: number, json: Uint8Array): boolean {
+  let values = 0;
+  for (let at = 0; at < json.length && values <= limit; at += 1) {
+    const byte = json[at];
+    if (byte === COMMA || byte === BRACE || byte === BRACKET) values += 1;
+  }
+  return values > limit;
+}
+
+const COMMA = 0x2c;
+const BRACKET = 0x5b;
+const BRACE = 0x7b;
+
+function tooLarge(label: string, what: string): SkepError {
+  return new SkepError('source/too-large', { message: `"${label}" answered more than ${what} on one page` });
 }

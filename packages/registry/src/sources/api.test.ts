@@ -44,7 +44,7 @@ function registry(list: { items: readonly Listed[] }, { pageSize = 2, etag = fal
 
 function started(answer: Parameters<typeof scriptedClient>[0]) {
   const client = scriptedClient(answer);
-  let time = 0;
+  let time = Date.UTC(2026, 0, 2);
   const source = apiSource(
     { name: 'a', endpoint: 'https://ann:pw@r.example/registry/main/' },
     { open: client.opener, now: () => time },
@@ -79,7 +79,7 @@ test('reads all pages into one list that the catalogue reader takes', async () =
     authorization: `Basic ${Buffer.from('ann:pw').toString('base64')}`,
   });
   expect(source.label).toBe('https://r.example/registry/main/v0.1/servers');
-  expect(limits).toEqual([{ timeoutMs: 10_000, maxBytes: 104_857_600 }]);
+  expect(limits).toEqual([{ timeoutMs: 10_000, maxBytes: 33_554_432 }]);
   expect(stillOpen()).toBe(0);
 });
 
@@ -133,6 +133,59 @@ describe('looking again', () => {
     const changed = await source.fetchIfChanged(hash, idle);
     expect(requests.at(-1)?.url.searchParams.has('updated_since')).toBe(false);
     expect(namesIn(changed?.bytes)).toEqual(['io.a/b@1.0.0 x', 'io.a/c@1.0.0 x']);
+  });
+
+  test.each([400, 404, 422, 501])(
+    'a registry that answers the question for changes with %d is read whole',
+    async (status) => {
+      const list = { items: before };
+      const server = registry(list);
+      const { source, requests } = started((request) =>
+        request.url.searchParams.has('updated_since') ? { status } : server(request),
+      );
+      const { hash } = await source.fetch(idle);
+      list.items = [...before, { name: 'io.a/d', at: 3_000 }];
+      expect(namesIn((await source.fetchIfChanged(hash, idle))?.bytes)).toContain('io.a/d@1.0.0 x');
+      list.items = before.slice(1);
+      expect(namesIn((await source.fetchIfChanged(hash, idle))?.bytes)).toEqual([
+        'io.a/b@1.0.0 x',
+        'io.a/c@1.0.0 x',
+      ]);
+      expect(requests.filter(({ url }) => url.searchParams.has('updated_since'))).toHaveLength(2);
+    },
+  );
+
+  test.each([401, 403, 500])('a registry that answers it with %d fails', async (status) => {
+    const server = registry({ items: before });
+    const { source } = started((request) =>
+      request.url.searchParams.has('updated_since') ? { status } : server(request),
+    );
+    const { hash } = await source.fetch(idle);
+    await expect(source.fetchIfChanged(hash, idle)).rejects.toMatchObject({ detail: { status } });
+  });
+
+  test('a change dated far ahead does not hide the real ones', async () => {
+    const list = { items: [...before, { name: 'io.a/future', at: 100 * 365 * 86_400 }] };
+    const { source, requests } = started(registry(list, { pageSize: 10 }));
+    const { hash } = await source.fetch(idle);
+    list.items = [...list.items, { name: 'io.a/d', at: 3_000 }];
+    expect(namesIn((await source.fetchIfChanged(hash, idle))?.bytes)).toContain('io.a/d@1.0.0 x');
+    expect(requests[1]?.url.searchParams.has('updated_since')).toBe(false);
+  });
+
+  test('changes cannot make the list grow without end', async () => {
+    const text = 'x'.repeat(30 * 1024 * 1024);
+    let round = 0;
+    const { source } = started(() => {
+      round += 1;
+      return {
+        body: JSON.stringify({ servers: [itemOf({ name: `io.a/r${String(round)}`, at: round, text })] }),
+      };
+    });
+    const known = await source.fetch(idle);
+    for (let look = 0; look < 2; look += 1) await source.fetchIfChanged(known.hash, idle);
+    await expect(source.fetchIfChanged(known.hash, idle)).rejects.toMatchObject({ code: 'source/too-large' });
+    await expect(source.fetchIfChanged(known.hash, idle)).rejects.toMatchObject({ code: 'source/too-large' });
   });
 
   test('reads everything again while one item does not say when it changed', async () => {

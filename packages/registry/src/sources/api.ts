@@ -1,8 +1,8 @@
-import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Client } from '@skep/core/fetch/client.ts';
-import { crawl, type GetPage, type SinglePage } from './api-crawl.ts';
-import { type ApiMirror, changesSince, contentOf, merged } from './api-mirror.ts';
+import { type Client, statusOf } from '@skep/core/fetch/client.ts';
+import { type Crawl, crawl, type GetPage, MAX_BYTES, type SinglePage, tooLarge } from './api-crawl.ts';
+import { type ApiMirror, changesSince, contentOf, exceeds, merged } from './api-mirror.ts';
+import { MAX_ITEMS } from './api-page.ts';
 import type { ConditionalSource } from './conditional-source.ts';
 import { type OpenClient, withClient } from './open-client.ts';
 import type { SourceContent } from './source.ts';
@@ -21,13 +21,17 @@ export interface ApiSourceOptions {
 
 export interface ApiSurroundings {
   readonly open: OpenClient;
-  /** Milliseconds, never going back. */
+  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
 const TIMEOUT_MS = 10_000;
 const FULL_EVERY_MS = 6 * 60 * 60_000;
 const PAGE_SIZE = '100';
+/** Of one page: a hundred documents with the largest publisher's block each, and some room for servers that send all at once. */
+const MAX_PAGE_BYTES = 32 * 1024 * 1024;
+/** What servers answer that do not know the question. */
+const NOT_UNDERSTOOD: ReadonlySet<number> = new Set([400, 404, 422, 501]);
 
 interface State {
   readonly mirror: ApiMirror;
@@ -48,6 +52,7 @@ type Look = State & { readonly content?: SourceContent };
 export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundings): ConditionalSource {
   const { timeoutMs = TIMEOUT_MS, fullEveryMs = FULL_EVERY_MS } = options;
   const { url: list, headers } = listOf(options.endpoint);
+  const label = `${list.origin}${list.pathname}`;
   let state: State | undefined;
 
   /** Brings the state up to date, with the content where it had to be made. */
@@ -55,11 +60,11 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
     const startedAt = now();
     const before = state;
     const base = before !== undefined && startedAt - before.fullAt < fullEveryMs ? before : undefined;
-    const since = base === undefined ? undefined : changesSince(base.mirror);
+    const asked = base === undefined ? undefined : changesSince(base.mirror, startedAt);
     const get: GetPage = (url, conditions) =>
       client.get(url, { signal, headers: { ...headers, ...conditions, accept: 'application/json' } });
     const known = before?.single === undefined ? {} : { known: before.single };
-    const found = await crawl(get, { url: listSince(list, since), ...known });
+    const { found, since } = await crawlSince(get, { list, since: asked, ...known });
     if (found === undefined) {
       if (before === undefined) throw new SkepError('internal/bug', { message: 'nothing was asked about' });
       state = since === undefined ? { ...before, fullAt: startedAt } : before;
@@ -67,6 +72,7 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
     }
     const isUpdate = base !== undefined && since !== undefined;
     const mirror = merged(isUpdate ? base.mirror : new Map(), found.items);
+    if (exceeds(mirror, { items: MAX_ITEMS, bytes: MAX_BYTES })) throw tooLarge(label);
     const content = contentOf(mirror);
     const single = found.single === undefined ? {} : { single: found.single };
     state = { mirror, hash: content.hash, fullAt: isUpdate ? base.fullAt : startedAt, ...single };
@@ -74,11 +80,11 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
   }
 
   const look = (signal: AbortSignal): Promise<Look> =>
-    withClient(open, { timeoutMs, maxBytes: MAX_CATALOGUE_BYTES }, (client) => refresh(client, signal));
+    withClient(open, { timeoutMs, maxBytes: MAX_PAGE_BYTES }, (client) => refresh(client, signal));
 
   return {
     name: options.name,
-    label: `${list.origin}${list.pathname}`,
+    label,
     async fetch(signal) {
       const { content, mirror } = await look(signal);
       return content ?? contentOf(mirror);
@@ -88,6 +94,25 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
       return hash === known ? undefined : (content ?? contentOf(mirror));
     },
   };
+}
+
+interface SinceStart {
+  readonly list: URL;
+  readonly since: string | undefined;
+  readonly known?: SinglePage;
+}
+
+/** Asks for changes, and for everything where the server does not understand that; `since` says which it was. */
+async function crawlSince(
+  get: GetPage,
+  { list, since, ...known }: SinceStart,
+): Promise<{ readonly found: Crawl | undefined; readonly since: string | undefined }> {
+  try {
+    return { found: await crawl(get, { url: listSince(list, since), ...known }), since };
+  } catch (error) {
+    if (since === undefined || !NOT_UNDERSTOOD.has(statusOf(error) ?? 0)) throw error;
+    return { found: await crawl(get, { url: list, ...known }), since: undefined };
+  }
 }
 
 function listOf(endpoint: string): ReturnType<typeof splitCredentials> {
