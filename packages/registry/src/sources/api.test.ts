@@ -174,18 +174,21 @@ describe('looking again', () => {
   });
 
   test('changes cannot make the list grow without end', async () => {
-    const text = 'x'.repeat(30 * 1024 * 1024);
     let round = 0;
-    const { source } = started(() => {
+    const { opener } = scriptedClient(() => {
       round += 1;
-      return {
-        body: JSON.stringify({ servers: [itemOf({ name: `io.a/r${String(round)}`, at: round, text })] }),
-      };
+      const item = itemOf({ name: `io.a/r${String(round)}`, at: round, text: 'x'.repeat(500) });
+      return { body: JSON.stringify({ servers: [item] }) };
     });
-    const known = await source.fetch(idle);
-    for (let look = 0; look < 2; look += 1) await source.fetchIfChanged(known.hash, idle);
-    await expect(source.fetchIfChanged(known.hash, idle)).rejects.toMatchObject({ code: 'source/too-large' });
-    await expect(source.fetchIfChanged(known.hash, idle)).rejects.toMatchObject({ code: 'source/too-large' });
+    const source = apiSource(
+      { name: 'a', endpoint: 'https://r.example', maxBytes: 1_500 },
+      { open: opener, now: () => Date.UTC(2026, 0, 2) },
+    );
+    const { hash } = await source.fetch(idle);
+    const grown = await source.fetchIfChanged(hash, idle);
+    expect(namesIn(grown?.bytes)).toHaveLength(2);
+    await expect(source.fetchIfChanged(hash, idle)).rejects.toMatchObject({ code: 'source/too-large' });
+    await expect(source.fetchIfChanged(hash, idle)).rejects.toMatchObject({ code: 'source/too-large' });
   });
 
   test('reads everything again while one item does not say when it changed', async () => {

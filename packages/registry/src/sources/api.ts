@@ -17,6 +17,8 @@ export interface ApiSourceOptions {
   readonly timeoutMs?: number;
   /** Milliseconds after which the list is read whole again; default 6 h. Changes are asked for in between. */
   readonly fullEveryMs?: number;
+  /** Of the whole list; default 100 MiB. */
+  readonly maxBytes?: number;
 }
 
 export interface ApiSurroundings {
@@ -50,7 +52,7 @@ type Look = State & { readonly content?: SourceContent };
  * `fetch/*`, `source/bad-answer`, `-endless`, `-too-large` and `catalog/not-json`.
  */
 export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundings): ConditionalSource {
-  const { timeoutMs = TIMEOUT_MS, fullEveryMs = FULL_EVERY_MS } = options;
+  const { timeoutMs = TIMEOUT_MS, fullEveryMs = FULL_EVERY_MS, maxBytes = MAX_BYTES } = options;
   const { url: list, headers } = listOf(options.endpoint);
   const label = `${list.origin}${list.pathname}`;
   let state: State | undefined;
@@ -72,7 +74,7 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
     }
     const isUpdate = base !== undefined && since !== undefined;
     const mirror = merged(isUpdate ? base.mirror : new Map(), found.items);
-    if (exceeds(mirror, { items: MAX_ITEMS, bytes: MAX_BYTES })) throw tooLarge(label);
+    if (exceeds(mirror, { items: MAX_ITEMS, bytes: maxBytes })) throw tooLarge(label);
     const content = contentOf(mirror);
     const single = found.single === undefined ? {} : { single: found.single };
     state = { mirror, hash: content.hash, fullAt: isUpdate ? base.fullAt : startedAt, ...single };
