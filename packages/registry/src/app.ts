@@ -5,11 +5,13 @@ import type { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
 import type { FastifyInstance } from 'fastify';
 import type { RequestLog } from './api/access-log.ts';
 import type { AdminParts } from './api/admin/admin-parts.ts';
+import { withBodyLimits } from './api/body-limits.ts';
 import { createListener, type ListenerOptions } from './api/listener.ts';
 import { openApiDocument } from './api/openapi.ts';
-import type { ApiContext } from './api/route.ts';
+import type { ApiContext, Route } from './api/route.ts';
 import { ROUTES } from './api/routes.ts';
 import { openSignIn, type SignIn } from './api/sign-in.ts';
+import type { PreparedAudit } from './audit/audit-switch.ts';
 import type { BuildInfo } from './build-info.ts';
 import { type Catalogue, type CatalogueOptions, openCatalogue } from './catalogue.ts';
 import type { RegistryConfig } from './config/config.ts';
@@ -19,6 +21,7 @@ import type { ListenAddress } from './listen-address.ts';
 import { assertFree, listenOn } from './listen.ts';
 import { openOperations, type Operations, type OperationsServices } from './operations.ts';
 import { isAllowedPath } from './sources/allowed-path.ts';
+import { keysForRestart } from './reload.ts';
 import { type OpenedStore, openStore, type StorePlace } from './store/open-store.ts';
 import type { Clock } from './sync/clock.ts';
 import type { Ingest } from './sync/ingest.ts';
@@ -59,10 +62,10 @@ export interface App {
   readonly urls: { readonly public: string; readonly internal: string };
   readonly engine: ReadEngine;
   /**
-   * Takes over sign-in, sources and registries of a new configuration. Fails as a start would, changing nothing. Listen
-   * addresses, store, limits, telemetry and audit need a restart.
+   * Takes over a new configuration, or fails as a start would, changing nothing. Resolves with the keys of what has
+   * changed in it and needs a restart. One at a time.
    */
-  reload(config: RegistryConfig): Promise<void>;
+  reload(config: RegistryConfig): Promise<readonly string[]>;
   /** Opens files anew that a log rotator has moved. */
   reopenLogs(): Promise<void>;
   /**
@@ -72,10 +75,10 @@ export interface App {
   close(): Promise<void>;
 }
 
-/** Of the publisher's block in one version (specification §1.3.6). */
-const MAX_META_BYTES = 262_144;
-
 interface State {
+  /** The newest that was taken over. */
+  config: RegistryConfig;
+  reloading: Promise<unknown> | undefined;
   started: boolean;
   ready: boolean;
   store: OpenedStore | undefined;
@@ -94,6 +97,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   const engine = new ReadEngine(config.registries);
   const signIn = await openSignIn(config.auth, { clock: options.tokenClock, log });
   const state: State = {
+    config,
+    reloading: undefined,
     started: false,
     ready: false,
     signIn,
@@ -129,9 +134,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     const publicUrl = await listenOn(open, addresses.public, '--address');
     Object.assign(state, { started: true, ready: true });
     const urls = { public: publicUrl, internal: internalUrl };
-    return runningApp({ engine, operations, urls, reload: (next) => reloaded(next, options, state) }, () => {
+    return runningApp({ engine, operations, urls, reload: reloading(options, state) }, async () => {
       state.ready = false;
-      return closeAll(closers, log);
+      await state.reloading;
+      await closeAll(closers, log);
     });
   } catch (error) {
     await closeAll(closers, log);
@@ -163,10 +169,14 @@ interface ContextParts {
 }
 
 function contextOf(options: AppOptions, { engine, state }: ContextParts): ApiContext {
-  const { build } = options;
-  const openApi = JSON.stringify(openApiDocument({ routes: ROUTES, version: build.version }));
+  const { build, config } = options;
+  const { pages } = config.serving;
+  const openApi = JSON.stringify(
+    openApiDocument({ routes: servedRoutes(config), version: build.version, pages }),
+  );
   return {
     build,
+    pages,
     snapshot: () => engine.current(),
     signIn: () => state.signIn,
     admin: () => adminParts(options, state),
@@ -191,7 +201,7 @@ function listenerFor(
   { context, operations }: { readonly context: ApiContext; readonly operations?: Operations },
 ): FastifyInstance {
   const { randomId } = options;
-  const routes = ROUTES.filter((route) => route.listener === listener);
+  const routes = servedRoutes(options.config).filter((route) => route.listener === listener);
   const log = options.log.child({ listener });
   // Probes ask the internal listener every few seconds.
   const requestLog = listener === 'public' ? options.requestLog : 'debug';
@@ -209,17 +219,29 @@ function listenerFor(
   });
 }
 
-function publicLimits({ config, compress }: AppOptions): Pick<ListenerOptions, 'compress' | 'requestRate'> {
-  const { requestRate } = config;
-  return requestRate === undefined ? { compress } : { compress, requestRate };
+function servedRoutes({ serving }: RegistryConfig): readonly Route[] {
+  return withBodyLimits(ROUTES, serving.bodies);
+}
+
+function publicLimits({
+  config,
+  compress,
+}: AppOptions): Pick<ListenerOptions, 'compress' | 'requestRate' | 'cors'> {
+  const { requestRate, cors } = config;
+  return {
+    compress,
+    ...(requestRate === undefined ? {} : { requestRate }),
+    ...(cors === undefined ? {} : { cors }),
+  };
 }
 
 function operationsServices(options: AppOptions, sources: OperationsServices['sources']): OperationsServices {
-  const { log, active, stdout, clock, randomId, build } = options;
-  return { log, active, stdout, now: () => clock.now(), randomId, build, sources };
+  const { log, active, stdout, clock, randomId, build, requestLog } = options;
+  const watched = requestLog !== 'none';
+  return { log, active, stdout, now: () => clock.now(), randomId, build, watched, sources };
 }
 
-function adminParts({ config, ingest, log }: AppOptions, { store, catalogue }: State): AdminParts {
+function adminParts({ ingest, log }: AppOptions, { config, store, catalogue }: State): AdminParts {
   if (store === undefined || catalogue === undefined) throw new SkepError('registry/not-ready');
   const { allowedPaths, maxInvalidShare } = config.limits;
   return {
@@ -229,26 +251,52 @@ function adminParts({ config, ingest, log }: AppOptions, { store, catalogue }: S
     sync: catalogue.sync,
     applied: (revision) => catalogue.applied(revision),
     limits: {
-      maxMetaBytes: config.database?.maxMetaSize ?? MAX_META_BYTES,
+      maxMetaBytes: config.maxMetaBytes,
       maxInvalidShare,
       allowsPath: (path) => isAllowedPath(path, allowedPaths),
     },
   };
 }
 
-/** The new sign-in is tried before anything changes, and taken back when the store refuses the rest. */
-async function reloaded(config: RegistryConfig, options: AppOptions, state: State): Promise<void> {
-  if (state.catalogue === undefined) throw new SkepError('registry/not-ready');
+function reloading(options: AppOptions, state: State): App['reload'] {
+  return async (config) => {
+    // A server that stops, or is in the middle of another reload, has no place to put it.
+    if (!state.ready || state.reloading !== undefined) throw new SkepError('registry/not-ready');
+    const run = reloaded(config, options, state);
+    state.reloading = run.catch(() => undefined);
+    try {
+      return await run;
+    } finally {
+      state.reloading = undefined;
+    }
+  };
+}
+
+/** Everything that can fail is tried before anything changes, and taken back when the store refuses the rest. */
+async function reloaded(
+  config: RegistryConfig,
+  options: AppOptions,
+  state: State,
+): Promise<readonly string[]> {
+  const { catalogue, operations } = state;
+  if (catalogue === undefined || operations === undefined) throw new SkepError('registry/not-ready');
   const signIn = await openSignIn(config.auth, { clock: options.tokenClock, log: options.log });
+  let audit: PreparedAudit | undefined;
   try {
-    await state.catalogue.reconcile(config);
+    audit = operations.auditable ? await operations.prepareAudit(config.audit) : undefined;
+    await catalogue.reconcile(config);
   } catch (error) {
     endSignIn(signIn);
+    await audit?.discard();
     throw error;
   }
   const before = state.signIn;
-  state.signIn = signIn;
+  Object.assign(state, { signIn, config });
   endSignIn(before);
+  await audit?.use().catch((err: unknown) => {
+    options.log.error({ err }, 'the former audit log could not be closed');
+  });
+  return keysForRestart(options.config, config, operations.auditable);
 }
 
 function endSignIn(signIn: SignIn): void {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '@skep/core/log/log.ts';
 import type { RegistryConfig } from './config/config.ts';
 import { StoreFollower } from './engine/follow-store.ts';
@@ -5,6 +6,7 @@ import type { ReadEngine } from './engine/read-engine.ts';
 import { openSource, type SourceSurroundings } from './sources/open-source.ts';
 import type { Revision } from './store/changes.ts';
 import type { ReconcileReport } from './store/desired-state.ts';
+import type { StoredSource } from './store/rows.ts';
 import type { Store } from './store/store.ts';
 import type { Clock } from './sync/clock.ts';
 import type { Ingest } from './sync/ingest.ts';
@@ -32,8 +34,8 @@ export interface Catalogue {
   readonly sync: SyncControl;
   /** Resolves when every read of this process sees the commit of that revision. */
   applied(revision: Revision): Promise<void>;
-  /** Takes over sources and registries of a new configuration; fails as `Store.reconcile` does, changing nothing. */
-  reconcile(config: Pick<RegistryConfig, 'sources' | 'registries'>): Promise<void>;
+  /** Takes over sources, registries and limits of a new configuration; fails as `Store.reconcile` does, changing nothing. */
+  reconcile(config: CatalogueOptions['config']): Promise<void>;
   /** Stops synchronising and following. Idempotent. */
   close(): Promise<void>;
 }
@@ -44,23 +46,28 @@ export interface Catalogue {
  */
 export async function openCatalogue(options: CatalogueOptions): Promise<Catalogue> {
   const { config, store, engine, ingest, clock, random, log, observe } = options;
-  const { maxInvalidShare } = config.limits;
-  const surroundings = { ...options.surroundings, clock, limits: config.limits };
+  let { limits } = config;
+  let served: readonly StoredSource[] = [];
   const follower = new StoreFollower({
     store,
     engine,
     log,
-    onSources: (sources) => scheduler.update(sources),
+    onSources: (sources) => {
+      served = sources;
+      scheduler.update(sources);
+    },
   });
   const scheduler = new SyncScheduler({
     parts: {
       store,
       ingest,
-      maxInvalidShare,
+      get maxInvalidShare() {
+        return limits.maxInvalidShare;
+      },
       now: () => clock.now(),
       apply: (...commit) => follower.reachWith(...commit),
     },
-    open: (source) => openSource(source, surroundings),
+    open: (source) => openSource(source, { ...options.surroundings, clock, limits }),
     clock,
     random,
     log,
@@ -73,7 +80,8 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
   };
   try {
     report(options, (await store.reconcile(config)).value);
-    await scheduler.start(await follower.start());
+    served = await follower.start();
+    await scheduler.start(served);
   } catch (error) {
     await close();
     throw error;
@@ -81,10 +89,16 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
   return {
     sync: scheduler,
     applied: (revision) => follower.reach(revision),
-    reconcile: async ({ sources, registries }) => {
+    reconcile: async ({ sources, registries, limits: next }) => {
       const { revision, value } = await store.reconcile({ sources, registries });
       report(options, value);
+      const isNew = !isDeepStrictEqual(limits, next);
+      limits = next;
       await follower.reach(revision);
+      if (!isNew) return;
+      // A source that is open keeps the limits that it was opened under.
+      scheduler.update([]);
+      scheduler.update(served);
     },
     close,
   };

@@ -1,10 +1,9 @@
-import type { AuditLog } from '@skep/core/audit/audit-log.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
 import { NO_TELEMETRY, type Telemetry } from '@skep/core/telemetry/telemetry.ts';
 import type { Tracing } from '@skep/core/telemetry/tracing.ts';
 import type { RequestObserver } from './api/observe-requests.ts';
-import { auditRequests } from './audit/audit-requests.ts';
+import { AuditSwitch, type PreparedAudit } from './audit/audit-switch.ts';
 import { openAudit } from './audit/open-audit.ts';
 import { reconcileEvent, syncEvent } from './audit/system-events.ts';
 import type { BuildInfo } from './build-info.ts';
@@ -31,6 +30,8 @@ export interface OperationsServices {
   readonly now: () => string;
   readonly randomId: () => string;
   readonly build: BuildInfo;
+  /** Whether requests are watched anyway, so that an audit log may be switched on later. */
+  readonly watched: boolean;
   /** Read at every scrape. */
   readonly sources: () => readonly SourceGauge[];
 }
@@ -39,6 +40,8 @@ export interface OperationsServices {
 export interface Operations {
   /** For every listener that serves callers. */
   readonly observers: readonly RequestObserver[];
+  /** Whether requests can be audited; what is not watched from the start cannot be later. */
+  readonly auditable: boolean;
   readonly tracing: Tracing | undefined;
   readonly metrics: RegistryMetrics | undefined;
   /** All metrics as text; absent where none are kept. */
@@ -49,6 +52,8 @@ export interface Operations {
   reconciled(report: ReconcileReport): void;
   /** Opens the audit file anew, after it was rotated. */
   reopenAudit(): Promise<void>;
+  /** Opens the audit log of a new configuration beside the one in use. Fails with `audit/unwritable`. */
+  prepareAudit(config: AuditConfig): Promise<PreparedAudit>;
   /** Sends and writes what is left. Idempotent. */
   close(): Promise<void>;
 }
@@ -61,22 +66,28 @@ export async function openOperations(
   const telemetry = await telemetryFor(config.telemetry, services);
   const metrics = metricsFor(telemetry, services);
   try {
-    const audit = await auditFor(config.audit, services, metrics);
+    const audit = new AuditSwitch((settings) =>
+      openAudit(settings, { ...services, onLost: (events) => metrics?.auditLost(events) }),
+    );
+    await (await audit.prepare(config.audit)).use();
+    const auditable = services.watched || config.audit !== 'off';
     return {
-      observers: observersFor(config, telemetry, audit),
+      observers: [...observersFor(telemetry), ...(auditable ? [audit.observer] : [])],
+      auditable,
       tracing: telemetry.tracing,
       metrics,
       scrape: telemetry.scrape === undefined ? undefined : limitedScrapes(telemetry.scrape),
       synced: (event) => {
         metrics?.syncFinished(syncMeasurement(event));
-        audit?.record(syncEvent(event));
+        audit.record(syncEvent(event));
         telemetry.tracing?.record(syncSpan(event), event.duration, event.outcome);
       },
-      reconciled: (report) => audit?.record(reconcileEvent(report)),
-      reopenAudit: async () => audit?.reopen(),
+      reconciled: (report) => audit.record(reconcileEvent(report)),
+      reopenAudit: () => audit.reopen(),
+      prepareAudit: (next) => audit.prepare(next),
       close: async () => {
         await telemetry.close();
-        await audit?.close();
+        await audit.close();
       },
     };
   } catch (error) {
@@ -104,24 +115,10 @@ function metricsFor({ meter }: Telemetry, { sources, now, build }: OperationsSer
     : registryMetrics(meter, { sources, build, now: () => Date.parse(now()) });
 }
 
-async function auditFor(
-  config: AuditConfig,
-  services: OperationsServices,
-  metrics: RegistryMetrics | undefined,
-): Promise<AuditLog | undefined> {
-  if (config === 'off') return undefined;
-  return openAudit(config, { ...services, onLost: (events) => metrics?.auditLost(events) });
-}
-
 /** Traces first: whoever comes later finds the request's span. */
-function observersFor(
-  { audit: auditConfig }: OperationsConfig,
-  { tracing, meter }: Telemetry,
-  audit: AuditLog | undefined,
-): RequestObserver[] {
+function observersFor({ tracing, meter }: Telemetry): RequestObserver[] {
   return [
     ...(tracing === undefined ? [] : [traceRequests(tracing)]),
     ...(meter === undefined ? [] : [measureRequests(meter)]),
-    ...(audit === undefined || auditConfig === 'off' ? [] : [auditRequests(audit, auditConfig.data)]),
   ];
 }

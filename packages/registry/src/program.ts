@@ -5,7 +5,7 @@ import { fromArgv } from '@skep/core/settings/from-argv.ts';
 import { fromEnv } from '@skep/core/settings/from-env.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { COMMANDS } from './commands.ts';
-import { withAliases } from './config/overrides.ts';
+import { withAliases } from './config/environment.ts';
 import type { Host, Output } from './host.ts';
 
 /** Runs one command line (without program name) and returns the exit status; every failure has been reported. */

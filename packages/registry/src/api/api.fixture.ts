@@ -11,6 +11,7 @@ import { systemClock } from '../sync/clock.ts';
 import { createListener, type ListenerOptions } from './listener.ts';
 import { openApiDocument } from './openapi.ts';
 import type { AdminParts } from './admin/admin-parts.ts';
+import { DEFAULT_PAGES, type PageLimits } from './page-limits.ts';
 import type { Route } from './route.ts';
 import { ROUTES } from './routes.ts';
 import { openSignIn } from './sign-in.ts';
@@ -39,6 +40,7 @@ export interface ApiOptions {
   readonly routes?: readonly Route[];
   readonly admin?: AdminParts;
   readonly listener?: Partial<ListenerOptions>;
+  readonly pages?: PageLimits;
   /** Answers /metrics; where absent none are kept. */
   readonly metrics?: () => Promise<string>;
 }
@@ -75,12 +77,15 @@ export async function apiUnderTest(options: ApiOptions): Promise<ApiUnderTest> {
   let { snapshot } = options;
   let ready = true;
   const build = buildInfo({ version: 'v24.0.0', platform: 'linux', arch: 'x64' });
-  const document = JSON.stringify(openApiDocument({ routes, version: build.version }));
+  const document = JSON.stringify(
+    openApiDocument({ routes, version: build.version, pages: options.pages ?? DEFAULT_PAGES }),
+  );
   const context = {
     snapshot: () => snapshot,
     signIn: () => signIn,
     admin: () => options.admin ?? noStore(),
     build,
+    pages: options.pages ?? DEFAULT_PAGES,
     metrics: options.metrics ?? (() => Promise.reject(new SkepError('registry/no-such-route'))),
     ready: async () => {
       if (!ready) throw new SkepError('registry/not-ready');

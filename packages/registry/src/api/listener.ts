@@ -11,6 +11,8 @@ import fastify, {
 } from 'fastify';
 import { accessLog, type RequestLog } from './access-log.ts';
 import { answerBrokenRequest } from './broken-request.ts';
+import { allowOrigins, variesBy } from './cors.ts';
+import type { CorsSettings } from '../config/cors.ts';
 import { EncodedAnswers } from './encodings.ts';
 import { identify } from './identify.ts';
 import {
@@ -42,6 +44,8 @@ export interface ListenerOptions {
   readonly clock: Clock;
   /** Answers go out encoded where a caller asks for it. */
   readonly compress?: boolean;
+  /** Absent: browsers let no page of another origin call. */
+  readonly cors?: CorsSettings;
   /** Absent: callers may ask as often as they like. */
   readonly requestRate?: RequestRate;
 }
@@ -75,12 +79,16 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     ...(takesShortWay(options)
       ? {
           serverFactory: laneFirst(
-            readLane(routes, {
-              context,
-              encodes: options.compress === true,
-              idOf,
-              watch: watchAnswers(observers),
-            }),
+            besidesPages(
+              readLane(routes, {
+                context,
+                encodes: options.compress === true,
+                vary: variesBy(options.cors),
+                idOf,
+                watch: watchAnswers(observers),
+              }),
+              options.cors,
+            ),
           ),
         }
       : {}),
@@ -108,6 +116,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     setCommonHeaders(request, reply);
     done(hasDotSegment(request.raw.url ?? '') ? dotSegment() : undefined);
   });
+  if (options.cors !== undefined) server.addHook('onRequest', allowOrigins(options.cors));
   server.setErrorHandler((thrown, request, reply) => {
     const error = bodyFault(thrown);
     request.failure = failureOf(error);
@@ -140,6 +149,12 @@ function laneFirst(lane: ReadLane): FastifyServerFactory {
   };
 }
 
+/** The lane, which leaves the pages of other origins to the router where they are told apart. */
+function besidesPages(lane: ReadLane, cors: CorsSettings | undefined): ReadLane {
+  if (cors === undefined) return lane;
+  return (request, response) => request.headers.origin === undefined && lane(request, response);
+}
+
 function observersOf({ log, requestLog, observers = [] }: ListenerOptions): readonly RequestObserver[] {
   return requestLog === 'none' ? observers : [accessLog(log, requestLog), ...observers];
 }
@@ -163,7 +178,7 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
     'x-request-id': request.id,
     'x-content-type-options': 'nosniff',
     'cross-origin-resource-policy': 'same-origin',
-    vary: 'Authorization',
+    vary: variesBy(undefined),
   });
 }
 

@@ -1,3 +1,4 @@
+import { DEFAULT_PAGES, type PageLimits } from './page-limits.ts';
 import type { Parameters } from './parameter.ts';
 import { commonReplies } from './common-replies.ts';
 import type { Reply, RequestBody, Route } from './route.ts';
@@ -7,17 +8,19 @@ import { SCHEMAS } from './schemas.ts';
 export interface OpenApiInput {
   readonly routes: readonly Route[];
   readonly version: string;
+  /** The default ones when absent. */
+  readonly pages?: PageLimits;
 }
 
 /**
  * The OpenAPI 3.1 document of the public listener. Of a path's forms the two with one segment per parameter are listed;
  * OpenAPI cannot express that a name may also span two.
  */
-export function openApiDocument({ routes, version }: OpenApiInput): object {
+export function openApiDocument({ routes, version, pages = DEFAULT_PAGES }: OpenApiInput): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes.filter(({ listener }) => listener === 'public')) {
     for (const [index, path] of documentedPaths(route).entries()) {
-      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, index) };
+      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, index, pages) };
     }
   }
   return {
@@ -41,12 +44,12 @@ export function documentedPaths(route: Route): string[] {
   return route.paths.filter((path) => !path.includes('{namespace}/{serverName}') && !path.endsWith('*'));
 }
 
-function operation(route: Route, form: number): object {
+function operation(route: Route, form: number, pages: PageLimits): object {
   return {
     // Operation ids are unique, and the same operation has several paths.
     operationId: form === 0 ? route.name : `${route.name}${String(form + 1)}`,
     summary: route.summary,
-    parameters: [...parameters(route.path, 'path'), ...parameters(route.query, 'query')],
+    parameters: [...parameters(route.path, 'path', pages), ...parameters(route.query, 'query', pages)],
     ...(route.body === undefined ? {} : { requestBody: requestBody(route.body) }),
     ...(route.access === 'public' ? {} : { security: SECURITY }),
     responses: Object.fromEntries(
@@ -97,13 +100,13 @@ function requestBody({ description, schema }: RequestBody): object {
   };
 }
 
-function parameters(from: Parameters, place: 'path' | 'query'): object[] {
+function parameters(from: Parameters, place: 'path' | 'query', pages: PageLimits): object[] {
   return Object.entries(from).map(([name, { description, schema }]) => ({
     name,
     in: place,
     required: place === 'path',
     description,
-    schema,
+    schema: typeof schema === 'function' ? schema(pages) : schema,
   }));
 }
 

@@ -1,13 +1,19 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { DEFAULT_PAGES, type PageLimits } from './page-limits.ts';
 
 /** A path or query parameter: how it is documented and how its text becomes a value. */
 export interface Parameter<T> {
   readonly description: string;
   /** JSON Schema of the value as a client writes it. */
-  readonly schema: Readonly<Record<string, unknown>>;
+  readonly schema: JsonSchema | ((pages: PageLimits) => JsonSchema);
   /** `text` is percent-decoded; undefined when absent. Fails with `registry/bad-request`. */
-  parse(text: string | undefined): T;
+  parse(text: string | undefined, pages: PageLimits): T;
 }
+
+type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** JSON Schema of what is not empty and holds no white space or control character. */
+export const WORD = { type: 'string', pattern: String.raw`^[^\s\u0000-\u001f\u007f-\u009f]+$` } as const;
 
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 
@@ -22,11 +28,15 @@ export function badRequest(message: string): SkepError {
 }
 
 /** Parses in the order of declaration, so that the first bad parameter is the one that is named. */
-export function parseParameters<P extends Parameters>(parameters: P, raw: RawParameters): Parsed<P> {
+export function parseParameters<P extends Parameters>(
+  parameters: P,
+  raw: RawParameters,
+  pages: PageLimits = DEFAULT_PAGES,
+): Parsed<P> {
   const values = Object.entries(parameters).map(([name, parameter]) => {
     const text = Object.hasOwn(raw, name) ? raw[name] : undefined;
     if (typeof text === 'object') throw badRequest(`Invalid ${name} parameter: must be given once`);
-    return [name, parameter.parse(text)];
+    return [name, parameter.parse(text, pages)];
   });
   return Object.fromEntries(values) as Parsed<P>;
 }

@@ -3,9 +3,6 @@ import { decodeCursor, type Position } from '../engine/cursor.ts';
 import { type Instant, parseInstant } from '../engine/instant.ts';
 import { badRequest, type Parameter } from './parameter.ts';
 
-const DEFAULT_LIMIT = 30;
-export const MAX_LIMIT = 1000;
-
 /** An empty parameter counts as absent. */
 const given = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
 
@@ -15,19 +12,25 @@ export const cursor: Parameter<Position | undefined> = {
   parse: (text) => (given(text) === undefined ? undefined : decodeCursor(text ?? '')),
 };
 
-export const limit: Parameter<number> = {
-  description: `Items per page; more than ${String(MAX_LIMIT)} gives ${String(MAX_LIMIT)}`,
-  schema: { type: 'integer', minimum: 1, default: DEFAULT_LIMIT },
-  parse: (text) => {
-    if (given(text) === undefined) return DEFAULT_LIMIT;
-    if (text === undefined || !/^[+-]?\d+$/.test(text)) {
-      throw badRequest('Invalid limit parameter: must be an integer');
-    }
-    const value = Number(text);
-    if (value < 1) throw badRequest('Invalid limit parameter: must be greater than zero');
-    return Math.min(value, MAX_LIMIT);
-  },
-};
+export const limit = cappedLimit('servers');
+export const versionsLimit = cappedLimit('versions');
+
+/** Asking for more than there is gives the most there is (specification §2.5.1). */
+function cappedLimit(list: 'servers' | 'versions'): Parameter<number> {
+  return {
+    description: 'Items per page; more than the largest page gives the largest page',
+    schema: (pages) => ({ type: 'integer', minimum: 1, default: pages[list].default }),
+    parse: (text, pages) => {
+      if (given(text) === undefined) return pages[list].default;
+      if (text === undefined || !/^[+-]?\d+$/.test(text)) {
+        throw badRequest('Invalid limit parameter: must be an integer');
+      }
+      const value = Number(text);
+      if (value < 1) throw badRequest('Invalid limit parameter: must be greater than zero');
+      return Math.min(value, pages[list].max);
+    },
+  };
+}
 
 export const search: Parameter<string | undefined> = {
   description: 'Text that name, title or description contains, in any case; every character is literal',
@@ -55,21 +58,23 @@ export const versionFilter: Parameter<string | undefined> = {
   parse: given,
 };
 
-const DEFAULT_BUNDLES = 50;
-const MAX_BUNDLES = 100;
-
 /** Of skills and plugins: out of range is an error here and not capped (specification §2.5.7). */
 export const bundleLimit: Parameter<number> = {
   description: 'Items per page',
-  schema: { type: 'integer', minimum: 1, maximum: MAX_BUNDLES, default: DEFAULT_BUNDLES },
-  parse: (text) => {
-    if (given(text) === undefined) return DEFAULT_BUNDLES;
+  schema: ({ bundles }) => ({
+    type: 'integer',
+    minimum: 1,
+    maximum: bundles.max,
+    default: bundles.default,
+  }),
+  parse: (text, { bundles }) => {
+    if (given(text) === undefined) return bundles.default;
     if (text === undefined || !/^[+-]?\d+$/.test(text)) {
       throw badRequest('invalid limit parameter: must be an integer');
     }
     const value = Number(text);
-    if (value < 1 || value > MAX_BUNDLES) {
-      throw badRequest(`invalid limit parameter: must be between 1 and ${String(MAX_BUNDLES)}`);
+    if (value < 1 || value > bundles.max) {
+      throw badRequest(`invalid limit parameter: must be between 1 and ${String(bundles.max)}`);
     }
     return value;
   },

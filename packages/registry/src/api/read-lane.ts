@@ -16,6 +16,8 @@ export interface ReadLaneParts {
   readonly context: ApiContext;
   /** The router encodes answers for callers who ask for it. */
   readonly encodes: boolean;
+  /** Headers that every answer depends on. */
+  readonly vary: string;
   /** The id of a request, as everywhere else. */
   readonly idOf: (request: IncomingMessage) => string;
   /** Tells the observers of an answer when it is over; undefined when there are none. */
@@ -36,7 +38,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
  */
 export function readLane(
   routes: readonly Route[],
-  { context, encodes, idOf, watch }: ReadLaneParts,
+  { context, encodes, vary, idOf, watch }: ReadLaneParts,
 ): ReadLane {
   const patterns = routes
     .filter(({ method, access }) => method === 'GET' && access === 'registry')
@@ -47,7 +49,11 @@ export function readLane(
     const snapshot = context.snapshot();
     const known = kept.find(snapshot, authority, url);
     if (known !== undefined) return known;
-    const read = readOf(patterns, context, { url, authority, vary: encodes ? VARY_ENCODED : VARY });
+    const read = readOf(patterns, context, {
+      url,
+      authority,
+      vary: encodes ? `${vary}, Accept-Encoding` : vary,
+    });
     // A publish meanwhile is impossible: nothing here waits.
     if (read !== undefined) kept.keep(snapshot, authority, { target: url, read });
     return read;
@@ -72,9 +78,6 @@ export function readLane(
     return true;
   };
 }
-
-const VARY = 'Authorization';
-const VARY_ENCODED = 'Authorization, Accept-Encoding';
 
 function isPlain({ method, headers }: IncomingMessage): boolean {
   return (

@@ -36,7 +36,7 @@ export function registryRoute<P extends Parameters, Q extends Parameters>(route:
       const texts = joinedName(call.path);
       const { registry } = parseParameters({ registry: registryName }, texts);
       const pathValues = parseParameters(parameters, texts);
-      const queryValues = parseParameters(query, call.query);
+      const queryValues = parseParameters(query, call.query, context.pages);
       const reader = readerOf(context.snapshot(), registry, call.authority);
       return handler({ kind, ...reader }, pathValues, queryValues);
     },

@@ -4,6 +4,7 @@ import type { AuditRule } from '../audit/audit-events.ts';
 import type { BuildInfo } from '../build-info.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import type { AdminParts } from './admin/admin-parts.ts';
+import type { PageLimits } from './page-limits.ts';
 import type { Parameters, RawParameters } from './parameter.ts';
 import type { SignIn } from './sign-in.ts';
 
@@ -16,6 +17,8 @@ export interface ApiContext {
   /** What works on the store; fails with `registry/not-ready` until it is open. */
   readonly admin: () => AdminParts;
   readonly build: BuildInfo;
+  /** How long the pages of lists are. */
+  readonly pages: PageLimits;
   /** Resolves when the service can answer, else fails with `registry/not-ready`. */
   readonly ready: () => Promise<void>;
   /** JSON text of the OpenAPI document. */

@@ -56,7 +56,7 @@ function sentUnchanged({ request, reply }: Exchange, etag: string): boolean {
  */
 function sendEncoded(exchange: Exchange, { etag, body }: Tagged, encoded: EncodedAnswers): void {
   const { request, reply } = exchange;
-  reply.header('vary', 'Authorization, Accept-Encoding');
+  reply.header('vary', `${String(reply.getHeader('vary'))}, Accept-Encoding`);
   const encoding = chooseEncoding(request.headers['accept-encoding']);
   if (encoding === undefined) {
     sendTagged(exchange, { etag, body });

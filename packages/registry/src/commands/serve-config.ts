@@ -1,9 +1,11 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { App } from '../app.ts';
 import { type Loaded, loadConfig } from '../config/load.ts';
-import { type Override, overridesFrom, plainHttpFrom, withAliases } from '../config/overrides.ts';
+import { plainHttpFrom, withAliases } from '../config/environment.ts';
+import { type Override, overridesFrom } from '../config/overrides.ts';
+import { unavailable } from '../config/unavailable.ts';
 import type { Host } from '../host.ts';
+import { startWarnings } from '../start-warnings.ts';
 import { defaultStorePath } from './store-path.ts';
 
 /** The flags of `serve` that decide about its configuration. */
@@ -14,7 +16,7 @@ export interface ConfigFlags {
 
 /**
  * The configuration as `serve` uses it, at start and at every reload. Fails as `loadConfig` does, and with
- * `source/not-available` for sources that are valid and that this version cannot read.
+ * `source/not-available` or `usage/not-available` for what is valid and this version does not have.
  */
 export async function loadServed(host: Host, { config, authMode }: ConfigFlags): Promise<Loaded> {
   const env = withAliases(host.env);
@@ -26,12 +28,9 @@ export async function loadServed(host: Host, { config, authMode }: ConfigFlags):
     overrides: [...flagOverrides(authMode), ...overridesFrom(env)],
     plainHttp: plainHttpFrom(env),
   });
-  const unread =
-    'config' in loaded ? loaded.config.sources.find(({ kind }) => kind === 'kubernetes') : undefined;
-  if (unread === undefined) return loaded;
-  throw new SkepError('source/not-available', {
-    message: `source "${unread.name}": kubernetes sources are not available yet`,
-  });
+  const [missing] = 'config' in loaded ? unavailable(loaded.config) : [];
+  if (missing !== undefined) throw missing;
+  return loaded;
 }
 
 /** Reads the configuration again (SIGHUP). What cannot be used is one line in the log, and the old one goes on. */
@@ -50,8 +49,15 @@ export async function reload(
       );
       return;
     }
-    await app.reload(loaded.config);
+    const kept = await app.reload(loaded.config);
     log.info({ path: loaded.config.path }, 'configuration reloaded');
+    for (const setting of kept) {
+      log.warn(
+        { setting },
+        'setting has changed and stays as it was at the start; restart to use the new one',
+      );
+    }
+    for (const { fields, message } of startWarnings(loaded.config)) log.warn(fields, message);
   } catch (err) {
     log.error({ err }, 'the new configuration cannot be used; the old one stays in use');
   }

@@ -7,12 +7,14 @@ import { type App, startApp } from '../app.ts';
 import { buildInfo } from '../build-info.ts';
 import { type Command, COMMON_ROWS } from '../command.ts';
 import { storePlace } from '../config/store-place.ts';
-import { type Environment, unreadVariables, withAliases } from '../config/overrides.ts';
+import { type Environment, withAliases } from '../config/environment.ts';
+import { unreadVariables } from '../config/overrides.ts';
 import type { Host } from '../host.ts';
-import { storeText } from '../store/open-store.ts';
+import { Repeated } from '../reload.ts';
 import { startWarnings } from '../start-warnings.ts';
 import { parseAddress, sameAddress } from '../listen-address.ts';
 import { ingestInThread } from '../sync/ingest-thread.ts';
+import { loadedFields } from './loaded-fields.ts';
 import { problemsError } from './problems.ts';
 import { loadServed, reload } from './serve-config.ts';
 import { tokenClockOf } from './token-clock.ts';
@@ -64,6 +66,11 @@ const rows = defineSettings([
   ...COMMON_ROWS,
 ]);
 
+interface Serving {
+  readonly app: App;
+  readonly log: Log;
+}
+
 type ServeValues = ReturnType<typeof valuesOf<typeof rows>>;
 
 export const serve: Command = {
@@ -85,22 +92,28 @@ export const serve: Command = {
   run: async (host, settings) => {
     const values = valuesOf(rows, settings);
     const stop = stopRequested(host);
+    const starting = start(host, values);
+    const reloads = new Repeated(async () => {
+      // Asked for during the start, it comes after it: the file may have been read before it was changed.
+      const serving = await starting.catch(() => undefined);
+      if (serving === undefined || stop.isRequested()) return;
+      await reopened(serving);
+      await reload(host, values, serving);
+    });
+    const forgetReload = host.onReload(() => void reloads.request());
     try {
-      const { app, log } = await start(host, values);
-      const forget = host.onReload(
-        () => void reopened(app, log).then(() => reload(host, values, { app, log })),
-      );
+      const { app } = await starting;
       await stop.requested;
-      forget();
       await app.close();
       return 0;
     } finally {
+      forgetReload();
       stop.forget();
     }
   },
 };
 
-async function start(host: Host, values: ServeValues): Promise<{ readonly app: App; readonly log: Log }> {
+async function start(host: Host, values: ServeValues): Promise<Serving> {
   if (values.config === undefined)
     throw new SkepError('usage/missing-argument', { message: 'the flag "--config" is missing' });
   const addresses = addressesOf(values);
@@ -116,12 +129,8 @@ async function start(host: Host, values: ServeValues): Promise<{ readonly app: A
   });
   warnAtStart(log, { env, unknownLevel: level.unknown });
   for (const { fields, message } of startWarnings(loaded.config)) log.warn(fields, message);
-  const { path, sources, auth } = loaded.config;
   const place = storePlace(loaded.config, host);
-  log.info(
-    { path, sources: sources.length, auth: auth.mode, storage: storeText(place) },
-    'configuration loaded',
-  );
+  log.info(loadedFields(loaded.config, place), 'configuration loaded');
   const app = await startApp({
     config: loaded.config,
     storePlace: place,
@@ -146,7 +155,7 @@ async function start(host: Host, values: ServeValues): Promise<{ readonly app: A
 }
 
 /** Log rotation sends SIGHUP. Where the new file cannot be opened the old one goes on. */
-async function reopened(app: App, log: Log): Promise<void> {
+async function reopened({ app, log }: Serving): Promise<void> {
   try {
     await app.reopenLogs();
     log.info({}, 'log files opened anew');
@@ -216,8 +225,14 @@ function announce(host: Host, app: App, log: Log): void {
   host.stderr.write('Stop with Ctrl-C.\n');
 }
 
+interface StopRequest {
+  readonly requested: Promise<void>;
+  readonly isRequested: () => boolean;
+  readonly forget: () => void;
+}
+
 /** The first request to stop ends the service in order; the second ends the process at once. */
-function stopRequested(host: Host): { readonly requested: Promise<void>; readonly forget: () => void } {
+function stopRequested(host: Host): StopRequest {
   const { promise, resolve } = Promise.withResolvers<void>();
   let requests = 0;
   const forget = host.onStop(() => {
@@ -225,5 +240,5 @@ function stopRequested(host: Host): { readonly requested: Promise<void>; readonl
     if (requests > 1) host.exit(1);
     resolve();
   });
-  return { requested: promise, forget };
+  return { requested: promise, isRequested: () => requests > 0, forget };
 }

@@ -1,7 +1,9 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { RegistryConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
-import { overridesFrom, plainHttpFrom, withAliases } from '../config/overrides.ts';
+import { plainHttpFrom, withAliases } from '../config/environment.ts';
+import { overridesFrom } from '../config/overrides.ts';
+import { assertLogin } from '../config/unavailable.ts';
 import type { Host } from '../host.ts';
 import { problemsError } from './problems.ts';
 import { defaultStorePath } from './store-path.ts';
@@ -20,5 +22,6 @@ export async function storeConfig(host: Host, path: string | undefined): Promise
     plainHttp: plainHttpFrom(env),
   });
   if ('problems' in loaded) throw problemsError(path, loaded.problems, host.stderr);
+  assertLogin(loaded.config);
   return loaded.config;
 }

@@ -5,8 +5,10 @@ import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts
 import { type Command, COMMON_ROWS, FORMAT_ROW } from '../command.ts';
 import type { RegistryConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
-import { overridesFrom, plainHttpFrom, withAliases } from '../config/overrides.ts';
+import { plainHttpFrom, withAliases } from '../config/environment.ts';
+import { overridesFrom } from '../config/overrides.ts';
 import { storePlace } from '../config/store-place.ts';
+import { unavailable } from '../config/unavailable.ts';
 import type { Host } from '../host.ts';
 import { type StorePlace, storeText } from '../store/open-store.ts';
 import { ingest, type IngestReport } from '../sync/ingest.ts';
@@ -81,11 +83,8 @@ async function validateConfig(host: Host, path: string, format: Format): Promise
   return 0;
 }
 
-function configSummary(
-  path: string,
-  { sources, registries, auth }: RegistryConfig,
-  place: StorePlace,
-): string {
+function configSummary(path: string, config: RegistryConfig, place: StorePlace): string {
+  const { sources, registries, auth } = config;
   const names = (items: readonly { readonly name: string }[]): string =>
     items.map(({ name }) => name).join(', ');
   return [
@@ -94,6 +93,7 @@ function configSummary(
     `  registries  ${names(registries)}`,
     `  sign-in     ${auth.mode}`,
     `  store       ${storeText(place)}`,
+    ...unavailable(config).map(({ message }) => `  not served  ${message}`),
   ].join('\n');
 }
 

@@ -2,11 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startWarnings } from '../start-warnings.ts';
 import { CONTRACT_SWITCHES, STRICT_SWITCHES } from '../access/switches.ts';
-import { authWarnings } from './auth-warnings.ts';
 import type { AuthConfig, OauthAuth } from './auth.ts';
 import { type Loaded, loadConfig } from './load.ts';
-import { overridesFrom, plainHttpFrom } from './overrides.ts';
+import { plainHttpFrom } from './environment.ts';
+import { overridesFrom } from './overrides.ts';
 
 const PROVIDER = { name: 'corp', issuerUrl: 'https://idp.example', audience: 'mcp-registry' };
 const OAUTH = { providers: [PROVIDER] };
@@ -217,7 +218,9 @@ auth:
 });
 
 describe('the warnings about the mode', () => {
-  const first = async (auth: unknown): Promise<string | undefined> => authWarnings(await authOf(auth))[0];
+  const warningsOf = async (auth: unknown): Promise<string[]> =>
+    startWarnings({ auth: await authOf(auth), sources: [], registries: [] }).map(({ message }) => message);
+  const first = async (auth: unknown): Promise<string | undefined> => (await warningsOf(auth))[0];
 
   it('say that nothing is protected, that claims are not, or that nobody administers', async () => {
     expect(await first({ mode: 'anonymous' })).toMatch(/^Anonymous mode: /);
@@ -230,7 +233,7 @@ describe('the warnings about the mode', () => {
   });
 
   it('say in anonymous mode that configured roles are not used', async () => {
-    const auth = await authOf({ mode: 'anonymous', authz: { roles: { superAdmin: [{ a: 'b' }] } } });
-    expect(authWarnings(auth)[1]).toMatch(/^Authorization roles configured but auth is disabled/);
+    const auth = { mode: 'anonymous', authz: { roles: { superAdmin: [{ a: 'b' }] } } };
+    expect((await warningsOf(auth))[1]).toMatch(/^Authorization roles configured but auth is disabled/);
   });
 });

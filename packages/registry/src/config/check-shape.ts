@@ -20,7 +20,11 @@ function problemsOf(shape: z.ZodType, issue: Issue): Problem[] {
 }
 
 function messageOf(issue: Issue): string {
-  if (issue.code === 'invalid_type') return typeMessage(issue.expected, issue.input);
+  if (issue.code === 'invalid_type') {
+    const isSecret = /password|secret/i.test(String(issue.path.at(-1)));
+    const message = typeMessage(issue.expected, issue.input);
+    return isSecret ? message.replace(/, not .*/s, '') : message;
+  }
   if (issue.code === 'invalid_format') return `${issue.message}, not ${quoted(issue.input)}`;
   if (issue.code !== 'invalid_value') return issue.message;
   const choices = issue.values.filter((choice) => choice !== '').map((choice) => `"${String(choice)}"`);

@@ -2,7 +2,9 @@ import type { CatalogueFormat } from '@skep/core/catalog/detect-format.ts';
 import type { RequestRate } from '../api/rate-limit.ts';
 import type { AuthConfig } from './auth.ts';
 import type { AuditConfig } from './audit.ts';
+import type { CorsSettings } from './cors.ts';
 import type { DatabaseConfig } from './database.ts';
+import type { ServingLimits } from './limits.ts';
 import type { TelemetryConfig } from './telemetry.ts';
 import type { NamedRegistry, NamedSource } from '../store/rows.ts';
 
@@ -26,6 +28,11 @@ export interface RegistryConfig {
   readonly sources: readonly NamedSource[];
   readonly registries: readonly NamedRegistry[];
   readonly limits: SourceLimits;
+  readonly serving: ServingLimits;
+  /** Bytes of publisher `_meta` that one version may have. */
+  readonly maxMetaBytes: number;
+  /** Absent: browsers let no page of another origin call the registry. */
+  readonly cors?: CorsSettings;
   /** Absent: callers may ask as often as they like. */
   readonly requestRate?: RequestRate;
   readonly telemetry: TelemetryConfig;

@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Loaded, loadConfig } from './load.ts';
-import { overridesFrom, unreadVariables, withAliases } from './overrides.ts';
+import { DEFAULT_BODIES } from '../api/body-limits.ts';
+import { DEFAULT_PAGES } from '../api/page-limits.ts';
+import { withAliases } from './environment.ts';
+import { overridesFrom, unreadVariables } from './overrides.ts';
 
 const VALID = `sources:
   - name: files
@@ -58,6 +61,8 @@ describe('loadConfig', () => {
         ],
         registries: [{ name: 'all', sources: ['files'], claims: '' }],
         limits: { allowedPaths: [], allowPrivateIP: false, maxInvalidShare: 0.5 },
+        serving: { pages: DEFAULT_PAGES, bodies: DEFAULT_BODIES },
+        maxMetaBytes: 262_144,
         telemetry: 'off',
         audit: 'off',
         auth: { mode: 'anonymous', unusedRoles: {} },

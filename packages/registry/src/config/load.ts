@@ -9,7 +9,9 @@ import { resolvedAudit } from './audit.ts';
 import { checkRelations } from './check-relations.ts';
 import { checkShape } from './check-shape.ts';
 import { resolvedDatabase } from './database.ts';
-import type { RegistryConfig, SourceLimits } from './config.ts';
+import type { RegistryConfig } from './config.ts';
+import { resolvedCors } from './cors.ts';
+import { resolvedServing, resolvedSourceLimits } from './limits.ts';
 import { override, type Override } from './overrides.ts';
 import { pathText, type Problem } from './problem.ts';
 import { resolveAuth } from './resolve-auth.ts';
@@ -33,6 +35,8 @@ export interface LoadOptions {
 export type Loaded = { readonly config: RegistryConfig } | { readonly problems: readonly string[] };
 
 const MAX_BYTES = 1024 * 1024;
+/** Of the publisher's block in one version (specification §1.3.6). */
+const MAX_META_BYTES = 262_144;
 
 /**
  * Reads and checks a configuration file (specification §1.3): all problems at once, never only the first.
@@ -100,7 +104,10 @@ function resolved(shape: ConfigShape, path: string, options: LoadOptions): Regis
       sources,
       claims: claimSet(claims),
     })),
-    limits: resolvedLimits(shape.limits),
+    limits: resolvedSourceLimits(shape.limits),
+    serving: resolvedServing(shape.limits),
+    maxMetaBytes: database?.maxMetaSize ?? shape.limits?.maxMetaSize ?? MAX_META_BYTES,
+    ...(shape.cors === undefined ? {} : { cors: resolvedCors(shape.cors) }),
     ...(shape.limits?.requestRate === undefined ? {} : { requestRate: shape.limits.requestRate }),
     telemetry: resolvedTelemetry(shape.telemetry),
     audit: resolvedAudit(shape.audit, directory),
@@ -112,13 +119,5 @@ function resolved(shape: ConfigShape, path: string, options: LoadOptions): Regis
           ? (storage ?? options.defaultStorePath)
           : resolve(directory, storage),
     },
-  };
-}
-
-function resolvedLimits(limits: ConfigShape['limits'] = {}): SourceLimits {
-  return {
-    allowedPaths: limits.allowedPaths ?? [],
-    allowPrivateIP: limits.allowPrivateIP ?? false,
-    maxInvalidShare: limits.maxInvalidShare ?? 0.5,
   };
 }

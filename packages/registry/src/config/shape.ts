@@ -1,11 +1,12 @@
-import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { auditShape } from './audit.ts';
 import { authShape } from './auth-shape.ts';
+import { corsShape } from './cors.ts';
 import { databaseShape } from './database.ts';
+import { limitsShape } from './limits.ts';
 import { sourceMembers } from './source-shape.ts';
 import { telemetryShape } from './telemetry.ts';
-import { claims, label, nonEmpty } from './texts.ts';
+import { claims, label } from './texts.ts';
 
 /** First path segments that are no registry, so that `/{registry}/v0.1` can never capture another endpoint. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([
@@ -27,25 +28,12 @@ const registry = z.strictObject({
   claims: claims.optional(),
 });
 
-/** What sources that were made through the API may reach, and what any source may get wrong. */
-const limits = z.strictObject({
-  allowedPaths: z.array(nonEmpty.refine((path) => isAbsolute(path), 'must be an absolute path')).optional(),
-  allowPrivateIP: z.boolean().optional(),
-  maxInvalidShare: z.number().min(0, 'must be from 0 to 1').max(1, 'must be from 0 to 1').optional(),
-  /** How often one caller may ask; without it as often as it likes. */
-  requestRate: z
-    .strictObject({
-      perSecond: z.number().positive('must be greater than 0'),
-      burst: z.number().min(1, 'must be at least 1'),
-    })
-    .optional(),
-});
-
 /** The members of a configuration file (specification §1.3). Strict: an unknown member is a problem. */
 export const configShape = z.strictObject({
   sources: z.array(source).min(1, 'at least one source must be configured'),
   registries: z.array(registry).min(1, 'at least one registry must be configured'),
-  limits: limits.optional(),
+  limits: limitsShape.optional(),
+  cors: corsShape.optional(),
   auth: authShape.optional(),
   storage: z.strictObject({ path: z.string().min(1, 'must not be empty').optional() }).optional(),
   database: databaseShape.optional(),

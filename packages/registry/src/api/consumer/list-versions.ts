@@ -1,10 +1,10 @@
 import { bytesTag } from '../entity-tag.ts';
 import { entryOf, versionsPage } from '../../engine/page.ts';
 import { serverName } from '../path-parameters.ts';
-import { MAX_LIMIT } from '../query-parameters.ts';
+import { cursor, versionsLimit } from '../query-parameters.ts';
 import { registryRoute } from '../registry-route.ts';
 
-/** Specification §2.5.2: an unknown server has an empty list of versions. */
+/** Specification §2.5.2: an unknown server has an empty list of versions. Paged as §2.9 says. */
 export const listVersions = registryRoute({
   name: 'listServerVersions',
   audit: 'server.versions.list',
@@ -12,15 +12,16 @@ export const listVersions = registryRoute({
   paths: ['/servers/{serverName}/versions'],
   kind: 'server',
   parameters: { serverName },
-  query: {},
+  query: { cursor, limit: versionsLimit },
   replies: {
-    200: { description: 'All versions; none when there is no such server', schema: 'ServerList' },
+    200: { description: 'A page of versions; none when there is no such server', schema: 'ServerList' },
     304: { description: 'The list is still the one that If-None-Match names' },
     400: { description: 'A parameter is invalid', schema: 'Error' },
     404: { description: 'There is no such registry', schema: 'Error' },
   },
-  handler: (reader, { serverName: name }) => {
-    const pieces = versionsPage('server', entryOf(reader, name), { limit: MAX_LIMIT });
+  handler: (reader, { serverName: name }, { limit, cursor: after }) => {
+    const range = { limit, ...(after === undefined ? {} : { after }) };
+    const pieces = versionsPage('server', entryOf(reader, name), range);
     return { status: 200, etag: bytesTag(pieces), body: () => pieces };
   },
 });

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { checkShape } from './check-shape.ts';
+import { corsShape, resolvedCors } from './cors.ts';
+import { limitsShape, resolvedServing } from './limits.ts';
+import { pathText } from './problem.ts';
+
+const problemsOf = (shape: typeof limitsShape | typeof corsShape, value: unknown): string[] => {
+  const checked = checkShape(shape, value);
+  return 'problems' in checked
+    ? checked.problems.map(({ path, message }) => `${pathText(path)}: ${message}`)
+    : [];
+};
+
+describe('the limits', () => {
+  it.each<[value: object, problem: string]>([
+    [{ pageSize: { max: 0 } }, 'pageSize.max: must be a whole number from 1 to 10000'],
+    [{ pageSize: { max: 10_001 } }, 'pageSize.max: must be a whole number from 1 to 10000'],
+    [{ pageSize: { default: 1.5 } }, 'pageSize.default: must be a whole number from 1 to 10000'],
+    [{ pageSize: { default: 20, max: 10 } }, 'pageSize.default: must not be more than max (10)'],
+    [{ bundlePageSize: { default: 3, max: 2 } }, 'bundlePageSize.default: must not be more than max (2)'],
+    [{ maxBodySize: 1023 }, 'maxBodySize: must be a whole number from 1024 to 1073741824'],
+    [{ maxBodySise: 2048 }, 'maxBodySise: unknown key "maxBodySise"; did you mean "maxBodySize"?'],
+    [{ maxMetaSize: 0 }, 'maxMetaSize: must be a whole number from 1'],
+  ])('refuse %j', (value, problem) => {
+    expect(problemsOf(limitsShape, value)).toEqual([problem]);
+  });
+
+  it.each([
+    [undefined, { default: 30, max: 1000 }],
+    [{ max: 10 }, { default: 10, max: 10 }],
+    [{ default: 5 }, { default: 5, max: 1000 }],
+    [{ default: 2000 }, { default: 2000, max: 2000 }],
+    [
+      { default: 7, max: 9 },
+      { default: 7, max: 9 },
+    ],
+  ])('with pageSize %j make pages %j', (pageSize, expected) => {
+    expect(problemsOf(limitsShape, { pageSize })).toEqual([]);
+    expect(resolvedServing({ pageSize }).pages.servers).toEqual(expected);
+  });
+});
+
+describe('the allowed origins', () => {
+  it.each<[origins: unknown[], problem: string]>([
+    [[], 'allowedOrigins: must hold at least one origin; leave cors out to allow none'],
+    [['*', 'https://a.example'], 'allowedOrigins: "*" allows every origin, so no other may stand beside it'],
+    [
+      ['https://a.example/'],
+      'allowedOrigins[0]: must be "*" or an origin such as "https://app.example", not "https://a.example/"; did you mean "https://a.example"?',
+    ],
+    [
+      ['HTTPS://A.example:443'],
+      'allowedOrigins[0]: must be "*" or an origin such as "https://app.example", not "HTTPS://A.example:443"; did you mean "https://a.example"?',
+    ],
+    [['null'], 'allowedOrigins[0]: must be "*" or an origin such as "https://app.example", not "null"'],
+    [
+      ['https://*.example'],
+      'allowedOrigins[0]: must be "*" or an origin such as "https://app.example", not "https://*.example"',
+    ],
+    [
+      ['file:///x'],
+      'allowedOrigins[0]: must be "*" or an origin such as "https://app.example", not "file:///x"',
+    ],
+  ])('refuse %j', (allowedOrigins, problem) => {
+    expect(problemsOf(corsShape, { allowedOrigins })).toEqual([problem]);
+  });
+
+  it('are every origin or some, remembered for ten minutes', () => {
+    expect(resolvedCors({ allowedOrigins: ['*'] })).toEqual({ allowedOrigins: '*', maxAge: 600 });
+    const allowedOrigins = ['https://a.example', 'http://localhost:5173'];
+    expect(problemsOf(corsShape, { allowedOrigins, maxAge: '1h' })).toEqual([]);
+    expect(resolvedCors({ allowedOrigins, maxAge: '1h' })).toEqual({ allowedOrigins, maxAge: 3600 });
+  });
+});

@@ -1,0 +1,122 @@
+import { isAbsolute } from 'node:path';
+import { z } from 'zod';
+import { type BodyLimits, DEFAULT_BODIES } from '../api/body-limits.ts';
+import { DEFAULT_PAGES, type PageLimits, type PageSize } from '../api/page-limits.ts';
+import type { SourceLimits } from './config.ts';
+import { nonEmpty } from './texts.ts';
+
+const MIB = 1024 * 1024;
+/** An answer is made in memory. */
+const LARGEST_PAGE = 10_000;
+
+/** A whole number from `least` to `most`. */
+export function count(least: number, most = Number.MAX_SAFE_INTEGER) {
+  const message = `must be a whole number from ${String(least)}${most === Number.MAX_SAFE_INTEGER ? '' : ` to ${String(most)}`}`;
+  return z.number().refine((value) => Number.isInteger(value) && value >= least && value <= most, message);
+}
+
+function pageSize(usual: PageSize, what: string) {
+  return z
+    .strictObject({
+      default: count(1, LARGEST_PAGE)
+        .optional()
+        .describe(
+          `${what} on a page whose size the caller does not say; ${String(usual.default)} when absent`,
+        ),
+      max: count(1, LARGEST_PAGE)
+        .optional()
+        .describe(`most ${what} on a page; ${String(usual.max)} when absent`),
+    })
+    .superRefine((size, context) => {
+      const { default: asked, max } = resolvedSize(size, usual);
+      if (asked <= max) return;
+      const message = `must not be more than max (${String(max)})`;
+      context.addIssue({ code: 'custom', path: ['default'], message });
+    })
+    .optional();
+}
+
+/** What callers and sources are held to (specification §2.9). */
+export const limitsShape = z.strictObject({
+  allowedPaths: z
+    .array(nonEmpty.refine((path) => isAbsolute(path), 'must be an absolute path'))
+    .optional()
+    .describe('folders from which sources made through the API may read files; none when absent'),
+  allowPrivateIP: z
+    .boolean()
+    .optional()
+    .describe('let sources made through the API be at private, loopback or link-local addresses'),
+  maxInvalidShare: z
+    .number()
+    .min(0, 'must be from 0 to 1')
+    .max(1, 'must be from 0 to 1')
+    .optional()
+    .describe('share of invalid entries above which a catalogue is refused whole; 0.5 when absent'),
+  requestRate: z
+    .strictObject({
+      perSecond: z
+        .number()
+        .positive('must be greater than 0')
+        .describe('requests per second in the long run'),
+      burst: z.number().min(1, 'must be at least 1').describe('requests at once after a pause'),
+    })
+    .optional()
+    .describe('how often one caller may ask; as often as it likes when absent'),
+  pageSize: pageSize(DEFAULT_PAGES.servers, 'servers'),
+  bundlePageSize: pageSize(DEFAULT_PAGES.bundles, 'skills or plugins'),
+  versionsPageSize: pageSize(DEFAULT_PAGES.versions, 'versions of one server'),
+  maxBodySize: count(1024, 1024 * MIB)
+    .optional()
+    .describe('bytes of a request body; 1048576 when absent'),
+  maxInlineDataSize: count(1024, 1024 * MIB)
+    .optional()
+    .describe('bytes of a request that brings a source, which may hold a catalogue; 10485760 when absent'),
+  maxMetaSize: count(1)
+    .optional()
+    .describe(
+      'bytes of publisher `_meta` of one version; 262144 when absent. database.maxMetaSize counts before it',
+    ),
+});
+
+export type LimitsShape = z.infer<typeof limitsShape>;
+
+/** What is fixed when the listeners are made. */
+export interface ServingLimits {
+  readonly pages: PageLimits;
+  readonly bodies: BodyLimits;
+}
+
+export function resolvedSourceLimits(limits: LimitsShape = {}): SourceLimits {
+  return {
+    allowedPaths: limits.allowedPaths ?? [],
+    allowPrivateIP: limits.allowPrivateIP ?? false,
+    maxInvalidShare: limits.maxInvalidShare ?? 0.5,
+  };
+}
+
+export function resolvedServing(limits: LimitsShape = {}): ServingLimits {
+  const { pageSize: servers, bundlePageSize, versionsPageSize, maxBodySize, maxInlineDataSize } = limits;
+  return {
+    pages: {
+      servers: resolvedSize(servers, DEFAULT_PAGES.servers),
+      versions: resolvedSize(versionsPageSize, DEFAULT_PAGES.versions),
+      bundles: resolvedSize(bundlePageSize, DEFAULT_PAGES.bundles),
+    },
+    bodies: {
+      any: maxBodySize ?? DEFAULT_BODIES.any,
+      inlineData: maxInlineDataSize ?? DEFAULT_BODIES.inlineData,
+    },
+  };
+}
+
+/** One half alone moves the other along where they would contradict each other. */
+function resolvedSize(
+  given: { readonly default?: number | undefined; readonly max?: number | undefined } | undefined,
+  usual: PageSize,
+): PageSize {
+  const { default: asked, max } = given ?? {};
+  return {
+    default: asked ?? Math.min(usual.default, max ?? usual.max),
+    max: max ?? Math.max(usual.max, asked ?? 0),
+  };
+}

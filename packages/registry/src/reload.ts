@@ -1,0 +1,53 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { RegistryConfig } from './config/config.ts';
+
+/** What keeps its value until the next start, by the key of the configuration. */
+const KEPT: Readonly<Record<string, (config: RegistryConfig) => unknown>> = {
+  storage: ({ database, storage }) => (database === undefined ? storage : undefined),
+  database: ({ database }) => database?.postgres,
+  telemetry: ({ telemetry }) => telemetry,
+  cors: ({ cors }) => cors,
+  'limits.requestRate': ({ requestRate }) => requestRate,
+  'limits.pageSize': ({ serving }) => serving.pages.servers,
+  'limits.versionsPageSize': ({ serving }) => serving.pages.versions,
+  'limits.bundlePageSize': ({ serving }) => serving.pages.bundles,
+  'limits.maxBodySize': ({ serving }) => serving.bodies.any,
+  'limits.maxInlineDataSize': ({ serving }) => serving.bodies.inlineData,
+};
+
+/** Keys in which a new configuration differs from the one of the start and that a running server cannot take over. */
+export function keysForRestart(
+  started: RegistryConfig,
+  next: RegistryConfig,
+  auditable: boolean,
+): readonly string[] {
+  const kept = Object.keys(KEPT).filter((key) => !isDeepStrictEqual(KEPT[key]?.(started), KEPT[key]?.(next)));
+  return auditable || next.audit === 'off' ? kept : [...kept, 'audit'];
+}
+
+/** Runs one piece of work at a time; however often it is asked for meanwhile, it runs once more afterwards. */
+export class Repeated {
+  readonly #work: () => Promise<void>;
+  #running: Promise<void> | undefined;
+  #again = false;
+
+  /** `work` must not fail. */
+  constructor(work: () => Promise<void>) {
+    this.#work = work;
+  }
+
+  /** Resolves when work that began after this call has ended. */
+  request(): Promise<void> {
+    if (this.#running === undefined) this.#running = this.#run();
+    else this.#again = true;
+    return this.#running;
+  }
+
+  async #run(): Promise<void> {
+    do {
+      this.#again = false;
+      await this.#work();
+    } while (this.#again);
+    this.#running = undefined;
+  }
+}
