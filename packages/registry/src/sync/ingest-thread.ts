@@ -5,6 +5,11 @@ import { ingest, type Ingest, type Ingested, type IngestInput } from './ingest.t
 
 /** Below this a catalogue is read in less time than a thread needs to start. */
 const WORTH_A_THREAD = 512 * 1024;
+/**
+ * The same while nobody waits for answers: then a thread of its own time and memory only pays for a catalogue that several
+ * of them read side by side.
+ */
+const WORTH_A_THREAD_AT_START = 16 * 1024 * 1024;
 
 /** Tells the program's entry file that it was started to do this work and not to be the program. */
 export const INGEST_THREAD = 'skep-registry ingest';
@@ -19,13 +24,14 @@ interface PlainError {
 }
 
 /**
- * Reads large catalogues in a thread of their own, so that requests are answered meanwhile and the memory of parsing is
- * given back whole. `entry` is the program's own entry file, the one file that exists in a bundle as well.
+ * Reads large catalogues in a thread of their own, so that requests are answered meanwhile. `entry` is the program's own
+ * entry file, the one file that exists in a bundle as well; `isServing` tells whether there are requests to answer.
  */
-export function ingestInThread(entry: URL): Ingest {
+export function ingestInThread(entry: URL, isServing: () => boolean = () => true): Ingest {
   return async (input, signal) => {
     signal.throwIfAborted();
-    return input.bytes.byteLength < WORTH_A_THREAD ? ingest(input) : startThread(entry, input, signal);
+    const worthIt = isServing() ? WORTH_A_THREAD : WORTH_A_THREAD_AT_START;
+    return input.bytes.byteLength < worthIt ? ingest(input) : startThread(entry, input, signal);
   };
 }
 
