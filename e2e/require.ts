@@ -9,7 +9,14 @@ import { debianPostgres, npmPostgres } from './postgres/binaries.ts';
  * Components a test may need. Where one is missing its tests are skipped with a line that names it; with
  * `SKEP_TEST_REQUIRE=engine,sandbox,…` a missing one is a failure instead, so that CI cannot go green by accident.
  */
-export type ComponentName = 'engine' | 'sandbox' | 'npm' | 'shared-data' | 'postgres' | 'postgres-debian';
+export type ComponentName =
+  | 'engine'
+  | 'private-engine'
+  | 'sandbox'
+  | 'npm'
+  | 'shared-data'
+  | 'postgres'
+  | 'postgres-debian';
 
 export interface Component {
   readonly name: ComponentName;
@@ -51,6 +58,14 @@ async function ask(name: ComponentName): Promise<Component> {
 
 const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = {
   engine: pingEngine,
+  'private-engine'() {
+    if (process.getuid?.() !== 0) return 'only root can start an engine of its own';
+    if (spawnSync('dockerd', ['--version']).status !== 0) return 'dockerd is not installed';
+    const namespace = spawnSync('unshare', ['-n', 'ip', 'link', 'set', 'lo', 'up'], { encoding: 'utf8' });
+    return namespace.status === 0
+      ? ''
+      : `no network namespace: ${namespace.error?.message ?? namespace.stderr.trim()}`;
+  },
   sandbox() {
     const bin = spawnSync('bwrap', ['--ro-bind', '/', '/', '--unshare-all', 'true'], { encoding: 'utf8' });
     if (bin.error) return 'bubblewrap is not installed';
