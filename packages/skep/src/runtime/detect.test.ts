@@ -166,4 +166,9 @@ describe('selectRuntime refuses', () => {
       message: expect.stringMatching(message),
     });
   });
+
+  it('a dead engine of a variable with the way out that helps', async () => {
+    const dead = selectRuntime(machine({ env: { DOCKER_HOST: 'unix:///gone' }, bubblewrap: true }));
+    await expect(dead).rejects.toMatchObject({ hint: expect.stringContaining('unset the variable') });
+  });
 });

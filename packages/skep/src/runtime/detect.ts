@@ -22,6 +22,8 @@ export interface SelectionProbes extends EngineSearch {
   readonly sandbox: () => Promise<Bubblewrap>;
 }
 
+const NAMED_HINT = 'start the engine that the variable names, or unset the variable';
+
 /**
  * Chooses what workloads run on: the kind that `SKEP_RUNTIME` (or `wanted`) names and nothing else, else an engine that
  * answers, else the sandbox. An engine named in a variable is never replaced by something else. Throws `runtime/unknown`, or `runtime/unavailable` with everything that was tried.
@@ -33,7 +35,7 @@ export async function selectRuntime(probes: SelectionProbes, wanted?: RuntimeKin
     const engine = await findEngine(probes);
     if ('endpoint' in engine) return { kind: 'docker', endpoint: engine.endpoint };
     refusals.push(...engine.refusals);
-    if (engine.exclusive) throw unavailable(forced, refusals);
+    if (engine.exclusive) throw unavailable(forced, refusals, NAMED_HINT);
   }
   if (forced !== 'docker') {
     try {
@@ -79,7 +81,11 @@ function forcedKind(value: string | undefined): RuntimeKind | undefined {
   });
 }
 
-function unavailable(forced: RuntimeKind | undefined, refusals: readonly Refusal[]): SkepError {
+function unavailable(
+  forced: RuntimeKind | undefined,
+  refusals: readonly Refusal[],
+  hint?: string,
+): SkepError {
   // Sockets that are simply not there would bury the reasons that matter.
   const absent = refusals.filter((refusal) => refusal.why === 'does not exist').map((one) => one.strategy);
   const reasons = refusals.filter((refusal) => refusal.why !== 'does not exist');
@@ -91,6 +97,7 @@ function unavailable(forced: RuntimeKind | undefined, refusals: readonly Refusal
     forced === undefined ? 'no runtime for workloads' : `runtime "${forced}" is not available on this system`;
   return new SkepError('runtime/unavailable', {
     message: `${what} (${tried.join('; ')})`,
+    ...(hint === undefined ? {} : { hint }),
     detail: { refusals },
   });
 }
