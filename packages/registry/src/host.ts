@@ -2,7 +2,8 @@ import type { Clock } from './sync/clock.ts';
 
 /** A stream for people or data. */
 export interface Output {
-  write(text: string): unknown;
+  /** Never fails; `written` hears whether it worked, for example that the reader of a pipe has left. */
+  write(text: string, written?: (error?: Error | null) => void): unknown;
   readonly isTTY: boolean;
   /** Of the terminal; undefined where there is none. */
   readonly columns: number | undefined;

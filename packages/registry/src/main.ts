@@ -47,7 +47,13 @@ function processHost(): Host {
 }
 
 function outputOf(stream: NodeJS.WriteStream): Output {
-  return { write: (text) => stream.write(text), isTTY: stream.isTTY, columns: stream.columns };
+  // Who writes hears of a failure by the callback. Without a listener, a reader that leaves would end the program.
+  stream.on('error', () => undefined);
+  return {
+    write: (text, written) => stream.write(text, written),
+    isTTY: stream.isTTY,
+    columns: stream.columns,
+  };
 }
 
 /** V8 keeps what it grew while loading until memory is short; asked as a last resort it gives it back at once. */

@@ -1,8 +1,9 @@
-import { chmod, mkdtemp, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, mkdir, readdir, readFile, readlink, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type AuditEvent, auditLine } from './audit-event.ts';
 import { openAuditLog } from './audit-log.ts';
 import { eventPredicate } from './event-filter.ts';
@@ -63,7 +64,7 @@ describe('which events are written', () => {
   test('an excluded event does not reach the sink', async () => {
     const lines: string[] = [];
     const log = openAuditLog({
-      sink: streamSink({ write: (text) => lines.push(text) }),
+      sink: streamSink({ stream: { write: (text) => lines.push(text) }, onLost }),
       filter: { eventTypes: [], excludeEventTypes: ['server.list'] },
       now: () => '2026-01-02T03:04:05.000Z',
       randomId: () => 'id',
@@ -73,6 +74,22 @@ describe('which events are written', () => {
     await log.close();
     expect(lines).toHaveLength(1);
   });
+});
+
+test('a stream sink tells of lines that nobody reads any more', async () => {
+  const gone = new Error('EPIPE');
+  const lost: unknown[] = [];
+  const broken = new Writable({ write: (_chunk, _encoding, done) => done(gone) }).on(
+    'error',
+    () => undefined,
+  );
+  const sink = streamSink({ stream: broken, onLost: (lines, cause) => lost.push([lines, cause]) });
+  sink.write('one\n');
+  await vi.waitFor(() => expect(broken.closed).toBe(true));
+  sink.write('two\n');
+  await sink.close();
+  await vi.waitFor(() => expect(lost).toHaveLength(2));
+  expect(lost[0]).toEqual([1, gone]);
 });
 
 describe('a file sink', () => {
@@ -101,6 +118,23 @@ describe('a file sink', () => {
     await sink.close();
     expect(await readFile(`${path}.1`, 'utf8')).toBe('before\nbetween\n');
     expect(await readFile(path, 'utf8')).toBe('after\n');
+  });
+
+  // /proc shows what a process has open; Linux only.
+  test.skipIf(process.platform !== 'linux')('opened anew twice at once keeps one file open', async () => {
+    const path = join(dir, 'twice.log');
+    const held = async (): Promise<number> => {
+      const names = await readdir('/proc/self/fd');
+      const files = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')));
+      return files.filter((file) => file === path).length;
+    };
+    const sink = await openFileSink({ path, onLost });
+    await Promise.all([sink.reopen(), sink.reopen(), sink.reopen()]);
+    sink.write('here\n');
+    expect(await held()).toBe(1);
+    await Promise.all([sink.reopen(), sink.close()]);
+    expect(await held()).toBe(0);
+    expect(await readFile(path, 'utf8')).toBe('here\n');
   });
 
   test('does not start without its directory', async () => {

@@ -32,6 +32,7 @@ class FileSink implements AuditSink {
   #waitingBytes = 0;
   #torn = false;
   #writing: Promise<void> | undefined;
+  #reopening: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(options: FileSinkOptions) {
@@ -50,7 +51,15 @@ class FileSink implements AuditSink {
     this.#writing ??= this.#drain();
   }
 
-  async reopen(): Promise<void> {
+  reopen(): Promise<void> {
+    // One after the other: of two at once, each would leave the file of the other open.
+    const done = this.#reopening.then(() => this.#reopen());
+    this.#reopening = done.catch(() => undefined);
+    return done;
+  }
+
+  async #reopen(): Promise<void> {
+    if (this.#closed) return;
     // What was taken before belongs into the file as it was.
     await this.#writing;
     const before = this.#file;
@@ -60,6 +69,7 @@ class FileSink implements AuditSink {
 
   async close(): Promise<void> {
     this.#closed = true;
+    await this.#reopening;
     await this.#writing;
     await this.#file?.close();
     this.#file = undefined;

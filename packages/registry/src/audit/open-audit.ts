@@ -1,11 +1,11 @@
 import { type AuditLog, openAuditLog } from '@skep/core/audit/audit-log.ts';
 import { openFileSink } from '@skep/core/audit/file-sink.ts';
-import { streamSink } from '@skep/core/audit/stream-sink.ts';
+import { streamSink, type StreamSinkOptions } from '@skep/core/audit/stream-sink.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { AuditSettings } from '../config/audit.ts';
 
 export interface AuditServices {
-  readonly stdout: { write(text: string): unknown };
+  readonly stdout: StreamSinkOptions['stream'];
   readonly log: Log;
   /** RFC 3339 UTC. */
   readonly now: () => string;
@@ -23,7 +23,7 @@ export async function openAudit(settings: AuditSettings, services: AuditServices
   };
   const sink =
     settings.logFile === 'stdout'
-      ? streamSink(stdout)
+      ? streamSink({ stream: stdout, onLost })
       : await openFileSink({ path: settings.logFile.path, onLost });
   return openAuditLog({ sink, filter: settings, now, randomId });
 }
