@@ -10,7 +10,7 @@ import { deletingRegistry, listRegistries, puttingRegistry, readRegistry } from 
 import { replacing } from './replace-entries.ts';
 import { changesSince } from './revisions.ts';
 import { deletingSource, listSources, puttingSource, readSource } from './sources.ts';
-import { readStatus, readStatuses, updateStatus } from './statuses.ts';
+import { readStatus, readStatuses, writeStatus } from './statuses.ts';
 import type {
   ChangeFeed as ChangeFeedPort,
   EntryStore,
@@ -107,7 +107,7 @@ function syncStore({ database: { reader, writer }, writes, guarded }: Parts, clo
     replaceEntries: (replacement) => writes.alone(replacing(replacement)),
     readStatus: (source) => guarded(() => readStatus(reader, source)),
     readStatuses: () => guarded(() => readStatuses(reader)),
-    writeStatus: (source, status) => guarded(() => updateStatus(writer, source, status)),
+    writeStatus: (source, status, lease) => guarded(() => writeStatus(writer, { source, status, lease })),
     acquireLease: (lease, milliseconds) => guarded(() => acquireLease(writer, lease, term(milliseconds))),
     renewLease: (lease, milliseconds) => guarded(() => renewLease(writer, lease, term(milliseconds))),
     releaseLease: (lease) => guarded(() => releaseLease(writer, lease)),

@@ -1,5 +1,7 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Kysely } from 'kysely';
 import { type NamedSource, SYNCED_KINDS, type SyncStatus } from './rows.ts';
+import type { Lease } from './store.ts';
 import type { SyncStatusTable, Tables } from './tables.ts';
 
 /** A source that nobody has synchronised yet; of other kinds, one that nobody ever will (specification §1.3.11). */
@@ -33,6 +35,28 @@ export async function readStatuses(db: Kysely<Tables>): Promise<Map<string, Sync
 
 export async function updateStatus(db: Kysely<Tables>, source: string, status: SyncStatus): Promise<void> {
   await db.updateTable('sync_status').set(statusRow(source, status)).where('source', '=', source).execute();
+}
+
+/** Outside of a transaction: what a lease allows is part of the statement. */
+export async function writeStatus(
+  db: Kysely<Tables>,
+  { source, status, lease }: { source: string; status: SyncStatus; lease: Lease | undefined },
+): Promise<void> {
+  if (lease === undefined) return updateStatus(db, source, status);
+  const { numUpdatedRows } = await db
+    .updateTable('sync_status')
+    .set(statusRow(source, status))
+    .where('source', '=', source)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('sync_lease')
+          .select('owner')
+          .where('source', '=', source)
+          .where('owner', '=', lease.owner),
+      ),
+    )
+    .executeTakeFirst();
+  if (numUpdatedRows === 0n) throw new SkepError('store/lease-lost');
 }
 
 export async function addMissingStatus(

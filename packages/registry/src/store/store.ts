@@ -149,8 +149,11 @@ export interface SyncStore {
   readStatus(source: string): Promise<SyncStatus | undefined>;
   /** By source name. */
   readStatuses(): Promise<ReadonlyMap<string, SyncStatus>>;
-  /** Does not count as a change: nothing that is served depends on it. A source that is gone is left alone. */
-  writeStatus(source: string, status: SyncStatus): Promise<void>;
+  /**
+   * Does not count as a change: nothing that is served depends on it. A source that is gone is left alone. With a lease
+   * it is refused with `store/lease-lost` when that is not held any more.
+   */
+  writeStatus(source: string, status: SyncStatus, lease?: Lease): Promise<void>;
   /** Takes the lease for so many milliseconds if nobody holds it; false otherwise. A holder may take it again. */
   acquireLease(lease: Lease, milliseconds: number): Promise<boolean>;
   /** The heartbeat; false when the lease has been lost, after which the work must stop. */

@@ -5,6 +5,7 @@ import type { Source } from '../sources/source.ts';
 import type { NamedSource, StoredSource, SyncStatus } from '../store/rows.ts';
 import { openSqlite, type SqliteStore } from '../store/sqlite.ts';
 import { ingest } from './ingest.ts';
+import { LEASE_MS } from './lease.ts';
 import { SyncScheduler } from './scheduler.ts';
 import type { SyncEvent } from './source-loop.ts';
 import { TimerClock } from './timer-clock.fixture.ts';
@@ -198,6 +199,20 @@ describe('the scheduler', () => {
     });
   });
 
+  it('starts without a file that somebody named through the API and that was never there', async () => {
+    content = new SkepError('file/not-found', { message: 'no such file' });
+    const { kind, config, format, filter, interval, claims } = named('one', {
+      kind: 'file',
+      config: '{"path":"/c.json"}',
+    });
+    await store.putSource('one', { kind, config, format, filter, interval, claims }, () => undefined);
+    await scheduler().start(await store.listSources());
+    expect(await status()).toMatchObject({ phase: 'failed', message: 'no such file' });
+    content = catalogue('a/a');
+    clock.pass(10 * MINUTE);
+    await until(async () => expect(await names()).toEqual(['a/a']));
+  });
+
   it('reads again when the filter changes though the data did not', async () => {
     const syncing = scheduler();
     await syncing.start(await configured(named('one')));
@@ -244,22 +259,45 @@ describe('the scheduler', () => {
     await until(() => expect(fetches).toBe(2));
     await until(async () => expect((await status())?.phase).toBe('complete'));
     clock.pass(10 * MINUTE);
-    await until(() => expect(clock.nextIn).toBe(10 * MINUTE));
+    // One of them looks, the other finds that it does, and soon that it has.
+    await until(() => expect(clock.nextIn).toBe(LEASE_MS / 2));
     await until(async () => expect((await status())?.phase).toBe('complete'));
+    clock.pass(LEASE_MS / 2);
+    await until(() => expect([clock.waiting, clock.nextIn]).toEqual([2, 10 * MINUTE - LEASE_MS / 2]));
     expect(fetches).toBe(3);
     await two.syncNow('one');
     await until(() => expect(fetches).toBe(4));
   });
 
-  it('does not look while another replica holds the lease, and takes over when that one has died', async () => {
+  it('does not look while another replica holds the lease, and takes over soon after that one has died', async () => {
     const sources = await configured(named('one'));
-    await store.acquireLease({ source: 'one', owner: 'dead' }, 5 * MINUTE);
+    await store.acquireLease({ source: 'one', owner: 'dead' }, LEASE_MS);
     const started = scheduler().start(sources);
-    await until(() => expect(clock.nextIn).toBe(10 * MINUTE));
+    await until(() => expect(clock.nextIn).toBe(LEASE_MS / 2));
     await started;
+    clock.pass(LEASE_MS / 2);
+    await until(() => expect(clock.nextIn).toBe(LEASE_MS / 2));
     expect(fetches).toBe(0);
-    clock.pass(10 * MINUTE);
+    clock.pass(LEASE_MS / 2);
     await until(async () => expect(await names()).toHaveLength(2));
+  });
+
+  it('does again what another replica died at, though the next turn would be later', async () => {
+    const sources = await configured(named('one'));
+    const one = scheduler('one');
+    await one.start(sources);
+    await one.close();
+    const before = await status();
+    if (before === undefined) throw new Error('it has a status');
+    await store.writeStatus('one', { ...before, phase: 'syncing' });
+    await store.acquireLease({ source: 'one', owner: 'dead' }, LEASE_MS);
+    const two = scheduler('two');
+    await two.start(sources);
+    clock.pass(LEASE_MS / 2);
+    await until(() => expect(clock.nextIn).toBe(LEASE_MS / 2));
+    clock.pass(LEASE_MS / 2);
+    await until(async () => expect(await status()).toMatchObject({ phase: 'complete', changed: false }));
+    expect(fetches).toBe(2);
   });
 
   it('ends a look that takes too long, and says so', async () => {

@@ -2,11 +2,12 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Source } from '../sources/source.ts';
 import type { StoredSource, SyncStatus } from '../store/rows.ts';
+import type { Lease } from '../store/store.ts';
 import type { Clock } from './clock.ts';
 import { contentKey, knownBytes } from './content-hash.ts';
 import { type FailureClass, failureClass } from './failure-class.ts';
 import type { Lanes } from './lanes.ts';
-import { withLease } from './lease.ts';
+import { LEASE_MS, withLease } from './lease.ts';
 import { reportOf, syncFailed, syncStarted } from './status.ts';
 import { type SyncParts, syncSource } from './sync-source.ts';
 import { syncLimit, waitFor } from './timing.ts';
@@ -34,6 +35,9 @@ export interface LoopOptions {
   readonly observe: (event: SyncEvent) => void;
 }
 
+/** How soon to look again whether the other replica has finished, or its lease has run out. */
+const LOOK_AGAIN_MS = LEASE_MS / 2;
+
 /** Why a look is taken: a plain turn is left out when another replica has been there in the meantime. */
 export type Occasion = 'start' | 'asked' | 'changed' | 'turn';
 
@@ -41,6 +45,8 @@ export type Occasion = 'start' | 'asked' | 'changed' | 'turn';
 export interface Attempt {
   readonly status?: SyncStatus;
   readonly failure?: Error;
+  /** Another replica is at it, or died at it. */
+  readonly isElsewhere?: true;
 }
 
 /** Looks at one source, never twice at once, at its interval until it is closed. */
@@ -68,7 +74,7 @@ export class SourceLoop {
       .run(() => this.#attempt(occasion))
       .then((attempt) => {
         this.#running = undefined;
-        this.#schedule(attempt.status);
+        this.#schedule(attempt);
         return attempt;
       });
     return this.#running;
@@ -82,17 +88,14 @@ export class SourceLoop {
   }
 
   async #attempt(occasion: Occasion): Promise<Attempt> {
-    const { parts, clock, owner, log } = this.#options;
-    const { name, interval } = this.stored;
+    const { parts, clock, log } = this.#options;
+    const { name } = this.stored;
     if (this.#closing.signal.aborted) return {};
-    const limit = syncLimit(interval);
-    const milliseconds = 2 * limit;
-    const lease = { source: name, owner };
     try {
       const result = await withLease(
-        lease,
-        { store: parts.store, clock, milliseconds, signal: this.#closing.signal },
-        (signal) => this.#holding(occasion, limit, signal),
+        this.#lease,
+        { store: parts.store, clock, signal: this.#closing.signal },
+        (signal) => this.#holding(occasion, signal),
       );
       return result === 'held-elsewhere' ? this.#elsewhere() : result;
     } catch (error) {
@@ -105,18 +108,23 @@ export class SourceLoop {
 
   async #elsewhere(): Promise<Attempt> {
     const status = await this.#options.parts.store.readStatus(this.stored.name);
-    return status === undefined ? {} : { status };
+    return { ...(status === undefined ? {} : { status }), isElsewhere: true };
   }
 
-  async #holding(occasion: Occasion, limit: number, signal: AbortSignal): Promise<Attempt> {
+  get #lease(): Lease {
+    return { source: this.stored.name, owner: this.#options.owner };
+  }
+
+  async #holding(occasion: Occasion, signal: AbortSignal): Promise<Attempt> {
     const { parts, clock, observe } = this.#options;
-    const { name } = this.stored;
+    const { name, interval } = this.stored;
+    const limit = syncLimit(interval);
     const before = await parts.store.readStatus(name);
     if (before === undefined || this.#isDone(occasion, before))
       return before === undefined ? {} : { status: before };
     const startedAt = Date.parse(clock.now());
     const started = syncStarted(before, clock.now());
-    await parts.store.writeStatus(name, started);
+    await parts.store.writeStatus(name, started, this.#lease);
     const late = new AbortController();
     const cancel = clock.after(limit, () => late.abort(tooLate(name, limit)));
     const either = AbortSignal.any([signal, late.signal]);
@@ -134,14 +142,14 @@ export class SourceLoop {
   }
 
   async #sync(before: SyncStatus, started: SyncStatus, signal: AbortSignal): Promise<Attempt> {
-    const { parts, open, log, owner } = this.#options;
+    const { parts, open, log } = this.#options;
     const { stored } = this;
     try {
       this.#source ??= open(stored);
       const task = {
         stored,
         source: this.#source,
-        lease: { source: stored.name, owner },
+        lease: this.#lease,
         before: started,
         nextSync: () => this.#next(0),
       };
@@ -162,7 +170,7 @@ export class SourceLoop {
     const now = clock.now();
     const nextSync = this.#next(started.attemptCount + 1);
     const status = syncFailed(started, { now, nextSync, message: failure.message });
-    await parts.store.writeStatus(name, status);
+    await parts.store.writeStatus(name, status, this.#lease);
     const attempts = status.attemptCount;
     log.warn(
       { source: name, err: failure, error_type: failureClass(failure), attempts },
@@ -173,12 +181,14 @@ export class SourceLoop {
 
   /** An end in the middle is nobody's failure: it is as if the look had not been taken. */
   async #stopped(before: SyncStatus): Promise<Attempt> {
-    await this.#options.parts.store.writeStatus(this.stored.name, before);
+    await this.#options.parts.store.writeStatus(this.stored.name, before, this.#lease);
     return { status: before };
   }
 
   /** Whether another replica has done what this turn is for. */
   #isDone(occasion: Occasion, { phase, nextSync, contentHash }: SyncStatus): boolean {
+    // The lease is ours, so whoever began died at it.
+    if (phase === 'syncing') return false;
     if (occasion === 'start' || occasion === 'asked') return false;
     const { parts, clock } = this.#options;
     const key = contentKey(this.stored, parts.maxInvalidShare);
@@ -194,13 +204,20 @@ export class SourceLoop {
     return new Date(Date.parse(clock.now()) + waitFor(interval, failures, random())).toISOString();
   }
 
-  #schedule(status: SyncStatus | undefined): void {
+  #schedule({ status, isElsewhere }: Attempt): void {
+    const turn = this.#wait(status);
+    const wait = isElsewhere === true ? Math.min(turn ?? LOOK_AGAIN_MS, LOOK_AGAIN_MS) : turn;
+    if (wait === undefined || this.#closing.signal.aborted) return;
+    this.#cancelTimer = this.#options.clock.after(wait, () => void this.run('turn'));
+  }
+
+  /** Undefined for a source that is read once. */
+  #wait(status: SyncStatus | undefined): number | undefined {
     const { interval } = this.stored;
-    if (interval === null || this.#closing.signal.aborted) return;
+    if (interval === null) return undefined;
     const { clock, random } = this.#options;
     const due = Date.parse(status?.nextSync ?? '') - Date.parse(clock.now());
-    const wait = due > 0 && status?.phase !== 'syncing' ? due : waitFor(interval, 0, random());
-    this.#cancelTimer = clock.after(wait, () => void this.run('turn'));
+    return due > 0 && status?.phase !== 'syncing' ? due : waitFor(interval, 0, random());
   }
 }
 

@@ -45,7 +45,7 @@ export async function syncSource(parts: SyncParts, task: SyncTask, signal: Abort
   if (content === undefined) {
     const hash = contentHash(key, known ?? '');
     const status = syncSucceeded(before, { ...finished, now: now(), changed: false, contentHash: hash });
-    await store.writeStatus(stored.name, status);
+    await store.writeStatus(stored.name, status, lease);
     return status;
   }
   const { entries, report } = await ingest(

@@ -21,6 +21,11 @@ export class TimerClock implements Clock {
     return dues.length === 0 ? undefined : Math.min(...dues) - this.#milliseconds;
   }
 
+  /** How many timers wait. */
+  get waiting(): number {
+    return this.#timers.size;
+  }
+
   pass(milliseconds: number): void {
     const end = this.#milliseconds + milliseconds;
     for (;;) {

@@ -40,6 +40,21 @@ function keepsContent(fixture: Fixture): void {
     expect(stored[0]?.versions[0]?.document).toBe(document);
   });
 
+  it('keeps every column of each of many entries', async () => {
+    const entries = Array.from({ length: 250 }, (_, index): NewEntry => {
+      const text = String(index);
+      const official = index % 3 === 0 ? null : `{"o":${text}}`;
+      const content = { title: index % 2 === 0 ? null : `t${text}`, description: `d${text}`, official };
+      const version = { ...versionOf(`1.${text}`), ...content, document: `{"n":${text}}` };
+      return { ...serverOf(`a/${text}`, {}), versions: [version] };
+    });
+    const { value: stored } = await fixture.store.replaceEntries(replacementOf('one', entries, 'T1'));
+    const read = await fixture.store.readEntries('one');
+    const byName = (list: readonly NewEntry[]) => Object.fromEntries(list.map((each) => [each.name, each]));
+    expect(byName(read)).toEqual(byName(stored));
+    expect(byName(read)).toMatchObject(byName(entries));
+  });
+
   it('stores a title with U+0000, which not every database can hold', async () => {
     const entry = { ...serverOf('a/a', {}), versions: [{ ...versionOf('1'), title: 'a\0b' }] };
     await fixture.store.replaceEntries(replacementOf('one', [entry], 'T1'));
@@ -252,7 +267,12 @@ function leases(fixture: Fixture): void {
     await store.acquireLease({ ...LEASE, owner: 'b' }, 1000);
     const late = { ...replacementOf('one', [serverOf('a/a', { '1': '{}' })], 'T1'), lease: LEASE };
     await expect(store.replaceEntries(late)).rejects.toMatchObject({ code: 'store/lease-lost' });
+    const status = statusAt('T1');
+    await expect(store.writeStatus('one', status, LEASE)).rejects.toMatchObject({ code: 'store/lease-lost' });
     expect(await store.readEntries('one')).toEqual([]);
+    expect(await store.readStatus('one')).toMatchObject({ phase: 'failed' });
+    await store.writeStatus('one', status, { ...LEASE, owner: 'b' });
+    expect(await store.readStatus('one')).toEqual(status);
     const inTime = { ...late, lease: { ...LEASE, owner: 'b' } };
     await expect(store.replaceEntries(inTime)).resolves.toMatchObject({ value: [{ name: 'a/a' }] });
   });
