@@ -36,8 +36,9 @@ export class SyncScheduler implements SyncControl {
 
   /**
    * Looks at every source for the first time. Waits for files on this machine, and for a while for sources elsewhere that
-   * the store has nothing of. A file that was never loaded fails with `registry/no-first-sync`: that is a mistake in
-   * the configuration. Another place that does not answer is a state of the world: it is logged, and tried again.
+   * the store has nothing of. A file of the configuration that was never loaded fails with `registry/no-first-sync`: that
+   * is a mistake in it. Another place that does not answer is a state of the world, and what somebody made through the API
+   * must not keep the server from starting: both are logged, and tried again.
    */
   async start(sources: readonly StoredSource[]): Promise<void> {
     const statuses = await this.#options.parts.store.readStatuses();
@@ -46,7 +47,8 @@ export class SyncScheduler implements SyncControl {
       const hasData = (statuses.get(stored.name)?.contentHash ?? null) !== null;
       if (isLocal(stored)) {
         const { failure } = await first;
-        if (failure !== undefined && !hasData) throw neverLoaded(stored.name, failure);
+        const isConfigured = stored.creationType === 'CONFIG';
+        if (failure !== undefined && !hasData && isConfigured) throw neverLoaded(stored.name, failure);
       } else if (!hasData) {
         await this.#atMost(LONGEST_START, first);
       }
