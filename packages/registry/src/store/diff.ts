@@ -39,8 +39,9 @@ export function diffEntries(
   const write: VersionWrite[] = [];
   const claim: (EntryIdentity & { claims: string })[] = [];
   const after = entries.map(({ versions, ...entry }): StoredEntry => {
-    if (claimsBefore.get(keyOf(entry)) !== entry.claims) claim.push(entry);
-    claimsBefore.delete(keyOf(entry));
+    const entryKey = keyOf(entry);
+    if (claimsBefore.get(entryKey) !== entry.claims) claim.push(entry);
+    claimsBefore.delete(entryKey);
     return {
       ...entry,
       versions: versions.map((content) => {

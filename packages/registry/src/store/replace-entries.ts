@@ -1,18 +1,15 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { diffEntries, type EntryDiff, type VersionHead } from './diff.ts';
 import { ofEntry } from './entries.ts';
+import { insertRows } from './insert-rows.ts';
 import { assertHeld } from './leases.ts';
-import type { StoredEntry } from './rows.ts';
+import type { NewEntry, StoredEntry } from './rows.ts';
 import { isSynced, lockedSource, unknownSource } from './sources.ts';
 import { updateStatus } from './statuses.ts';
 import type { Replacement } from './store.ts';
-import type { Tables } from './tables.ts';
+import type { EntryTable, Tables } from './tables.ts';
 import { versionRow } from './version-row.ts';
 import type { Work } from './write.ts';
-
-// Statements of this many rows stay far below SQLite's 32,766 and PostgreSQL's 65,535 parameters.
-const ROWS_PER_STATEMENT = 200;
 
 /** Makes a source hold what was synchronised; what stays the same is not written (specification §4.6). */
 export function replacing({ source, entries, at, status, lease }: Replacement): Work<readonly StoredEntry[]> {
@@ -23,13 +20,21 @@ export function replacing({ source, entries, at, status, lease }: Replacement): 
     // The source's claims of now, not those of when the fetch began: they may have been tightened in between.
     const { claims } = existing;
     const labelled = isSynced(existing.kind) ? entries.map((entry) => ({ ...entry, claims })) : entries;
-    const diff = diffEntries(await versionHeads(write.db, source), labelled, at);
+    const diff = diffEntries(await versionHeads(write.db, source), inOrder(labelled), at);
     if (!isEmpty(diff)) write.record({ subject: 'source', name: source });
     await remove(write.db, source, diff);
     await insert(write.db, source, diff);
     await updateStatus(write.db, source, status);
     return diff.after;
   };
+}
+
+/** As the primary key sorts them, so that one page of the database is filled after the other. */
+function inOrder(entries: readonly NewEntry[]): readonly NewEntry[] {
+  return entries
+    .map((entry) => ({ key: [entry.kind, entry.namespace, entry.name].join('\0'), entry }))
+    .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+    .map(({ entry }) => entry);
 }
 
 function isEmpty({ write, claim, removeVersions, removeEntries }: EntryDiff): boolean {
@@ -66,22 +71,28 @@ async function remove(db: Kysely<Tables>, source: string, diff: EntryDiff): Prom
 }
 
 async function insert(db: Kysely<Tables>, source: string, diff: EntryDiff): Promise<void> {
-  for (const chunk of chunks(diff.claim)) {
-    await db
+  const entries = diff.claim.map(({ kind, namespace, name, claims }): EntryTable => ({
+    source,
+    kind,
+    namespace,
+    name,
+    claims,
+  }));
+  await insertRows(db, entries, (rows) =>
+    db
       .insertInto('entry')
-      .values(chunk.map(({ kind, namespace, name, claims }) => ({ source, kind, namespace, name, claims })))
+      .values(rows)
       .onConflict((conflict) =>
         conflict
           .columns(['source', 'kind', 'namespace', 'name'])
           .doUpdateSet((set) => ({ claims: set.ref('excluded.claims') })),
-      )
-      .execute();
-    await othersFirst();
-  }
-  for (const chunk of chunks(diff.write)) {
-    await db
+      ),
+  );
+  const versions = diff.write.map((item) => versionRow(source, item));
+  await insertRows(db, versions, (rows) =>
+    db
       .insertInto('entry_version')
-      .values(chunk.map((item) => versionRow(source, item)))
+      .values(rows)
       .onConflict((conflict) =>
         conflict.columns(['source', 'kind', 'namespace', 'name', 'version']).doUpdateSet((set) => ({
           title: set.ref('excluded.title'),
@@ -91,17 +102,6 @@ async function insert(db: Kysely<Tables>, source: string, diff: EntryDiff): Prom
           digest: set.ref('excluded.digest'),
           updated_at: set.ref('excluded.updated_at'),
         })),
-      )
-      .execute();
-    await othersFirst();
-  }
-}
-
-/** SQLite works in this thread: between two statements requests are answered. */
-async function othersFirst(): Promise<void> {
-  await setImmediate();
-}
-
-function* chunks<T>(rows: readonly T[]): Generator<readonly T[]> {
-  for (let at = 0; at < rows.length; at += ROWS_PER_STATEMENT) yield rows.slice(at, at + ROWS_PER_STATEMENT);
+      ),
+  );
 }
