@@ -155,6 +155,9 @@ describe('whatever a request holds', () => {
     const whole =
       '{"server":{"name":"io.acme/whole","version":"1","description":"\\ud83d\\udc1d \\\\ud800"},"claims":{}}';
     expect((await admin.send('POST', '/v1/entries', { body: whole })).statusCode).toBe(201);
+    const long = `{"file":{"data":"${'x'.repeat(9_000_000)}\\ud83d\\udc1d"}}`;
+    const response = await admin.send('PUT', '/v1/sources/long', { body: long });
+    expect([response.statusCode, response.json().error]).toEqual([400, expect.stringContaining('file.data')]);
   });
 
   it('refuses ten thousand claims, in every place that takes claims', async () => {

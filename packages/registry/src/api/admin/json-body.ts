@@ -24,8 +24,8 @@ export function readJsonBody(bytes: Buffer): JsonBody {
   const text = textOf(bytes);
   const value = parsed(text);
   if (!isObject(value)) throw invalidBody('expected an object');
-  if (hasLoneSurrogate(text)) throw invalidBody('it holds half of a surrogate pair');
   if (nestsDeeperThan(text, DEEPEST)) throw invalidBody('nested too deeply');
+  if (hasLoneSurrogate(text)) throw invalidBody('it holds half of a surrogate pair');
   const repeated = repeatedMember(text);
   if (repeated !== undefined)
     throw invalidBody(`the member ${JSON.stringify(repeated.slice(0, 100))} occurs twice in one object`);
@@ -62,8 +62,12 @@ function parsed(text: string): unknown {
 /** Bytes that are UTF-8 hold none, so only escapes can. */
 function hasLoneSurrogate(text: string): boolean {
   if (!/\\u[dD][89a-fA-F]/.test(text)) return false;
-  const strings = text.matchAll(/"(?:[^"\\]|\\.)*"/g);
-  return strings.some(([literal]) => !String(JSON.parse(literal)).isWellFormed());
+  let found = false;
+  JSON.parse(text, (key, value: unknown) => {
+    found ||= !key.isWellFormed() || (typeof value === 'string' && !value.isWellFormed());
+    return value;
+  });
+  return found;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
