@@ -71,16 +71,28 @@ export async function writeSource(
   };
   if (isNew) await write.db.insertInto('source').values(row).execute();
   else await write.db.updateTable('source').set(row).where('name', '=', name).execute();
+  if (isNew || contentText(before) !== contentText({ kind, config, format, filter }))
+    await forgetLease(write.db, name);
   if (!isNew && isSynced(before.kind) !== isSynced(kind)) await forgetEntries(write.db, name);
   if (isSynced(kind)) await inheritClaims(write.db, name, claims);
   await addMissingStatus(write.db, { name, kind });
   return storedSource(row);
 }
 
+/** What decides about the entries that a source is read into. */
+function contentText({ kind, config, format, filter }: Omit<SourceSettings, 'interval' | 'claims'>): string {
+  return JSON.stringify([kind, config, format, filter]);
+}
+
 /** Entries and status go with it. */
 export async function removeSource(db: Kysely<Tables>, name: string): Promise<void> {
   await db.deleteFrom('source').where('name', '=', name).execute();
-  await db.deleteFrom('sync_lease').where('source', '=', name).execute();
+  await forgetLease(db, name);
+}
+
+/** Whoever reads a source while it changes, on whichever replica, must not write what the source was before. */
+async function forgetLease(db: Kysely<Tables>, source: string): Promise<void> {
+  await db.deleteFrom('sync_lease').where('source', '=', source).execute();
 }
 
 export async function lockedSource(

@@ -89,7 +89,8 @@ export class SyncScheduler implements SyncControl {
       }
       return;
     }
-    void loop.run('asked');
+    // As in update: one that ends may be about to write.
+    void this.#settled().then(() => loop.run('asked'));
   }
 
   status(name: string): Promise<SyncStatus | undefined> {

@@ -26,6 +26,7 @@ export function synchronisation(fixture: Fixture): void {
     staysConsistent(fixture);
     keepsStatus(fixture);
     leases(fixture);
+    staleLooks(fixture);
   });
 }
 
@@ -275,5 +276,35 @@ function leases(fixture: Fixture): void {
     expect(await store.readStatus('one')).toEqual(status);
     const inTime = { ...late, lease: { ...LEASE, owner: 'b' } };
     await expect(store.replaceEntries(inTime)).resolves.toMatchObject({ value: [{ name: 'a/a' }] });
+  });
+}
+
+function staleLooks(fixture: Fixture): void {
+  it('refuses what was fetched from a source that has changed in the meantime, or is made anew', async () => {
+    const { store } = fixture;
+    const late = { ...replacementOf('one', [serverOf('a/a', { '1': '{}' })], 'T1'), lease: LEASE };
+    const changes = [
+      [{ ...sourceOf('one'), filter: '{"names":{"exclude":["a/*"]}}' }],
+      [sourceOf('one', 'managed')],
+      [],
+      [sourceOf('one')],
+    ];
+    for (const sources of changes) {
+      await store.acquireLease(LEASE, 1000);
+      await store.reconcile({ sources, registries: [] });
+      await expect(store.replaceEntries(late)).rejects.toMatchObject({
+        code: expect.stringMatching(/^store\//),
+      });
+      await expect(store.renewLease(LEASE, 1000)).resolves.toBe(false);
+    }
+    expect(await store.readEntries('one')).toEqual([]);
+  });
+
+  it('lets a look go on while only claims and interval change', async () => {
+    const { store } = fixture;
+    await store.acquireLease(LEASE, 1000);
+    await store.reconcile({ sources: [{ ...sourceOf('one', 'file', ACME), interval: 7 }], registries: [] });
+    const late = { ...replacementOf('one', [serverOf('a/a', { '1': '{}' })], 'T1'), lease: LEASE };
+    await expect(store.replaceEntries(late)).resolves.toMatchObject({ value: [{ claims: ACME }] });
   });
 }
