@@ -131,6 +131,7 @@ async function start(host: Host, values: ServeValues): Promise<Serving> {
   for (const { fields, message } of startWarnings(loaded.config)) log.warn(fields, message);
   const place = storePlace(loaded.config, host);
   log.info(loadedFields(loaded.config, place), 'configuration loaded');
+  let isServing = false;
   const app = await startApp({
     config: loaded.config,
     storePlace: place,
@@ -143,13 +144,14 @@ async function start(host: Host, values: ServeValues): Promise<Serving> {
     stdout: host.stdout,
     env: host.env,
     tempDir: host.temp,
-    ingest: ingestInThread(host.entry),
+    ingest: ingestInThread(host.entry, () => isServing),
     clock: host.clock,
     tokenClock: tokenClockOf(host),
     random: host.random,
     randomId: host.randomId,
     releaseMemory: () => host.releaseMemory(),
   });
+  isServing = true;
   announce(host, app, log);
   return { app, log };
 }

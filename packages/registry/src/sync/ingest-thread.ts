@@ -27,7 +27,7 @@ interface PlainError {
  * Reads large catalogues in a thread of their own, so that requests are answered meanwhile. `entry` is the program's own
  * entry file, the one file that exists in a bundle as well; `isServing` tells whether there are requests to answer.
  */
-export function ingestInThread(entry: URL, isServing: () => boolean = () => true): Ingest {
+export function ingestInThread(entry: URL, isServing: () => boolean): Ingest {
   return async (input, signal) => {
     signal.throwIfAborted();
     const worthIt = isServing() ? WORTH_A_THREAD : WORTH_A_THREAD_AT_START;
