@@ -112,8 +112,15 @@ describe.skipIf(!sandbox.available || !npm.available)(title('commands that meet'
     writeFileSync(path.join(folder, 'left.json'), JSON.stringify(config));
     const listed = JSON.parse((await user.skep(['list', '--all', '--format', 'json'])).stdout) as unknown;
     expect(listed).toMatchObject([{ name: 'left', status: 'error' }]);
+    expect(await user.skep(['list'])).toEqual({
+      code: 0,
+      stdout: 'No MCP servers found\n',
+      stderr: 'Not running: left (error); see skep list --all\n',
+    });
     expect((await user.skep(['status', 'left'])).stdout).toContain('skep rm left');
     expect(await user.skep(['rm', 'left'])).toMatchObject({ code: 0, stderr: '' });
+    const gone = 'Warning: workload "left" not found\n';
+    expect(await user.skep(['rm', 'left'])).toEqual({ code: 0, stdout: '', stderr: gone });
     expect((await user.skep(['list', '--all'])).stdout).toBe('No MCP servers found\n');
   });
 });

@@ -165,6 +165,7 @@ describe.skipIf(!engine.available)(title('workloads on an engine', engine), () =
   test('an image that does not exist is refused and nothing is left', async () => {
     const result = await user.skep(['run', 'localhost:1/no/such:image', '--name', `${prefix}-a`]);
     expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining('localhost:1/no/such:image') });
+    expect(result.stderr).toContain('cannot reach that registry');
     expectNothing();
   });
 

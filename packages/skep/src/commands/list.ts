@@ -50,20 +50,26 @@ export const list = defineCommand({
   async run({ values }, context) {
     await ensureHosted(context);
     const wanted = Object.entries(values.label ?? {});
-    const views = (await viewWorkloads(context)).filter(
+    const matching = (await viewWorkloads(context)).filter(
       (view) =>
-        (values.all || view.status === 'running') &&
         (values.group === undefined || view.group === values.group) &&
         wanted.every(([key, value]) => view.labels[key] === value),
     );
+    const views = matching.filter((view) => values.all || view.status === 'running');
     const { terminal } = context;
     if (values.format === 'json') return terminal.out(toJsonText(views.map(toListItem)));
     if (values.format === 'mcpservers') return terminal.out(toJsonText(toMcpServers(views)));
+    // A server that fails or restarts should not just vanish from sight.
+    const troubled = matching.filter((view) => !views.includes(view) && view.status !== 'stopped');
+    if (troubled.length > 0)
+      terminal.err(`Not running: ${troubled.map(trouble).join(', ')}; see skep list --all\n`);
     if (views.length > 0) return terminal.out(toTable(HEAD, views.map(toRow)));
     const where = values.group === undefined ? '' : ` in group '${values.group}'`;
     terminal.out(`No MCP servers found${where}\n`);
   },
 });
+
+const trouble = ({ name, status }: WorkloadView): string => `${name} (${status})`;
 
 function toRow(view: WorkloadView): string[] {
   const created = view.createdAt?.toISOString().replace('T', ' ').slice(0, 19) ?? '';

@@ -18,7 +18,11 @@ export const rm = defineCommand({
   async run({ values, positionals }, context) {
     const { names, all } = checkSelection({ names: positionals, all: values.all, group: values.group }, 'rm');
     const { places, signal, terminal } = context;
-    const chosen = names.length > 0 ? names.map(checkWorkloadName) : await knownNames(places);
+    const known = await knownNames(places);
+    const chosen = names.length > 0 ? names.map(checkWorkloadName) : known;
+    for (const name of chosen) {
+      if (!known.includes(name)) terminal.err(`Warning: workload "${name}" not found\n`);
+    }
     const client = openClient(context);
     await onlyWaiting(eachOf(chosen, (name) => client.remove(name, { signal })));
     if (!all) return;

@@ -59,8 +59,16 @@ async function pull(client: EngineClient, parsed: ImageReference, request: PullR
   }
 }
 
+/** What engines (their HTTP client is Go's) say of a registry that they cannot talk to at all. */
+const UNREACHED = /\bdial tcp\b|no such host|Client\.Timeout|i\/o timeout|TLS handshake|x509:|proxyconnect/;
+
 function notFound(reference: string, reason: string): SkepError {
   return new SkepError('runtime/image-not-found', {
     message: `image not found in registry: "${reference}" (${reason})`,
+    ...(UNREACHED.test(reason)
+      ? {
+          hint: 'the engine cannot reach that registry: check its name, the network, and the proxy of the engine',
+        }
+      : {}),
   });
 }
