@@ -117,10 +117,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const store = await openStore(options.storePlace, { clock: options.clock, log });
     state.store = store;
     closers.push(() => (state.started ? store.close() : store.discard()));
-    const operations = await openOperations(
-      config,
-      operationsServices(options, () => sourceGauges(engine)),
-    );
+    const operations = await openOperations(config, operationsServices(options, { engine, store }));
     state.operations = operations;
     const traced = operations.tracing === undefined ? store : tracedStore(store, operations.tracing);
     state.store = traced;
@@ -235,10 +232,22 @@ function publicLimits({
   };
 }
 
-function operationsServices(options: AppOptions, sources: OperationsServices['sources']): OperationsServices {
-  const { log, active, stdout, clock, randomId, build, requestLog } = options;
-  const watched = requestLog !== 'none';
-  return { log, active, stdout, now: () => clock.now(), randomId, build, watched, sources };
+function operationsServices(
+  { log, active, stdout, clock, randomId, build, requestLog }: AppOptions,
+  { engine, store }: Pick<CatalogueParts, 'engine' | 'store'>,
+): OperationsServices {
+  return {
+    log,
+    active,
+    stdout,
+    randomId,
+    build,
+    now: () => clock.now(),
+    watched: requestLog !== 'none',
+    sources: () => sourceGauges(engine),
+    snapshot: () => engine.current(),
+    pool: store.pool?.bind(store),
+  };
 }
 
 function adminParts({ ingest, log }: AppOptions, { config, store, catalogue }: State): AdminParts {

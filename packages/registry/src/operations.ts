@@ -9,8 +9,12 @@ import { reconcileEvent, syncEvent } from './audit/system-events.ts';
 import type { BuildInfo } from './build-info.ts';
 import type { AuditConfig } from './config/audit.ts';
 import type { TelemetryConfig } from './config/telemetry.ts';
+import type { Snapshot } from './engine/snapshot.ts';
+import type { PoolState } from './store/postgres.ts';
 import type { ReconcileReport } from './store/desired-state.ts';
 import type { SyncEvent } from './sync/source-loop.ts';
+import { countFiltered } from './telemetry/filtered-entries.ts';
+import { measurePool } from './telemetry/pool-metrics.ts';
 import { measureRequests } from './telemetry/http-metrics.ts';
 import { type RegistryMetrics, registryMetrics, type SourceGauge } from './telemetry/registry-metrics.ts';
 import { limitedScrapes } from './telemetry/scrape-limit.ts';
@@ -34,6 +38,9 @@ export interface OperationsServices {
   readonly watched: boolean;
   /** Read at every scrape. */
   readonly sources: () => readonly SourceGauge[];
+  readonly snapshot: () => Snapshot;
+  /** Where the store has one. */
+  readonly pool: (() => PoolState) | undefined;
 }
 
 /** What watches a running registry: audit log, metrics and traces, each only where it is configured. */
@@ -72,7 +79,7 @@ export async function openOperations(
     await (await audit.prepare(config.audit)).use();
     const auditable = services.watched || config.audit !== 'off';
     return {
-      observers: [...observersFor(telemetry), ...(auditable ? [audit.observer] : [])],
+      observers: [...observersFor(telemetry, services), ...(auditable ? [audit.observer] : [])],
       auditable,
       tracing: telemetry.tracing,
       metrics,
@@ -109,16 +116,16 @@ async function telemetryFor(config: TelemetryConfig, services: OperationsService
   );
 }
 
-function metricsFor({ meter }: Telemetry, { sources, now, build }: OperationsServices) {
-  return meter === undefined
-    ? undefined
-    : registryMetrics(meter, { sources, build, now: () => Date.parse(now()) });
+function metricsFor({ meter }: Telemetry, { sources, now, build, pool }: OperationsServices) {
+  if (meter === undefined) return undefined;
+  if (pool !== undefined) measurePool(meter, pool);
+  return registryMetrics(meter, { sources, build, now: () => Date.parse(now()) });
 }
 
 /** Traces first: whoever comes later finds the request's span. */
-function observersFor({ tracing, meter }: Telemetry): RequestObserver[] {
+function observersFor({ tracing, meter }: Telemetry, { snapshot }: OperationsServices): RequestObserver[] {
   return [
     ...(tracing === undefined ? [] : [traceRequests(tracing)]),
-    ...(meter === undefined ? [] : [measureRequests(meter)]),
+    ...(meter === undefined ? [] : [measureRequests(meter), countFiltered(meter, snapshot)]),
   ];
 }

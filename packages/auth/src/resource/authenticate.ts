@@ -12,6 +12,8 @@ export interface Refusal {
   readonly error: Exclude<ChallengeError, 'insufficient_scope'>;
   /** For logs and audit; `describeRefusal` decides what of it a caller hears. */
   readonly reason: BearerFault | InvalidReason;
+  /** Whose check failed, where it was one provider's; for logs and metrics. */
+  readonly provider?: string;
 }
 
 /** Who is calling, or how the request is answered instead. */
@@ -19,7 +21,7 @@ export type Authentication =
   | { readonly kind: 'identity'; readonly identity: Identity }
   | Refusal
   /** Status 503 with `Retry-After`: the identity provider could not be asked. */
-  | { readonly kind: 'unavailable'; readonly retryAfterSeconds: number };
+  | { readonly kind: 'unavailable'; readonly retryAfterSeconds: number; readonly provider?: string };
 
 const RETRY_AFTER_SECONDS = 10;
 
@@ -39,8 +41,10 @@ export function authenticate(
 
 function toAuthentication(outcome: TokenOutcome): Authentication {
   if (outcome.kind === 'identity') return outcome;
-  if (outcome.kind === 'unavailable') return { kind: 'unavailable', retryAfterSeconds: RETRY_AFTER_SECONDS };
-  return { kind: 'refused', error: 'invalid_token', reason: outcome.reason };
+  const provider = outcome.provider === undefined ? {} : { provider: outcome.provider };
+  if (outcome.kind === 'unavailable')
+    return { kind: 'unavailable', retryAfterSeconds: RETRY_AFTER_SECONDS, ...provider };
+  return { kind: 'refused', error: 'invalid_token', reason: outcome.reason, ...provider };
 }
 
 /** `terse` never says which check failed (registry specification §3.1); `reason` says it in few words (proxy, §3.1). */

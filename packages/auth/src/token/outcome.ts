@@ -20,7 +20,7 @@ export type InvalidReason =
 
 /**
  * What checking a token can end in. `unavailable` is neither yes nor no: the identity provider could not be asked, so the
- * request is answered with 503, never with 401 and never let through.
+ * request is answered with 503, never with 401 and never let through. `provider` names who of several has said so.
  */
 export type TokenOutcome =
   | {
@@ -29,8 +29,8 @@ export type TokenOutcome =
       /** Milliseconds since the epoch; from then on the token is not accepted. */
       readonly expiresAt: number;
     }
-  | { readonly kind: 'invalid'; readonly reason: InvalidReason }
-  | { readonly kind: 'unavailable'; readonly cause: unknown };
+  | { readonly kind: 'invalid'; readonly reason: InvalidReason; readonly provider?: string }
+  | { readonly kind: 'unavailable'; readonly cause: unknown; readonly provider?: string };
 
 export function invalid(reason: InvalidReason): TokenOutcome {
   return { kind: 'invalid', reason };

@@ -50,7 +50,7 @@ async function firstAnswer(providers: readonly TokenProvider[], token: string): 
   for (const provider of providers) {
     const outcome = await provider.check(token);
     if (outcome.kind === 'identity') return outcome;
-    refusals.push(outcome);
+    refusals.push({ ...outcome, provider: provider.name });
   }
   return refusals.find((one) => one.kind === 'unavailable') ?? mostTelling(refusals);
 }
@@ -60,5 +60,7 @@ function mostTelling(refusals: readonly TokenOutcome[]): TokenOutcome {
   const telling = refusals.find(
     (one) => one.kind === 'invalid' && one.reason !== 'wrong-issuer' && one.reason !== 'opaque-not-accepted',
   );
-  return telling ?? refusals[0] ?? invalid('malformed');
+  const [first] = refusals;
+  // Nobody's token is no provider's failure.
+  return telling ?? invalid(first?.kind === 'invalid' ? first.reason : 'malformed');
 }

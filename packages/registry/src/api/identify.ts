@@ -34,11 +34,16 @@ export function identify(signIn: () => SignIn, asked: Asked): onRequestHookHandl
         done();
       } else if (found.kind === 'unavailable') {
         reply.header('retry-after', String(found.retryAfterSeconds));
-        done(new SkepError('auth/unavailable'));
+        done(new SkepError('auth/unavailable', { detail: { provider: found.provider } }));
       } else {
         reply.header('www-authenticate', door.challenge(found));
         const message = describeRefusal(found, 'terse');
-        done(new SkepError('auth/unauthenticated', { message, detail: { reason: found.reason } }));
+        done(
+          new SkepError('auth/unauthenticated', {
+            message,
+            detail: { reason: found.reason, provider: found.provider },
+          }),
+        );
       }
     };
     const found = authenticate(authorizationOf(request.raw.rawHeaders), door.verifier);

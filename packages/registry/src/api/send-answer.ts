@@ -15,7 +15,7 @@ interface Exchange {
 /** Sends answers; with `encoded` in the encoding that the caller asks for. */
 export function answerSender(encoded: EncodedAnswers | undefined): SendAnswer {
   return (request, reply, answer) => {
-    const { status, etag, location, body } = answer;
+    const { status, etag, location, type = JSON_TYPE, body } = answer;
     // With a tag a caller's own cache may keep it and ask whether it still holds; a shared one never keeps anything.
     reply
       .code(status)
@@ -27,7 +27,7 @@ export function answerSender(encoded: EncodedAnswers | undefined): SendAnswer {
     }
     const exchange = { request, reply };
     if (etag === undefined) {
-      reply.type(JSON_TYPE);
+      reply.type(type);
       sendContent(exchange, body());
     } else if (encoded === undefined) sendTagged(exchange, { etag, body });
     else sendEncoded(exchange, { etag, body }, encoded);

@@ -2,7 +2,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '../sync/clock.ts';
 import { NEWEST_SCHEMA } from './migrate.ts';
 import { migratePostgres } from './migrate-postgres.ts';
-import { openPostgres } from './postgres.ts';
+import { openPostgres, type PoolState } from './postgres.ts';
 import { placeText, type PostgresPlace } from './postgres-connect.ts';
 import { openSqlite } from './sqlite.ts';
 import type { Store } from './store.ts';
@@ -13,6 +13,8 @@ export type StorePlace =
   | ({ readonly kind: 'postgres' } & PostgresPlace);
 
 export interface OpenedStore extends Store {
+  /** Of a store that keeps connections to a database. */
+  pool?(): PoolState;
   /** Closes, and removes what this opening has made as far as that is a file: for a start that failed. */
   discard(): Promise<void>;
 }

@@ -19,6 +19,19 @@ export interface PostgresOptions extends PostgresPlace {
   readonly log: Log;
 }
 
+/** Connections at one moment. */
+export interface PoolState {
+  readonly max: number;
+  readonly total: number;
+  readonly idle: number;
+  /** Work that waits for a connection. */
+  readonly waiting: number;
+}
+
+export interface PostgresStore extends Store {
+  pool(): PoolState;
+}
+
 const MAX_CONNECTIONS = 10;
 /** A lost notice is found within five seconds, which leaves one for the answer. */
 const CHECK_EVERY_MS = 4_000;
@@ -30,7 +43,7 @@ const ADMINISTRATION_LOCK = 7_302_512;
  * (`store/older`, see migratePostgres) and be one that this program can use (`store/newer`). Any number of processes may
  * have the same database open.
  */
-export async function openPostgres(options: PostgresOptions): Promise<Store> {
+export async function openPostgres(options: PostgresOptions): Promise<PostgresStore> {
   const { clock, log, settings } = options;
   const place = placeText(settings);
   const pool = await openPool(options);
@@ -49,7 +62,12 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     await notices.close();
     await database.close();
   };
-  return sqlStore({ database: { ...database, close }, feed, clock });
+  const store = sqlStore({ database: { ...database, close }, feed, clock });
+  return { ...store, pool: () => stateOf(pool) };
+}
+
+function stateOf({ options, totalCount, idleCount, waitingCount }: Pool): PoolState {
+  return { max: options.max, total: totalCount, idle: idleCount, waiting: waitingCount };
 }
 
 async function openPool(options: PostgresOptions): Promise<Pool> {

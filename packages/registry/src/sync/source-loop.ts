@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Source } from '../sources/source.ts';
-import type { StoredSource, SyncStatus } from '../store/rows.ts';
+import type { SourceKind, StoredSource, SyncStatus } from '../store/rows.ts';
 import type { Lease } from '../store/store.ts';
 import type { Clock } from './clock.ts';
 import { contentKey, knownBytes } from './content-hash.ts';
@@ -15,6 +15,7 @@ import { syncLimit, waitFor } from './timing.ts';
 /** What happened to a synchronisation, for metrics and audit. */
 export interface SyncEvent {
   readonly source: string;
+  readonly kind: SourceKind;
   /** Milliseconds. */
   readonly duration: number;
   readonly outcome: 'success' | 'error';
@@ -132,6 +133,7 @@ export class SourceLoop {
     if (attempt.status !== undefined && !this.#closing.signal.aborted) {
       observe({
         source: name,
+        kind: this.stored.kind,
         duration: Date.parse(clock.now()) - startedAt,
         outcome: attempt.failure === undefined ? 'success' : 'error',
         ...(attempt.failure === undefined ? {} : { failure: failureClass(attempt.failure) }),

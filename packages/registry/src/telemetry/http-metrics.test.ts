@@ -37,7 +37,9 @@ it('counts refused tokens by reason and keeps labels few whatever callers write'
   await (await fetch(`${base}/openapi.json`, { method: 'PROPFIND' })).arrayBuffer();
   await (await fetch(`${base}/openapi.json`)).arrayBuffer();
   const text = (await telemetry.scrape?.()) ?? '';
-  expect(text).toMatch(/^skep_registry_auth_failures_total\{reason="opaque-not-accepted"[^}]*\} [45]$/mu);
+  expect(text).toMatch(
+    /^skep_registry_auth_failures_total\{provider="none",reason="opaque-not-accepted"[^}]*\} [45]$/mu,
+  );
   const routes = new Set([...text.matchAll(/http_route="([^"]*)"/gu)].map(([, route]) => route));
   expect(routes).toEqual(new Set(['/v1/me', 'unknown_route', '/{registry}/v0.1/servers', '/openapi.json']));
   expect(text).toContain('http_request_method="_OTHER"');

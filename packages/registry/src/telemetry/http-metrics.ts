@@ -60,7 +60,7 @@ function countRefusal(counters: ReturnType<typeof refusalCounters>, { request, r
   const { failure } = request;
   if (failure === undefined) return;
   if (failure.code === 'auth/unauthenticated' || failure.code === 'auth/unavailable') {
-    counters.auth.add(1, { reason: authReason(failure) });
+    counters.auth.add(1, { provider: authProvider(failure), reason: authReason(failure) });
   }
   const layer = denialLayer(failure.code, row?.access);
   if (layer !== undefined) counters.authz.add(1, { layer });
@@ -70,6 +70,11 @@ function countRefusal(counters: ReturnType<typeof refusalCounters>, { request, r
 function authReason({ code, detail }: RequestFailure): string {
   const { reason } = detail;
   return code === 'auth/unavailable' || typeof reason !== 'string' ? 'unavailable' : reason;
+}
+
+/** As configured; where there was no token, or one of nobody's, no provider has failed. */
+function authProvider({ detail: { provider } }: RequestFailure): string {
+  return typeof provider === 'string' ? provider : 'none';
 }
 
 const ENTRY_DENIALS: ReadonlySet<Code> = new Set([

@@ -33,7 +33,10 @@ export interface Observed {
 
 const SYNC_SECONDS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
-/** Metrics of specification §6.2 that no request makes. Gauges are read when they are asked for. */
+/**
+ * Metrics of specification §6.2 that no request makes. Gauges are read when they are asked for. Those of a source that is
+ * gone stay at 0, because the SDK goes on reporting the last value of whatever was observed once.
+ */
 export function registryMetrics(meter: Meter, observed: Observed): RegistryMetrics {
   const duration = meter.createHistogram('skep.registry.sync.duration', {
     unit: 's',
@@ -46,7 +49,7 @@ export function registryMetrics(meter: Meter, observed: Observed): RegistryMetri
   });
   const lastSuccess = new Map<string, number>();
   addGauges(meter, observed);
-  addAgeGauge(meter, lastSuccess, observed.now);
+  addAgeGauge(meter, lastSuccess, observed);
   return {
     syncFinished: ({ source, seconds, outcome, errorType }) => {
       duration.record(seconds, { source, outcome });
@@ -65,10 +68,15 @@ const GAUGES: Readonly<Record<EntryKind, string>> = {
 
 function addGauges(meter: Meter, { sources, build }: Observed): void {
   for (const kind of ['server', 'skill', 'plugin'] as const) {
+    const known = new Set<string>();
     meter
       .createObservableGauge(GAUGES[kind], { description: `Names of ${kind}s in a source` })
       .addCallback((result) => {
-        for (const { source, entries } of sources()) result.observe(entries[kind], { source });
+        for (const source of known) result.observe(0, { source });
+        for (const { source, entries } of sources()) {
+          result.observe(entries[kind], { source });
+          known.add(source);
+        }
       });
   }
   meter
@@ -78,13 +86,20 @@ function addGauges(meter: Meter, { sources, build }: Observed): void {
     );
 }
 
-function addAgeGauge(meter: Meter, lastSuccess: ReadonlyMap<string, number>, now: () => number): void {
+function addAgeGauge(
+  meter: Meter,
+  lastSuccess: ReadonlyMap<string, number>,
+  { sources, now }: Observed,
+): void {
   meter
     .createObservableGauge('skep.registry.sync.age', {
       unit: 's',
       description: 'Time since this process last synchronised a source',
     })
     .addCallback((result) => {
-      for (const [source, time] of lastSuccess) result.observe((now() - time) / 1000, { source });
+      const served = new Set(sources().map(({ source }) => source));
+      for (const [source, time] of lastSuccess) {
+        result.observe(served.has(source) ? (now() - time) / 1000 : 0, { source });
+      }
     });
 }

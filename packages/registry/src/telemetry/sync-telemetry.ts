@@ -13,12 +13,14 @@ export function syncMeasurement({ source, duration, outcome, failure }: SyncEven
 }
 
 /** The same as a span (specification §6.3). */
-export function syncSpan({ source, outcome, failure, status }: SyncEvent): SpanOptions {
+export function syncSpan({ source, kind, duration, outcome, failure, status }: SyncEvent): SpanOptions {
   const { server, skill, plugin } = status.counts;
   return {
     name: 'sync.performRegistrySync',
     attributes: {
       'registry.name': source,
+      'registry.type': kind,
+      'sync.duration_seconds': duration / 1000,
       'sync.success': outcome === 'success',
       'sync.servers': server,
       'sync.skills': skill,
