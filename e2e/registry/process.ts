@@ -32,6 +32,11 @@ export interface Running {
   stop(): Promise<Finished>;
 }
 
+/** A program that may not be ready yet. */
+export interface Starting extends Pick<Running, 'child' | 'stderr'> {
+  ready(): Promise<Running>;
+}
+
 /** A folder of its own for one test: configuration, catalogue and store. */
 export class RegistryFolder {
   readonly path: string;
@@ -73,28 +78,37 @@ export class RegistryFolder {
 
   /** Starts `serve` and waits until it is ready; fails with what it wrote when it ends instead. */
   async serve(config: string): Promise<Running> {
+    return (await this.start(config)).ready();
+  }
+
+  /** Starts `serve` and waits for nothing. */
+  async start(config: string): Promise<Starting> {
     const [open, internal] = [await freePort(), await freePort()];
     const addresses = ['--address', `127.0.0.1:${open}`, '--internal-address', `127.0.0.1:${internal}`];
     const started = this.#spawn(['serve', '--config', config, ...addresses]);
-    const { child } = started;
+    const { child, stderr } = started;
     const end = finished(started);
     const base = `http://127.0.0.1:${internal}`;
-    while (!(await answers(`${base}/readiness`))) {
-      if (child.exitCode !== null || child.signalCode !== null) {
-        throw new Error(`serve ended with ${child.exitCode}: ${(await end).stderr}`);
-      }
-      await delay(20);
-    }
-    return {
+    const running: Running = {
       child,
       open: `http://127.0.0.1:${open}`,
       internal: base,
-      stderr: started.stderr,
+      stderr,
       stop: () => {
         child.kill('SIGTERM');
         return end;
       },
     };
+    const ready = async (): Promise<Running> => {
+      while (!(await answers(`${base}/readiness`))) {
+        if (child.exitCode !== null || child.signalCode !== null) {
+          throw new Error(`serve ended with ${child.exitCode}: ${(await end).stderr}`);
+        }
+        await delay(20);
+      }
+      return running;
+    };
+    return { child, stderr, ready };
   }
 
   async remove(): Promise<void> {

@@ -1,0 +1,184 @@
+import { readFile, rename } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { RegistryFolder, type Running } from './registry/process.ts';
+
+// SIGHUP: what the running program takes over from its configuration, and what it says about the rest.
+
+let folder: RegistryFolder;
+beforeEach(async () => {
+  folder = await RegistryFolder.create();
+  await folder.write(
+    'catalog.json',
+    JSON.stringify([{ name: 'io.acme/a', description: 'A', version: '1.0.0' }]),
+  );
+});
+afterEach(() => folder.remove());
+
+/** Puts the configuration in its place in one step, so that a reload never reads half of it. */
+async function configure(changes: object = {}): Promise<string> {
+  const place = path.join(folder.path, 'registry.yaml');
+  const written = await folder.write(
+    'next.yaml',
+    JSON.stringify({
+      sources: [
+        { name: 'files', file: { path: 'catalog.json' }, syncPolicy: { interval: '1h' } },
+        { name: 'own', managed: {} },
+      ],
+      registries: [{ name: 'all', sources: ['files', 'own'] }],
+      auth: { mode: 'anonymous' },
+      storage: { path: 'registry.db' },
+      ...changes,
+    }),
+  );
+  await rename(written, place);
+  return place;
+}
+
+interface Line {
+  readonly msg?: string;
+  readonly [member: string]: unknown;
+}
+
+const linesOf = (text: string): Line[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+
+const DONE = /configuration reloaded|the new configuration/;
+const reloads = (running: Running): number =>
+  linesOf(running.stderr()).filter(({ msg = '' }) => DONE.test(msg)).length;
+
+/** Asks for a reload and waits until the program has said how it ended. */
+async function reload(running: Running): Promise<Line[]> {
+  const [before, seen] = [reloads(running), running.stderr().length];
+  running.child.kill('SIGHUP');
+  while (reloads(running) === before) await delay(10);
+  return linesOf(running.stderr().slice(seen));
+}
+
+const status = async (url: string, init?: RequestInit): Promise<number> => {
+  const response = await fetch(url, init);
+  await response.text();
+  return response.status;
+};
+
+describe('a reload', () => {
+  it('switches the audit log on, to another file, and off', async () => {
+    const registry = await folder.serve(await configure());
+    const list = `${registry.open}/all/v0.1/servers`;
+    const audited = async (name: string): Promise<number> =>
+      linesOf(await readFile(path.join(folder.path, name), 'utf8')).filter(
+        ({ type }) => type === 'server.list',
+      ).length;
+    await status(list);
+    for (const logFile of ['one.log', 'two.log']) {
+      await configure({ audit: { enabled: true, logFile } });
+      await reload(registry);
+      await status(list);
+    }
+    await configure();
+    await reload(registry);
+    await status(list);
+    await registry.stop();
+    expect([await audited('one.log'), await audited('two.log')]).toEqual([1, 1]);
+  });
+
+  it('takes over what sources made through the API may read', async () => {
+    const registry = await folder.serve(await configure());
+    const put = (name: string): Promise<number> =>
+      status(`${registry.open}/v1/sources/${name}`, {
+        method: 'PUT',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          file: { path: path.join(folder.path, 'catalog.json') },
+          syncPolicy: { interval: '1h' },
+        }),
+      });
+    expect(await put('early')).toBe(400);
+    await configure({ limits: { allowedPaths: [folder.path] } });
+    await reload(registry);
+    expect(await put('late')).toBe(201);
+    await configure();
+    await reload(registry);
+    const sync = `${registry.open}/v1/sources/late/sync`;
+    expect(await status(sync, { method: 'POST' })).toBe(202);
+    // The source was open before; what is allowed now counts.
+    const message = async (): Promise<unknown> => ((await (await fetch(sync)).json()) as Line)['message'];
+    while (!/in none of the folders/.test(String(await message()))) await delay(20);
+    await registry.stop();
+  });
+
+  it('names every setting that needs a restart, and warns as a start does', async () => {
+    const registry = await folder.serve(await configure());
+    await configure({
+      cors: { allowedOrigins: ['https://app.example'] },
+      limits: { pageSize: { max: 5 }, requestRate: { perSecond: 1, burst: 1 } },
+      telemetry: { enabled: true, metrics: { enabled: true } },
+      storage: { path: 'other.db' },
+    });
+    await reload(registry);
+    const kept = (): unknown[] =>
+      linesOf(registry.stderr()).flatMap(({ setting }) => (setting === undefined ? [] : [setting]));
+    while (kept().length < 5) await delay(10);
+    const { stderr } = await registry.stop();
+    expect(kept().map(String).toSorted()).toEqual([
+      'cors',
+      'limits.pageSize',
+      'limits.requestRate',
+      'storage',
+      'telemetry',
+    ]);
+    expect(stderr).toContain('restart to use the new one');
+    expect(stderr.match(/Anonymous mode: authentication/g)).toHaveLength(2);
+  });
+
+  it.each([
+    ['that is not valid', { auth: { mode: 'anonymus' } }, 'auth.mode'],
+    ['whose audit log cannot be opened', { audit: { enabled: true, logFile: 'none/a.log' } }, 'none/a.log'],
+    [
+      'that this version cannot serve',
+      { sources: [{ name: 'files', kubernetes: {} }] },
+      'kubernetes sources are not available',
+    ],
+  ])('keeps the old configuration in place of one %s', async (_what, changes, told) => {
+    const registry = await folder.serve(await configure({ audit: { enabled: true, logFile: 'a.log' } }));
+    await configure({ registries: [{ name: 'renamed', sources: ['files'] }], ...changes });
+    const said = JSON.stringify(await reload(registry));
+    expect(said).toContain('the old one stays in use');
+    expect(said).toContain(told);
+    expect(await status(`${registry.open}/all/v0.1/servers`)).toBe(200);
+    expect(await status(`${registry.open}/renamed/v0.1/servers`)).toBe(404);
+    await registry.stop();
+    expect(await readFile(path.join(folder.path, 'a.log'), 'utf8')).toContain('server.list');
+  });
+
+  it('that is asked for again and again ends with the newest file, one after the other', async () => {
+    const registry = await folder.serve(await configure());
+    const names = Array.from({ length: 12 }, (_, index) => `team-${String(index)}`);
+    for (const name of names) {
+      await configure({ registries: [{ name, sources: ['files'] }] });
+      registry.child.kill('SIGHUP');
+    }
+    const last = names.at(-1) ?? '';
+    while ((await status(`${registry.open}/${last}/v0.1/servers`)) !== 200) await delay(10);
+    const { code, stderr } = await registry.stop();
+    expect(code).toBe(0);
+    expect(stderr).not.toContain('stays in use');
+    expect(stderr).not.toMatch(/"level":"error"/);
+  });
+
+  it('that is asked for while the program starts or stops neither ends nor disturbs it', async () => {
+    const starting = await folder.start(await configure());
+    // As early as the program can hear it: its first line is about the configuration.
+    while (!starting.stderr().includes('configuration loaded')) await delay(1);
+    starting.child.kill('SIGHUP');
+    const registry = await starting.ready();
+    while (reloads(registry) === 0) await delay(10);
+    const stopped = registry.stop();
+    registry.child.kill('SIGHUP');
+    expect((await stopped).code).toBe(0);
+  });
+});
