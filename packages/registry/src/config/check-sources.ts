@@ -39,7 +39,7 @@ export function sourceProblems(source: SourceDraft, path: ConfigPath, origin: So
     ...fileProblems(source, path, origin),
     ...gitProblems(source, path),
     ...apiProblems(source, path),
-    ...intervalProblems(source, path),
+    ...intervalProblems(source, path, origin),
   ];
 }
 
@@ -90,10 +90,12 @@ function apiProblems({ api, format }: SourceDraft, path: ConfigPath): Problem[] 
   return [{ path: [...path, 'format'], message }];
 }
 
-function intervalProblems(source: SourceDraft, path: ConfigPath): Problem[] {
-  const isSynced = 'git' in source || 'api' in source || ('file' in source && !inline(source));
-  if (!isSynced || source.syncPolicy !== undefined) return [];
-  return [{ path, message: 'syncPolicy.interval is required' }];
+function intervalProblems(source: SourceDraft, path: ConfigPath, origin: SourceOrigin): Problem[] {
+  const kind = (['git', 'api', 'file'] as const).find((one) => one in source);
+  if (kind === undefined || (kind === 'file' && inline(source)) || source.syncPolicy !== undefined) return [];
+  // In these words for each of the two places (specification §1.3.9, §2.6.1).
+  const whose = origin === 'api' ? ` for ${kind} registries` : '';
+  return [{ path, message: `syncPolicy.interval is required${whose}` }];
 }
 
 function inline({ file }: SourceDraft): boolean {

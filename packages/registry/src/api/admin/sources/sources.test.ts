@@ -75,7 +75,7 @@ describe('creating and replacing', () => {
       'admin',
       { file: FILE.file },
       400,
-      /^invalid source configuration: syncPolicy.interval is required/,
+      /^invalid source configuration: syncPolicy.interval is required for file registries$/,
     ],
     [
       'an interval of nothing',
