@@ -86,12 +86,32 @@ async function provoked(operation: DocumentedOperation, status: number): Promise
   return provoke(operation, { ...scenario, headers: { 'if-none-match': String(etag) } });
 }
 
-/** Headers that tell a client how to go on after a refusal. */
-const TELLING: Readonly<Record<number, string>> = {
-  401: 'www-authenticate',
-  429: 'retry-after',
-  503: 'retry-after',
+/** What every operation says alike, and the header that tells a client how to go on. */
+const COMMON: Readonly<Record<number, readonly [error: string, header?: string]>> = {
+  401: ['missing or malformed authorization header', 'www-authenticate'],
+  413: ['request body too large'],
+  415: ['unsupported content type'],
+  429: ['too many requests', 'retry-after'],
+  503: ['the identity provider does not answer', 'retry-after'],
 };
+
+function commonFaults({ status, headers, text }: Received): string[] {
+  const [error, header] = COMMON[status] ?? [];
+  const says = error === undefined || text === JSON.stringify({ error });
+  return [
+    ...(says ? [] : [`says ${text}`]),
+    ...(header === undefined || header in headers ? [] : [`lacks ${header}`]),
+  ];
+}
+
+/** What is wrong with the answer to a scenario of an operation and status; empty where nothing is. */
+async function faultsOf(operation: DocumentedOperation, status: number): Promise<string[]> {
+  const own = SCENARIOS[operation.name]?.[status];
+  const answer = await provoked(operation, status);
+  if (answer === undefined) return ['is documented, and no scenario provokes it'];
+  if (answer.status !== status) return [`was expected, ${String(answer.status)} came: ${answer.text}`];
+  return [...documented.faults(operation, answer), ...(own === undefined ? commonFaults(answer) : [])];
+}
 
 describe('the OpenAPI document of the running program', () => {
   it(
@@ -100,18 +120,9 @@ describe('the OpenAPI document of the running program', () => {
     async () => {
       const faults: string[] = [];
       for (const operation of documented.operations) {
-        for (const status of Object.keys(operation.responses).map(Number)) {
-          const answer = await provoked(operation, status);
-          const where = `${operation.operationId} ${String(status)}`;
-          if (answer === undefined) faults.push(`${where} is documented, and no scenario provokes it`);
-          else if (answer.status !== status) {
-            faults.push(`${where} was expected, ${String(answer.status)} came: ${answer.text}`);
-          } else faults.push(...documented.faults(operation, answer));
-          const telling = TELLING[status];
-          const isAnonymous = SCENARIOS[operation.name]?.[status]?.of === 'anonymous';
-          if (telling !== undefined && !isAnonymous && answer?.headers[telling] === undefined) {
-            faults.push(`${where} lacks ${telling}`);
-          }
+        for (const status of Object.keys(operation.responses)) {
+          const found = await faultsOf(operation, Number(status));
+          faults.push(...found.map((fault) => `${operation.operationId} ${status}: ${fault}`));
         }
       }
       expect(faults).toEqual([]);

@@ -24,7 +24,7 @@ interface Response extends Content {
 interface Operation {
   readonly operationId: string;
   readonly requestBody?: Content;
-  readonly security?: readonly object[];
+  readonly parameters: readonly { readonly name: string; readonly in: 'path' | 'query' }[];
   readonly responses: Readonly<Record<string, Response>>;
 }
 
@@ -79,16 +79,14 @@ export class Documented {
   /** What an answer has that is not documented, or lacks; empty where there is nothing to say. */
   faults(operation: DocumentedOperation, { status, headers, text }: Received): string[] {
     const response = operation.responses[String(status)];
-    const where = `${operation.operationId} ${String(status)}`;
-    if (response === undefined) return [`${where} is not documented: ${text.slice(0, 200)}`];
+    if (response === undefined) return [`is not documented: ${text.slice(0, 200)}`];
     const missing = Object.entries(response.headers ?? {}).flatMap(([name, referring]) => {
       const { required, schema } = this.#header(referring);
       const value = headers[name.toLowerCase()];
-      if (value === undefined) return required === true ? [`${where} lacks the header ${name}`] : [];
-      return this.#ajv.validate(schema ?? {}, value) ? [] : [`${where}: ${name} is ${String(value)}`];
+      if (value === undefined) return required === true ? [`lacks the header ${name}`] : [];
+      return this.#ajv.validate(schema ?? {}, value) ? [] : [`${name} is ${String(value)}`];
     });
-    const faults = this.#bodyFaults(response, headers['content-type'], text);
-    return [...missing, ...faults.map((fault) => `${where}: ${fault}`)];
+    return [...missing, ...this.#bodyFaults(response, headers['content-type'], text)];
   }
 
   /** Whether a request body is one that the operation documents. */

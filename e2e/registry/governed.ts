@@ -7,6 +7,7 @@ import { freePort, RegistryFolder, type Running } from './process.ts';
 export const CALLERS = {
   root: { sub: 'root', role: 'super-admin' },
   both: { sub: 'both', role: ['admin', 'writer'], org: 'acme', team: 'platform' },
+  writer: { sub: 'writer', role: 'writer', org: 'acme', team: 'platform' },
   reader: { sub: 'reader', org: 'acme', team: 'platform' },
   outsider: { sub: 'outsider', role: ['admin', 'writer'], org: 'contoso' },
 } as const;

@@ -29,7 +29,8 @@ export function openApiDocument({ routes, version, pages = DEFAULT_PAGES }: Open
       title: 'Skep registry',
       version,
       description:
-        'Catalogues of MCP servers, in the MCP Registry API v0.1. Every error is `{"error": "…"}`.',
+        'Catalogues of MCP servers, in the MCP Registry API v0.1. Every error is `{"error": "…"}`. Beside what is listed, a ' +
+        'request that no operation can take is 400, 404, 405, 408 or 431, and a fault of the server is 500 or 504.',
     },
     paths,
     components: {

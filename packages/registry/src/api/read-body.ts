@@ -25,6 +25,10 @@ export function bodyFault(error: unknown): unknown {
     const message = 'invalid request body: its length is not the announced one';
     return new SkepError('registry/bad-request', { message, cause: error });
   }
+  if (code === 'ECONNRESET') {
+    const message = 'invalid request body: the client went away before its end';
+    return new SkepError('registry/bad-request', { message, cause: error });
+  }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' || code === 'FST_ERR_CTP_INVALID_TYPE') {
     return new SkepError('registry/unsupported-type', { cause: error });
   }
