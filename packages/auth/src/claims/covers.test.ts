@@ -46,6 +46,7 @@ const rows: Row[] = [
   row('a dotted key is literal', { 'a.b': 'x' }, { a: { b: 'x' } }, [false, false]),
   row('constructor is not inherited', { constructor: [] }, {}, [false, false]),
   row('toString is not inherited', { toString: [] }, {}, [false, false]),
+  row('a text is not inherited', { org: 'a' }, Object.create({ org: 'a' }), [false, false]),
   row('__proto__ is not inherited', asClaims('{"__proto__":[]}'), {}, [false, false]),
   row('__proto__ is covered as plain data', proto, proto, [true, true]),
 ];

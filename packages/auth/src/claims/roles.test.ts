@@ -20,6 +20,7 @@ const rows: [rule: string, maps: unknown[], token: RawClaims, granted: boolean][
   ['an empty list in the token matches nothing', [{ groups: 'x' }], { groups: [] }, false],
   ['a dotted key is literal', [{ 'realm_access.roles': 'x' }], { realm_access: { roles: ['x'] } }, false],
   ['an inherited key is no claim', [{ constructor: 'Object' }], {}, false],
+  ['nor is an inherited text', [{ role: 'admin' }], Object.create({ role: 'admin' }), false],
 ];
 
 describe('a role', () => {

@@ -32,6 +32,18 @@ describe('the registry gate', () => {
   });
 });
 
+describe('a gate whose claims cannot be read', () => {
+  test.each([
+    ['is closed', caller({ org: 'acme' }), 'access/insufficient-claims'],
+    ['is closed whatever unlabeled says', caller({}, { unlabeled: 'open' }), 'access/insufficient-claims'],
+    ['lets super-admins pass', superAdmin(), 'super-admin'],
+    ['is not looked at in auth-only mode', signedIn({}), 'authz-off'],
+    ['is not looked at in anonymous mode', ANONYMOUS, 'authz-off'],
+  ])('%s', (_rule, authority, expected) => {
+    expect(codeOf(decideGate(authority, undefined))).toBe(expected);
+  });
+});
+
 describe('the role gate', () => {
   test.each(ROLES)('%s is not asked for in anonymous and auth-only mode', (role) => {
     expect(codeOf(decideRole(ANONYMOUS, role))).toBe('authz-off');

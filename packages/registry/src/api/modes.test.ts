@@ -298,8 +298,7 @@ describe('full authorization', async () => {
 
 describe('shadowing (promotion matrix)', () => {
   const COPIES = ['a', 'b', 'c'] as const;
-  const matrix = COPIES.flatMap((_, index) => [index]).length;
-  const rows = Array.from({ length: 2 ** matrix }, (_, bits) =>
+  const rows = Array.from({ length: 2 ** COPIES.length }, (_, bits) =>
     COPIES.filter((_copy, index) => (bits & (1 << index)) !== 0),
   );
 
@@ -344,4 +343,18 @@ describe('shadowing (promotion matrix)', () => {
       expect(latest.statusCode === 200 ? latest.json().version : undefined).toBe(versions[1]);
     },
   );
+
+  it.each<[who: string, auth: AuthConfig, claims: Record<string, unknown>]>([
+    ['super-admins', oauthWith(full()), { role: 'super-admin', c: 'yes' }],
+    ['everyone in auth-only mode', oauthWith({ kind: 'auth-only' }), { c: 'yes' }],
+    ['everyone in anonymous mode', { mode: 'anonymous', unusedRoles: {} }, {}],
+  ])('serves the first copy to %s, once', async (_who, auth, claims) => {
+    const copy = (version: string, held: string) => [storedServer('x/tool', [version], { claims: held })];
+    const sources = { a: copy('1.0.0', ''), b: copy('2.0.0', ''), c: copy('3.0.0', set({ c: 'yes' })) };
+    const server = await api(auth, snapshotOf(sources));
+    const page = (await server.get('/all/v0.1/servers', await bearer(key, claims))).json();
+    expect(page.servers.map((item: { server: { version: string } }) => item.server.version)).toEqual([
+      '1.0.0',
+    ]);
+  });
 });

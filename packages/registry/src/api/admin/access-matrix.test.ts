@@ -26,6 +26,13 @@ const ROWS: readonly (readonly [title: string, operation: Operation, statuses: S
   ['consumer list', ['GET', '/acme-all/v0.1/servers'], [200, 401, 200, 401, 200, 403, 200]],
   ['consumer get', ['GET', '/open/v0.1/servers/io.acme%2Fx/versions/1'], [200, 401, 200, 401, 200, 404, 200]],
   [
+    'consumer versions',
+    ['GET', '/acme-all/v0.1/servers/io.acme%2Fx/versions'],
+    [200, 401, 200, 401, 200, 403, 200],
+  ],
+  ['consumer skills', ['GET', '/acme-all/v0.1/x/dev.skep/skills'], [200, 401, 200, 401, 200, 403, 200]],
+  ['consumer plugins', ['GET', '/acme-all/v0.1/x/dev.toolhive/plugins'], [200, 401, 200, 401, 200, 403, 200]],
+  [
     'publish at the seed door',
     ['POST', '/open/v0.1/publish', { ...server('2'), claims: ACME }],
     [201, 401, 201, 401, 201, 403, 403],
@@ -102,6 +109,10 @@ const ROWS: readonly (readonly [title: string, operation: Operation, statuses: S
   ],
   ['me', ['GET', '/v1/me'], [401, 401, 200, 401, 200, 200, 200]],
   ['the OpenAPI document', ['GET', '/openapi.json'], [200, 200, 200, 200, 200, 200, 200]],
+  ['how to sign in', ['GET', '/.well-known/oauth-protected-resource'], [404, 200, 200, 200, 200, 200, 200]],
+  ['what is on the internal listener', ['GET', '/health'], [404, 401, 404, 401, 404, 404, 404]],
+  ['metrics', ['GET', '/metrics'], [404, 401, 404, 401, 404, 404, 404]],
+  ['explain about oneself', ['GET', '/v1/explain'], [200, 401, 200, 401, 200, 200, 200]],
   ['an unknown path', ['GET', '/v1/unknown'], [404, 401, 404, 401, 404, 404, 404]],
 ];
 
