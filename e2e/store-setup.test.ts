@@ -132,10 +132,11 @@ database: { host: 127.0.0.1, port: ${String(cluster.port)}, database: ${database
       ),
     ).rejects.toMatchObject({ code: 'store/refused-login' });
 
-    const down = await run(['migrate', 'down', '-n', '2', '--config', config], 'y\n', env);
+    const all = String(NEWEST_SCHEMA);
+    const down = await run(['migrate', 'down', '-n', all, '--config', config], 'y\n', env);
     expect(down).toMatchObject({ code: 1 });
     expect(await run(['migrate', 'down', '--config', config], 'yes\n', env)).toMatchObject({ code: 1 });
-    const gone = await run(['migrate', 'down', '-n', '2', '--config', config], 'yes\n', env);
+    const gone = await run(['migrate', 'down', '-n', all, '--config', config], 'yes\n', env);
     expect(gone).toMatchObject({ code: 0, stdout: 'Schema is now 0.\n' });
     expect(
       await cluster.query(database, `select tablename from pg_tables where schemaname = 'public'`),

@@ -10,6 +10,7 @@ import type { StoredSource } from './store/rows.ts';
 import type { Store } from './store/store.ts';
 import type { Clock } from './sync/clock.ts';
 import type { Ingest } from './sync/ingest.ts';
+import { Reconciler } from './sync/reconciler.ts';
 import { type SyncControl, SyncScheduler } from './sync/scheduler.ts';
 import type { SyncEvent } from './sync/source-loop.ts';
 
@@ -74,12 +75,21 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
     owner: options.randomId(),
     observe,
   });
+  const reconciler = new Reconciler({
+    store,
+    clock,
+    log,
+    replica: options.randomId(),
+    reconciled: (changes) => report(options, changes),
+  });
   const close = async (): Promise<void> => {
+    await reconciler.close();
     await scheduler.close();
     await follower.close();
   };
   try {
-    report(options, (await store.reconcile(config)).value);
+    const { sources, registries } = config;
+    await reconciler.reconcile({ sources, registries });
     served = await follower.start();
     await scheduler.start(served);
   } catch (error) {
@@ -90,8 +100,7 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
     sync: scheduler,
     applied: (revision) => follower.reach(revision),
     reconcile: async ({ sources, registries, limits: next }) => {
-      const { revision, value } = await store.reconcile({ sources, registries });
-      report(options, value);
+      const revision = await reconciler.reconcile({ sources, registries });
       const isNew = !isDeepStrictEqual(limits, next);
       limits = next;
       await follower.reach(revision);

@@ -19,6 +19,8 @@ export interface BlockedSource {
 }
 
 export interface ReconcileReport {
+  /** False when another process runs with a newer configuration: then nothing was changed. */
+  readonly inForce: boolean;
   readonly sources: NameChanges;
   readonly registries: NameChanges;
   /** Sources that left the file and stay, flagged as orphaned, because registries made through the API list them. */

@@ -1,7 +1,9 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { takesForce } from './config-generation.ts';
 import type { BlockedSource, DesiredState, NameChanges, ReconcileReport } from './desired-state.ts';
 import { listRegistries, writeRegistry } from './registries.ts';
-import type { NamedRegistry, NamedSource, StoredRegistry, StoredSource } from './rows.ts';
+import type { StoredRegistry, StoredSource } from './rows.ts';
+import { registryText, sourceText } from './settings-text.ts';
 import { listSources, lockedSource, registriesOf, removeSource, writeSource } from './sources.ts';
 import { addMissingStatus } from './statuses.ts';
 import type { Work, Write } from './write.ts';
@@ -12,13 +14,17 @@ interface Existing {
   readonly registries: ReadonlyMap<string, StoredRegistry>;
 }
 
+const NOTHING: NameChanges = { created: [], updated: [], deleted: [] };
+const SUPERSEDED: ReconcileReport = { inForce: false, sources: NOTHING, registries: NOTHING, blocked: [] };
+
 /**
  * Specification §1.3.11, in an order in which no reference dangles: what must go goes first, then sources, then the
  * registries that link them. Rows that already say the same are not written, so a restart changes nothing.
  */
-export function reconciling(desired: DesiredState): Work<ReconcileReport> {
+export function reconciling(desired: DesiredState, replica?: string): Work<ReconcileReport> {
   return async (write) => {
     await write.lockAdministration();
+    if (!(await takesForce(write, desired, replica))) return SUPERSEDED;
     const existing = await readExisting(write);
     refuseOverwriting(existing, desired);
     const goneRegistries = gone(existing.registries, desired.registries);
@@ -35,6 +41,7 @@ export function reconciling(desired: DesiredState): Work<ReconcileReport> {
     }
     for (const source of desired.sources) await addMissingStatus(write.db, source);
     return {
+      inForce: true,
       sources: { ...sources, deleted },
       registries: { ...split(changedRegistries, existing.registries), deleted: goneRegistries },
       blocked,
@@ -165,12 +172,4 @@ function split(
 
 function differs<T>(wanted: T, held: T | undefined, text: (value: T) => string): boolean {
   return held === undefined || text(wanted) !== text(held);
-}
-
-function sourceText({ kind, config, format, filter, interval, claims }: NamedSource): string {
-  return JSON.stringify([kind, config, format, filter, interval, claims]);
-}
-
-function registryText({ sources, claims }: NamedRegistry): string {
-  return JSON.stringify([sources, claims]);
 }

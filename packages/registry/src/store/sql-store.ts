@@ -1,5 +1,6 @@
 import type { Clock } from '../sync/clock.ts';
 import type { ChangeFeed } from './change-feed.ts';
+import { removeReplica, renewReplica } from './config-generation.ts';
 import type { Database } from './database.ts';
 import { readEntries, readSomeEntries } from './entries.ts';
 import { deletingVersion, publishing, relabelling } from './entry-writes.ts';
@@ -57,7 +58,9 @@ export function sqlStore({ database, feed, clock }: SqlStoreOptions): Store {
     ...entryStore(parts),
     ...syncStore(parts, clock),
     ...changeFeed(parts, feed),
-    reconcile: (desired) => writes.alone(reconciling(desired)),
+    reconcile: (desired, replica) => writes.alone(reconciling(desired, replica)),
+    renewReplica: (replica) => guarded(() => renewReplica(database.writer, replica, Date.parse(clock.now()))),
+    removeReplica: (replica) => guarded(() => removeReplica(database.writer, replica)),
     ping: () => guarded(() => database.ping()),
     close: () => (closing ??= closed(parts, feed)),
   };

@@ -47,9 +47,10 @@ export async function writeStatus(
     .updateTable('sync_status')
     .set(statusRow(source, status))
     .where('source', '=', source)
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('sync_lease')
+    .where((where) =>
+      where.exists(
+        where
+          .selectFrom('sync_lease')
           .select('owner')
           .where('source', '=', source)
           .where('owner', '=', lease.owner),

@@ -81,8 +81,16 @@ export interface DeletedVersion {
  * four times in a row).
  */
 export interface Store extends SourceStore, RegistryStore, EntryStore, SyncStore, ChangeFeed {
-  /** Makes the CONFIG part of the store what the configuration file says (specification §1.3.11). */
-  reconcile(desired: DesiredState): Promise<Committed<ReconcileReport>>;
+  /**
+   * Makes the CONFIG part of the store what the configuration file says (specification §1.3.11), unless a process that
+   * runs was started with a newer one (§5.3). `replica` names this process, which from now on counts as running with this
+   * configuration; a process that ends at once gives none.
+   */
+  reconcile(desired: DesiredState, replica?: string): Promise<Committed<ReconcileReport>>;
+  /** The process still runs. Without this for `ALIVE_MS` it does not count any more. */
+  renewReplica(replica: string): Promise<void>;
+  /** The process ends, and others need not stand back for its configuration. */
+  removeReplica(replica: string): Promise<void>;
   /** Resolves when the store answers. */
   ping(): Promise<void>;
   /** Waits for writes that run. Idempotent. */

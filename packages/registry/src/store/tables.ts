@@ -12,6 +12,8 @@ export interface Tables {
   sync_lease: SyncLeaseTable;
   store_state: StoreStateTable;
   change_log: ChangeLogTable;
+  config_generation: ConfigGenerationTable;
+  config_replica: ConfigReplicaTable;
 }
 
 export interface SourceTable {
@@ -111,4 +113,18 @@ export interface ChangeLogTable {
   kind: string;
   namespace: string;
   name: string;
+}
+
+/** Every configuration that was in force, by the order in which it came to be. */
+export interface ConfigGenerationTable {
+  hash: string;
+  generation: number;
+}
+
+/** What a process was started with, or has reloaded. */
+export interface ConfigReplicaTable {
+  replica: string;
+  hash: string;
+  /** Milliseconds since 1970. */
+  alive_until: number;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ALIVE_MS } from '../config-generation.ts';
 import type { DesiredState } from '../desired-state.ts';
 import type { NamedRegistry, NamedSource } from '../rows.ts';
 import {
@@ -28,6 +29,7 @@ export function reconciliation(fixture: Fixture): void {
     followsTheFile(fixture);
     refuses(fixture);
     keepsWhatIsInUse(fixture);
+    standsBack(fixture);
   });
 }
 
@@ -38,6 +40,7 @@ function followsTheFile(fixture: Fixture): void {
       state([sourceOf('a'), sourceOf('b')], [registryOf('x', 'a', 'b'), registryOf('y', 'b')]),
     );
     expect(first.value).toEqual({
+      inForce: true,
       sources: { ...NOTHING, created: ['a', 'b'] },
       registries: { ...NOTHING, created: ['x', 'y'] },
       blocked: [],
@@ -46,6 +49,7 @@ function followsTheFile(fixture: Fixture): void {
       state([sourceOf('c'), sourceOf('a', 'git')], [registryOf('x', 'c', 'a')]),
     );
     expect(second.value).toEqual({
+      inForce: true,
       sources: { created: ['c'], updated: ['a'], deleted: ['b'] },
       registries: { created: [], updated: ['x'], deleted: ['y'] },
       blocked: [],
@@ -63,7 +67,10 @@ function followsTheFile(fixture: Fixture): void {
     const desired = state([sourceOf('a', 'git', ACME)], [registryOf('x', 'a')]);
     const { revision } = await fixture.store.reconcile(desired);
     const again = await fixture.store.reconcile(desired);
-    expect(again).toEqual({ revision, value: { sources: NOTHING, registries: NOTHING, blocked: [] } });
+    expect(again).toEqual({
+      revision,
+      value: { inForce: true, sources: NOTHING, registries: NOTHING, blocked: [] },
+    });
   });
 
   it('forgets what was published when a source stops being managed, and what was synchronised when it starts', async () => {
@@ -173,5 +180,75 @@ function keepsWhatIsInUse(fixture: Fixture): void {
         'cannot add the managed source "new": the managed source "old" is still listed by the registries "r1"',
     });
     expect(await store.readSource('old')).toMatchObject({ orphaned: false });
+  });
+}
+
+/** Several processes with different files, as in the middle of a rollout. */
+function standsBack(fixture: Fixture): void {
+  const older = state([sourceOf('a'), sourceOf('b')], [registryOf('x', 'a', 'b')]);
+  const newer = state([sourceOf('m', 'managed'), sourceOf('b', 'git')], [registryOf('x', 'm', 'b')]);
+  const rows = async () => [
+    (await fixture.store.listSources()).map(({ name, kind }) => `${name} ${kind}`),
+    (await fixture.store.listRegistries()).map(({ name, sources }) => `${name} ${sources.join(' ')}`),
+  ];
+  const NEWER = [['b git', 'm managed'], ['x m b']];
+  const OLDER = [['a file', 'b file'], ['x a b']];
+
+  it('lets an older configuration change nothing while a process runs with a newer one', async () => {
+    const { store } = fixture;
+    const other = await fixture.another();
+    await store.reconcile(older, 'one');
+    await other.reconcile(newer, 'two');
+    await other.publish(publishOf('p/p', '1'), allowed);
+    const { revision } = await store.changesSince(0);
+    const restarted = await store.reconcile(older, 'one again');
+    expect(restarted).toEqual({
+      revision,
+      value: { inForce: false, sources: NOTHING, registries: NOTHING, blocked: [] },
+    });
+    expect(await rows()).toEqual(NEWER);
+    expect(await store.readEntries('m')).toHaveLength(1);
+    // Neither the order within a file nor the process that has it makes it another configuration.
+    const turned = { ...older, sources: older.sources.toReversed() };
+    expect((await other.reconcile(turned)).value.inForce).toBe(false);
+    expect((await store.reconcile(newer, 'three')).value.inForce).toBe(true);
+  });
+
+  it('lets it take over when no process has the newer one any more', async () => {
+    const { store } = fixture;
+    await store.reconcile(older, 'one');
+    await store.reconcile(newer, 'two');
+    await store.reconcile(newer, 'three');
+    await store.removeReplica('two');
+    expect((await store.reconcile(older, 'one')).value.inForce).toBe(false);
+    await store.removeReplica('three');
+    expect((await store.reconcile(older, 'one')).value.inForce).toBe(true);
+    expect(await rows()).toEqual(OLDER);
+    // It is the newest now, for as long as somebody has it.
+    expect((await store.reconcile(newer, 'four')).value.inForce).toBe(false);
+    expect(await rows()).toEqual(OLDER);
+  });
+
+  it('counts a process that was killed for a while, and one that says that it runs for as long as it does', async () => {
+    const { store, clock } = fixture;
+    await store.reconcile(older);
+    await store.reconcile(newer, 'two');
+    clock.step(ALIVE_MS - 1);
+    await store.renewReplica('two');
+    clock.step(ALIVE_MS - 1);
+    expect((await store.reconcile(older)).value.inForce).toBe(false);
+    clock.step(1);
+    expect((await store.reconcile(older)).value.inForce).toBe(true);
+    expect(await rows()).toEqual(OLDER);
+  });
+
+  it('lets a process go back and forth that is alone, and one with a configuration that nobody had', async () => {
+    const { store } = fixture;
+    for (const desired of [older, newer, older, newer, older]) {
+      expect((await store.reconcile(desired, 'one')).value.inForce).toBe(true);
+    }
+    expect(await rows()).toEqual(OLDER);
+    const third = await store.reconcile(state([sourceOf('c')]), 'two');
+    expect(third.value).toMatchObject({ inForce: true, sources: { created: ['c'], deleted: ['a', 'b'] } });
   });
 }

@@ -1,5 +1,6 @@
 import { sourcesAndEntries } from './0001-sources-and-entries.ts';
 import { governance } from './0002-governance.ts';
+import { configurations } from './0003-configurations.ts';
 
 /** How one database spells what the statements of a migration need. */
 export interface SqlWords {
@@ -28,4 +29,4 @@ export interface Migration {
 }
 
 /** In order; the number of a migration is its position, counted from 1. Only ever append. */
-export const MIGRATIONS: readonly Migration[] = [sourcesAndEntries, governance];
+export const MIGRATIONS: readonly Migration[] = [sourcesAndEntries, governance, configurations];
