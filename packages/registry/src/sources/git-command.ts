@@ -13,6 +13,8 @@ export interface GitCommand {
   readonly folder: string;
   /** Bytes of stdout that are taken. */
   readonly maxBytes: number;
+  /** Bytes of memory that each of git's processes may take: what the server sends decides how much git wants. */
+  readonly maxMemory: number;
   readonly signal: AbortSignal;
 }
 
@@ -25,6 +27,10 @@ export interface GitResult {
 }
 
 const KEPT_STDERR = 16_384;
+/** Where the system has no such limit, git runs without it. `"$@"` is the command as it was given, never read as a script. */
+const LIMITED = 'ulimit -d "$0" 2>/dev/null; exec "$@"';
+/** POSIX shells about a command that is not there, or cannot be run. */
+const NOT_FOUND: ReadonlySet<number | null> = new Set([126, 127]);
 
 /**
  * Runs git once, in a process group of its own, and waits until it and all its helpers have let go of their output: the
@@ -35,7 +41,17 @@ export async function runGit(command: GitCommand): Promise<GitResult> {
   const { signal } = command;
   signal.throwIfAborted();
   const grouped = platform() !== 'win32';
-  const child = spawn(command.program, [...command.args], {
+  const [program, ...args] = grouped
+    ? [
+        '/bin/sh',
+        '-c',
+        LIMITED,
+        String(Math.ceil(command.maxMemory / 1024)),
+        command.program,
+        ...command.args,
+      ]
+    : [command.program, ...command.args];
+  const child = spawn(program, args, {
     cwd: command.folder,
     env: { ...command.env },
     detached: grouped,
@@ -71,6 +87,7 @@ function outcome(child: Piped, maxBytes: number, end: () => void): Promise<GitRe
     child.once('error', (cause) => reject(notStarted(cause)));
     child.once('close', (status) => {
       if (taken > maxBytes) reject(new SkepError('source/too-large', { detail: { maxBytes } }));
+      else if (NOT_FOUND.has(status)) reject(new SkepError('source/git-missing'));
       else resolve({ status, stdout: Buffer.concat(chunks), stderr: stderr.toString('utf8') });
     });
   });

@@ -79,6 +79,9 @@ const SETTINGS: readonly Setting[] = [
   ['fetch.recurseSubmodules', 'false'],
   ['gc.auto', '0'],
   ['maintenance.auto', 'false'],
+  // Larger files pass through instead of standing in memory, and one thread unpacks: both for the limit of git-command.ts.
+  ['core.bigFileThreshold', '1m'],
+  ['pack.threads', '1'],
   ['credential.helper', ''],
   // A connection on which nothing moves ends by itself, should this process be gone.
   ['http.lowSpeedLimit', '1'],

@@ -30,6 +30,8 @@ test.each([
   ],
   ["fatal: unable to access 'x': server certificate verification failed. CAfile: none", 'source/unreachable'],
   ['Host key verification failed.\nfatal: Could not read from remote repository.', 'source/unreachable'],
+  ['fatal: Out of memory, malloc failed (tried to allocate 400000001 bytes)', 'source/too-large'],
+  ['remote: fatal: Out of memory, malloc failed', 'source/git-failed'],
   ['something else entirely', 'source/git-failed'],
   ['', 'source/git-failed'],
 ])('%s', (stderr, code) => {

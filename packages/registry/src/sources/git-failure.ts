@@ -4,6 +4,12 @@ import { redactText } from '@skep/core/log/redact.ts';
 
 /** What git and ssh write (with LC_ALL=C), and what it means; the first row that fits counts. */
 const ROWS: readonly (readonly [RegExp, Code, string])[] = [
+  // Its own words only: those of the remote are behind "remote: ".
+  [
+    /^(?:fatal|error): (?:out of memory|attempting to allocate|cannot allocate|inflate: out of memory)/imu,
+    'source/too-large',
+    'gives more than fits into the memory that git may take',
+  ],
   [
     /authentication failed|could not read (?:username|password)|error: 40[13]\b|permission denied \(|invalid credentials/iu,
     'source/auth-failed',

@@ -25,6 +25,8 @@ export interface GitSurroundings {
   readonly timeoutMs?: number;
   /** Of the file, and of everything git fetches for it; default 100 MiB. */
   readonly maxBytes?: number;
+  /** Bytes of memory for each of git's processes, where the system has such a limit; default 512 MiB. */
+  readonly maxMemory?: number;
 }
 
 /** git with one repository, in one temporary folder, for the time of one fetch. */
@@ -36,6 +38,7 @@ export interface GitSession {
 
 const TIMEOUT_MS = 60_000;
 const MAX_BYTES = 100 * 1024 * 1024;
+const MAX_MEMORY = 512 * 1024 * 1024;
 
 /**
  * Gives `use` a session and takes everything away again: the folder is gone and no process runs, however it ends. Fails
@@ -48,7 +51,8 @@ export async function withGit<T>(
   use: (git: GitSession) => Promise<T>,
 ): Promise<T> {
   const { repository, auth } = remote;
-  const { timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES, clock, program = 'git' } = surroundings;
+  const { timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES, maxMemory = MAX_MEMORY } = surroundings;
+  const { clock, program = 'git' } = surroundings;
   const credentials = await credentialsOf(repository, auth);
   const pin = surroundings.allowPrivate ? NO_PIN : await pinAddress(repository, surroundings.resolve);
   const ceiling = await realpath(surroundings.tempDir);
@@ -61,7 +65,7 @@ export async function withGit<T>(
   try {
     return await use({
       url: repository.url,
-      run: (args) => runGit({ program, args, env, folder, maxBytes, signal }),
+      run: (args) => runGit({ program, args, env, folder, maxBytes, maxMemory, signal }),
     });
   } catch (error) {
     outer.throwIfAborted();
@@ -81,7 +85,7 @@ function named(error: unknown, url: string, limits: { timeoutMs: number; maxByte
     const message = `"${url}" was not fetched within ${String(limits.timeoutMs)} ms`;
     return new SkepError(code, { message, detail, cause });
   }
-  if (code !== 'source/too-large') return error;
+  if (code !== 'source/too-large' || detail['maxBytes'] === undefined) return error;
   const message = `"${url}" gives more than ${String(limits.maxBytes)} bytes for one file`;
   return new SkepError(code, { message, detail, cause });
 }
