@@ -1,8 +1,10 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { ownerOf } from '@skep/cli/supervisor/workload-spec.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { engine as onEngine, ensureNodeBase, NODE_BASE } from './images.ts';
+import { builtBy } from './fixtures/built-by.ts';
+import { npmRegistryWith } from './fixtures/npm-registry.ts';
+import { ensureNodeBase, NODE_BASE } from './images.ts';
 import { component, title } from './require.ts';
 import { ask, ended, openUser, printed, type TestUser } from './skep.ts';
 
@@ -12,20 +14,17 @@ const npm = await component('npm');
 
 let user: TestUser;
 
-/** Images and containers on the engine that builds of this user left. */
-async function builtByUser(): Promise<readonly string[]> {
-  const owner = ownerOf(path.join(user.dir, 'state/skep'));
-  const filters = encodeURIComponent(JSON.stringify({ label: ['skep.build'] }));
-  const found = await Promise.all(
-    ['images', 'containers'].map(async (kind) => {
-      const { text } = await onEngine('GET', `/${kind}/json?all=1&filters=${filters}`);
-      return JSON.parse(text) as { Id: string; Labels: Record<string, string> }[];
-    }),
-  );
-  return found
-    .flat()
-    .filter(({ Labels }) => Labels['skep.build']?.startsWith(`${owner}-`))
-    .map(({ Id }) => Id);
+/** Processes that fetch a package for this user. */
+function fetching(): readonly number[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.map(Number).filter((pid) => {
+    try {
+      return readlinkSync(`/proc/${String(pid)}/cwd`).startsWith(path.join(user.dir, 'cache/skep/packages/'));
+    } catch {
+      // It ended while we looked, or belongs to somebody else.
+      return false;
+    }
+  });
 }
 
 describe.skipIf(!engine.available || !npm.available)(title('a build that was killed', engine, npm), () => {
@@ -40,7 +39,7 @@ describe.skipIf(!engine.available || !npm.available)(title('a build that was kil
     const run = user.start(['run', target, '--runtime-image', NODE_BASE]);
     const finished = ended(run);
     await printed(run, 'Building');
-    await vi.waitFor(async () => expect(await builtByUser()).not.toEqual([]), { timeout: 60_000 });
+    await vi.waitFor(async () => expect(await builtBy(user)).not.toEqual([]), { timeout: 60_000 });
     run.kill('SIGKILL');
     await finished;
     expect(await user.skep(['rm', '--all'])).toMatchObject({ code: 0 });
@@ -48,7 +47,7 @@ describe.skipIf(!engine.available || !npm.available)(title('a build that was kil
     await vi.waitFor(
       async () => {
         await user.skep(['rm', '--all']);
-        expect(await builtByUser()).toEqual([]);
+        expect(await builtBy(user)).toEqual([]);
       },
       { timeout: 60_000, interval: 1000 },
     );
@@ -75,12 +74,17 @@ describe.skipIf(!sandbox.available || !npm.available)(title('commands that meet'
   });
 
   test('rm --all removes what a killed run had fetched so far', async () => {
-    const run = user.start(['run', 'everything']);
-    const finished = ended(run);
+    await using registry = await npmRegistryWith('skep-test-stalled', '', { stalls: true });
+    const env = { npm_config_registry: registry.url };
+    const run = user.start(['run', 'npx://skep-test-stalled'], { env });
+    const closed = once(run, 'exit');
     await printed(run, 'Fetching');
+    await vi.waitFor(() => expect(fetching()).not.toEqual([]), { timeout: 30_000, interval: 100 });
     run.kill('SIGKILL');
-    await finished;
+    await closed;
+    expect(fetching()).not.toEqual([]);
     expect(await user.skep(['rm', '--all'])).toMatchObject({ code: 0, stderr: '' });
+    expect(fetching()).toEqual([]);
     expect(user.leftFiles()).toEqual([]);
   });
 

@@ -4,6 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { builtBy } from './fixtures/built-by.ts';
 import { engineRelay } from './fixtures/engine-relay.ts';
 import { MOODY_SERVER } from './fixtures/moody-server.ts';
 import { npmRegistryWith } from './fixtures/npm-registry.ts';
@@ -178,10 +179,9 @@ describe.skipIf(!components.docker.available)(
         env: { ...onRelay().env, npm_config_registry: registry.url },
       });
       const finished = ended(child);
-      const before = danglingImages();
       await printed(child, 'Building an image');
-      await vi.waitFor(() => expect(docker('ps', '-q', '--filter', 'label=skep.build')).not.toBe(''), {
-        timeout: 20_000,
+      await vi.waitFor(async () => expect(await builtBy(user)).not.toEqual([]), {
+        timeout: 60_000,
         interval: 100,
       });
       if (how === 'dies') await relay.cut();
@@ -190,13 +190,8 @@ describe.skipIf(!components.docker.available)(
       await registry[Symbol.asyncDispose]();
       expect(left()).toEqual([]);
       // An engine that is gone cannot be tidied; the next build on it is a build like any other.
-      if (how !== 'dies') expect(danglingImages().filter((id) => !before.includes(id))).toEqual([]);
+      if (how !== 'dies') expect(await builtBy(user)).toEqual([]);
     });
-
-    const danglingImages = (): string[] =>
-      docker('images', '-q', '--filter', 'label=skep.build', '--filter', 'dangling=true')
-        .split('\n')
-        .filter(Boolean);
 
     /** The Node base with a package manager that takes its time. */
     async function slowBase(): Promise<string> {

@@ -46,7 +46,7 @@ const saved = (): { image: string } =>
 describe.skipIf(!engineThere.available)(title('a workload on an engine', engineThere), () => {
   beforeEach(async () => {
     name = `again-${randomBytes(3).toString('hex')}`;
-    registry = await npmRegistryWith(PACKAGE, SCRIPT, await bridgeAddress());
+    registry = await npmRegistryWith(PACKAGE, SCRIPT, { host: await bridgeAddress() });
     user = openUser({ SKEP_RUNTIME: 'docker', npm_config_registry: registry.url });
     await ensureNodeBase();
   });

@@ -7,6 +7,7 @@ import type { RuntimeEnvironment } from '../environment.ts';
 import { findNpm, runNpm, type NpmProgram } from '../npm/program.ts';
 import { npmFailure, npmSpecifier, resolveNpmVersion } from '../npm/resolve-version.ts';
 import type { PackageSource, Report } from '../runtime.ts';
+import { STAGE_VARIABLE } from './linux-process.ts';
 import { packageCommand, treeManifest } from './package-program.ts';
 import { packagesDirectory, scratchName } from './places.ts';
 
@@ -33,7 +34,7 @@ export async function prefetchNpm(
   await mkdir(path.join(stage, 'tree'), { recursive: true, mode: 0o750 });
   try {
     const npm = await findNpm(environment);
-    const env = await certificate(stage, request.caCert);
+    const env = { ...(await certificate(stage, request.caCert)), [STAGE_VARIABLE]: stage };
     const { source } = request;
     const version = await exactVersion(npm, environment, { stage, env, request });
     const reference = treeId(source.name, version, request.specifier);

@@ -1,6 +1,7 @@
 import { pause } from '../pause.ts';
 import {
   isRunning,
+  processesFetchingInto,
   processesLoggingBelow,
   programInside,
   sendSignal,
@@ -33,10 +34,10 @@ export async function stopProcesses(
   await until(async () => (await readStatus(statusFile)).exitCode !== undefined, 1000);
 }
 
-/** KILL to everything whose log lies below `directory`, for what no record tells about. */
+/** KILL to everything that logs below `directory` or fetches a package into it, for what no record tells about. */
 export async function killBelow(directory: string): Promise<void> {
   await until(async () => {
-    const left = await processesLoggingBelow(directory);
+    const left = [...(await processesLoggingBelow(directory)), ...(await processesFetchingInto(directory))];
     for (const pid of left) sendSignal(pid, 'SIGKILL');
     return left.length === 0;
   }, KILL_MS);
