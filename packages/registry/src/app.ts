@@ -27,6 +27,7 @@ import type { Clock } from './sync/clock.ts';
 import type { Ingest } from './sync/ingest.ts';
 import { sourceGauges } from './telemetry/source-gauges.ts';
 import { tracedStore } from './telemetry/traced-store.ts';
+import { holdTickShape } from './tick-shape.ts';
 
 export interface AppOptions {
   readonly config: RegistryConfig;
@@ -109,6 +110,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   const context = contextOf(options, { engine, state });
   const closers: (() => Promise<void>)[] = [];
   closers.push(() => Promise.resolve(endSignIn(state.signIn)));
+  const releaseTick = holdTickShape();
+  closers.push(() => Promise.resolve(releaseTick()));
   try {
     await assertFree(addresses.public, '--address');
     const internal = listenerFor('internal', options, { context });
