@@ -66,10 +66,12 @@ export function authorizationOf(rawHeaders: readonly string[]): string[] {
 }
 
 /**
- * With authorization, a public path opens nothing that the table governs, whatever registries are created later: a caller
+ * A public path frees what the table does not govern and, in auth-only mode, reading a registry. Whatever writes or needs a
+ * role needs a token everywhere. With authorization it opens no registry either, whatever is created later: a caller
  * without a token would otherwise have more rights there than one with.
  */
 function needsNoToken(door: BearerDoor, asked: Asked, url: string): boolean {
   if (asked === 'public') return true;
-  return (asked === 'nothing' || door.mode.kind === 'auth-only') && isPublicPath(url, door.publicPaths);
+  const isFreed = asked === 'nothing' || (asked === 'registry' && door.mode.kind === 'auth-only');
+  return isFreed && isPublicPath(url, door.publicPaths);
 }

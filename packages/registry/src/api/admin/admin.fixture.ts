@@ -57,6 +57,7 @@ export type ModeName = 'anonymous' | 'auth-only' | 'full';
 export interface AdminOptions {
   readonly mode?: ModeName;
   readonly switches?: SwitchSettings;
+  readonly publicPaths?: readonly string[];
   readonly sources?: readonly NamedSource[];
   readonly registries?: readonly NamedRegistry[];
   readonly limits?: Partial<AdminLimits>;
@@ -135,10 +136,10 @@ export async function adminUnderTest(options: AdminOptions = {}): Promise<AdminU
   };
 }
 
-function authOf({ mode = 'full', switches = {} }: AdminOptions): AuthConfig {
+function authOf({ mode = 'full', switches = {}, publicPaths = [] }: AdminOptions): AuthConfig {
   if (mode === 'anonymous') return ANONYMOUS_AUTH;
-  if (mode === 'auth-only') return oauthWith({ kind: 'auth-only' });
-  return oauthWith({ kind: 'full', rules: RULES, switches: resolveSwitches(switches) });
+  if (mode === 'auth-only') return oauthWith({ kind: 'auth-only' }, { publicPaths });
+  return oauthWith({ kind: 'full', rules: RULES, switches: resolveSwitches(switches) }, { publicPaths });
 }
 
 function injection(
