@@ -217,7 +217,10 @@ describe('a server that ends by itself', () => {
     runtime.end('a1', 1);
     await host.over('a1');
     expect(runtime.startsOf('a1')).toBe(1 + RESTART.maxAttempts);
-    expect(await statusOf('a1')).toBe('error');
+    expect(await readStatus(where, 'a1')).toMatchObject({
+      status: 'error',
+      status_context: 'the server ended with exit status 1 and is not restarted any more; see skep logs a1',
+    });
     expect(proxies[0]?.closed).toBe(true);
     expect(host.busyWith).toEqual([]);
   });

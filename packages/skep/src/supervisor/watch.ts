@@ -49,9 +49,13 @@ async function follow(config: RunConfig, watched: Watched): Promise<void> {
       'the workload ended or was lost',
     );
     if (end.kind === 'lost' && (await foundAgain(config, watched))) continue;
-    const plan = await restarted(config, watched, { history, ranMs: clock.now().getTime() - since });
+    const what =
+      end.kind === 'exited'
+        ? `the server ended with exit status ${String(end.exitCode)}`
+        : 'the server is gone';
+    const plan = await restarted(config, watched, { what, history, ranMs: clock.now().getTime() - since });
     if (plan === undefined) {
-      await status.set('error', 'failed to restart after the server ended');
+      await status.set('error', `${what} and is not restarted any more; see skep logs ${config.name}`);
       return;
     }
     history = plan;
@@ -85,6 +89,8 @@ async function foundAgain(config: RunConfig, watched: Watched): Promise<boolean>
 }
 
 interface Ended {
+  /** For the person who asks why it does not run. */
+  readonly what: string;
   readonly history: RestartHistory;
   readonly ranMs: number;
 }
@@ -100,7 +106,7 @@ async function restarted(
   for (;;) {
     const plan = planRestart(history, ranMs);
     if (plan === undefined) return undefined;
-    await status.set('starting', 'the server ended, restarting');
+    await status.set('starting', `${ended.what}, restarting; see skep logs ${config.name}`);
     await clock.sleep(plan.delayMs, signal);
     try {
       await launch(config, watched);
