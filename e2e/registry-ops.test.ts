@@ -5,9 +5,14 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type OtlpCollector, startOtlpCollector } from './fixtures/otlp-collector.ts';
+import { npmPostgres } from './postgres/binaries.ts';
+import { Cluster } from './postgres/cluster.ts';
 import { RegistryFolder, type Running } from './registry/process.ts';
+import { component, title } from './require.ts';
 
 // Audit log, metrics, traces, log lines and the end of the program, as an operator sees them.
+
+const postgres = await component('postgres');
 
 const SERVERS = [
   { name: 'io.acme/weather', description: 'Weather', version: '1.0.0' },
@@ -58,7 +63,8 @@ const linesOf = (text: string): Line[] =>
 
 async function get(url: string, headers: Record<string, string> = {}) {
   const response = await fetch(url, { headers });
-  return { status: response.status, text: await response.text() };
+  const type = response.headers.get('content-type');
+  return { status: response.status, type, text: await response.text() };
 }
 
 describe('the audit log', () => {
@@ -150,8 +156,8 @@ describe('metrics', () => {
     await get(`${registry.open}/all/v0.1/servers`);
     await get(`${registry.open}/surprise/${'x'.repeat(50)}`);
     await get(`${registry.internal}/health`);
-    const { status, text } = await get(`${registry.internal}/metrics`);
-    expect(status).toBe(200);
+    const { status, text, type } = await get(`${registry.internal}/metrics`);
+    expect([status, type]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
     expect(text).toMatch(
       /^http_server_request_duration_seconds_count\{http_request_method="GET",url_scheme="http",http_route="\/\{registry\}\/v0\.1\/servers",http_response_status_code="200"[^}]*\} 1$/mu,
     );
@@ -167,6 +173,32 @@ describe('metrics', () => {
     expect((await get(`${registry.open}/metrics`)).status).toBe(404);
     expect((await registry.stop()).code).toBe(0);
     expect(collector.metricNames()).toContain('http.server.request.duration');
+  });
+
+  it.skipIf(!postgres.available)(title('tell of the connections to PostgreSQL', postgres), async () => {
+    const cluster = await Cluster.start({ bin: (await npmPostgres()) ?? '' });
+    try {
+      const registry = await serve({
+        telemetry: { enabled: true, endpoint: '', metrics: { enabled: true } },
+        database: {
+          host: '127.0.0.1',
+          port: cluster.port,
+          user: 'postgres',
+          database: await cluster.createDatabase(),
+          sslMode: 'disable',
+          maxOpenConns: 7,
+        },
+      });
+      const { text } = await get(`${registry.internal}/metrics`);
+      expect(text).toMatch(/^db_client_connection_max\{[^}]*\} 7$/mu);
+      const count = (state: string): number =>
+        Number(new RegExp(`^db_client_connection_count\\{.*"${state}".*\\} (\\d+)$`, 'mu').exec(text)?.[1]);
+      expect(count('idle') + count('used')).toBeGreaterThan(0);
+      expect(text).toMatch(/^db_client_connection_pending_requests\{[^}]*\} 0$/mu);
+      expect((await registry.stop()).code).toBe(0);
+    } finally {
+      await cluster.stop();
+    }
   });
 
   it('are not there unless they are enabled', async () => {
@@ -277,6 +309,30 @@ describe('the end', () => {
     expect((await ended).code).toBe(1);
     publish.drop();
   });
+});
+
+it('obeys configured limits and origins', async () => {
+  const registry = await serve({
+    cors: { allowedOrigins: ['https://app.example'] },
+    limits: { pageSize: { max: 1 }, maxBodySize: 1024 },
+  });
+  const url = `${registry.open}/all/v0.1/servers?limit=2`;
+  const list = await fetch(url, { headers: { origin: 'https://app.example' } });
+  expect(list.headers.get('access-control-allow-origin')).toBe('https://app.example');
+  expect(await list.json()).toMatchObject({ metadata: { count: 1 } });
+  const preflight = await fetch(url, {
+    method: 'OPTIONS',
+    headers: { origin: 'https://app.example', 'access-control-request-method': 'GET' },
+  });
+  expect(preflight.status).toBe(204);
+  const headers = { 'content-type': 'application/json' };
+  const large = await fetch(`${registry.open}/all/v0.1/publish`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ name: 'io.acme/x', version: '1', description: 'x'.repeat(1024) }),
+  });
+  expect([large.status, await large.json()]).toEqual([413, { error: 'request body too large' }]);
+  await registry.stop();
 });
 
 it('writes one access line per request with a request id that cannot break it', async () => {

@@ -33,7 +33,7 @@ export async function explainedCaller(
   if (claims === undefined) {
     throw new SkepError('usage/missing-argument', { message: 'who asks? give --claims or --token' });
   }
-  const text = claims.trimStart().startsWith('{') ? claims : await readText(claims, LIMITS);
+  const text = /^\s*[[{]/.test(claims) ? claims : await readText(claims, LIMITS);
   const value = parseLossless(text, LIMITS);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new SkepError('claims/invalid', { message: 'claims must be a JSON object' });
