@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RegistryFolder, type Running } from './registry/process.ts';
-import { component, sharedData, title } from './require.ts';
+import { component, repoRoot, sharedData, title } from './require.ts';
 
 let folder: RegistryFolder;
 beforeEach(async () => {
@@ -340,6 +340,13 @@ describe('skep-registry version and help', () => {
       'go_version',
       'platform',
     ]);
+  });
+
+  it.runIf(existsSync(path.join(repoRoot, '.git')))('names the commit that was packed', async () => {
+    const { stdout } = await folder.run('version', '--format', 'json');
+    const { commit, build_date: date }: Record<string, string> = JSON.parse(stdout);
+    expect(commit).toMatch(/^[0-9a-f]{40}$/u);
+    expect(new Date(date ?? '').getTime()).toBeGreaterThan(0);
   });
 
   it.each(['serve', 'validate', 'version'])('explains %s', async (command) => {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { rolldown, type OutputChunk } from 'rolldown';
@@ -28,6 +29,7 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
     input: { [name]: path.join(root, entry) },
     platform: 'node',
     cwd: root,
+    transform: { define: buildFacts() },
     onLog(level, log) {
       if (level === 'warn') console.error(`${name}: ${log.message}`);
     },
@@ -50,6 +52,18 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
     cpSync(path.join(root, 'README.md'), path.join(folder, 'README.md'));
   const bytes = chunks.reduce((sum, chunk) => sum + chunk.code.length, 0);
   console.log(`dist/${name}: ${chunks.length} files, ${Math.round(bytes / 1024)} KiB`);
+}
+
+/** What `version` prints: of the commit that is bundled, so that the same commit gives the same bytes. */
+function buildFacts(): Record<string, string> {
+  const { status, stdout } = spawnSync('git', ['log', '-1', '--format=%H %cI'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const [commit, date] = status === 0 ? stdout.trim().split(' ') : [];
+  // Sources that came without their history say that they do not know.
+  if (commit === undefined || date === undefined) return {};
+  return { SKEP_COMMIT: JSON.stringify(commit), SKEP_BUILD_DATE: JSON.stringify(date) };
 }
 
 function startsWithShebang(entry: string): boolean {
