@@ -12,6 +12,7 @@ interface Schema {
   readonly required?: readonly string[];
   readonly items?: Schema;
   readonly additionalProperties?: boolean | Schema;
+  readonly anyOf?: readonly Schema[];
 }
 
 export const registryConfigPage: Page = {
@@ -20,7 +21,13 @@ export const registryConfigPage: Page = {
   brief: 'Every key of the configuration file.',
   render: () =>
     `YAML, or JSON; keys keep their case, unknown ones are errors. *Not available yet* means: arrives with a coming
-release, and a file that uses it is refused until then.
+release, and \`serve\` refuses a file that uses it until then.
+
+A variable of the environment sets every key that holds one value and is in no list: \`SKEP_REGISTRY_\` and the path in
+capitals, \`auth.mode\` is \`SKEP_REGISTRY_AUTH_MODE\`. It counts before the file, and a flag counts before it.
+
+\`SIGHUP\` makes a running server read the file again. What it cannot take over (\`storage\`, \`database\`,
+\`telemetry\`, \`cors\`, and of \`limits\` rate, pages and bodies) stays as it was, with a warning that says to restart.
 
 ${markdownTable(['Key', 'Type', 'Required', 'Meaning'], keyRows(configShape.toJSONSchema({ unrepresentable: 'any', io: 'input' }) as Schema, ''))}`,
 };
@@ -29,7 +36,7 @@ function keyRows(schema: Schema, prefix: string): string[][] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, member]) => {
     const key = prefix + name;
     const required = schema.required?.includes(name) === true ? 'yes' : '';
-    const inside = member.items ?? member;
+    const inside = orEmpty(member.items ?? member);
     const path = member.items === undefined ? `${key}.` : `${key}[].`;
     return [
       [`\`${key}\``, typeOf(member), required, escapeCell(member.description ?? '')],
@@ -38,7 +45,13 @@ function keyRows(schema: Schema, prefix: string): string[][] {
   });
 }
 
-function typeOf(schema: Schema): string {
+/** Of a member that may also be empty, what else it may be. */
+function orEmpty(schema: Schema): Schema {
+  return schema.anyOf?.find(({ type }) => type !== 'null') ?? schema;
+}
+
+function typeOf(given: Schema): string {
+  const schema = orEmpty(given);
   if (Object.keys(schema).length === 0) return '*not available yet*';
   if (schema.enum !== undefined) {
     return schema.enum

@@ -28,11 +28,14 @@ const eventType = z.string().superRefine((name, context) => {
 
 /** Specification §1.3.8. */
 export const auditShape = z.strictObject({
-  enabled: z.boolean().optional(),
-  logFile: z.string().optional(),
-  eventTypes: z.array(eventType).optional(),
-  excludeEventTypes: z.array(eventType).optional(),
-  includeRequestData: z.boolean().optional(),
+  enabled: z.boolean().optional().describe('false when absent'),
+  logFile: z
+    .string()
+    .optional()
+    .describe('from the folder of the configuration; standard output when absent'),
+  eventTypes: z.array(eventType).optional().describe('all when absent'),
+  excludeEventTypes: z.array(eventType).optional().describe('counts before eventTypes'),
+  includeRequestData: z.boolean().optional().describe('keeps bodies of requests that write'),
   maxDataSize: z
     .number()
     .refine(Number.isInteger, 'must be a whole number of bytes')
@@ -42,7 +45,8 @@ export const auditShape = z.strictObject({
       const message = `audit.maxDataSize must not exceed ${String(LARGEST_DATA)} bytes, got ${String(size)}`;
       context.addIssue({ code: 'custom', message });
     })
-    .optional(),
+    .optional()
+    .describe('bytes of a body that are kept; 1024 when absent'),
 });
 
 /** `directory` is where a relative `logFile` starts: the folder of the configuration. */

@@ -5,24 +5,36 @@ const text = z.string().min(1, 'must not be empty');
 const rules = z.array(claims).optional();
 
 const provider = z.strictObject({
-  name: text,
-  issuerUrl: text,
-  audience: text,
-  jwksUrl: text.optional(),
-  introspectionUrl: text.optional(),
-  clientId: text.optional(),
-  clientSecretFile: text.optional(),
-  caCertPath: text.optional(),
-  authTokenFile: text.optional(),
-  allowPrivateIP: z.boolean().optional(),
+  name: text.describe('for logs and metrics'),
+  issuerUrl: text.describe('exactly the `iss` of its tokens; https, or http on this machine'),
+  audience: text.describe('what `aud` of a token must contain'),
+  jwksUrl: text.optional().describe('where its keys are; found through the issuer when absent'),
+  introspectionUrl: text.optional().describe('accepts opaque tokens too (RFC 7662)'),
+  clientId: text.optional().describe('for introspection'),
+  clientSecretFile: text.optional().describe('absolute; for introspection'),
+  caCertPath: text.optional().describe('absolute; PEM file with the authorities to trust'),
+  authTokenFile: text.optional().describe('absolute; bearer token for requests to the provider'),
+  allowPrivateIP: z.boolean().optional().describe('lets the provider be at a private address'),
 });
 
 const authz = z.strictObject({
-  preset: z.enum(['strict']).optional(),
-  requirePublishClaims: z.boolean().optional(),
-  unlabeled: z.enum(['open', 'deny']).optional(),
-  arrayMatch: z.enum(['all', 'any']).optional(),
-  managedSourceGate: z.boolean().optional(),
+  preset: z.enum(['strict']).optional().describe('turns the stricter of the following rules on'),
+  requirePublishClaims: z
+    .boolean()
+    .optional()
+    .describe('refuses to publish without claims; false when absent'),
+  unlabeled: z
+    .enum(['open', 'deny'])
+    .optional()
+    .describe('registries and sources without claims; `open` when absent'),
+  arrayMatch: z
+    .enum(['all', 'any'])
+    .optional()
+    .describe('how much of a list of claim values a reader must hold; `all` when absent'),
+  managedSourceGate: z
+    .boolean()
+    .optional()
+    .describe('publishers need the claims of the managed source; false when absent'),
   roles: z
     .strictObject({
       superAdmin: rules,
@@ -30,23 +42,32 @@ const authz = z.strictObject({
       manageRegistries: rules,
       manageEntries: rules,
     })
-    .optional(),
+    .optional()
+    .describe('for each role rules; one that matches grants it, and it matches when all its claims do'),
 });
 
 /** `auth` of the configuration (specification §1.3.4 and the switches of §0). */
 export const authShape = z.strictObject({
-  mode: z.enum(['anonymous', 'oauth']).optional(),
-  publicPaths: z.array(z.string()).optional(),
+  mode: z
+    .enum(['anonymous', 'oauth'])
+    .optional()
+    .describe('`oauth` when absent; `anonymous` is for development'),
+  publicPaths: z.array(z.string()).optional().describe('paths that need no token'),
   oauth: z
     .strictObject({
-      resourceUrl: text.optional(),
-      realm: z.string().optional(),
-      scopesSupported: z.array(text).optional(),
-      providers: z.array(provider).min(1, 'must hold at least one identity provider'),
+      resourceUrl: text
+        .optional()
+        .describe('public address of this server, for clients that look for where to sign in'),
+      realm: z.string().optional().describe('of challenges; `mcp-registry` when absent'),
+      scopesSupported: z.array(text).optional().describe('shown to clients'),
+      providers: z
+        .array(provider)
+        .min(1, 'must hold at least one identity provider')
+        .describe('asked in this order'),
     })
     .optional(),
   // `authz:` with nothing behind it is a present key, so it turns authorization on and not off (§0, D14).
-  authz: authz.nullable().optional(),
+  authz: authz.nullable().optional().describe('its presence turns authorization on, also when it is empty'),
 });
 
 export type AuthShape = z.infer<typeof authShape>;

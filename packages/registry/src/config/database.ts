@@ -11,15 +11,21 @@ export const databaseShape = z
     port: count(1, 65_535),
     database: nonEmpty,
     user: nonEmpty,
-    migrationUser: nonEmpty.optional(),
-    password: z.string().optional(),
-    migrationPassword: z.string().optional(),
-    sslMode: z.enum(SSL_MODES, { error: `must be one of ${SSL_MODES.join(', ')}` }).optional(),
-    sslRootCert: nonEmpty.optional(),
-    maxOpenConns: count(2).optional(),
-    maxIdleConns: count(0).optional(),
-    connMaxLifetime: duration().optional(),
-    maxMetaSize: count(1).optional(),
+    migrationUser: nonEmpty.optional().describe('owns the tables; `user` when absent'),
+    password: z.string().optional().describe('better in a variable or a password file (`PGPASSFILE`)'),
+    migrationPassword: z
+      .string()
+      .optional()
+      .describe('of migrationUser; `password` when absent and the users are the same'),
+    sslMode: z
+      .enum(SSL_MODES, { error: `must be one of ${SSL_MODES.join(', ')}` })
+      .optional()
+      .describe('`require` when absent, which encrypts and does not prove who the server is'),
+    sslRootCert: nonEmpty.optional().describe('PEM file, from the folder of the configuration'),
+    maxOpenConns: count(2).optional().describe('most connections; 10 when absent'),
+    maxIdleConns: count(0).optional().describe('connections that stay open; 0 when absent'),
+    connMaxLifetime: duration().optional().describe('of one connection; unlimited when absent'),
+    maxMetaSize: count(1).optional().describe('the same as limits.maxMetaSize, which it counts before'),
     dynamicAuth: z
       .strictObject({ awsRdsIam: z.strictObject({ region: nonEmpty }) })
       .optional()

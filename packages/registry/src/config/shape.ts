@@ -24,21 +24,41 @@ const source = z.strictObject({ name: label, ...sourceMembers });
 
 const registry = z.strictObject({
   name: label.refine((name) => !RESERVED_NAMES.has(name), 'is a reserved word of the HTTP interface'),
-  sources: z.array(z.string()).min(1, 'must name at least one source'),
+  sources: z
+    .array(z.string())
+    .min(1, 'must name at least one source')
+    .describe('in order of priority, highest first'),
   claims: claims.optional(),
 });
 
 /** The members of a configuration file (specification §1.3). Strict: an unknown member is a problem. */
 export const configShape = z.strictObject({
-  sources: z.array(source).min(1, 'at least one source must be configured'),
-  registries: z.array(registry).min(1, 'at least one registry must be configured'),
-  limits: limitsShape.optional(),
-  cors: corsShape.optional(),
-  auth: authShape.optional(),
-  storage: z.strictObject({ path: z.string().min(1, 'must not be empty').optional() }).optional(),
-  database: databaseShape.optional(),
-  telemetry: telemetryShape.optional(),
-  audit: auditShape.optional(),
+  sources: z
+    .array(source)
+    .min(1, 'at least one source must be configured')
+    .describe('where entries come from'),
+  registries: z
+    .array(registry)
+    .min(1, 'at least one registry must be configured')
+    .describe('what is served: sources under a name'),
+  limits: limitsShape.optional().describe('what callers and sources are held to'),
+  cors: corsShape.optional().describe('lets pages of other origins call from a browser; none when absent'),
+  auth: authShape.optional().describe('who may call, and who may do what'),
+  storage: z
+    .strictObject({
+      path: z
+        .string()
+        .min(1, 'must not be empty')
+        .optional()
+        .describe(
+          'file of the embedded store, from the folder of the configuration; `:memory:` keeps nothing',
+        ),
+    })
+    .optional()
+    .describe('the embedded store'),
+  database: databaseShape.optional().describe('PostgreSQL 14 or later, in place of the embedded store'),
+  telemetry: telemetryShape.optional().describe('metrics and traces'),
+  audit: auditShape.optional().describe('who did what, a line for each'),
 });
 
 export type ConfigShape = z.infer<typeof configShape>;

@@ -15,11 +15,21 @@ const git = z
       const message = faultOf(() => parseRepository(value));
       if (message !== undefined) context.addIssue({ code: 'custom', message });
     }),
-    branch: nonEmpty.optional(),
-    tag: nonEmpty.optional(),
-    commit: nonEmpty.optional(),
-    path: nonEmpty.optional(),
-    auth: z.strictObject({ username: nonEmpty, passwordFile: nonEmpty }).optional(),
+    branch: nonEmpty
+      .optional()
+      .describe('at most one of branch, tag and commit; the default branch of the server when absent'),
+    tag: nonEmpty.optional().describe('instead of a branch'),
+    commit: nonEmpty.optional().describe('instead of a branch'),
+    path: nonEmpty
+      .optional()
+      .describe('the catalogue, from the top of the repository; `registry.json` when absent'),
+    auth: z
+      .strictObject({
+        username: nonEmpty,
+        passwordFile: nonEmpty.describe('absolute; read again at every look'),
+      })
+      .optional()
+      .describe('HTTP basic authentication'),
   })
   .superRefine(({ branch, tag, commit }, context) => {
     const keys = {
@@ -41,21 +51,25 @@ const httpUrl = z.string().superRefine((value, context) => {
 });
 
 const api = z.strictObject({
-  endpoint: httpUrl,
-  timeout: duration({ milliseconds: 300_000, text: '5m0s' }).optional(),
+  endpoint: httpUrl.describe('a registry that speaks the official API; `/v0.1/servers` is added'),
+  timeout: duration({ milliseconds: 300_000, text: '5m0s' })
+    .optional()
+    .describe('of one request, at most `5m`; `10s` when absent'),
 });
 
 /** `data` comes through the admin API only; `check-sources.ts` refuses it in a file. */
 const file = z.strictObject({
-  path: nonEmpty.optional(),
-  url: httpUrl.optional(),
-  data: nonEmpty.optional(),
-  timeout: duration().optional(),
+  path: nonEmpty.optional().describe('from the folder of the configuration; either it or url'),
+  url: httpUrl.optional().describe('http or https; either it or path'),
+  data: nonEmpty.optional().describe('a catalogue itself; through the API only'),
+  timeout: duration().optional().describe('of a look at url; `30s` when absent'),
 });
 
 const managed = z.strictObject({});
 
-const kubernetes = z.strictObject({ namespaces: z.array(nonEmpty).optional() });
+const kubernetes = z.strictObject({
+  namespaces: z.array(nonEmpty).optional().describe('all when absent'),
+});
 
 const pattern = z.string().superRefine((value, context) => {
   const message = globFault(value);
@@ -66,8 +80,8 @@ const rule = <Item extends z.ZodType>(item: Item) =>
   z.strictObject({ include: z.array(item).optional(), exclude: z.array(item).optional() });
 
 export const filterShape = z.strictObject({
-  names: rule(pattern).optional(),
-  tags: rule(nonEmpty).optional(),
+  names: rule(pattern).optional().describe('patterns with `*`, `?`, `[…]` and `{a,b}`; `*` also matches `/`'),
+  tags: rule(nonEmpty).optional().describe('exact tags of the publisher'),
 });
 
 /** The block of each kind; exactly one is present in a source. */
@@ -75,14 +89,26 @@ export const kindShapes = { git, api, file, managed, kubernetes } as const;
 
 /** Everything of a source but its name. */
 export const sourceMembers = {
-  format: z.enum(['toolhive', 'upstream', '']).optional(),
-  git: git.optional(),
-  api: api.optional(),
-  file: file.optional(),
-  managed: managed.optional(),
-  kubernetes: kubernetes.optional(),
-  syncPolicy: z.strictObject({ interval: duration() }).optional(),
-  filter: filterShape.optional(),
+  format: z
+    .enum(['toolhive', 'upstream', ''])
+    .optional()
+    .describe('which shapes of catalogue are accepted; found out when absent'),
+  git: git
+    .optional()
+    .describe(
+      'a file in a git repository; a source is exactly one of git, api, file, managed and kubernetes',
+    ),
+  api: api.optional().describe('another registry'),
+  file: file.optional().describe('a file on this machine or at an address'),
+  managed: managed.optional().describe('what is published through the API; at most one source'),
+  kubernetes: kubernetes.optional().describe('*not available yet*'),
+  syncPolicy: z
+    .strictObject({ interval: duration().describe('between two looks, as `30m`') })
+    .optional()
+    .describe('required for git, api and file'),
+  filter: filterShape
+    .optional()
+    .describe('which entries are taken; what is excluded stays out whatever is included'),
   claims: claims.optional(),
 };
 

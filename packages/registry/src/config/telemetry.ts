@@ -24,20 +24,35 @@ const samplingShare = z
 /** Specification §1.3.7. */
 export const telemetryShape = z
   .strictObject({
-    enabled: z.boolean().optional(),
-    serviceName: z.string().min(1, 'must not be empty').optional(),
-    serviceVersion: z.string().min(1, 'must not be empty').optional(),
+    enabled: z.boolean().optional().describe('false when absent'),
+    serviceName: z.string().min(1, 'must not be empty').optional().describe('`skep-registry` when absent'),
+    serviceVersion: z
+      .string()
+      .min(1, 'must not be empty')
+      .optional()
+      .describe('the version of the program when absent'),
     endpoint: z
       .string()
       .refine((text) => text === '' || endpointUrl(text, true) !== undefined, {
         message: 'must be host:port or an http or https URL of an OTLP/HTTP collector',
       })
-      .optional(),
-    insecure: z.boolean().optional(),
+      .optional()
+      .describe('an OTLP/HTTP collector, `localhost:4318` when absent; empty pushes nothing'),
+    insecure: z.boolean().optional().describe('http for an endpoint without scheme'),
     tracing: z
-      .strictObject({ enabled: z.boolean().optional(), sampling: samplingShare.optional() })
+      .strictObject({
+        enabled: z.boolean().optional().describe('false when absent'),
+        sampling: samplingShare.optional().describe('share of requests that are traced; 0.05 when absent'),
+      })
       .optional(),
-    metrics: z.strictObject({ enabled: z.boolean().optional() }).optional(),
+    metrics: z
+      .strictObject({
+        enabled: z
+          .boolean()
+          .optional()
+          .describe('pushed, and at `/metrics` of the internal address; false when absent'),
+      })
+      .optional(),
   })
   .superRefine(({ endpoint, tracing }, context) => {
     if (endpoint !== '' || tracing?.enabled !== true) return;
