@@ -149,6 +149,32 @@ it('answers reads with 200, so that the comparison above compares something', as
   expect((await overSocket(servers.anonymous, asked)).body).toContain('acme/hidden');
 });
 
+it('takes a token that is known only in the one header, and by the one scheme, that the router takes', async () => {
+  const url = '/registry/all/v0.1/servers';
+  const good = String(acme['authorization']);
+  const token = good.slice('Bearer '.length);
+  const status = (...authorization: readonly string[]): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      const headers = authorization.flatMap((value) => ['Authorization', value]);
+      const port = ports.get(servers.full);
+      http
+        .request({ port, host: '127.0.0.1', path: url, headers: ['Host', 'x', ...headers] })
+        .on('response', (response) => resolve(response.resume().statusCode))
+        .on('error', reject)
+        .end();
+    });
+  expect([await status(good), await status(`bearer ${token}`)]).toEqual([200, 200]);
+  for (const refused of [
+    [`Foobar ${token}`],
+    [`Bearer\t${token}`],
+    [good, good],
+    [good, 'Bearer x'],
+    [token],
+  ]) {
+    expect([refused.length, await status(...refused)]).toEqual([refused.length, 401]);
+  }
+});
+
 it('never serves what a snapshot before held', async () => {
   const server = await apiUnderTest({ snapshot, routes: READ_ROUTES, auth: ANONYMOUS_AUTH });
   await server.open.listen({ host: '127.0.0.1', port: 0 });
