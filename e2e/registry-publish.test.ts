@@ -1,8 +1,6 @@
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { RegistryFolder, type Running } from './registry/process.ts';
+import { RegistryFolder } from './registry/process.ts';
 
 const CATALOGUE = JSON.stringify({
   servers: [{ server: { name: 'io.acme/inline', version: '1.0.0', description: 'd' } }],
@@ -30,77 +28,6 @@ async function send(base: string, method: string, path: string, body?: unknown) 
   });
   const text = await response.text();
   return { status: response.status, text, headers: response.headers };
-}
-
-const nameOf = (index: number): string => `io.acme/server-${String(index).padStart(5, '0')}`;
-
-describe('publishing while the program is killed', () => {
-  const WRITERS = 8;
-  const PUBLISHES = 2_000;
-
-  it('loses no acknowledged write and shows no half entry', { timeout: 120_000 }, async () => {
-    const file = await config();
-    const acknowledged = new Set<number>();
-    let running = await folder.serve(file);
-    const progress = { next: 0 };
-    let kills = 0;
-    const writer = async (server: Running): Promise<void> => {
-      while (progress.next < PUBLISHES) {
-        const index = progress.next;
-        progress.next += 1;
-        const body = {
-          name: nameOf(index),
-          version: '1.0.0',
-          url: 'https://a.test/mcp',
-          description: `Number ${String(index)}`,
-        };
-        try {
-          const { status } = await send(server.open, 'POST', '/team/v0.1/publish', body);
-          if (status === 201) acknowledged.add(index);
-        } catch {
-          return; // The program was killed in the middle of this one.
-        }
-      }
-    };
-    while (progress.next < PUBLISHES) {
-      const writers = Array.from({ length: WRITERS }, () => writer(running));
-      const end = once(running.child, 'exit');
-      if (kills < 5) {
-        await delay(100 + Math.random() * 400);
-        running.child.kill('SIGKILL');
-        kills += 1;
-        await end;
-      }
-      await Promise.all(writers);
-      if (running.child.signalCode === 'SIGKILL') running = await folder.serve(file);
-    }
-    expect(kills).toBeGreaterThan(2);
-    expect(acknowledged.size).toBeGreaterThan(PUBLISHES / 2);
-    const served = await allServed(running.open);
-    for (const index of acknowledged) expect(served.get(nameOf(index))).toBe(`Number ${String(index)}`);
-    // What was not acknowledged is there as a whole or not at all, and nothing else is there.
-    for (const [name, description] of served) {
-      const index = Number(name.slice(-5));
-      expect([name, description]).toEqual([nameOf(index), `Number ${String(index)}`]);
-    }
-    await running.stop();
-  });
-});
-
-async function allServed(base: string): Promise<Map<string, string>> {
-  const served = new Map<string, string>();
-  for (let cursor: string | undefined = ''; cursor !== undefined;) {
-    const page: {
-      servers: { server: { name: string; version: string; description: string; remotes: unknown[] } }[];
-      metadata: { nextCursor?: string };
-    } = JSON.parse((await send(base, 'GET', `/team/v0.1/servers?limit=1000&cursor=${cursor}`)).text);
-    for (const { server } of page.servers) {
-      expect(server.remotes).toHaveLength(1);
-      served.set(server.name, server.description);
-    }
-    cursor = page.metadata.nextCursor;
-  }
-  return served;
 }
 
 describe('the program', () => {
