@@ -50,12 +50,14 @@ describe('what the client reads', () => {
     expect(page.skipped.map(({ name }) => name)).toEqual(['servers[0]', 'servers[1]']);
   });
 
-  it('goes on without a malformed official block', () => {
-    const item = {
-      server: JSON.parse(documentJson),
-      _meta: { [OFFICIAL_META]: { publishedAt: 'yesterday' } },
-    };
-    expect(decodeServerItem(item, 'test')).not.toHaveProperty('official');
+  it('goes on without what is malformed in the official block, and with the rest of it', () => {
+    const read = (official: unknown) =>
+      decodeServerItem({ server: JSON.parse(documentJson), _meta: { [OFFICIAL_META]: official } }, 'test')
+        .official;
+    expect(read({ publishedAt: 'yesterday', isLatest: 'yes', status: 'deleted' })).toEqual({
+      status: 'deleted',
+    });
+    expect(read('nonsense')).toBeUndefined();
   });
 
   it.each([[null], ['x'], [[]], [{ servers: {} }]])('refuses %j as a page', (value) => {

@@ -32,6 +32,23 @@ describe('serverMeta', () => {
     expect(updatedAt).toBe('2025-06-01T00:00:00.123456');
   });
 
+  it.each([
+    [{ status: null, publishedAt: null, updatedAt: null, statusChangedAt: null }, 'active'],
+    [{ status: 'burning', publishedAt: 'Jan 1 2026', updatedAt: '2026', statusChangedAt: 'x' }, 'active'],
+    [{ status: 'Deprecated' }, 'deprecated'],
+    [{ status: 'deleted' }, 'deleted'],
+  ])('says %j in words that clients understand', (given, status) => {
+    const { text, updatedAt } = serverMeta({ official: JSON.stringify(given), ...seen }, true);
+    expect(JSON.parse(text)[OFFICIAL_META]).toEqual({
+      status,
+      publishedAt: seen.createdAt,
+      updatedAt: seen.updatedAt,
+      statusChangedAt: seen.createdAt,
+      isLatest: true,
+    });
+    expect(updatedAt).toBe('2026-02-01T00:00:00');
+  });
+
   it('falls back to the store when the source gave an unreadable time', () => {
     const official = JSON.stringify({ updatedAt: 'yesterday' });
     expect(serverMeta({ official, ...seen }, true).updatedAt).toBe('2026-02-01T00:00:00');

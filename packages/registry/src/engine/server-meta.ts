@@ -15,24 +15,29 @@ export interface ServerMeta {
   readonly updatedAt: Instant;
 }
 
+/** What the API knows; another registry may say anything. */
+const STATUSES: ReadonlySet<string | undefined> = new Set(['active', 'deprecated', 'deleted']);
+
 /**
- * The wrapper's `_meta`: the official block as the source gave it, completed where it was silent. Only
- * `isLatest` is always ours, because it is a statement about this catalogue (specification §2.5.1).
+ * The wrapper's `_meta`: the official block as the source gave it, completed where it was silent or said what no client
+ * understands. Only `isLatest` is always ours, because it is a statement about this catalogue (specification §2.5.1).
  */
 export function serverMeta(input: MetaInput, isLatest: boolean): ServerMeta {
   const official = input.official === null ? {} : objectOf(JSON.parse(input.official));
-  const updatedAt = textOf(official['updatedAt']) ?? input.updatedAt;
+  const status = textOf(official['status'])?.toLowerCase();
+  const publishedAt = timeOf(official['publishedAt']) ?? input.createdAt;
+  const updatedAt = timeOf(official['updatedAt']) ?? input.updatedAt;
   const completed = {
-    status: 'active',
-    publishedAt: input.createdAt,
-    updatedAt,
-    statusChangedAt: textOf(official['publishedAt']) ?? input.createdAt,
     ...official,
+    status: STATUSES.has(status) ? status : 'active',
+    publishedAt,
+    updatedAt,
+    statusChangedAt: timeOf(official['statusChangedAt']) ?? publishedAt,
     isLatest,
   };
   return {
     text: JSON.stringify({ [OFFICIAL_META]: completed }),
-    updatedAt: parseInstant(updatedAt) ?? parseInstant(input.updatedAt) ?? EPOCH,
+    updatedAt: parseInstant(updatedAt) ?? EPOCH,
   };
 }
 
@@ -42,4 +47,10 @@ function objectOf(value: unknown): Readonly<Record<string, unknown>> {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
+}
+
+/** An RFC 3339 time, as it was written. */
+function timeOf(value: unknown): string | undefined {
+  const text = textOf(value);
+  return text === undefined || parseInstant(text) === undefined ? undefined : text;
 }

@@ -19,6 +19,7 @@ test.each([
   ],
   ['deleted', '2025-09-09T02:16:49+02:00', { deleted: true, updatedAt: Date.parse('2025-09-09T00:16:49Z') }],
   ['Deleted', undefined, { deleted: true }],
+  ['deleted', 'yesterday-ish', { deleted: true }],
   [undefined, 'yesterday-ish', { deleted: false }],
 ])('status %s and time %s', (status, updatedAt, expected) => {
   const item = { server: { name: 'a/b', version: '1' }, _meta: { [OFFICIAL]: { status, updatedAt } } };

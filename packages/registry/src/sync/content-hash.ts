@@ -4,7 +4,7 @@ import { filterKey } from './filter.ts';
 import { filterOf } from './filter-of.ts';
 
 /** Changes whenever equal bytes would be ingested differently, so that an upgrade reads every source again. */
-const INGEST_REVISION = 2;
+const INGEST_REVISION = 3;
 
 /** What the entries of a source are made from: how it is read, and the bytes. */
 export interface ContentKey {

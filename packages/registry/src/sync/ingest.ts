@@ -4,6 +4,7 @@ import { readCatalogueAs, type Catalogue, type Skipped } from '@skep/core/catalo
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { FORMATS, type SourceFormat } from '../config/config.ts';
 import { type ClaimSet, NO_CLAIMS } from '../engine/claim-classes.ts';
+import { officialText } from '../engine/official-text.ts';
 import type { EntryIdentity, EntryKind, NewEntry, NewVersion } from '../store/rows.ts';
 import { compileFilter, type FilterConfig } from './filter.ts';
 
@@ -117,13 +118,12 @@ function grouped(versions: readonly KeptVersion[], claims: ClaimSet): NewEntry[]
 }
 
 function versionOf(entry: Entry): NewVersion {
-  const official = entry.kind === 'server' ? entry.official : undefined;
   return {
     version: entry.version,
     title: entry.document.title ?? null,
     description: entry.document.description,
     document: entry.json,
-    official: official === undefined ? null : JSON.stringify(official),
+    official: officialText(entry),
   };
 }
 

@@ -1,3 +1,4 @@
+import { officialText } from '../../../engine/official-text.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import type { Entry } from '@skep/core/catalog/entry.ts';
 import { decidePublish } from '../../../access/publish-rules.ts';
@@ -51,7 +52,7 @@ function storeRequest({ entry, claims }: Payload): PublishRequest {
       title: entry.document.title ?? null,
       description: entry.document.description,
       document: entry.json,
-      official: null,
+      official: officialText(entry),
     },
   };
 }

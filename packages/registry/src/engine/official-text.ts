@@ -1,0 +1,14 @@
+import type { Entry } from '@skep/core/catalog/entry.ts';
+import { extensionSummary } from '@skep/core/catalog/publisher-extension.ts';
+
+/**
+ * What is known of a version beside its document, as the store keeps it: the official block of the registry it came from.
+ * Where that does not say a status, the publisher's own word counts (specification §2.5.1). Null when nothing is known.
+ */
+export function officialText(entry: Entry): string | null {
+  if (entry.kind !== 'server') return null;
+  const { official, document } = entry;
+  const isDeprecated = !official?.status && extensionSummary(document).status === 'deprecated';
+  if (!isDeprecated) return official === undefined ? null : JSON.stringify(official);
+  return JSON.stringify({ ...official, status: 'deprecated' });
+}
