@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { repoRoot } from '../require.ts';
 
 /** The packed program when the e2e set-up has made one, else the sources. */
-function programFile(): string {
+export function programFile(): string {
   const bundle = process.env['SKEP_TEST_BUNDLE'];
   return bundle === undefined
     ? path.join(repoRoot, 'packages/registry/src/main.ts')
