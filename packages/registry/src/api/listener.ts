@@ -123,9 +123,13 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     if (!tellsAll(error)) log.error({ err: error, request_id: reply.request.id }, 'request failed');
     sendError(reply, error);
   });
-  server.setNotFoundHandler({ preHandler: identify(context.signIn, 'nothing') }, (_request, reply) =>
-    sendError(reply, new SkepError('registry/no-such-route')),
-  );
+  const identifyStranger = identify(context.signIn, 'nothing');
+  // Before the body, of which a caller without a token may send nothing.
+  server.addHook('onRequest', (request, reply, done) => {
+    if (request.is404) identifyStranger.call(server, request, reply, done);
+    else done();
+  });
+  server.setNotFoundHandler((_request, reply) => sendError(reply, new SkepError('registry/no-such-route')));
   const encoded = options.compress === true ? new EncodedAnswers() : undefined;
   const admit = options.requestRate === undefined ? undefined : limitRate(options.requestRate, clock);
   addRoutes(server, routes, { context, clock, send: noting(answerSender(encoded)), admit });

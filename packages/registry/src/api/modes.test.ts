@@ -120,6 +120,14 @@ describe.each<[name: string, mode: SignInMode]>([
     },
   );
 
+  it.each(['/nothing', '/open/v0.1/servers', '/v1/registries/x'])(
+    'a large body to %s is 401 too',
+    async (url) => {
+      const payload = 'x'.repeat(2_000_000);
+      expect((await server.ask({ method: 'POST', url, payload })).statusCode).toBe(401);
+    },
+  );
+
   it.each([
     ['/openapi.json', 200],
     ['/.well-known/oauth-protected-resource', 200],
