@@ -54,6 +54,9 @@ const SNAPSHOT = snapshotOf(
 );
 const ALL = ['acme/both', 'acme/platform', 'acme/shared', 'acme/unlabeled'];
 
+/** A cursor that nobody was given. */
+const after = (name: string): string => Buffer.from(`${name},1.0.0`).toString('base64url');
+
 const READS = [
   '/open/v0.1/servers',
   '/open/v0.1/servers/acme%2Fshared/versions',
@@ -224,6 +227,12 @@ describe('full authorization', async () => {
         '/open/v0.1/x/dev.skep/skills/io.acme/none/versions',
       ],
       ['/acme/v0.1/servers?search=platform', '/acme/v0.1/servers?search=zzz'],
+      [`/acme/v0.1/servers?cursor=${after('acme/platform')}`, `/acme/v0.1/servers?cursor=${after('acme/p')}`],
+      [
+        `/open/v0.1/x/dev.skep/skills?cursor=${after('io.acme/secret-skill')}`,
+        `/open/v0.1/x/dev.skep/skills?cursor=${after('io.acme/secret-none')}`,
+      ],
+      ['/acme/v0.1/servers?version=1.0.0&search=unlabeled', '/acme/v0.1/servers?version=1.0.0&search=zzz'],
     ] as const;
     for (const [hidden, missing] of pairs) {
       const [one, other] = [await server.get(hidden, caller), await server.get(missing, caller)];
