@@ -91,7 +91,9 @@ function serialised(
     });
   const written = bytes.append(bodies);
   const versions = drafts.map((draft, index) => ({ ...draft, ...(written.places[index] ?? NOWHERE) }));
-  const digest = hash('sha256', JSON.stringify([key, entry.claims, bodies]), 'base64url');
+  // The lengths make it tell where one body ends, at less cost than writing all of them as JSON.
+  const head = JSON.stringify([key, entry.claims, bodies.map((body) => body.length)]);
+  const digest = hash('sha256', head + bodies.join(''), 'base64url');
   return { bytes: written.bytes, versions, digest };
 }
 

@@ -17,6 +17,32 @@ describe('serverMeta', () => {
     });
   });
 
+  it('tells versions apart that differ in one thing only', () => {
+    const other = '2026-03-01T00:00:00Z';
+    const asked = [
+      [{ official: null, ...seen }, true],
+      [{ official: null, ...seen }, false],
+      [{ official: null, ...seen, createdAt: other }, false],
+      [{ official: null, ...seen, updatedAt: other }, false],
+      [{ official: '{"status":"deleted"}', ...seen }, true],
+      [{ official: null, ...seen }, true],
+    ] as const;
+    const given = asked.map(([input, isLatest]) => {
+      const { text, updatedAt } = serverMeta(input, isLatest);
+      const { status, publishedAt, isLatest: said } = JSON.parse(text)[OFFICIAL_META];
+      return [status, publishedAt, updatedAt, said];
+    });
+    const [created, updated] = [seen.createdAt, '2026-02-01T00:00:00'];
+    expect(given).toEqual([
+      ['active', created, updated, true],
+      ['active', created, updated, false],
+      ['active', other, updated, false],
+      ['active', created, '2026-03-01T00:00:00', false],
+      ['deleted', created, updated, true],
+      ['active', created, updated, true],
+    ]);
+  });
+
   it('keeps what the source said, also members nobody knows, and decides only isLatest', () => {
     const given = {
       status: 'deprecated',

@@ -23,6 +23,16 @@ const STATUSES: ReadonlySet<string | undefined> = new Set(['active', 'deprecated
  * understands. Only `isLatest` is always ours, because it is a statement about this catalogue (specification §2.5.1).
  */
 export function serverMeta(input: MetaInput, isLatest: boolean): ServerMeta {
+  if (input.official !== null) return metaOf(input, isLatest);
+  const key = `${input.createdAt} ${input.updatedAt} ${String(isLatest)}`;
+  if (last?.key !== key) last = { key, meta: metaOf(input, isLatest) };
+  return last.meta;
+}
+
+/** Where their source says nothing, all versions of one synchronisation have the same block. */
+let last: { readonly key: string; readonly meta: ServerMeta } | undefined;
+
+function metaOf(input: MetaInput, isLatest: boolean): ServerMeta {
   const official = input.official === null ? {} : objectOf(JSON.parse(input.official));
   const status = textOf(official['status'])?.toLowerCase();
   const publishedAt = timeOf(official['publishedAt']) ?? input.createdAt;
