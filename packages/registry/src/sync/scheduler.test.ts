@@ -282,6 +282,19 @@ describe('the scheduler', () => {
     await until(async () => expect(await names()).toHaveLength(2));
   });
 
+  it('looks when it was asked to, also if another replica was just finishing a look', async () => {
+    const syncing = scheduler();
+    await syncing.start(await configured(named('one')));
+    const other = { source: 'one', owner: 'other' };
+    await store.acquireLease(other, LEASE_MS);
+    content = catalogue('c/c');
+    await syncing.syncNow('one');
+    await until(() => expect(clock.nextIn).toBe(LEASE_MS / 2));
+    await store.releaseLease(other);
+    clock.pass(LEASE_MS / 2);
+    await until(async () => expect(await names()).toEqual(['c/c']));
+  });
+
   it('does again what another replica died at, though the next turn would be later', async () => {
     const sources = await configured(named('one'));
     const one = scheduler('one');

@@ -75,7 +75,7 @@ export class SourceLoop {
       .run(() => this.#attempt(occasion))
       .then((attempt) => {
         this.#running = undefined;
-        this.#schedule(attempt);
+        this.#schedule(attempt, occasion);
         return attempt;
       });
     return this.#running;
@@ -206,11 +206,13 @@ export class SourceLoop {
     return new Date(Date.parse(clock.now()) + waitFor(interval, failures, random())).toISOString();
   }
 
-  #schedule({ status, isElsewhere }: Attempt): void {
+  #schedule({ status, isElsewhere }: Attempt, occasion: Occasion): void {
     const turn = this.#wait(status);
     const wait = isElsewhere === true ? Math.min(turn ?? LOOK_AGAIN_MS, LOOK_AGAIN_MS) : turn;
     if (wait === undefined || this.#closing.signal.aborted) return;
-    this.#cancelTimer = this.#options.clock.after(wait, () => void this.run('turn'));
+    // Who asks wants to see what is there now, which whoever was at it then may not have seen.
+    const next = isElsewhere === true && occasion === 'asked' ? 'asked' : 'turn';
+    this.#cancelTimer = this.#options.clock.after(wait, () => void this.run(next));
   }
 
   /** Undefined for a source that is read once. */
