@@ -112,6 +112,8 @@ yes  entry     io.acme/both      the caller holds every claim of the resource (c
     const token = await tokenFile({ sub: 'ann', org: 'acme', team: ['a', 'b'] });
     const { stdout } = await explain('--token', token, '--registry', 'all', '--entry', 'io.acme/both');
     expect(stdout).toMatch(/^yes {2}entry .*; the copy of high is served instead \(copy of low\)$/mu);
+    const anywhere = await explain('--token', token, '--entry', 'io.acme/both');
+    expect(anywhere.stdout).toMatch(/^yes {2}entry .*the resource \(copy of low\)$/mu);
   });
 
   it('asks about a source as the admin API scopes it', async () => {

@@ -57,16 +57,21 @@ export function accessFindings(authority: Authority, facts: AccessFacts): Access
     ...(source === undefined
       ? []
       : [found('source', source.name, decideRead(authority, storedClaims(source.claims)))]),
-    ...(entry === undefined ? [] : entryFindings(authority, entry)),
+    ...(entry === undefined ? [] : entryFindings(authority, entry, registry)),
   ];
 }
 
-function entryFindings(authority: Authority, entry: NonNullable<AccessFacts['entry']>): AccessFinding[] {
+/** Copies shadow each other within a registry only. */
+function entryFindings(
+  authority: Authority,
+  entry: NonNullable<AccessFacts['entry']>,
+  registry: Labelled | undefined,
+): AccessFinding[] {
   const decided = entry.copies.map((copy) => ({
     source: copy.source,
     explanation: explain(decideVisibility(authority, copy.claims)),
   }));
-  const served = decided.find(({ explanation }) => explanation.allowed);
+  const served = registry === undefined ? undefined : decided.find(({ explanation }) => explanation.allowed);
   return decided.map(({ source, explanation }, index) => ({
     layer: 'entry',
     subject: entry.name,
