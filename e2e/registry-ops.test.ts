@@ -311,6 +311,18 @@ describe('the end', () => {
   });
 });
 
+it('asks nobody for a token on the internal listener, not even for what is not there', async () => {
+  const provider = { name: 'away', issuerUrl: 'http://127.0.0.1:9', audience: 'a' };
+  const registry = await serve({ auth: { oauth: { providers: [provider] } } });
+  const statuses = ['/health', '/readiness', '/version', '/v1/me', '/all/v0.1/servers', '/nothing'].map(
+    async (url) => (await get(registry.internal + url)).status,
+  );
+  expect(await Promise.all(statuses)).toEqual([200, 200, 200, 404, 404, 404]);
+  expect((await fetch(`${registry.internal}/health`, { method: 'POST' })).status).toBe(405);
+  expect((await get(`${registry.open}/health`)).status).toBe(401);
+  await registry.stop();
+});
+
 it('obeys configured limits and origins', async () => {
   const registry = await serve({
     cors: { allowedOrigins: ['https://app.example'] },

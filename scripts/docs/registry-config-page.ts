@@ -27,7 +27,7 @@ A variable of the environment sets every key that holds one value and is in no l
 capitals, \`auth.mode\` is \`SKEP_REGISTRY_AUTH_MODE\`. It counts before the file, and a flag counts before it.
 
 \`SIGHUP\` makes a running server read the file again. What it cannot take over (\`storage\`, \`database\`,
-\`telemetry\`, \`cors\`, and of \`limits\` rate, pages and bodies) stays as it was, with a warning that says to restart.
+\`telemetry\`, \`cors\`, and of \`limits\` the sizes of pages and bodies) stays as it was, with a warning that says to restart.
 
 ${markdownTable(['Key', 'Type', 'Required', 'Meaning'], keyRows(configShape.toJSONSchema({ unrepresentable: 'any', io: 'input' }) as Schema, ''))}`,
 };

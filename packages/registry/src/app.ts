@@ -10,7 +10,8 @@ import { createListener, type ListenerOptions } from './api/listener.ts';
 import { openApiDocument } from './api/openapi.ts';
 import type { ApiContext, Route } from './api/route.ts';
 import { ROUTES } from './api/routes.ts';
-import { openSignIn, type SignIn } from './api/sign-in.ts';
+import { OPEN_DOOR, openSignIn } from './api/sign-in.ts';
+import { endSignIn, SignInSlot } from './api/sign-in-slot.ts';
 import type { PreparedAudit } from './audit/audit-switch.ts';
 import type { BuildInfo } from './build-info.ts';
 import { type Catalogue, type CatalogueOptions, openCatalogue } from './catalogue.ts';
@@ -85,7 +86,7 @@ interface State {
   store: OpenedStore | undefined;
   operations: Operations | undefined;
   catalogue: Catalogue | undefined;
-  signIn: SignIn;
+  readonly signIn: SignInSlot;
 }
 
 /**
@@ -96,7 +97,8 @@ interface State {
 export async function startApp(options: AppOptions): Promise<App> {
   const { config, addresses, log } = options;
   const engine = new ReadEngine(config.registries);
-  const signIn = await openSignIn(config.auth, { clock: options.tokenClock, log });
+  const first = await openSignIn(config.auth, { clock: options.tokenClock, log });
+  const signIn = new SignInSlot(first, options.clock);
   const state: State = {
     config,
     reloading: undefined,
@@ -109,12 +111,14 @@ export async function startApp(options: AppOptions): Promise<App> {
   };
   const context = contextOf(options, { engine, state });
   const closers: (() => Promise<void>)[] = [];
-  closers.push(() => Promise.resolve(endSignIn(state.signIn)));
+  closers.push(() => Promise.resolve(signIn.close()));
   const releaseTick = holdTickShape();
   closers.push(() => Promise.resolve(releaseTick()));
   try {
     await assertFree(addresses.public, '--address');
-    const internal = listenerFor('internal', options, { context });
+    // Operators' probes carry no token, and what they ask for by mistake is simply not there.
+    const unguarded = { ...context, signIn: () => OPEN_DOOR };
+    const internal = listenerFor('internal', options, { context: unguarded, state });
     closers.push(() => internal.close());
     const internalUrl = await listenOn(internal, addresses.internal, '--internal-address');
     const store = await openStore(options.storePlace, { clock: options.clock, log });
@@ -129,7 +133,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     state.catalogue = catalogue;
     closers.push(() => catalogue.close());
     options.releaseMemory();
-    const open = listenerFor('public', options, { context, operations });
+    const open = listenerFor('public', options, { context, operations, state });
     closers.push(() => drained(open, options.clock));
     const publicUrl = await listenOn(open, addresses.public, '--address');
     Object.assign(state, { started: true, ready: true });
@@ -178,7 +182,7 @@ function contextOf(options: AppOptions, { engine, state }: ContextParts): ApiCon
     build,
     pages,
     snapshot: () => engine.current(),
-    signIn: () => state.signIn,
+    signIn: () => state.signIn.current,
     admin: () => adminParts(options, state),
     openApi: () => openApi,
     metrics: async () => {
@@ -195,10 +199,16 @@ function contextOf(options: AppOptions, { engine, state }: ContextParts): ApiCon
   };
 }
 
+interface ListenerParts {
+  readonly context: ApiContext;
+  readonly state: State;
+  readonly operations?: Operations;
+}
+
 function listenerFor(
   listener: 'public' | 'internal',
   options: AppOptions,
-  { context, operations }: { readonly context: ApiContext; readonly operations?: Operations },
+  { context, operations, state }: ListenerParts,
 ): FastifyInstance {
   const { randomId } = options;
   const routes = servedRoutes(options.config).filter((route) => route.listener === listener);
@@ -215,7 +225,7 @@ function listenerFor(
     observers,
     tracing,
     clock: options.clock,
-    ...(listener === 'public' ? publicLimits(options) : {}),
+    ...(listener === 'public' ? publicLimits(options, state) : {}),
   });
 }
 
@@ -223,14 +233,13 @@ function servedRoutes({ serving }: RegistryConfig): readonly Route[] {
   return withBodyLimits(ROUTES, serving.bodies);
 }
 
-function publicLimits({
-  config,
-  compress,
-}: AppOptions): Pick<ListenerOptions, 'compress' | 'requestRate' | 'cors'> {
-  const { requestRate, cors } = config;
+function publicLimits(
+  { config: { cors }, compress }: AppOptions,
+  state: State,
+): Pick<ListenerOptions, 'compress' | 'requestRate' | 'cors'> {
   return {
     compress,
-    ...(requestRate === undefined ? {} : { requestRate }),
+    requestRate: () => state.config.requestRate,
     ...(cors === undefined ? {} : { cors }),
   };
 }
@@ -302,17 +311,12 @@ async function reloaded(
     await audit?.discard();
     throw error;
   }
-  const before = state.signIn;
-  Object.assign(state, { signIn, config });
-  endSignIn(before);
+  state.signIn.replace(signIn);
+  state.config = config;
   await audit?.use().catch((err: unknown) => {
     options.log.error({ err }, 'the former audit log could not be closed');
   });
   return keysForRestart(options.config, config, operations.auditable);
-}
-
-function endSignIn(signIn: SignIn): void {
-  if (signIn.kind === 'bearer') signIn.close();
 }
 
 interface CatalogueParts {

@@ -72,7 +72,7 @@ describe('what a reload cannot take over', () => {
     [{ database }, ['storage', 'database']],
     [{ telemetry: { enabled: true, metrics: { enabled: true } } }, ['telemetry']],
     [{ cors: { allowedOrigins: ['*'] } }, ['cors']],
-    [{ limits: { requestRate: { perSecond: 1, burst: 1 } } }, ['limits.requestRate']],
+    [{ limits: { requestRate: { perSecond: 1, burst: 1 } } }, []],
     [{ limits: { pageSize: { max: 5 } } }, ['limits.pageSize']],
     [{ limits: { versionsPageSize: { max: 5 } } }, ['limits.versionsPageSize']],
     [{ limits: { bundlePageSize: { max: 5 } } }, ['limits.bundlePageSize']],

@@ -7,7 +7,6 @@ const KEPT: Readonly<Record<string, (config: RegistryConfig) => unknown>> = {
   database: ({ database }) => database?.postgres,
   telemetry: ({ telemetry }) => telemetry,
   cors: ({ cors }) => cors,
-  'limits.requestRate': ({ requestRate }) => requestRate,
   'limits.pageSize': ({ serving }) => serving.pages.servers,
   'limits.versionsPageSize': ({ serving }) => serving.pages.versions,
   'limits.bundlePageSize': ({ serving }) => serving.pages.bundles,

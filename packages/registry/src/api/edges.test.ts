@@ -162,7 +162,7 @@ describe('the request rate', () => {
     const server = await api({
       keys: [key],
       auth: oauthWith({ kind: 'auth-only' }),
-      listener: { clock: timers.clock, requestRate: { perSecond: 0.5, burst: 2 } },
+      listener: { clock: timers.clock, requestRate: () => ({ perSecond: 0.5, burst: 2 }) },
     });
     const [alice, bob] = [await bearer(key, { sub: 'alice' }), await bearer(key, { sub: 'bob' })];
     const status = async (who: Record<string, string>) => (await server.get('/v1/me', who)).statusCode;

@@ -46,8 +46,8 @@ export interface ListenerOptions {
   readonly compress?: boolean;
   /** Absent: browsers let no page of another origin call. */
   readonly cors?: CorsSettings;
-  /** Absent: callers may ask as often as they like. */
-  readonly requestRate?: RequestRate;
+  /** Absent or undefined: callers may ask as often as they like. */
+  readonly requestRate?: () => RequestRate | undefined;
 }
 
 const SECONDS = 1000;
@@ -79,7 +79,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     ...(takesShortWay(options)
       ? {
           serverFactory: laneFirst(
-            besidesPages(
+            unlessGuarded(
               readLane(routes, {
                 context,
                 encodes: options.compress === true,
@@ -87,7 +87,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
                 idOf,
                 watch: watchAnswers(observers),
               }),
-              options.cors,
+              options,
             ),
           ),
         }
@@ -136,9 +136,9 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   return server;
 }
 
-/** Traces and rate limits have their place in the router; a server that has one of them sends everything there. */
-function takesShortWay({ tracing, requestRate }: ListenerOptions): boolean {
-  return tracing === undefined && requestRate === undefined;
+/** Traces have their place in the router; a server that has them sends everything there. */
+function takesShortWay({ tracing }: ListenerOptions): boolean {
+  return tracing === undefined;
 }
 
 /** The server that the framework would make, with the lane before its router. */
@@ -153,10 +153,13 @@ function laneFirst(lane: ReadLane): FastifyServerFactory {
   };
 }
 
-/** The lane, which leaves the pages of other origins to the router where they are told apart. */
-function besidesPages(lane: ReadLane, cors: CorsSettings | undefined): ReadLane {
-  if (cors === undefined) return lane;
-  return (request, response) => request.headers.origin === undefined && lane(request, response);
+/** The lane, which leaves pages of other origins, and everything while a rate is set, to the router: it tells callers apart. */
+function unlessGuarded(lane: ReadLane, { cors, requestRate }: ListenerOptions): ReadLane {
+  if (cors === undefined && requestRate === undefined) return lane;
+  return (request, response) =>
+    requestRate?.() === undefined &&
+    (cors === undefined || request.headers.origin === undefined) &&
+    lane(request, response);
 }
 
 function observersOf({ log, requestLog, observers = [] }: ListenerOptions): readonly RequestObserver[] {

@@ -66,7 +66,7 @@ describe('reading endpoints', async () => {
     auth,
     keys: [key],
     routes: READ_ROUTES,
-    listener: { requestRate: { perSecond: 0.001, burst: 200 } },
+    listener: { requestRate: () => ({ perSecond: 0.001, burst: 200 }) },
   });
   const outage = await apiUnderTest({ snapshot, auth, routes: READ_ROUTES });
   outage.issuer.broken.set('/.well-known/openid-configuration', 500).set('/jwks', 500);

@@ -23,11 +23,16 @@ const MOST_CALLERS = 50_000;
 
 /**
  * A token bucket for each caller: the subject of the token, or the address where nobody signs in. Refuses with 429 and
- * `Retry-After` in whole seconds (RFC 9110 §10.2.3). Every process counts for itself.
+ * `Retry-After` in whole seconds (RFC 9110 §10.2.3). Every process counts for itself. The rate may change at any time.
  */
-export function limitRate(rate: RequestRate, clock: Clock): onRequestHookHandler {
+export function limitRate(current: () => RequestRate | undefined, clock: Clock): onRequestHookHandler {
   const buckets = new LRUCache<string, Bucket>({ max: MOST_CALLERS });
   return (request, reply, done) => {
+    const rate = current();
+    if (rate === undefined) {
+      done();
+      return;
+    }
     const now = Date.parse(clock.now());
     const key = callerKey(request.authority, request.socket.remoteAddress);
     const bucket = buckets.get(key) ?? { tokens: rate.burst, at: now };

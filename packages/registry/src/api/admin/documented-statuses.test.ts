@@ -76,7 +76,7 @@ const STEPS: readonly Step[] = [
 
 it('every documented status of the admin API occurs, and no other', async () => {
   const admin = await adminUnderTest();
-  const busy = await adminUnderTest({ listener: { requestRate: { perSecond: 0.001, burst: 1 } } });
+  const busy = await adminUnderTest({ listener: { requestRate: () => ({ perSecond: 0.001, burst: 1 }) } });
   const outage = await adminUnderTest();
   outage.api.issuer.broken.set('/.well-known/openid-configuration', 500).set('/jwks', 500);
   for (const [method, url, request] of STEPS) await admin.send(method, url, request);
