@@ -1,5 +1,5 @@
 import { MAX_SERVER_NAME, serverNameFault } from '@skep/core/catalog/entry-name.ts';
-import { badRequest, type Parameter } from './parameter.ts';
+import { badRequest, type Parameter, WORD } from './parameter.ts';
 
 /** A path segment's text: not empty, no white space (specification §2.2.1), nothing that a database refuses in a text. */
 export function segment(name: string, text: string | undefined): string {
@@ -11,14 +11,14 @@ export function segment(name: string, text: string | undefined): string {
 
 export const registryName: Parameter<string> = {
   description: 'Name of a registry',
-  schema: { type: 'string' },
+  schema: WORD,
   parse: (text) => segment('registry', text),
 };
 
 /** `namespace/name`, its slash percent-encoded, or a bare name. */
 export const serverName: Parameter<string> = {
   description: 'Name of a server: `namespace%2Fname`, or `namespace/name` as two segments, or a bare name',
-  schema: { type: 'string', maxLength: MAX_SERVER_NAME },
+  schema: { ...WORD, maxLength: MAX_SERVER_NAME },
   parse: (text) => {
     const name = segment('serverName', text);
     const fault = serverNameFault(name);
@@ -30,19 +30,19 @@ export const serverName: Parameter<string> = {
 /** Of a skill or plugin. */
 export const namespaceName: Parameter<string> = {
   description: 'Namespace, in reverse DNS form',
-  schema: { type: 'string' },
+  schema: WORD,
   parse: (text) => segment('namespace', text),
 };
 
 /** Of a skill or plugin. */
 export const bundleName: Parameter<string> = {
   description: 'Name within the namespace',
-  schema: { type: 'string' },
+  schema: WORD,
   parse: (text) => segment('name', text),
 };
 
 export const versionName: Parameter<string> = {
   description: 'An exact version string, or `latest`',
-  schema: { type: 'string' },
+  schema: WORD,
   parse: (text) => segment('version', text),
 };

@@ -41,7 +41,12 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, object>> = {
   FlatPublish: object(
     {
       name: text,
-      version: { ...text, maxLength: 255, description: 'One version; not `latest` and no range' },
+      version: {
+        ...text,
+        minLength: 1,
+        maxLength: 255,
+        description: 'One version; not `latest` and no range',
+      },
       url: { ...text, format: 'uri', description: 'Becomes the only remote' },
       transport: { enum: ['streamable-http', 'sse'], default: 'streamable-http' },
       description: text,
@@ -85,7 +90,10 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, object>> = {
         format: { enum: ['toolhive', 'upstream', ''] },
         git,
         api: closedObject({ endpoint: text, timeout: text }, ['endpoint']),
-        file: closedObject({ path: text, url: text, data: text, timeout: text }, []),
+        file: {
+          ...closedObject({ path: text, url: text, data: text, timeout: text }, []),
+          ...exactlyOne('path', 'url', 'data'),
+        },
         managed: closedObject({}, []),
         syncPolicy: closedObject({ interval: { ...text, examples: ['30m'] } }),
         filter: closedObject({ names, tags: names }, []),

@@ -1,11 +1,11 @@
 import { label } from '../../config/texts.ts';
-import { badRequest, type Parameter } from '../parameter.ts';
+import { badRequest, type Parameter, WORD } from '../parameter.ts';
 import { segment } from '../path-parameters.ts';
 
 /** Name of a source or registry in a path. Only new names have to have the form of one. */
 export const resourceName: Parameter<string> = {
   description: 'Name of the source or registry',
-  schema: { type: 'string' },
+  schema: WORD,
   parse: (text) => segment('name', text),
 };
 

@@ -1,7 +1,7 @@
 import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
 import type { EntryAddress } from '../../../store/decisions.ts';
 import type { EntryKind } from '../../../store/rows.ts';
-import { badRequest, type Parameter } from '../../parameter.ts';
+import { badRequest, type Parameter, WORD } from '../../parameter.ts';
 import { segment } from '../../path-parameters.ts';
 
 const KINDS: ReadonlyMap<string, EntryKind> = new Map([
@@ -29,7 +29,7 @@ export const INVALID_TYPE = "invalid entry type: must be 'server', 'skill', or '
 export const entryName: Parameter<string> = {
   description:
     'Name of an entry: of a server as published; of a skill or plugin `namespace%2Fname`, or its bare name where only one has it',
-  schema: { type: 'string' },
+  schema: WORD,
   parse: (text) => segment('name', text),
 };
 

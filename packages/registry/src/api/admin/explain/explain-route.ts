@@ -7,7 +7,7 @@ import { storedClaims } from '../../../access/stored-claims.ts';
 import { modeOf, supposedCaller } from '../../../access/supposed-caller.ts';
 import { decideVisibility } from '../../../access/visibility.ts';
 import type { EntryKind } from '../../../store/rows.ts';
-import { badRequest, type Parameter } from '../../parameter.ts';
+import { badRequest, type Parameter, WORD } from '../../parameter.ts';
 import { segment } from '../../path-parameters.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
 import { entryType, INVALID_TYPE } from '../entries/entry-address.ts';
@@ -15,7 +15,7 @@ import { accessFacts, type Sight } from './access-question.ts';
 
 const optional = (name: string, description: string): Parameter<string | undefined> => ({
   description,
-  schema: { type: 'string' },
+  schema: WORD,
   parse: (text) => (text === undefined || text === '' ? undefined : segment(name, text)),
 });
 
