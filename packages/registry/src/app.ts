@@ -56,6 +56,8 @@ export interface AppOptions {
   readonly randomId: () => string;
   /** Called once everything is loaded and nothing is served yet. */
   readonly releaseMemory: () => void;
+  /** Ends a start that still waits for sources; it then fails with the signal's reason. */
+  readonly stop: AbortSignal;
 }
 
 /** A running registry. */
@@ -326,7 +328,7 @@ interface CatalogueParts {
 }
 
 function catalogueOptions(
-  { config, build, env, tempDir, ingest, clock, random, randomId, log }: AppOptions,
+  { config, build, env, tempDir, ingest, clock, random, randomId, log, stop }: AppOptions,
   { store, engine, operations }: CatalogueParts,
 ): CatalogueOptions {
   return {
@@ -338,6 +340,7 @@ function catalogueOptions(
     random,
     randomId,
     log,
+    stop,
     surroundings: { env, tempDir, userAgent: `skep-registry/${build.version}` },
     observe: (event) => operations.synced(event),
     reconciled: (report) => operations.reconciled(report),

@@ -23,6 +23,8 @@ export interface CatalogueOptions {
   readonly random: () => number;
   readonly randomId: () => string;
   readonly log: Log;
+  /** Ends the waiting for the first looks; opening then fails with the signal's reason. */
+  readonly stop: AbortSignal;
   readonly surroundings: Omit<SourceSurroundings, 'clock' | 'limits'>;
   /** Hears of every synchronisation that ended. */
   readonly observe: (event: SyncEvent) => void;
@@ -91,7 +93,7 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
     const { sources, registries } = config;
     await reconciler.reconcile({ sources, registries });
     served = await follower.start();
-    await scheduler.start(served);
+    await startUnlessStopped(scheduler, served, options.stop);
   } catch (error) {
     await close();
     throw error;
@@ -123,4 +125,20 @@ function report({ log, reconciled }: CatalogueOptions, changes: ReconcileReport)
       'source is no longer in the configuration; it stays, without synchronisation, for the registries that list it',
     );
   }
+}
+
+async function startUnlessStopped(
+  scheduler: SyncScheduler,
+  sources: readonly StoredSource[],
+  stop: AbortSignal,
+): Promise<void> {
+  stop.throwIfAborted();
+  const end = (): void => void scheduler.close();
+  stop.addEventListener('abort', end, { once: true });
+  try {
+    await scheduler.start(sources);
+  } finally {
+    stop.removeEventListener('abort', end);
+  }
+  stop.throwIfAborted();
 }

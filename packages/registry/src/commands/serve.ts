@@ -10,7 +10,7 @@ import { storePlace } from '../config/store-place.ts';
 import { type Environment, withAliases } from '../config/environment.ts';
 import { unreadVariables } from '../config/overrides.ts';
 import type { Host } from '../host.ts';
-import { Repeated } from '../reload.ts';
+import { Repeated } from '../repeated.ts';
 import { startWarnings } from '../start-warnings.ts';
 import { parseAddress, sameAddress } from '../listen-address.ts';
 import { ingestInThread } from '../sync/ingest-thread.ts';
@@ -92,11 +92,11 @@ export const serve: Command = {
   run: async (host, settings) => {
     const values = valuesOf(rows, settings);
     const stop = stopRequested(host);
-    const starting = start(host, values);
+    const starting = start(host, values, stop.signal);
     const reloads = new Repeated(async () => {
       // Asked for during the start, it comes after it: the file may have been read before it was changed.
       const serving = await starting.catch(() => undefined);
-      if (serving === undefined || stop.isRequested()) return;
+      if (serving === undefined || stop.signal.aborted) return;
       await reopened(serving);
       await reload(host, values, serving);
     });
@@ -106,6 +106,10 @@ export const serve: Command = {
       await stop.requested;
       await app.close();
       return 0;
+    } catch (error) {
+      // Nothing was served yet, and what the start had begun is taken back.
+      if (error === stop.signal.reason) return 0;
+      throw error;
     } finally {
       forgetReload();
       stop.forget();
@@ -113,7 +117,7 @@ export const serve: Command = {
   },
 };
 
-async function start(host: Host, values: ServeValues): Promise<Serving> {
+async function start(host: Host, values: ServeValues, stop: AbortSignal): Promise<Serving> {
   if (values.config === undefined)
     throw new SkepError('usage/missing-argument', { message: 'the flag "--config" is missing' });
   const addresses = addressesOf(values);
@@ -150,6 +154,7 @@ async function start(host: Host, values: ServeValues): Promise<Serving> {
     random: host.random,
     randomId: host.randomId,
     releaseMemory: () => host.releaseMemory(),
+    stop,
   });
   isServing = true;
   announce(host, app, log);
@@ -229,18 +234,19 @@ function announce(host: Host, app: App, log: Log): void {
 
 interface StopRequest {
   readonly requested: Promise<void>;
-  readonly isRequested: () => boolean;
+  /** Aborts at the same moment. */
+  readonly signal: AbortSignal;
   readonly forget: () => void;
 }
 
 /** The first request to stop ends the service in order; the second ends the process at once. */
 function stopRequested(host: Host): StopRequest {
   const { promise, resolve } = Promise.withResolvers<void>();
-  let requests = 0;
+  const stop = new AbortController();
   const forget = host.onStop(() => {
-    requests += 1;
-    if (requests > 1) host.exit(1);
+    if (stop.signal.aborted) host.exit(1);
+    stop.abort();
     resolve();
   });
-  return { requested: promise, isRequested: () => requests > 0, forget };
+  return { requested: promise, signal: stop.signal, forget };
 }

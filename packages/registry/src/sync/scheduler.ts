@@ -42,6 +42,7 @@ export class SyncScheduler implements SyncControl {
    */
   async start(sources: readonly StoredSource[]): Promise<void> {
     const statuses = await this.#options.parts.store.readStatuses();
+    if (this.#isClosed) return;
     const waits = sources.filter(isSynced).map(async (stored) => {
       const first = this.#add(stored).run('start');
       const hasData = (statuses.get(stored.name)?.contentHash ?? null) !== null;
