@@ -167,6 +167,23 @@ describe('a reload', () => {
     expect(await readFile(path.join(folder.path, 'a.log'), 'utf8')).toContain('server.list');
   });
 
+  it('loses no request of callers who go on asking', async () => {
+    const registry = await folder.serve(await configure());
+    const enough = new AbortController();
+    const seen = new Set<number>();
+    const callers = Array.from({ length: 4 }, async () => {
+      while (!enough.signal.aborted) seen.add(await status(`${registry.open}/all/v0.1/servers`));
+    });
+    for (const claims of [{ org: 'acme' }, {}, { org: 'other' }]) {
+      await configure({ registries: [{ name: 'all', sources: ['files'], claims }] });
+      await reload(registry);
+    }
+    enough.abort();
+    await Promise.all(callers);
+    await registry.stop();
+    expect([...seen]).toEqual([200]);
+  });
+
   it('that is asked for again and again ends with the newest file, one after the other', async () => {
     const registry = await folder.serve(await configure());
     const names = Array.from({ length: 12 }, (_, index) => `team-${String(index)}`);

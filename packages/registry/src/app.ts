@@ -22,7 +22,7 @@ import type { ListenAddress } from './listen-address.ts';
 import { assertFree, listenOn } from './listen.ts';
 import { openOperations, type Operations, type OperationsServices } from './operations.ts';
 import { isAllowedPath } from './sources/allowed-path.ts';
-import { keysForRestart } from './reload.ts';
+import { keysForRestart } from './keys-for-restart.ts';
 import { type OpenedStore, openStore, type StorePlace } from './store/open-store.ts';
 import type { Clock } from './sync/clock.ts';
 import type { Ingest } from './sync/ingest.ts';

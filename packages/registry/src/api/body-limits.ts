@@ -13,8 +13,6 @@ export const DEFAULT_BODIES: BodyLimits = { any: 1024 * 1024, inlineData: 10 * 1
 export function withBodyLimits(routes: readonly Route[], limits: BodyLimits): Route[] {
   return routes.map((route) => {
     const { body } = route;
-    if (body === undefined) return route;
-    const maxBytes = body.maxBytes === DEFAULT_BODIES.inlineData ? limits.inlineData : limits.any;
-    return { ...route, body: { ...body, maxBytes } };
+    return body === undefined ? route : { ...route, body: { ...body, maxBytes: limits[body.limit] } };
   });
 }

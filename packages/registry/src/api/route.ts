@@ -2,6 +2,7 @@ import type { Role } from '@skep/auth/claims/roles.ts';
 import type { Authority } from '../access/authority.ts';
 import type { AuditRule } from '../audit/audit-events.ts';
 import type { BuildInfo } from '../build-info.ts';
+import type { BodyLimits } from './body-limits.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import type { AdminParts } from './admin/admin-parts.ts';
 import type { PageLimits } from './page-limits.ts';
@@ -69,6 +70,8 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 export interface RequestBody {
   readonly description: string;
   readonly schema: string;
+  /** Which setting decides about `maxBytes`. */
+  readonly limit: keyof BodyLimits;
   readonly maxBytes: number;
 }
 
