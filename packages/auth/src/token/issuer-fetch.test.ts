@@ -1,5 +1,10 @@
-import { describe, expect, test } from 'vitest';
-import { checkIssuerUrl, createIssuerFetch, type PlainHttp } from './issuer-fetch.ts';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkIssuerUrl, createIssuerFetch, type IssuerFetch, type PlainHttp } from './issuer-fetch.ts';
 
 describe('an address of an identity provider', () => {
   test.each<[string, PlainHttp, boolean]>([
@@ -48,5 +53,72 @@ describe('the private-address guard', () => {
     for (const scheme of ['http', 'https'])
       await expect(fetch(`${scheme}://idp.test/`)).rejects.toEqual(refused);
     close();
+  });
+});
+
+describe('what is sent to an identity provider, and what is done with its answers', () => {
+  interface Seen {
+    readonly line: string;
+    readonly authorization: string | undefined;
+  }
+  const seen: Seen[] = [];
+  const server = http.createServer((request, response) => {
+    seen.push({
+      line: `${String(request.method)} ${String(request.url)}`,
+      authorization: request.headers.authorization,
+    });
+    const { pathname } = new URL(request.url ?? '', 'http://idp.test');
+    if (pathname === '/large') response.end(Buffer.alloc(2 * 1024 * 1024));
+    else if (pathname === '/moved') response.writeHead(302, { location: '/elsewhere' }).end();
+    else response.end('{}');
+  });
+  let base = '';
+  let folder = '';
+  const opened: IssuerFetch[] = [];
+  const open = (tokenFile?: string): IssuerFetch => {
+    const made = createIssuerFetch({ plainHttp: 'loopback', allowPrivate: true, tokenFile });
+    opened.push(made);
+    return made;
+  };
+  beforeAll(async () => {
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    base = `http://127.0.0.1:${typeof address === 'object' ? String(address?.port) : ''}`;
+    folder = await mkdtemp(path.join(tmpdir(), 'skep-issuer-'));
+  });
+  afterAll(async () => {
+    for (const one of opened) one.close();
+    server.close();
+    await rm(folder, { recursive: true });
+  });
+
+  test('its token goes with reading, as the file holds it now, and never with a token to be judged', async () => {
+    const file = path.join(folder, 'token');
+    const { fetch } = open(file);
+    seen.length = 0;
+    await writeFile(file, 'one\n');
+    await fetch(`${base}/keys`);
+    await writeFile(file, 'two\n');
+    await fetch(`${base}/keys`);
+    await fetch(`${base}/introspect`, { method: 'POST', body: new URLSearchParams({ token: 'x' }) });
+    const headers = { authorization: 'Basic eA==' };
+    await fetch(`${base}/introspect`, { method: 'POST', headers });
+    expect(seen.map(({ authorization }) => authorization)).toEqual([
+      'Bearer one',
+      'Bearer two',
+      undefined,
+      'Basic eA==',
+    ]);
+  });
+
+  test('a redirect is an answer and is not followed', async () => {
+    seen.length = 0;
+    expect((await open().fetch(`${base}/moved`)).status).toBe(302);
+    expect(seen.map(({ line }) => line)).toEqual(['GET /moved']);
+  });
+
+  test('an answer above a megabyte is not read to its end', async () => {
+    await expect(open().fetch(`${base}/large`)).rejects.toMatchObject({ code: 'fetch/too-large' });
   });
 });
