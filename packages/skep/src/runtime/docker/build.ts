@@ -1,10 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import { pack } from 'tar-stream';
-import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode } from '@skep/core/errors/skep-error.ts';
 import { BUILD_LABEL, type BuildRecipe } from '../../target/protocol/build-recipe.ts';
-import { isMissingPackage } from '../npm/resolve-version.ts';
 import { pause } from '../pause.ts';
 import type { Report } from '../runtime.ts';
+import { buildFailure } from './build-failure.ts';
 import type { EngineClient } from './client.ts';
 import { engineMessage, refused } from './failure.ts';
 import { discardImage, findImage, sweepLayers } from './images.ts';
@@ -82,7 +82,7 @@ async function runBuild(client: EngineClient, request: BuildRequest): Promise<vo
       throw refused('build an image', { status: response.statusCode ?? 0, body: value });
     const line = progressLine(value);
     const failure = progressError(line);
-    if (failure !== undefined) throw buildFailure(request.subject, output.text(), failure);
+    if (failure !== undefined) throw buildFailure(request.subject, output.text(), engineMessage(failure));
     output.take(line.stream ?? line.status ?? '');
   }
 }
@@ -124,19 +124,4 @@ class Transcript {
   text(): string {
     return [...this.#lines, this.#pending].join('\n');
   }
-}
-
-function buildFailure(subject: string, output: string, failure: string): SkepError {
-  if (isMissingPackage(output)) {
-    return new SkepError('runtime/package-not-found', { message: `package "${subject}" was not found` });
-  }
-  const said = output
-    .split('\n')
-    .filter((line) => /^(?:npm error|npm ERR!|skep:|error:|ERROR)/.test(line))
-    .slice(-2)
-    .join('; ');
-  return new SkepError('runtime/build-failed', {
-    message: `the image for "${subject}" could not be built: ${said || engineMessage(failure)}`,
-    detail: { output },
-  });
 }

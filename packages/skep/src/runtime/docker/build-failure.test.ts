@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { buildFailure } from './build-failure.ts';
+
+const EARLIER = [
+  'Step 3/21 : RUN ["/bin/sh","/skep/packages.sh"]',
+  'skep: going on without the optional packages: git',
+];
+const output = (...step: string[]): string =>
+  [...EARLIER, 'Step 8/21 : RUN ["uv","tool","install"]', ...step, ''].join('\n');
+const UNSOLVED = 'error: No solution found when resolving dependencies';
+
+describe('buildFailure', () => {
+  it.each([
+    [
+      'uvx://a-b',
+      'cause: Because a-b was not found in the package registry and you require a-b, we can conclude',
+    ],
+    [
+      'uvx://A_b@9.9',
+      'cause: Because there is no version of a-b==9.9 and you require a-b==9.9, we can conclude',
+    ],
+    ['npx://a', 'npm error code E404'],
+  ])('says of %s that it does not exist: %s', (subject, line) => {
+    expect(buildFailure(subject, output(UNSOLVED, line), 'exit 1')).toMatchObject({
+      code: 'runtime/package-not-found',
+      message: `package "${subject}" was not found`,
+    });
+  });
+
+  it('does not take a missing dependency for the package', () => {
+    const cause =
+      'cause: Because there is no version of other==1 and a-b==2 depends on other==1, we can conclude';
+    expect(buildFailure('uvx://a-b', output(UNSOLVED, cause), 'exit 1')).toMatchObject({
+      code: 'runtime/build-failed',
+      message: expect.stringContaining(`${UNSOLVED}; ${cause}`),
+    });
+  });
+
+  it('repeats the last lines of the step that failed, and nothing of steps that went well', () => {
+    const { message } = buildFailure(
+      'uvx://a',
+      output('one', 'two', 'three', 'cannot open libx.so'),
+      'exit 1',
+    );
+    expect(message).toBe('the image for "uvx://a" could not be built: two; three; cannot open libx.so');
+    expect(buildFailure('uvx://a', '', 'exit status 1').message).toContain('exit status 1');
+  });
+});
