@@ -4,6 +4,7 @@ import {
   cpSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -14,7 +15,7 @@ import http from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { engineSocket } from './require.ts';
+import { DEBIAN_PYTHON, engineSocket } from './require.ts';
 
 const run = promisify(execFile);
 
@@ -25,6 +26,7 @@ const run = promisify(execFile);
 
 /** Never the name of a public image: what tests make must not stand in for it on somebody's machine. */
 export const NODE_BASE = 'skep-test/node:24';
+export const PYTHON_BASE = 'skep-test/python:3';
 export const TINY_IMAGE = 'skep-test/tiny:1';
 
 const BUSYBOX = '/bin/busybox';
@@ -38,11 +40,38 @@ export async function ensureNodeBase(tag: string = NODE_BASE): Promise<string> {
   const hash = digest('node-base-2', node, readFileSync(path.join(npm, 'package.json'), 'utf8'));
   await ensureImport(tag, hash, ['ENV PATH=/usr/local/bin:/usr/bin:/bin', 'CMD ["node"]'], async (root) => {
     busybox(root);
-    for (const library of [...(await libraries(node)), ...(await nameServiceLibraries())])
+    for (const library of [...(await libraries(node)), ...(await systemLibraries(NAME_SERVICE))])
       copyInto(root, library, library);
     copyInto(root, node, '/usr/local/bin/node');
     cpSync(npm, path.join(root, 'usr/local/lib/node_modules/npm'), { recursive: true, dereference: false });
     symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', path.join(root, 'usr/local/bin/npm'));
+    writeFileSync(path.join(root, 'etc/nsswitch.conf'), 'hosts: files dns\n');
+  });
+  return tag;
+}
+
+/** Python of this Debian machine with pip, and a shell, without any certificate of this machine. */
+export async function ensurePythonBase(tag: string = PYTHON_BASE): Promise<string> {
+  const asked =
+    'import os, pip, sysconfig; print(sysconfig.get_path("stdlib"), os.path.dirname(pip.__file__))';
+  const { stdout } = await run(DEBIAN_PYTHON, ['-c', asked]);
+  const [stdlib = '', pip = ''] = stdout.trim().split(' ');
+  const python = realpathSync(DEBIAN_PYTHON);
+  const changes = ['ENV PATH=/usr/local/bin:/usr/bin:/bin', 'CMD ["python3"]'];
+  await ensureImport(tag, digest('python-base-3', python, stdlib, pip), changes, async (root) => {
+    busybox(root);
+    // The marker of Debian that keeps pip from installing anything is for machines, not for images.
+    const wanted = (file: string): boolean => !/\/(?:__pycache__|test|EXTERNALLY-MANAGED)$/.test(file);
+    for (const tree of [stdlib, pip])
+      cpSync(tree, path.join(root, tree), { recursive: true, filter: wanted });
+    const extensions = readdirSync(path.join(stdlib, 'lib-dynload')).map((one) =>
+      path.join(stdlib, 'lib-dynload', one),
+    );
+    const needed = (await Promise.all([python, ...extensions].map(libraries))).flat();
+    const named = await systemLibraries([...NAME_SERVICE, ...MANYLINUX]);
+    for (const library of [...needed, ...named]) copyInto(root, library, library);
+    copyInto(root, python, python);
+    for (const name of ['python3', 'python']) symlinkSync(python, path.join(root, 'usr/bin', name));
     writeFileSync(path.join(root, 'etc/nsswitch.conf'), 'hosts: files dns\n');
   });
   return tag;
@@ -118,10 +147,22 @@ async function libraries(binary: string): Promise<string[]> {
 }
 
 /** glibc loads these by name when it resolves a host. */
-async function nameServiceLibraries(): Promise<string[]> {
+const NAME_SERVICE = ['libnss_dns.so.2', 'libnss_files.so.2', 'libresolv.so.2'];
+/** Compiled Python packages, uv among them, may expect these of any Linux ("manylinux"). */
+const MANYLINUX = [
+  'libgcc_s.so.1',
+  'librt.so.1',
+  'libdl.so.2',
+  'libpthread.so.0',
+  'libm.so.6',
+  'libstdc++.so.6',
+];
+
+/** Where the dynamic linker finds libraries of these names. */
+async function systemLibraries(names: readonly string[]): Promise<string[]> {
   const { stdout } = await run('ldconfig', ['-p'], { env: { PATH: '/sbin:/usr/sbin:/bin:/usr/bin' } });
-  return ['libnss_dns.so.2', 'libnss_files.so.2', 'libresolv.so.2'].flatMap(
-    (name) => new RegExp(`${name.replaceAll('.', String.raw`\.`)} .*=> (/\\S+)`).exec(stdout)?.[1] ?? [],
+  return names.flatMap(
+    (name) => new RegExp(`${name.replaceAll(/[.+]/g, String.raw`\$&`)} .*=> (/\\S+)`).exec(stdout)?.[1] ?? [],
   );
 }
 

