@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { extensionSummary, publisherExtension } from './publisher-extension.ts';
+import { extensionStatus, extensionSummary, publisherExtension } from './publisher-extension.ts';
 import { PUBLISHER_META, serverDocument } from './server-json.ts';
 
 function document(blocks: object, packages = ['img:1']) {
@@ -72,4 +72,14 @@ it('extensionSummary joins all blocks and survives malformed ones', () => {
     tags: ['x1', 'x2'],
     tools: ['t'],
   });
+});
+
+it.each([
+  [{ a: { status: 'DEPRECATED' } }, 'deprecated'],
+  [{ a: 7, b: ['deprecated'], c: { status: 1 }, d: { status: 'gone' }, e: { status: 'Active' } }, 'active'],
+  [{ a: { status: 'active' }, b: { status: 'deprecated' } }, 'active'],
+  [{ a: { status: null } }, undefined],
+  [{}, undefined],
+])('extensionStatus of %j is %s', (blocks, status) => {
+  expect(extensionStatus(document(blocks))).toBe(status);
 });

@@ -88,11 +88,19 @@ export type ExtensionPermissions = z.infer<typeof permissions>;
 export type ExtensionEnvironmentVariable = z.infer<typeof environmentVariable>;
 export type OAuthConfig = z.infer<typeof oauthConfig>;
 
-function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+type Members = Readonly<Record<string, unknown>>;
+
+const NO_MEMBERS: Members = {};
+
+function isRecord(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function blocks(document: ServerDocument): Readonly<Record<string, unknown>> {
+function record(value: unknown): Members {
+  return isRecord(value) ? value : NO_MEMBERS;
+}
+
+function blocks(document: ServerDocument): Members {
   return record(record(document._meta?.[PUBLISHER_META])[EXTENSION_NAMESPACE]);
 }
 
@@ -120,32 +128,46 @@ export function publisherExtension(document: ServerDocument, key: string): Publi
 
 /** What all extension blocks of a document say for people; never throws. */
 export interface ExtensionSummary {
-  /** Lower case; undefined when no block has one. */
-  readonly status?: 'active' | 'deprecated';
+  /** See extensionStatus. */
+  readonly status?: ExtensionStatus;
   readonly tier?: string;
   readonly tags: readonly string[];
   readonly tools: readonly string[];
 }
+
+/** Lower case. */
+export type ExtensionStatus = 'active' | 'deprecated';
 
 /** Reads tags, tools, tier and status for listing and searching, over all packages and remotes. */
 export function extensionSummary(document: ServerDocument): ExtensionSummary {
   const tags = new Set<string>();
   const tools = new Set<string>();
   let tier: string | undefined;
-  let status: 'active' | 'deprecated' | undefined;
   for (const block of Object.values(blocks(document))) {
     const shown = displayOnly.safeParse(block).data;
     const named = texts.safeParse(record(block)['tools']).data;
     for (const tag of shown?.tags ?? []) tags.add(tag);
     for (const tool of named ?? []) tools.add(tool);
     tier ??= shown?.tier ?? undefined;
-    const lower = shown?.status?.toLowerCase();
-    if (lower === 'active' || lower === 'deprecated') status ??= lower;
   }
+  const status = extensionStatus(document);
   return {
     ...(status === undefined ? {} : { status }),
     ...(tier === undefined ? {} : { tier }),
     tags: [...tags],
     tools: [...tools],
   };
+}
+
+/**
+ * The status that the first block with a known one gives, undefined when none does. Never throws. Asked for every entry of a
+ * catalogue, so nothing else is looked at.
+ */
+export function extensionStatus(document: ServerDocument): ExtensionStatus | undefined {
+  for (const block of Object.values(blocks(document))) {
+    const { status } = record(block);
+    const lower = typeof status === 'string' ? status.toLowerCase() : undefined;
+    if (lower === 'active' || lower === 'deprecated') return lower;
+  }
+  return undefined;
 }

@@ -1,5 +1,5 @@
 import type { Entry } from '@skep/core/catalog/entry.ts';
-import { extensionSummary } from '@skep/core/catalog/publisher-extension.ts';
+import { extensionStatus } from '@skep/core/catalog/publisher-extension.ts';
 
 /**
  * What is known of a version beside its document, as the store keeps it: the official block of the registry it came from.
@@ -8,7 +8,7 @@ import { extensionSummary } from '@skep/core/catalog/publisher-extension.ts';
 export function officialText(entry: Entry): string | null {
   if (entry.kind !== 'server') return null;
   const { official, document } = entry;
-  const isDeprecated = !official?.status && extensionSummary(document).status === 'deprecated';
+  const isDeprecated = !official?.status && extensionStatus(document) === 'deprecated';
   if (!isDeprecated) return official === undefined ? null : JSON.stringify(official);
   return JSON.stringify({ ...official, status: 'deprecated' });
 }
