@@ -52,10 +52,13 @@ const noAuthentication: oauth.ClientAuth = () => {};
 
 /** As for a JWT, except that `iss` may be absent: the endpoint itself is the issuer's. */
 function accept(answer: oauth.IntrospectionResponse, rules: TokenRules, now: number): TokenOutcome {
-  const { exp, nbf, iss, aud } = answer;
+  const { exp, iss, aud } = answer;
+  const nbf: unknown = answer.nbf;
   if (typeof exp !== 'number') return invalid('no-expiry');
   if (now >= exp * 1_000) return invalid('expired');
-  if (typeof nbf === 'number' && nbf * 1_000 > now + rules.leewayS * 1_000) return invalid('not-yet-valid');
+  // A time that cannot be read is no time that has come.
+  if (nbf !== undefined && typeof nbf !== 'number') return invalid('unusable-claims');
+  if (nbf !== undefined && nbf * 1_000 > now + rules.leewayS * 1_000) return invalid('not-yet-valid');
   if (iss !== undefined && rules.issuers.length > 0 && !rules.issuers.includes(iss))
     return invalid('wrong-issuer');
   if (rules.audience !== undefined && ![aud ?? []].flat().includes(rules.audience))

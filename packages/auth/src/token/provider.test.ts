@@ -192,7 +192,10 @@ describe('an opaque token', () => {
     ['expired', { ...active, exp: S }, 'expired'],
     ['without expiry', { ...active, exp: undefined }, 'no-expiry'],
     ['not yet valid', { ...active, nbf: S + 6 }, 'not-yet-valid'],
+    ['with nbf of text', { ...active, nbf: String(S + 600) }, 'unusable-claims'],
+    ['with an expiry of text', { ...active, exp: String(S + 600) }, 'no-expiry'],
     ['of another issuer', { ...active, iss: 'https://evil.test' }, 'wrong-issuer'],
+    ['of a list of issuers', { ...active, iss: ['https://idp.test'] }, 'wrong-issuer'],
     ['for another audience', { ...active, aud: ['x'] }, 'wrong-audience'],
     ['without audience', { ...active, aud: undefined }, 'wrong-audience'],
   ])('is refused when %s', async (_name, answer, reason) => {
