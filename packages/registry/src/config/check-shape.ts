@@ -44,6 +44,8 @@ function typeMessage(expected: string, input: unknown): string {
 
 const WORDS: Readonly<Record<string, string>> = {
   string: 'a text',
+  number: 'a number',
+  boolean: 'true or false',
   array: 'a list',
   object: 'a map of members',
   record: 'a map of members',

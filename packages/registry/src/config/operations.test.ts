@@ -14,7 +14,7 @@ const problemsOf = (shape: typeof auditShape | typeof telemetryShape, value: unk
 
 describe('the audit block', () => {
   it.each<[value: object, problem: string]>([
-    [{ enabled: 'yes' }, 'enabled: must be boolean, not "yes"'],
+    [{ enabled: 'yes' }, 'enabled: must be true or false, not "yes"'],
     [{ enable: true }, 'enable: unknown key "enable"; did you mean "enabled"?'],
     [{ maxDataSize: -1 }, 'maxDataSize: must not be negative'],
     [{ maxDataSize: 1.5 }, 'maxDataSize: must be a whole number of bytes'],

@@ -106,9 +106,9 @@ describe('a configuration with variables', () => {
   };
 
   it.each([
-    ['TELEMETRY_ENABLED', 'yes', 'telemetry.enabled: must be boolean, not "yes"'],
+    ['TELEMETRY_ENABLED', 'yes', 'telemetry.enabled: must be true or false, not "yes"'],
     ['TELEMETRY_TRACING_SAMPLING', '2', 'telemetry.tracing.sampling: must be greater than 0 and at most 1'],
-    ['AUDIT_MAXDATASIZE', '1k', 'audit.maxDataSize: must be number, not "1k"'],
+    ['AUDIT_MAXDATASIZE', '1k', 'audit.maxDataSize: must be a number, not "1k"'],
     ['LIMITS_MAXBODYSIZE', '10', 'limits.maxBodySize: must be a whole number from 1024 to 1073741824'],
     ['CORS_MAXAGE', '25h', 'cors.maxAge: must not exceed 24h'],
   ])('names SKEP_REGISTRY_%s=%s where it is wrong', async (variable, text, problem) => {
