@@ -27,6 +27,20 @@ describe('publishing, transcripts of the specification', () => {
     claims: { org: 'acme', team: 'platform' },
   };
 
+  it('names in Location no registry that the publisher may not enter', async () => {
+    const body = (name: string) => ({ server: { name, version: '1', description: 'd' } });
+    const other = await admin.send('POST', '/v1/entries', { as: 'outsider', body: body('io.other/x') });
+    expect([other.statusCode, other.headers['location']]).toEqual([
+      201,
+      '/registry/foreign-all/v0.1/servers/io.other%2Fx/versions/1',
+    ]);
+    const registries = [{ name: 'gated', sources: ['internal'], claims: '{"org":["other"]}' }];
+    const gated = await adminUnderTest({ registries });
+    const mine = await gated.send('POST', '/v1/entries', { as: 'writer', body: body('io.acme/x') });
+    expect([mine.statusCode, mine.headers['location']]).toEqual([201, undefined]);
+    await gated.close();
+  });
+
   it('answers the stored document, bare, and where to read it', async () => {
     const response = await publish(first);
     expect(response.statusCode).toBe(201);
