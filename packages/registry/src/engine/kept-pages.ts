@@ -17,7 +17,9 @@ const ENTRY_BYTES = 1024;
 export class KeptPages {
   readonly #pages = new LRUCache<string, KeptPage>({
     maxSize: MOST_BYTES,
-    sizeCalculation: ({ pieces }) => ENTRY_BYTES + (pieces.length === 1 ? (pieces[0]?.length ?? 0) : 0),
+    // Keys hold what callers search for, which may be long.
+    sizeCalculation: ({ pieces }, key) =>
+      ENTRY_BYTES + 2 * key.length + (pieces.length === 1 ? (pieces[0]?.length ?? 0) : 0),
   });
 
   get(key: string): KeptPage | undefined {
