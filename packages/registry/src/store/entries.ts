@@ -8,7 +8,16 @@ import type { EntryTable, EntryVersionTable, Tables } from './tables.ts';
 const NAMES_PER_STATEMENT = 200;
 
 export async function readEntries(db: Kysely<Tables>, source: string): Promise<StoredEntry[]> {
-  return grouped(await versionRows(db, source).execute());
+  return grouped(await allVersionRows(db, source).execute());
+}
+
+/** Ordered by the columns of the table that SQLite walks: it sorts whole documents when they are named after the other. */
+export function allVersionRows(db: Kysely<Tables>, source: string) {
+  return versionRows(db, source)
+    .orderBy('v.kind')
+    .orderBy('v.namespace')
+    .orderBy('v.name')
+    .orderBy('v.version');
 }
 
 export async function readSomeEntries(
@@ -20,7 +29,13 @@ export async function readSomeEntries(
   for (let at = 0; at < entries.length; at += NAMES_PER_STATEMENT) {
     const some = entries.slice(at, at + NAMES_PER_STATEMENT);
     const wanted = new Set(some.map(identityKey));
-    const rows = await versionRows(db, source).where(entriesNamed(some)).execute();
+    const rows = await versionRows(db, source)
+      .where(entriesNamed(some))
+      .orderBy('e.kind')
+      .orderBy('e.namespace')
+      .orderBy('e.name')
+      .orderBy('v.version')
+      .execute();
     found.push(...grouped(rows.filter((row) => wanted.has(identityKey(row)))));
   }
   return found;
@@ -52,11 +67,7 @@ function versionRows(db: Kysely<Tables>, source: string) {
     .where('e.source', '=', source)
     .select(['e.kind', 'e.namespace', 'e.name', 'e.claims'])
     .select(['v.version', 'v.title', 'v.description', 'v.document', 'v.official'])
-    .select(['v.created_at', 'v.updated_at'])
-    .orderBy('e.kind')
-    .orderBy('e.namespace')
-    .orderBy('e.name')
-    .orderBy('v.version');
+    .select(['v.created_at', 'v.updated_at']);
 }
 
 type VersionOfEntry = Omit<EntryVersionTable, 'source' | 'digest'> & { readonly claims: string };
