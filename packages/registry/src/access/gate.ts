@@ -1,5 +1,6 @@
 import type { RawClaims } from '@skep/auth/claims/claims.ts';
 import { type Role, traceRole } from '@skep/auth/claims/roles.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Authority } from './authority.ts';
 import { allow, type Decision, deny } from './decision.ts';
 import { satisfiesExisting, unlessExempt } from './satisfies.ts';
@@ -12,6 +13,16 @@ export function decideGate(authority: Authority, registryClaims: RawClaims | und
   return registryClaims === undefined
     ? unlessExempt(authority, () => deny('access/insufficient-claims', { reason: 'claims-corrupt' }))
     : satisfiesExisting(authority, registryClaims);
+}
+
+/** Lets a caller who passes the gate go on; 403 for everyone else. */
+export function enterGate(authority: Authority, registryClaims: RawClaims | undefined): void {
+  const decision = decideGate(authority, registryClaims);
+  if (decision.allowed) return;
+  throw new SkepError(decision.code, {
+    message: 'forbidden: insufficient claims for registry',
+    detail: { reason: decision.reason, layer: 'gate' },
+  });
 }
 
 /**

@@ -1,7 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Authority } from '../access/authority.ts';
-import { enforce } from '../access/decision.ts';
-import { decideGate } from '../access/gate.ts';
+import { enterGate } from '../access/gate.ts';
 import type { Reader } from '../engine/page.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import type { EntryKind } from '../store/rows.ts';
@@ -66,7 +65,7 @@ export function joinedName(path: RawParameters): RawParameters {
 function readerOf(snapshot: Snapshot, registry: string, authority: Authority): Omit<Reader, 'kind'> {
   const view = snapshot.registries.get(registry);
   if (view === undefined) throw new SkepError('registry/unknown-registry');
-  enforce(decideGate(authority, view.gate), 'forbidden: insufficient claims for registry');
+  enterGate(authority, view.gate);
   const { visible, fingerprint } = snapshot.visibility(authority);
   return { view, visible, visibility: fingerprint, pages: snapshot.pages };
 }

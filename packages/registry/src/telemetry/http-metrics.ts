@@ -56,13 +56,13 @@ function refusalCounters(meter: Meter) {
   };
 }
 
-function countRefusal(counters: ReturnType<typeof refusalCounters>, { request, row }: Exchange): void {
+function countRefusal(counters: ReturnType<typeof refusalCounters>, { request }: Exchange): void {
   const { failure } = request;
   if (failure === undefined) return;
   if (failure.code === 'auth/unauthenticated' || failure.code === 'auth/unavailable') {
     counters.auth.add(1, { provider: authProvider(failure), reason: authReason(failure) });
   }
-  const layer = denialLayer(failure.code, row?.access);
+  const layer = denialLayer(failure);
   if (layer !== undefined) counters.authz.add(1, { layer });
 }
 
@@ -85,8 +85,8 @@ const ENTRY_DENIALS: ReadonlySet<Code> = new Set([
 ]);
 
 /** Which of the checks of specification §3.5 said no. */
-function denialLayer(code: Code, access: unknown): 'role' | 'gate' | 'entry' | undefined {
+function denialLayer({ code, detail }: RequestFailure): 'role' | 'gate' | 'entry' | undefined {
   if (code === 'access/forbidden') return 'role';
   if (!ENTRY_DENIALS.has(code)) return undefined;
-  return access === 'registry' ? 'gate' : 'entry';
+  return detail['layer'] === 'gate' ? 'gate' : 'entry';
 }

@@ -6,6 +6,7 @@ import { openTelemetry } from '@skep/core/telemetry/open-telemetry.ts';
 import type { Telemetry } from '@skep/core/telemetry/telemetry.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CONTRACT_SWITCHES } from '../access/switches.ts';
+import { adminUnderTest } from '../api/admin/admin.fixture.ts';
 import { apiUnderTest, bearer, oauthWith } from '../api/api.fixture.ts';
 import { READ_ROUTES } from '../api/routes.ts';
 import { snapshotOf, storedBundle, storedServer } from '../api/snapshot.fixture.ts';
@@ -122,6 +123,25 @@ describe('requests', () => {
     });
     await api.close();
   });
+});
+
+it('refusals for lack of rights are counted by the check that refused', async () => {
+  const observers = [measureRequests(meterOf(telemetry))];
+  const admin = await adminUnderTest({ listener: { observers } });
+  const entry = { name: 'io.acme/x', version: '1.0.0', claims: { org: 'other' } };
+  const statuses = [
+    await admin.send('GET', '/registry/foreign-all/v0.1/servers', { as: 'reader' }),
+    await admin.send('POST', '/registry/foreign-all/v0.1/publish', { as: 'writer', body: entry }),
+    await admin.send('POST', '/registry/acme-all/v0.1/publish', { as: 'writer', body: entry }),
+    await admin.send('GET', '/v1/sources', { as: 'writer' }),
+  ].map(({ statusCode }) => statusCode);
+  expect(statuses).toEqual([403, 403, 403, 403]);
+  expect(await valuesOf('skep_registry_authz_denials_total')).toEqual({
+    'layer=gate': 2,
+    'layer=entry': 1,
+    'layer=role': 1,
+  });
+  await admin.close();
 });
 
 it('connections to the database are counted as they are at the scrape', async () => {

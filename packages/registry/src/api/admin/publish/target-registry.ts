@@ -1,6 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { enforce } from '../../../access/decision.ts';
-import { decideGate } from '../../../access/gate.ts';
+import { decideGate, enterGate } from '../../../access/gate.ts';
 import { storedClaims } from '../../../access/stored-claims.ts';
 import type { StoredRegistry } from '../../../store/rows.ts';
 import type { AdminCall } from '../admin-route.ts';
@@ -10,8 +9,7 @@ import type { Target } from './publish-entry.ts';
 export async function enterRegistry(call: AdminCall, name: string): Promise<StoredRegistry> {
   const registry = await call.store.readRegistry(name);
   if (registry === undefined) throw new SkepError('registry/unknown-registry');
-  const gate = decideGate(call.authority, storedClaims(registry.claims));
-  enforce(gate, 'forbidden: insufficient claims for registry');
+  enterGate(call.authority, storedClaims(registry.claims));
   return registry;
 }
 
