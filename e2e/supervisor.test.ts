@@ -108,6 +108,11 @@ describe.skipIf(!engine.available)(title('workloads on an engine', engine), () =
     const url = await run(name, '-e', 'GREETING=again', '-l', 'team=blue');
     const file = path.join(user.dir, 'out/export.json');
     expect((await user.skep(['export', name, file])).code).toBe(0);
+    expect(await user.skep(['export', name, '-'])).toEqual({
+      code: 0,
+      stdout: readFileSync(file, 'utf8'),
+      stderr: '',
+    });
     expect((await user.skep(['rm', name])).code).toBe(0);
     expect(await user.skep(['run', '--from-config', file])).toMatchObject({ code: 0, stdout: `${url}\n` });
     const { result } = await ask(url, 'tools/call', { name: 'greet' });

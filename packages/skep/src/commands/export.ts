@@ -21,7 +21,7 @@ const settings = defineSettings([
 
 export const exportCommand = defineCommand({
   usage: 'skep export [flags] NAME PATH',
-  summary: 'Write the run configuration of a server to a file',
+  summary: 'Write the run configuration of a server to a file, or with - to the terminal',
   description: [
     'The values of variables that the catalogue calls secret are left out; skep run --from-config asks for them again. All others, those of -e too, are written in clear.',
   ],
@@ -33,6 +33,7 @@ export const exportCommand = defineCommand({
   settings,
   async run({ positionals: [name = '', path = ''] }, { places, terminal, cwd }) {
     const config = await loadRunConfig(places, name);
+    if (path === '-') return terminal.out(encodeExport(config));
     await atomicWrite(resolve(cwd, path), encodeExport(config), { mode: 0o600 });
     terminal.out(`Successfully exported run configuration for '${name}' to '${path}'\n`);
   },
