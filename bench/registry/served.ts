@@ -21,10 +21,14 @@ export interface ServedRegistry {
 }
 
 /** A folder with a catalogue and a configuration; starting it twice measures a first and a second start. */
-export async function registryFolder(catalogue: string): Promise<{
+export interface RegistryFolder {
   start(): Promise<ServedRegistry>;
+  /** Makes the next start a first one. */
+  emptyStore(): Promise<void>;
   remove(): Promise<void>;
-}> {
+}
+
+export async function registryFolder(catalogue: string): Promise<RegistryFolder> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'skep-bench-'));
   await writeFile(path.join(folder, 'catalog.json'), catalogue);
   const config = path.join(folder, 'registry.yaml');
@@ -37,7 +41,11 @@ export async function registryFolder(catalogue: string): Promise<{
       storage: { path: 'registry.db' },
     }),
   );
-  return { start: () => startRegistry(config), remove: () => rm(folder, { recursive: true }) };
+  return {
+    start: () => startRegistry(config),
+    emptyStore: () => rm(path.join(folder, 'registry.db'), { force: true }),
+    remove: () => rm(folder, { recursive: true }),
+  };
 }
 
 /** Starts the program with a configuration whose registry is called `bench`, and waits until it is ready. */
@@ -72,7 +80,8 @@ async function untilReady(url: string, child: ChildProcess): Promise<void> {
     const answer = await fetch(url).catch(() => undefined);
     await answer?.text();
     if (answer?.ok === true) return;
-    await delay(5);
+    // Each question takes time from the start that is measured.
+    await delay(15);
   }
 }
 
