@@ -2,8 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import { SkepError } from '../errors/skep-error.ts';
 import { jsonErrorPlace } from '../json/error-place.ts';
 import { nestsDeeperThan } from './json-slices.ts';
+import { mayHoldMoreValuesThan } from './value-count.ts';
 
 export const MAX_CATALOGUE_BYTES = 100 * 1024 * 1024;
+
+/** What a catalogue of that size has, if it is a real one. */
+const MAX_VALUES = 5_000_000;
 
 /** Far above any real document (tool schemas reach about 20). */
 export const MAX_DEPTH = 200;
@@ -30,6 +34,11 @@ export function catalogueBytes(input: string | Uint8Array, options: TextOptions)
     throw new SkepError('catalog/not-json', { message: `"${label}" is not UTF-8 text` });
   }
   const bytes = typeof input === 'string' ? Buffer.from(input) : bufferOver(input);
+  if (mayHoldMoreValuesThan(MAX_VALUES, bytes)) {
+    throw new SkepError('catalog/too-large', {
+      message: `"${label}" has more than ${MAX_VALUES} values, which take more memory than a catalogue may`,
+    });
+  }
   return bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? bytes.subarray(3) : bytes;
 }
 

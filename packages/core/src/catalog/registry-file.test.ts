@@ -76,6 +76,20 @@ describe('readCatalogue refuses', () => {
     );
   });
 
+  it.each([
+    ['a list', '[', ']'],
+    ['one entry', '[[', ']]'],
+    ['what is not read', '{"servers":[],"x":[', ']}'],
+    ['a native file', '{"servers":{"a":[', ']}}'],
+  ])('more values than would fit in memory once parsed, in %s', (_where, open, close) => {
+    expect(() => readCatalogue(`${open}${'0,'.repeat(5_000_000)}0${close}`, { label })).toThrow(
+      expect.objectContaining({
+        code: 'catalog/too-large',
+        message: `"${label}" has more than 5000000 values, which take more memory than a catalogue may`,
+      }),
+    );
+  });
+
   it('bytes that are not UTF-8', () => {
     expect(() => readCatalogue(Uint8Array.of(0x22, 0xff, 0x22), { label })).toThrow(
       expect.objectContaining({ code: 'catalog/not-json' }),

@@ -1,6 +1,7 @@
 import { parseCatalogueText } from '@skep/core/catalog/catalogue-text.ts';
 import { elementSlices, memberSlice } from '@skep/core/catalog/json-slices.ts';
 import { officialMetaOf } from '@skep/core/catalog/official-meta.ts';
+import { mayHoldMoreValuesThan } from '@skep/core/catalog/value-count.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
 
@@ -18,10 +19,7 @@ export interface ApiItem {
 /** Of a whole list; no page may hold more either. */
 export const MAX_ITEMS = 100_000;
 
-/**
- * JSON values of one page. A list of short values takes twenty times its bytes once it is parsed; real pages have some
- * thirty bytes to a value.
- */
+/** Of one page. */
 const MAX_VALUES = 4_000_000;
 
 export interface ApiPage {
@@ -47,7 +45,7 @@ const identity = z.looseObject({
  * `catalog/not-json` and `catalog/wrong-shape` as any catalogue does.
  */
 export function readPage(body: Uint8Array, label: string): ApiPage {
-  if (holdsMoreThan(MAX_VALUES, body)) throw tooLarge(label, `${String(MAX_VALUES)} values`);
+  if (mayHoldMoreValuesThan(MAX_VALUES, body)) throw tooLarge(label, `${String(MAX_VALUES)} values`);
   const { text, value } = parseCatalogueText(body, { label });
   const decoded = page.safeParse(value);
   if (!decoded.success) {
@@ -77,20 +75,6 @@ function readItem(value: unknown, json: string): ApiItem {
     ...(Number.isNaN(updatedAt) ? {} : { updatedAt }),
   };
 }
-
-/** Whether JSON may hold more values than that. Commas in texts count as well: it is the order of magnitude that matters. */
-function holdsMoreThan(limit: number, json: Uint8Array): boolean {
-  let values = 0;
-  for (let at = 0; at < json.length && values <= limit; at += 1) {
-    const byte = json[at];
-    if (byte === COMMA || byte === BRACE || byte === BRACKET) values += 1;
-  }
-  return values > limit;
-}
-
-const COMMA = 0x2c;
-const BRACKET = 0x5b;
-const BRACE = 0x7b;
 
 function tooLarge(label: string, what: string): SkepError {
   return new SkepError('source/too-large', { message: `"${label}" answered more than ${what} on one page` });
