@@ -90,6 +90,15 @@ describe('readCatalogue refuses', () => {
     );
   });
 
+  it('more entries than a catalogue may hold', () => {
+    expect(() => readCatalogue(`[${'0,'.repeat(200_000)}0]`, { label })).toThrow(
+      expect.objectContaining({
+        code: 'catalog/too-large',
+        message: `"${label}" holds more than 200000 entries`,
+      }),
+    );
+  });
+
   it('bytes that are not UTF-8', () => {
     expect(() => readCatalogue(Uint8Array.of(0x22, 0xff, 0x22), { label })).toThrow(
       expect.objectContaining({ code: 'catalog/not-json' }),

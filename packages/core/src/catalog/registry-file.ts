@@ -33,6 +33,8 @@ export interface ReadOptions extends TextOptions {
 }
 
 const SHOWN = 50;
+/** Four times what fits into the largest catalogue at the usual length of an entry; saying what is wrong with each takes time. */
+const MAX_ENTRIES = 200_000;
 
 function named(candidate: Candidate, reason: string): Skipped {
   const value: unknown = 'value' in candidate ? candidate.value : undefined;
@@ -42,6 +44,12 @@ function named(candidate: Candidate, reason: string): Skipped {
   };
   const version = text('version');
   return { name: text('name') ?? candidate.label, ...(version === undefined ? {} : { version }), reason };
+}
+
+function tooMany(label: string): SkepError {
+  return new SkepError('catalog/too-large', {
+    message: `"${label}" holds more than ${String(MAX_ENTRIES)} entries`,
+  });
 }
 
 function describeSkipped({ name, version, reason }: Skipped): string {
@@ -98,7 +106,7 @@ export function readCatalogueAs<Kept>(
   let total = 0;
   let replaced = 0;
   for (const candidate of rawEntries(format, document)) {
-    total++;
+    if (++total > MAX_ENTRIES) throw tooMany(label);
     const decoded = 'fault' in candidate ? candidate : decodeEntry(candidate);
     if ('fault' in decoded) {
       skippedTotal++;
