@@ -76,7 +76,7 @@ export const CODES = {
   'run/cancelled': row(499, 'cancelled', 'nothing was left behind'),
 
   // what to run
-  'target/not-found': row(404, 'server not found in the catalogue', 'find names with skep search; an image needs a / or a : in its name'),
+  'target/not-found': row(404, 'server not found in the catalogue', 'find names with skep search; an image is written like org/image:tag'),
   'target/invalid': row(400, 'cannot run that', 'give a catalogue name, an image reference, npx://PACKAGE or uvx://PACKAGE'),
   'catalog-source/unreachable': row(502, 'the registry does not answer', 'check the address with skep config get-registry'),
   'catalog-source/refused': row(403, 'the registry address is not allowed', 'use https, or give --allow-private-ip when setting it'),

@@ -28,7 +28,10 @@ export function chooseTransport(inputs: TransportInputs): ChosenTransport {
   const told = source.kind === 'image' && exposedPorts.length === 1 ? 'streamable-http' : 'stdio';
   const transport = flag ?? catalogue ?? told;
   if (transport === 'sse')
-    throw new SkepError('usage/not-available', { message: 'the transport "sse" is not available yet' });
+    throw new SkepError('usage/not-available', {
+      message: 'the transport "sse" is not available yet',
+      hint: 'try --transport streamable-http, which most servers of today speak too',
+    });
   if (transport === 'stdio') return { transport };
   const port = targetPort ?? (exposedPorts.length === 1 ? exposedPorts[0] : undefined);
   if (port !== undefined) return { transport, targetPort: port };

@@ -46,6 +46,7 @@ export async function preparePackage(build: PackageBuild): Promise<Prepared> {
   if (!scheme) {
     throw new SkepError('usage/not-available', {
       message: `"${packageReference(source)}": go packages are not available yet`,
+      hint: 'run an image of it, or a package with npx:// or uvx://',
     });
   }
   const version = source.ecosystem === 'npm' ? await exactVersion(build) : source.version;
