@@ -14,6 +14,7 @@ const seconds = values.smoke ? 1 : 4;
 const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   start: async () => (await import('./start.ts')).startBench,
   registry: async () => (await import('./registry.ts')).registryBench,
+  'registry-large': async () => (await import('./registry-large.ts')).registryLargeBench,
   'registry-publish': async () => (await import('./registry-publish.ts')).registryPublishBench,
   'registry-auth': async () => (await import('./registry-auth.ts')).registryAuthBench,
   'registry-sync': async () => (await import('./registry-sync.ts')).registrySyncBench,
