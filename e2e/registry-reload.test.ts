@@ -2,6 +2,7 @@ import { readFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AUDIENCE, startIdentityProvider } from './fixtures/identity-provider.ts';
 import { RegistryFolder, type Running } from './registry/process.ts';
 
 // SIGHUP: what the running program takes over from its configuration, and what it says about the rest.
@@ -165,6 +166,29 @@ describe('a reload', () => {
     expect(await status(`${registry.open}/renamed/v0.1/servers`)).toBe(404);
     await registry.stop();
     expect(await readFile(path.join(folder.path, 'a.log'), 'utf8')).toContain('server.list');
+  });
+
+  it('that changes nothing about sign-in needs no identity provider', async () => {
+    const idp = await startIdentityProvider();
+    try {
+      const provider = { name: 'idp', issuerUrl: idp.issuer, audience: AUDIENCE, allowPrivateIP: true };
+      const auth = { oauth: { providers: [provider] } };
+      const registry = await folder.serve(await configure({ auth }));
+      const list = `${registry.open}/all/v0.1/servers`;
+      const [known, later] = [await idp.token({ sub: 'ann' }), await idp.token({ sub: 'bob' })];
+      const as = (token: string): RequestInit => ({ headers: { authorization: `Bearer ${token}` } });
+      expect(await status(list, as(known))).toBe(200);
+      await idp.stop();
+      await reload(registry);
+      expect([await status(list, as(known)), await status(list, as(later))]).toEqual([200, 200]);
+      // Another audience is another question, and nobody is there to tell the keys.
+      await configure({ auth: { oauth: { providers: [{ ...provider, audience: 'others' }] } } });
+      await reload(registry);
+      expect(await status(list, as(known))).toBe(503);
+      await registry.stop();
+    } finally {
+      await idp.stop();
+    }
   });
 
   it('loses no request of callers who go on asking', async () => {

@@ -11,10 +11,9 @@ import { openApiDocument } from './api/openapi.ts';
 import type { ApiContext, Route } from './api/route.ts';
 import { ROUTES } from './api/routes.ts';
 import { OPEN_DOOR, openSignIn } from './api/sign-in.ts';
-import { endSignIn, SignInSlot } from './api/sign-in-slot.ts';
-import type { PreparedAudit } from './audit/audit-switch.ts';
+import { SignInSlot } from './api/sign-in-slot.ts';
 import type { BuildInfo } from './build-info.ts';
-import { type Catalogue, type CatalogueOptions, openCatalogue } from './catalogue.ts';
+import { type CatalogueOptions, openCatalogue } from './catalogue.ts';
 import type { RegistryConfig } from './config/config.ts';
 import { drained } from './drain.ts';
 import { ReadEngine } from './engine/read-engine.ts';
@@ -22,7 +21,7 @@ import type { ListenAddress } from './listen-address.ts';
 import { assertFree, listenOn } from './listen.ts';
 import { openOperations, type Operations, type OperationsServices } from './operations.ts';
 import { isAllowedPath } from './sources/allowed-path.ts';
-import { keysForRestart } from './keys-for-restart.ts';
+import { type Reloadable, reloading } from './reload.ts';
 import { type OpenedStore, openStore, type StorePlace } from './store/open-store.ts';
 import type { Clock } from './sync/clock.ts';
 import type { Ingest } from './sync/ingest.ts';
@@ -79,16 +78,9 @@ export interface App {
   close(): Promise<void>;
 }
 
-interface State {
-  /** The newest that was taken over. */
-  config: RegistryConfig;
-  reloading: Promise<unknown> | undefined;
+interface State extends Reloadable {
   started: boolean;
-  ready: boolean;
   store: OpenedStore | undefined;
-  operations: Operations | undefined;
-  catalogue: Catalogue | undefined;
-  readonly signIn: SignInSlot;
 }
 
 /**
@@ -279,46 +271,6 @@ function adminParts({ ingest, log }: AppOptions, { config, store, catalogue }: S
       allowsPath: (path) => isAllowedPath(path, allowedPaths),
     },
   };
-}
-
-function reloading(options: AppOptions, state: State): App['reload'] {
-  return async (config) => {
-    // A server that stops, or is in the middle of another reload, has no place to put it.
-    if (!state.ready || state.reloading !== undefined) throw new SkepError('registry/not-ready');
-    const run = reloaded(config, options, state);
-    state.reloading = run.catch(() => undefined);
-    try {
-      return await run;
-    } finally {
-      state.reloading = undefined;
-    }
-  };
-}
-
-/** Everything that can fail is tried before anything changes, and taken back when the store refuses the rest. */
-async function reloaded(
-  config: RegistryConfig,
-  options: AppOptions,
-  state: State,
-): Promise<readonly string[]> {
-  const { catalogue, operations } = state;
-  if (catalogue === undefined || operations === undefined) throw new SkepError('registry/not-ready');
-  const signIn = await openSignIn(config.auth, { clock: options.tokenClock, log: options.log });
-  let audit: PreparedAudit | undefined;
-  try {
-    audit = operations.auditable ? await operations.prepareAudit(config.audit) : undefined;
-    await catalogue.reconcile(config);
-  } catch (error) {
-    endSignIn(signIn);
-    await audit?.discard();
-    throw error;
-  }
-  state.signIn.replace(signIn);
-  state.config = config;
-  await audit?.use().catch((err: unknown) => {
-    options.log.error({ err }, 'the former audit log could not be closed');
-  });
-  return keysForRestart(options.config, config, operations.auditable);
 }
 
 interface CatalogueParts {
