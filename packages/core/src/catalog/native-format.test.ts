@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { convertNative } from './native-format.ts';
 
 const META = 'io.modelcontextprotocol.registry/publisher-provided';
-const one = (file: object) => convertNative(file)[0];
+const one = (file: object) => convertNative(file).next().value;
 const container = (more: object = {}) => ({ image: 'ghcr.io/acme/x:1.2.3', description: 'd', ...more });
 
 it('converts a container server, members without a place going into the publisher extension', () => {
@@ -116,7 +116,7 @@ it('flattens the members of groups', () => {
       remote_servers: { c: { url: 'https://c.test', description: 'd' } },
     },
   ];
-  expect(convertNative({ servers: { a: container() }, groups }).map(({ key }) => key)).toEqual([
+  expect([...convertNative({ servers: { a: container() }, groups })].map(({ key }) => key)).toEqual([
     'a',
     'b',
     'c',
@@ -133,4 +133,15 @@ describe('says why an entry cannot be converted', () => {
   ])('%s', (_, entry, reason) => {
     expect(one({ servers: { x: entry } })).toEqual({ key: 'x', fault: expect.stringContaining(reason) });
   });
+});
+
+it('converts no more than is asked for', () => {
+  const untouched = {
+    get servers(): never {
+      throw new Error('touched');
+    },
+  };
+  const converted = convertNative({ servers: { a: container() }, groups: [untouched] });
+  expect(converted.next().value).toMatchObject({ key: 'a' });
+  expect(() => converted.next()).toThrow('touched');
 });

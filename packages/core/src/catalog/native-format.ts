@@ -136,31 +136,33 @@ export type Converted =
   | { readonly key: string; readonly document: object }
   | { readonly key: string; readonly fault: string };
 
-function convert<T>(
+function* convert<T>(
   map: unknown,
   schema: z.ZodType<T>,
   build: (key: string, entry: T) => object,
-): readonly Converted[] {
-  if (typeof map !== 'object' || map === null) return [];
-  return Object.entries(map).map(([key, value]) => {
+): Generator<Converted> {
+  if (typeof map !== 'object' || map === null) return;
+  for (const [key, value] of Object.entries(map)) {
     const decoded = schema.safeParse(value);
-    return decoded.success
+    yield decoded.success
       ? { key, document: build(key, decoded.data) }
       : { key, fault: faultLine(decoded.error) };
-  });
+  }
 }
 
-function members(holder: object): readonly Converted[] {
-  const servers = 'servers' in holder ? holder.servers : undefined;
-  const remotes = 'remote_servers' in holder ? holder.remote_servers : undefined;
-  return [...convert(servers, container, fromContainer), ...convert(remotes, remote, fromRemote)];
+function* members(holder: object): Generator<Converted> {
+  yield* convert('servers' in holder ? holder.servers : undefined, container, fromContainer);
+  yield* convert('remote_servers' in holder ? holder.remote_servers : undefined, remote, fromRemote);
 }
 
-/** Converts a whole native file, members of groups included (groups themselves have no place in server documents). */
-export function convertNative(file: object): readonly Converted[] {
+/**
+ * Converts a native file entry by entry, so that the reader may stop; members of groups included (groups themselves have
+ * no place in server documents).
+ */
+export function* convertNative(file: object): Generator<Converted> {
+  yield* members(file);
   const groups: unknown = 'groups' in file ? file.groups : undefined;
-  const grouped = Array.isArray(groups)
-    ? groups.flatMap((group: unknown) => (typeof group === 'object' && group ? members(group) : []))
-    : [];
-  return [...members(file), ...grouped];
+  for (const group of Array.isArray(groups) ? groups : []) {
+    if (typeof group === 'object' && group !== null) yield* members(group);
+  }
 }
