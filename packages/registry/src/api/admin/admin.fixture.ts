@@ -7,16 +7,14 @@ import type { AuthConfig } from '../../config/auth.ts';
 import { StoreFollower } from '../../engine/follow-store.ts';
 import { ReadEngine } from '../../engine/read-engine.ts';
 import type { NamedRegistry, NamedSource } from '../../store/rows.ts';
-import { openSqlite } from '../../store/sqlite.ts';
-import { IN_MEMORY } from '../../store/sqlite-path.ts';
 import type { Store } from '../../store/store.ts';
-import { systemClock } from '../../sync/clock.ts';
 import { ingest } from '../../sync/ingest.ts';
 import { ANONYMOUS_AUTH, apiUnderTest, type ApiUnderTest, oauthWith } from '../api.fixture.ts';
 import type { ListenerOptions } from '../listener.ts';
 import type { AdminLimits } from './admin-parts.ts';
+import { storeUnderTest } from './store.fixture.ts';
 
-// The HTTP interface over a store in memory, for the tests of this folder. Callers are named by what they hold.
+// The HTTP interface over a store, for the tests of this folder. Callers are named by what they hold.
 
 /** What the token of each caller carries. */
 export const CALLERS = {
@@ -88,7 +86,7 @@ export const CONFIG_REGISTRIES: readonly NamedRegistry[] = [
 
 export async function adminUnderTest(options: AdminOptions = {}): Promise<AdminUnderTest> {
   const { sources = CONFIG_SOURCES, registries = CONFIG_REGISTRIES } = options;
-  const store = await openSqlite({ path: IN_MEMORY, clock: systemClock, log: silentLog });
+  const store = await storeUnderTest.open();
   await store.reconcile({ sources, registries });
   const engine = new ReadEngine([]);
   const follower = new StoreFollower({ store, engine, log: silentLog, onSources: () => undefined });
