@@ -94,19 +94,11 @@ export type WatchAnswer = (
 export function watchAnswers(observers: readonly RequestObserver[]): WatchAnswer | undefined {
   if (observers.length === 0) return undefined;
   const begins = observers.flatMap(({ begin }) => begin ?? []);
-  return (request, response, asked) => {
-    const startedAt = performance.now();
+  return (request, response, { startedAt, ...asked }) => {
     for (const begin of begins) begin(request);
     response.once('close', () => {
       const { statusCode: status } = response;
-      const responseBytes = Number(response.getHeader('content-length') ?? 0);
-      const exchange = {
-        ...asked,
-        request,
-        status,
-        responseBytes,
-        durationMs: performance.now() - startedAt,
-      };
+      const exchange = { ...asked, request, status, durationMs: performance.now() - startedAt };
       for (const { end } of observers) end(exchange);
     });
   };

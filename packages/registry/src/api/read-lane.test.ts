@@ -6,6 +6,7 @@ import { signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { afterAll, describe, expect, it } from 'vitest';
 import { CONTRACT_SWITCHES } from '../access/switches.ts';
 import { ANONYMOUS_AUTH, apiUnderTest, type ApiUnderTest, bearer, oauthWith } from './api.fixture.ts';
+import type { Exchange } from './observe-requests.ts';
 import { READ_ROUTES } from './routes.ts';
 import { snapshotOf, storedBundle, storedServer } from './snapshot.fixture.ts';
 
@@ -135,6 +136,30 @@ describe.each(['anonymous', 'full'] as const)('in %s mode a socket and the route
       expect(await overSocket(server, head)).toEqual(await throughRouter(server, head));
     }
   });
+});
+
+it('tells observers of an answer what the router tells them', async () => {
+  const waiting: ((exchange: Exchange) => void)[] = [];
+  const observer = { end: (exchange: Exchange) => waiting.shift()?.(exchange) };
+  const server = await apiUnderTest({ snapshot, routes: READ_ROUTES, listener: { observers: [observer] } });
+  await server.open.listen({ host: '127.0.0.1', port: 0 });
+  ports.set(server, (server.open.server.address() as AddressInfo).port);
+  const toldOf = async (answer: (server: ApiUnderTest, asked: Asked) => Promise<Seen>, asked: Asked) => {
+    const told = new Promise<Exchange>((resolve) => waiting.push(resolve));
+    const { headers } = await answer(server, asked);
+    const { row, pattern, status, responseBytes, durationMs } = await told;
+    expect(durationMs).toBeGreaterThan(0);
+    return { headers, told: { name: row?.name, pattern, status, responseBytes } };
+  };
+  const url = '/registry/all/v0.1/servers/acme%2Fopen/versions/latest';
+  const first = await toldOf(throughRouter, { url });
+  expect(first.told.responseBytes).toBeGreaterThan(100);
+  const unchanged = { 'if-none-match': String(first.headers['etag']) };
+  for (const asked of [{ url }, { url, method: 'HEAD' as const }, { url, headers: unchanged }]) {
+    const expected = await toldOf(throughRouter, asked);
+    expect(await toldOf(overSocket, asked)).toEqual(expected);
+  }
+  await server.close();
 });
 
 it('leaves a path with dot segments to the router, which refuses it', async () => {
