@@ -13,20 +13,26 @@ export interface HostileRequest {
   readonly body: string | undefined;
 }
 
-const word = fc.oneof(
-  fc.constantFrom(
-    'all',
-    'gated',
-    'none',
+/** What a path parameter may well hold. */
+export const LIKELY: Readonly<Record<string, readonly string[]>> = {
+  registry: ['all', 'all', 'all', 'team', 'gated', 'none', 'v1'],
+  serverName: ['io.acme%2Fweather', 'io.acme%2Flinter', 'weather'],
+  namespace: ['io.acme'],
+  name: [
+    'triage',
+    'linter',
+    'io.acme%2Flinter',
     'catalog',
     'internal',
     'extra',
-    'io.acme',
-    'io.acme%2Fweather',
-    'weather',
-  ),
-  fc.constantFrom('triage', 'linter', '1.0.0', 'latest', 'server', 'skill', 'v1', '__proto__', 'constructor'),
-);
+    'all',
+    'team',
+    'fuzz',
+    '__proto__',
+  ],
+  version: ['1.0.0', 'latest', '9'],
+  type: ['server', 'skill', 'plugin', 'constructor'],
+};
 const odd = fc.constantFrom(
   '..',
   '.',
@@ -47,70 +53,87 @@ const odd = fc.constantFrom(
 const anyText = fc
   .string({ unit: 'binary', minLength: 1, maxLength: 40 })
   .map((text) => encodeURIComponent(text.toWellFormed()));
-const pathValue = fc.oneof(
-  { weight: 4, arbitrary: word },
-  { weight: 2, arbitrary: anyText },
-  odd,
-  fc.constant('a'.repeat(3000)),
-);
+const tooLong = fc.constant('a'.repeat(3000));
 
+function pathValue(name: string): fc.Arbitrary<string> {
+  const likely = fc.constantFrom(...(LIKELY[name] ?? ['x']));
+  return fc.oneof({ weight: 12, arbitrary: likely }, { weight: 2, arbitrary: anyText }, odd, tooLong);
+}
+
+/** One of these, or now and then anything. */
+function mostly(...values: readonly unknown[]): fc.Arbitrary<unknown> {
+  return fc.oneof({ weight: 8, arbitrary: fc.constantFrom(...values) }, fc.string(), fc.jsonValue());
+}
+
+const MANY = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`k${String(index)}`, 'v']));
 const key = fc.oneof(fc.constantFrom('org', 'team', '__proto__', 'constructor', 'toString', ''), fc.string());
 const claims = fc.oneof(
-  fc.constantFrom<unknown>(
-    { org: 'acme' },
-    { org: ['acme'], team: 'platform' },
-    { org: 'other' },
-    null,
-    5,
-    [],
-    { a: { b: 1 } },
-  ),
-  fc.dictionary(key, fc.oneof(fc.string(), fc.array(fc.string(), { maxLength: 3 }), fc.jsonValue()), {
-    maxKeys: 5,
-  }),
-  fc.constant(Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`k${String(index)}`, 'v']))),
+  {
+    weight: 4,
+    arbitrary: mostly(
+      { org: 'acme' },
+      { org: ['acme'], team: 'platform' },
+      { org: 'other' },
+      { a: { b: 1 } },
+      MANY,
+    ),
+  },
+  fc.dictionary(key, mostly('x', ['x', 'y'], []), { maxKeys: 5 }),
 );
 const document = fc.record(
   {
-    name: fc.oneof(
-      fc.constantFrom('io.acme/fuzz', 'fuzz', 'a/b/c', '..', '__proto__'),
-      fc.string(),
-      fc.jsonValue(),
-    ),
-    namespace: fc.oneof(fc.constant('io.acme'), fc.jsonValue()),
-    version: fc.oneof(fc.constantFrom('1.0.0', 'latest', '^1'), fc.string(), fc.jsonValue()),
-    description: fc.oneof(fc.constant('d'), fc.jsonValue()),
-    url: fc.oneof(fc.webUrl(), fc.jsonValue()),
-    remotes: fc.jsonValue(),
-    _meta: fc.jsonValue(),
+    name: mostly('io.acme/fuzz', 'io.acme/other', 'fuzz', '..', '__proto__'),
+    namespace: mostly('io.acme'),
+    version: mostly('1.0.0', '2', 'latest', '^1'),
+    description: mostly('d'),
+    url: mostly('https://a.test/mcp', 'file:///etc/passwd'),
+    remotes: mostly([], [{ type: 'sse', url: 'https://a.test/sse' }]),
+    _meta: mostly({}, { a: 1 }),
   },
-  { requiredKeys: [] },
+  { requiredKeys: ['name', 'version', 'description', 'namespace'] },
 );
 // Without files and addresses: what is fetched later would change the store while nobody asks.
 const source = fc.record(
   {
-    file: fc.oneof(fc.constant({ data: DATA }), fc.record({ data: fc.string() }), fc.jsonValue()),
+    file: mostly({ data: DATA }, { data: '{' }, { path: '../x' }),
     managed: fc.constantFrom<unknown>({}, null, 1),
-    syncPolicy: fc.oneof(fc.constant({ interval: '5m' }), fc.jsonValue()),
+    syncPolicy: mostly({ interval: '5m' }),
     filter: fc.jsonValue(),
-    sources: fc.oneof(fc.array(fc.constantFrom('catalog', 'internal', 'absent')), fc.jsonValue()),
     claims,
   },
-  { requiredKeys: [] },
+  { requiredKeys: ['file'] },
 );
-const json = fc
-  .oneof(
-    fc.record({ server: document, skill: document, plugin: document, claims }, { requiredKeys: [] }),
-    fc.tuple(document, claims).map(([flat, given]) => ({ ...flat, claims: given })),
-    source,
-    fc.jsonValue(),
-  )
-  .map((value) => JSON.stringify(value));
-const body = fc.oneof(
-  { weight: 8, arbitrary: json },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
-  { weight: 1, arbitrary: json.map((text) => text.slice(0, text.length / 2)) },
+const registry = fc.record(
+  { sources: mostly(['catalog', 'internal'], ['absent'], []), claims },
+  { requiredKeys: ['sources'] },
 );
+const publish = fc.oneof(
+  ...['server', 'skill', 'plugin'].map((kind) =>
+    fc.record({ [kind]: document, claims }, { requiredKeys: [kind] }),
+  ),
+);
+const flat = fc.tuple(document, claims).map(([server, given]) => ({ ...server, claims: given }));
+
+/** What an operation takes, by its name. */
+const FITTING: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  publishToRegistry: fc.oneof(flat, publish),
+  publishEntry: publish,
+  putEntryClaims: fc.record({ claims }),
+  putSource: source,
+  putRegistry: registry,
+};
+
+function bodyOf(name: string): fc.Arbitrary<string> {
+  const any = fc.oneof(publish, flat, source, registry);
+  const json = fc
+    .oneof({ weight: 3, arbitrary: FITTING[name] ?? any }, any, fc.jsonValue())
+    .map((value) => JSON.stringify(value));
+  return fc.oneof(
+    { weight: 8, arbitrary: json },
+    { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
+    { weight: 1, arbitrary: json.map((text) => text.slice(0, text.length / 2)) },
+  );
+}
 
 const headers = fc.oneof(
   { weight: 6, arbitrary: fc.constant({}) },
@@ -124,6 +147,8 @@ const headers = fc.oneof(
     { 'x-forwarded-for': '127.0.0.1', 'x-original-url': '/v1/sources', 'x-http-method-override': 'DELETE' },
     { origin: 'null', 'access-control-request-method': 'PUT' },
     { range: 'bytes=0-1' },
+    // Announced, and never sent.
+    { 'content-length': '99999999', 'content-type': 'application/json' },
   ),
 );
 
@@ -174,20 +199,25 @@ export function hostileRequest(
   operations: readonly DocumentedOperation[],
   callers: readonly CallerName[],
 ): fc.Arbitrary<HostileRequest> {
-  return fc.constantFrom(...operations).chain((operation) => {
-    const named = operation.parameters.map(({ name }) => name);
-    const count = (operation.path.match(/\{\w+\}/g) ?? []).length;
+  // The forms of one path behave alike, and are no reason to ask less for the others.
+  const first = operations.filter(({ operationId, name }) => operationId === name);
+  const any = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...first) }, fc.constantFrom(...operations));
+  return any.chain((operation) => {
+    const names = (place: string): string[] =>
+      operation.parameters.filter((parameter) => parameter.in === place).map(({ name }) => name);
     return fc
       .record({
         as: fc.constantFrom(...callers),
-        values: fc.array(pathValue, { minLength: count, maxLength: count }),
-        query: fc.oneof(fc.constant(''), queryOf(named.slice(count))),
+        values: fc.record(Object.fromEntries(names('path').map((name) => [name, pathValue(name)]))),
+        query: fc.oneof(fc.constant(''), queryOf(names('query'))),
         headers,
-        body: operation.requestBody === undefined ? fc.constant(undefined) : body,
+        body: fc.option(bodyOf(operation.name), {
+          nil: undefined,
+          freq: operation.requestBody === undefined ? 1 : 20,
+        }),
       })
       .map(({ values, query, ...request }) => {
-        let next = 0;
-        const path = operation.path.replaceAll(/\{\w+\}/g, () => values[next++] ?? '');
+        const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
         return { ...request, operation, target: query === '' ? path : `${path}?${query}` };
       });
   });
