@@ -45,7 +45,7 @@ const rows = defineSettings([
     env: 'SKEP_REGISTRY_INTERNAL_ADDRESS',
     placeholder: 'host:port',
     group: 'Serving',
-    brief: 'where to serve /health, /readiness and /version; do not expose it',
+    brief: 'where to serve /health, /readiness, /version and /metrics; do not expose it',
     default: ':8081',
   },
   {
@@ -79,6 +79,8 @@ export const serve: Command = {
   description: [
     'Starts when every source of the configuration has been loaded, and looks at each again at its interval. The ' +
       'log is one JSON object per line on standard error.',
+    'SIGHUP makes it read the configuration again, and open log files anew; a configuration that cannot be used leaves ' +
+      'the old one in place. Every key with one value may also come from a variable: auth.mode is SKEP_REGISTRY_AUTH_MODE.',
   ],
   examples: [
     { command: 'skep-registry serve --config registry.yaml', what: 'on ports 8080 and 8081' },
