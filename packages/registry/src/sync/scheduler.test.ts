@@ -213,6 +213,23 @@ describe('the scheduler', () => {
     await until(async () => expect(await names()).toEqual(['a/a']));
   });
 
+  it('remembers a place between turns, and forgets what it remembers when it is asked', async () => {
+    let opened = 0;
+    const syncing = scheduler('one', (stored) => {
+      opened += 1;
+      return open(stored);
+    });
+    await syncing.start(await configured(named('one')));
+    clock.pass(10 * MINUTE);
+    await until(() => expect(fetches).toBe(2));
+    await until(async () => expect((await status())?.phase).toBe('complete'));
+    expect(opened).toBe(1);
+    await until(() => expect(clock.nextIn).toBe(10 * MINUTE));
+    await syncing.syncNow('one');
+    await until(() => expect(fetches).toBe(3));
+    expect(opened).toBe(2);
+  });
+
   it('reads again when the filter changes though the data did not', async () => {
     const syncing = scheduler();
     await syncing.start(await configured(named('one')));

@@ -123,6 +123,8 @@ export class SourceLoop {
     const before = await parts.store.readStatus(name);
     if (before === undefined || this.#isDone(occasion, before))
       return before === undefined ? {} : { status: before };
+    // Whoever asks wants what is there now, whatever this process remembers of the place.
+    if (occasion === 'asked') this.#source = undefined;
     const startedAt = Date.parse(clock.now());
     const started = syncStarted(before, clock.now());
     await parts.store.writeStatus(name, started, this.#lease);
