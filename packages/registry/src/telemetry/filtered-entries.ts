@@ -1,7 +1,8 @@
 import type { Meter } from '@opentelemetry/api';
 import type { Authority } from '../access/authority.ts';
 import type { Exchange, RequestObserver } from '../api/observe-requests.ts';
-import { type RegistryView, type Snapshot, winner } from '../engine/snapshot.ts';
+import type { ClaimClass } from '../engine/claim-classes.ts';
+import { type KeyGroup, type Snapshot, winner } from '../engine/snapshot.ts';
 import type { EntryKind } from '../store/rows.ts';
 
 /** What is listed, by the audit name of the endpoint. */
@@ -42,24 +43,36 @@ function listedBy({ row, request, status }: Exchange): (Listed & { authority: Au
   return typeof registry === 'string' ? { authority, registry, kind } : undefined;
 }
 
-/** Callers who see the same share a count; beyond so many the counts are made again. */
-const MOST_COUNTS = 1000;
+/** The entries of one kind in a registry, by what decides who sees them. */
+interface Tally {
+  /** How many names have one copy only, by its claim class. */
+  readonly single: ReadonlyMap<ClaimClass, number>;
+  readonly several: readonly KeyGroup[];
+}
 
-/** How many entries of a registry a caller does not see, counted once for each state of it and kind of caller. */
+/** How many entries of a registry a caller does not see. Entries are looked at once for each state of the registry. */
 class HiddenEntries {
-  readonly #counts = new WeakMap<RegistryView, Map<string, number>>();
+  readonly #tallies = new WeakMap<readonly KeyGroup[], Tally>();
 
   of(snapshot: Snapshot, authority: Authority, { registry, kind }: Listed): number {
-    const view = snapshot.registries.get(registry);
+    const groups = snapshot.registries.get(registry)?.groups[kind];
     // Whoever is not checked sees everything.
-    if (view === undefined || authority.kind !== 'full') return 0;
-    const { visible, fingerprint } = snapshot.visibility(authority);
-    const known = this.#counts.get(view) ?? new Map<string, number>();
-    const key = `${kind} ${fingerprint}`;
-    const hidden =
-      known.get(key) ?? view.groups[kind].filter((group) => winner(group, visible) === undefined).length;
-    if (known.size >= MOST_COUNTS) known.clear();
-    this.#counts.set(view, known.set(key, hidden));
+    if (groups === undefined || authority.kind !== 'full') return 0;
+    const tally = this.#tallies.get(groups) ?? tallyOf(groups);
+    this.#tallies.set(groups, tally);
+    const { visible } = snapshot.visibility(authority);
+    let hidden = tally.several.filter((group) => winner(group, visible) === undefined).length;
+    for (const [claimClass, count] of tally.single) if (!visible(claimClass)) hidden += count;
     return hidden;
   }
+}
+
+function tallyOf(groups: readonly KeyGroup[]): Tally {
+  const single = new Map<ClaimClass, number>();
+  for (const { candidates } of groups) {
+    if (candidates.length > 1) continue;
+    const [{ claimClass }] = candidates;
+    single.set(claimClass, (single.get(claimClass) ?? 0) + 1);
+  }
+  return { single, several: groups.filter(({ candidates }) => candidates.length > 1) };
 }
