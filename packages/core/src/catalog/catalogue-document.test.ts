@@ -110,6 +110,9 @@ describe('openDocument', () => {
     expect(() => open(nested(MAX_DEPTH + 1))).toThrow(
       expect.objectContaining({ code: 'catalog/wrong-shape' }),
     );
+    for (const deep of [`{"x":${nested(MAX_DEPTH)},"y":1}`, `[${nested(MAX_DEPTH)},{"z":[]}]`]) {
+      expect(() => open(deep)).toThrow(expect.objectContaining({ code: 'catalog/wrong-shape' }));
+    }
     expect(() => open('['.repeat(MAX_DEPTH + 1))).toThrow(
       expect.objectContaining({ code: 'catalog/not-json' }),
     );
