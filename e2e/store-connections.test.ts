@@ -1,0 +1,142 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { silentLog } from '@skep/core/log/log.ts';
+import { allowed, publishOf, sourceOf } from '@skep/registry/store/contract/fixture.ts';
+import { NEWEST_SCHEMA } from '@skep/registry/store/migrate.ts';
+import { migratePostgres } from '@skep/registry/store/migrate-postgres.ts';
+import { openPostgres } from '@skep/registry/store/postgres.ts';
+import type { PostgresSettings } from '@skep/registry/store/postgres-settings.ts';
+import type { Store } from '@skep/registry/store/store.ts';
+import { systemClock } from '@skep/registry/sync/clock.ts';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { npmPostgres } from './postgres/binaries.ts';
+import { Cluster } from './postgres/cluster.ts';
+import { component, repoRoot, title } from './require.ts';
+
+const postgres = await component('postgres');
+const PROGRAM = path.join(repoRoot, 'packages/registry/src/main.ts');
+
+describe.skipIf(!postgres.available)(title('connections to PostgreSQL', postgres), () => {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await Cluster.start({
+      bin: (await npmPostgres()) ?? '',
+      settings: ['password_encryption=scram-sha-256'],
+      files: {
+        'pg_hba.conf': 'host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n',
+      },
+    });
+    await cluster.query('postgres', `create role filed login password 'only-in-the-file'`);
+  });
+  afterAll(() => cluster.stop());
+
+  async function opened(settings: Partial<PostgresSettings>): Promise<{ store: Store; database: string }> {
+    const database = await cluster.createDatabase();
+    const place = cluster.place(database, settings);
+    await migratePostgres(place, () => NEWEST_SCHEMA);
+    const store = await openPostgres({ ...place, clock: systemClock, log: silentLog });
+    onTestFinished(() => store.close());
+    await store.reconcile({ sources: [sourceOf('internal', 'managed')], registries: [] });
+    return { store, database };
+  }
+
+  /** Processes of the server for the pool, which is all connections but the one that listens. */
+  async function pooled(database: string): Promise<number[]> {
+    const rows = await cluster.query(
+      'postgres',
+      `select pid from pg_stat_activity where datname = '${database}' and query <> 'listen skep_registry'`,
+    );
+    return rows.map(({ pid }) => Number(pid));
+  }
+
+  const busy = (store: Store): Promise<unknown> =>
+    Promise.all(Array.from({ length: 40 }, () => store.readEntries('internal')));
+
+  it('are no more than maxOpenConns, and maxIdleConns of them stay', { timeout: 60_000 }, async () => {
+    const { store, database } = await opened({ maxOpenConns: 3, maxIdleConns: 2 });
+    await busy(store);
+    expect(await pooled(database)).toHaveLength(3);
+    // The driver takes an idle one away after ten seconds; looking for changes keeps one in use.
+    await expect.poll(() => pooled(database), { timeout: 30_000, interval: 200 }).toHaveLength(2);
+  });
+
+  it('are replaced after connMaxLifetime', async () => {
+    const { store, database } = await opened({ maxOpenConns: 2, connMaxLifetime: 1_000 });
+    await busy(store);
+    const first = new Set(await pooled(database));
+    await expect
+      .poll(
+        async () => {
+          await busy(store);
+          return (await pooled(database)).filter((pid) => first.has(pid));
+        },
+        { timeout: 30_000, interval: 200 },
+      )
+      .toEqual([]);
+  });
+
+  // Less than the minute that a server waits for a password: who has none gives up at once.
+  it('take the password from the file that PGPASSFILE names', { timeout: 50_000 }, async () => {
+    const directory = await mkdtemp(path.join(os.tmpdir(), 'skep-pgpass-'));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const database = await cluster.createDatabase();
+    await cluster.query('postgres', `alter database ${database} owner to filed`);
+    const [config, file] = [path.join(directory, 'registry.yaml'), path.join(directory, 'passwords')];
+    const place = { host: '127.0.0.1', port: cluster.port, user: 'filed', database, sslMode: 'disable' };
+    await writeFile(
+      config,
+      JSON.stringify({
+        sources: [{ name: 'internal', managed: {} }],
+        registries: [{ name: 'team', sources: ['internal'] }],
+        auth: { mode: 'anonymous' },
+        database: place,
+      }),
+    );
+    await writeFile(file, `127.0.0.1:${String(cluster.port)}:${database}:filed:only-in-the-file\n`, {
+      mode: 0o600,
+    });
+    const migrate = async (env: NodeJS.ProcessEnv): Promise<readonly [unknown, string]> => {
+      const child = spawn(process.execPath, [PROGRAM, 'migrate', 'up', '-y', '--config', config], {
+        env: { PATH: process.env['PATH'], HOME: directory, ...env },
+      });
+      let said = '';
+      child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
+      child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+      const [code] = await once(child, 'close');
+      return [code, said];
+    };
+    const [refused, why] = await migrate({});
+    expect([refused, why]).toEqual([1, expect.not.stringContaining('only-in-the-file')]);
+    expect(await migrate({ PGPASSFILE: file })).toEqual([
+      0,
+      expect.stringContaining(`Schema is now ${String(NEWEST_SCHEMA)}.`),
+    ]);
+  });
+
+  it('of the release before go on beside this one, and what they hold outlives a step back and forth', async () => {
+    const { store, database } = await opened({});
+    await store.publish(publishOf('a/a', '1'), allowed);
+    const before = await store.readEntries('internal');
+    // What programs of the first schema write.
+    for (const statement of [
+      `insert into source (name, content_hash, synced_at, report) values ('old', null, null, null)
+         on conflict (name) do nothing`,
+      `insert into entry (source, kind, namespace, name, claims) values ('old', 'server', '', 'o', '')`,
+      `insert into entry_version values ('old', 'server', '', 'o', '1', null, null, '{}', null, 'd', 'T', 'T')`,
+      `update source set content_hash = 'h', synced_at = 'T', report = '{}' where name = 'old'`,
+    ]) {
+      await cluster.query(database, statement);
+    }
+    expect(await store.readEntries('old')).toMatchObject([{ name: 'o', versions: [{ version: '1' }] }]);
+    const place = cluster.place(database);
+    for (const target of [NEWEST_SCHEMA - 1, NEWEST_SCHEMA]) {
+      expect(await migratePostgres(place, () => target)).toMatchObject({ after: target });
+    }
+    expect(await store.readEntries('internal')).toEqual(before);
+    await store.publish(publishOf('a/a', '2'), allowed);
+    expect((await store.reconcile({ sources: [], registries: [] })).value.inForce).toBe(true);
+  });
+});
