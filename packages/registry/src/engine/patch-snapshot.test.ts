@@ -49,10 +49,9 @@ const REGISTRIES: readonly RegistryDefinition[] = [
 /** Everything that decides about answers; numbers of claim sets may differ. */
 const served = ({ registries, claimSets }: Snapshot): unknown => ({
   claimSets: claimSets.toSorted(),
-  registries: [...registries].map(([name, { gate, digest, groups }]) => [
+  registries: [...registries].map(([name, { gate, groups }]) => [
     name,
     gate,
-    digest,
     Object.entries(groups).map(([kind, list]) => [
       kind,
       list.map(({ key, candidates }) => [

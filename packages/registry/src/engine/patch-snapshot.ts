@@ -7,7 +7,6 @@ import type { ClaimClasses } from './claim-classes.ts';
 import { KeptPages } from './kept-pages.ts';
 import {
   type Candidate,
-  digestOf,
   type KeyGroup,
   type RegistryDefinition,
   type RegistryView,
@@ -65,7 +64,7 @@ function patchedView(view: RegistryView, { linked, changed, classes }: ViewPatch
     return withChanges(groups, changes);
   };
   const groups = { server: patched('server'), skill: patched('skill'), plugin: patched('plugin') };
-  return { ...view, groups, digest: digestOf(linked) };
+  return { ...view, groups };
 }
 
 function candidatesOf(

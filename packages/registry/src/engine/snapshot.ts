@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { RawClaims } from '@skep/auth/claims/claims.ts';
 import type { ServedEntry, SourceBlock } from './block.ts';
 import { decodeClaimSet, type SnapshotVisibility, snapshotVisibility } from '../access/visibility.ts';
@@ -33,8 +32,6 @@ export interface RegistryView {
   readonly gate: RawClaims | undefined;
   /** Ascending by key. */
   readonly groups: Readonly<Record<EntryKind, readonly KeyGroup[]>>;
-  /** Equal digests answer every query with equal bytes. */
-  readonly digest: string;
 }
 
 /** What is served at one moment: immutable, so that a request reads the old state or the new one, never a mix. */
@@ -67,15 +64,10 @@ export function buildSnapshot(
         skill: groupByKey('skill', linked, classes),
         plugin: groupByKey('plugin', linked, classes),
       },
-      digest: digestOf(linked),
     });
   }
   const claimSets = classes.all();
   return { registries, claimSets, visibility: snapshotVisibility(claimSets), pages: new KeptPages() };
-}
-
-export function digestOf(linked: readonly SourceBlock[]): string {
-  return hash('sha256', linked.map((block) => block.digest).join('\n'));
 }
 
 function groupByKey(kind: EntryKind, blocks: readonly SourceBlock[], classes: ClaimClasses): KeyGroup[] {
