@@ -174,6 +174,14 @@ describe('readCatalogue leaves out', () => {
     expect(read([server('a/b', { _meta: { meta } })])).toMatchObject({ skippedTotal: 0 });
   });
 
+  it('an entry for a reason that is no longer than people read, whatever the entry holds', () => {
+    const key = 'k'.repeat(100_000);
+    const text = `[{"name":"a/b","version":"1","description":"x","_meta":{"${key}":1,"${key}":2}}]`;
+    const { skipped } = readCatalogue(text, { label, maxInvalidShare: 1 });
+    expect(skipped[0]?.reason).toMatch(/^the member "k+$/);
+    expect(skipped[0]?.reason).toHaveLength(512);
+  });
+
   it('at most 50 in the list, while counting all', () => {
     const result = read([
       ...Array.from({ length: 60 }, (_, i) => server(`a/s${i}`)),

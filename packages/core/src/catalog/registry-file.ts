@@ -1,3 +1,4 @@
+import { limitedField } from '../audit/field-limit.ts';
 import { SkepError } from '../errors/skep-error.ts';
 import { type CatalogueDocument, openDocument } from './catalogue-document.ts';
 import { catalogueBytes, type TextOptions } from './catalogue-text.ts';
@@ -43,7 +44,8 @@ function named(candidate: Candidate, reason: string): Skipped {
     return typeof found === 'string' && found !== '' ? found.slice(0, 200) : undefined;
   };
   const version = text('version');
-  return { name: text('name') ?? candidate.label, ...(version === undefined ? {} : { version }), reason };
+  const name = text('name') ?? candidate.label;
+  return { name, ...(version === undefined ? {} : { version }), reason: limitedField(reason) };
 }
 
 function tooMany(label: string): SkepError {

@@ -55,6 +55,31 @@ describe('redact', () => {
     expect(text).toContain('config/invalid');
   });
 
+  test.each([
+    [
+      { name: 'API_KEY', value: 'hunter2' },
+      { name: 'API_KEY', value: '[redacted]' },
+    ],
+    [
+      { name: 'X', isSecret: true, default: 'hunter2' },
+      { name: 'X', isSecret: true, default: '[redacted]' },
+    ],
+    [
+      { name: 'Authorization', value: 'hunter2' },
+      { name: 'Authorization', value: '[redacted]' },
+    ],
+    [
+      { name: 'REGION', value: 'eu' },
+      { name: 'REGION', value: 'eu' },
+    ],
+    [
+      { name: 'X', isSecret: false, default: 'eu' },
+      { name: 'X', isSecret: false, default: 'eu' },
+    ],
+  ])('redacts the value of a secret input: %j', (input, expected) => {
+    expect(redact({ headers: [input] })).toEqual({ headers: [expected] });
+  });
+
   test('ends on a cycle', () => {
     const loop: Record<string, unknown> = {};
     loop['self'] = loop;
@@ -81,6 +106,9 @@ describe('redact', () => {
 test.each([
   ['https://ann:pw@host/x', 'https://[redacted]@host/x'],
   ['git+ssh://git@host/x', 'git+ssh://[redacted]@host/x'],
+  ['https://h/c.json?a=1&access_token=hunter2&b=2#x', 'https://h/c.json?a=1&access_token=[redacted]&b=2#x'],
+  ['https://h/c?sig=hunter2', 'https://h/c?sig=[redacted]'],
+  ['/c?limit=100&cursor=abc', '/c?limit=100&cursor=abc'],
   ['see https://a:b@c@host/ now', 'see https://[redacted]@host/ now'],
   ['https://host/@scope/name?x=a@b', 'https://host/@scope/name?x=a@b'],
   ['no url at all @', 'no url at all @'],

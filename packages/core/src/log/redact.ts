@@ -25,18 +25,34 @@ export function isSecretName(name: string): boolean {
 }
 
 /**
- * A copy of `value` fit for logs: members with secret names become `[redacted]` at any depth, URLs lose their user
- * information, bearer credentials inside text go, errors become plain objects, byte arrays their length.
+ * A copy of `value` fit for logs: members with secret names become `[redacted]` at any depth, and so does the value of an
+ * input or header that a server document calls secret; URLs lose their user information and secrets of their query, bearer
+ * credentials inside text go, errors become plain objects, byte arrays their length.
  */
 export function redact(value: unknown): unknown {
   return copy(value, 0);
 }
 
-/** The text with the user information of every URL in it removed (RFC 3986 §3.2.1). */
+/** The text with the user information of every URL in it removed (RFC 3986 §3.2.1), and what its query says in secret. */
 export function redactUrl(text: string): string {
-  // Up to the last @ before the path: a password may hold a raw @.
-  return text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/?#\s]*@/giu, `$1${REDACTED}@`);
+  return (
+    text
+      // Up to the last @ before the path: a password may hold a raw @.
+      .replace(/([a-z][a-z0-9+.-]*:\/\/)[^/?#\s]*@/giu, `$1${REDACTED}@`)
+      .replace(/([?&])([\w.~%-]{1,100})=([^&#\s"'<>]+)/gu, (whole, before: string, name: string) =>
+        isSecretName(name) || SIGNATURES.has(name.toLowerCase()) ? `${before}${name}=${REDACTED}` : whole,
+      )
+  );
 }
+
+/** Query parameters that make a URL a key to what it names. */
+const SIGNATURES: ReadonlySet<string> = new Set([
+  'sig',
+  'signature',
+  'x-amz-signature',
+  'x-goog-signature',
+  'key',
+]);
 
 /** Text without URL user information and without `Bearer …`/`Basic …` credentials. */
 export function redactText(text: string): string {
@@ -56,14 +72,26 @@ function copy(value: unknown, depth: number): unknown {
 }
 
 function copyMembers(value: object, depth: number): Record<string, unknown> {
+  const secretValue = isSecretInput(value);
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [
       name,
-      isSecretName(name) && typeof member !== 'boolean' && member !== null && member !== undefined
+      (isSecretName(name) || (secretValue && VALUES.has(name))) &&
+      typeof member !== 'boolean' &&
+      member !== null &&
+      member !== undefined
         ? REDACTED
         : copy(member, depth + 1),
     ]),
   );
+}
+
+const VALUES: ReadonlySet<string> = new Set(['value', 'default']);
+
+/** `{ "name": "API_KEY", "isSecret": true, "value": … }`, as server documents have them. */
+function isSecretInput(value: object): boolean {
+  if ('isSecret' in value && value.isSecret === true) return true;
+  return 'name' in value && typeof value.name === 'string' && isSecretName(value.name);
 }
 
 /** Message, stack and cause are not enumerable; a copy of the members alone would lose them. */
