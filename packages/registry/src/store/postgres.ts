@@ -33,8 +33,8 @@ export interface PostgresStore extends Store {
 }
 
 const MAX_CONNECTIONS = 10;
-/** A lost notice is found within five seconds, which leaves one for the answer. */
-const CHECK_EVERY_MS = 4_000;
+/** A lost notice is found within five seconds, which leaves two for the answer and a busy machine. */
+const CHECK_EVERY_MS = 3_000;
 /** Chosen once; see lockAdministration of the port. */
 const ADMINISTRATION_LOCK = 7_302_512;
 
