@@ -131,7 +131,7 @@ export const CODES = {
   'store/older': row(409, 'the store has an older schema', 'run skep-registry migrate up'),
   'store/failed': row(500, 'the store failed', 'see the log for the reason'),
   'store/unavailable': row(503, 'the store does not answer', 'check that the database runs and can be reached'),
-  'store/conflict': row(409, 'others changed the same thing at the same time', 'try again'),
+  'store/conflict': row(503, 'others changed the same thing at the same time', 'try again'),
   'store/invalid-settings': row(400, 'unusable database settings', 'correct the named key of "database"'),
   'store/refused-login': row(503, 'the database refused the login', 'check user, password and grants; see skep-registry prime-db'),
   'store/password-file': row(400, 'unusable password file', 'keep it to its owner with chmod 0600'),

@@ -26,6 +26,6 @@ export function commonReplies({
           415: error('The body says that it is no JSON'),
         }),
     429: error('Too many requests; `Retry-After` says when to go on'),
-    503: error('The identity provider does not answer; `Retry-After` says when to try again'),
+    503: error('The identity provider or the store cannot be used; `Retry-After` says when to try again'),
   };
 }

@@ -2,6 +2,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { signingKey } from '@skep/auth/token/tokens.fixture.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { parseClaims } from '@skep/auth/claims/claims.ts';
 import { CONTRACT_SWITCHES } from '../access/switches.ts';
 import { apiUnderTest, type ApiUnderTest, bearer, oauthWith } from './api.fixture.ts';
@@ -145,6 +146,22 @@ describe('a handler', () => {
     const answer = await server.ask({ method: 'POST', url: '/v1/echo', payload: {} });
     expect([answer.statusCode, answer.body]).toEqual([500, '{"error":"internal server error"}']);
   });
+});
+
+describe('a store that cannot be used', () => {
+  it.each(['store/unavailable', 'store/locked', 'store/conflict'] as const)(
+    '(%s) is 503, says when to try again, and not where it is',
+    async (code) => {
+      const broken = echo({
+        access: 'public',
+        handle: () => Promise.reject(new SkepError(code, { message: 'secret address' })),
+      });
+      const server = await api({ routes: [broken] });
+      const answer = await server.ask({ method: 'POST', url: '/v1/echo', payload: {} });
+      expect([answer.statusCode, answer.headers['retry-after']]).toEqual([503, '2']);
+      expect(answer.body).not.toContain('secret');
+    },
+  );
 });
 
 describe('the request rate', () => {

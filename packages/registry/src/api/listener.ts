@@ -189,9 +189,13 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   });
 }
 
+/** Seconds, where nobody knows better when what is away comes back. */
+const RETRY_AFTER = '2';
+
 /** Errors with a client's status keep it; everything else is 500 without its text. */
 function sendError(reply: FastifyReply, error: unknown): void {
   const { status, body } = toHttp(error);
+  if (status === 503 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER);
   reply.code(status).header('cache-control', 'no-store').type('application/json; charset=utf-8').send(body);
 }
 

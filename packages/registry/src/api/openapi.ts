@@ -67,7 +67,7 @@ const HEADERS = {
   ETag: { required: true, description: 'For If-None-Match', schema: text },
   Location: { description: 'Path of what was created, where the caller can read it', schema: text },
   'WWW-Authenticate': { description: 'How to get a token (RFC 6750, RFC 9728)', schema: text },
-  'Retry-After': { description: 'Seconds to wait', schema: { ...text, pattern: '^\\d+$' } },
+  'Retry-After': { required: true, description: 'Seconds to wait', schema: { ...text, pattern: '^\\d+$' } },
 } as const;
 
 /** What tells a client how to go on, by status. */
