@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -81,6 +81,24 @@ describe.skipIf(missing !== '')(
         'registry.json': pointer,
       });
       expect(await text()).toBe(pointer);
+    });
+
+    test('passwords that the user keeps for other programs are not given away', async () => {
+      await server.commit('first', { 'registry.json': '[]' });
+      const home = await mkdtemp(path.join(tmpdir(), 'skep-git-home-'));
+      await writeFile(path.join(home, '.netrc'), 'machine 127.0.0.1 login bot password hunter2\n', {
+        mode: 0o600,
+      });
+      server.credentials = { username: 'bot', password: 'hunter2' };
+      try {
+        const env = { PATH: process.env['PATH'], HOME: home };
+        await expect(text({}, { env })).rejects.toMatchObject({ code: 'source/auth-failed' });
+        expect(server.requests.map(({ authorization }) => authorization)).toEqual(
+          server.requests.map(() => undefined),
+        );
+      } finally {
+        await rm(home, { recursive: true });
+      }
     });
 
     test('submodules are neither fetched nor read', async () => {

@@ -22,16 +22,36 @@ test('passes on what git needs of this machine and nothing else', () => {
     GIT_DIR: '/x',
     GIT_ASKPASS: 'x',
     SECRET: 'x',
-    HOME: undefined,
+    HOME: '/home/ann',
+    no_proxy: undefined,
   };
-  const env = gitEnvironment({ own, repository, credentials: undefined, pin: NO_PIN, ceiling: '/tmp' });
-  expect(env).toMatchObject({ PATH: '/bin', HTTPS_PROXY: 'http://proxy', GIT_TERMINAL_PROMPT: '0' });
-  for (const name of ['GIT_DIR', 'GIT_ASKPASS', 'SECRET', 'HOME']) expect(env).not.toHaveProperty(name);
+  const env = gitEnvironment({
+    own,
+    repository,
+    credentials: undefined,
+    pin: NO_PIN,
+    ceiling: '/tmp',
+    home: '/tmp/x',
+  });
+  expect(env).toMatchObject({
+    PATH: '/bin',
+    HTTPS_PROXY: 'http://proxy',
+    GIT_TERMINAL_PROMPT: '0',
+    HOME: '/tmp/x',
+  });
+  for (const name of ['GIT_DIR', 'GIT_ASKPASS', 'SECRET', 'no_proxy']) expect(env).not.toHaveProperty(name);
 });
 
 test('credentials are for the host they were given for, and stand in no setting', () => {
   const credentials = { username: 'ann', password: 'hunter2' };
-  const env = gitEnvironment({ own: {}, repository, credentials, pin: NO_PIN, ceiling: '/tmp' });
+  const env = gitEnvironment({
+    own: {},
+    repository,
+    credentials,
+    pin: NO_PIN,
+    ceiling: '/tmp',
+    home: '/tmp/x',
+  });
   const settings = settingsOf(env);
   expect([...settings.keys()]).toContain('credential.https://git.example:8443.helper');
   expect([...settings.values()].join()).not.toContain('hunter2');
@@ -46,7 +66,7 @@ const resolve =
 test('a pinned repository is fetched from the addresses that were judged, without redirects', async () => {
   const pin = await pinAddress(repository, resolve('1.1.1.1', '2606:4700::1111'));
   const settings = settingsOf(
-    gitEnvironment({ own: {}, repository, credentials: undefined, pin, ceiling: '/tmp' }),
+    gitEnvironment({ own: {}, repository, credentials: undefined, pin, ceiling: '/tmp', home: '/tmp/x' }),
   );
   expect(settings.get('http.curloptResolve')).toBe('git.example:8443:1.1.1.1,[2606:4700::1111]');
   expect(settings.get('http.followRedirects')).toBe('false');
@@ -55,7 +75,14 @@ test('a pinned repository is fetched from the addresses that were judged, withou
 test('ssh is pinned too, and still checks the key of the name', async () => {
   const ssh = parseRepository('git@git.example:a.git');
   const pin = await pinAddress(ssh, resolve('1.1.1.1'));
-  const env = gitEnvironment({ own: {}, repository: ssh, credentials: undefined, pin, ceiling: '/tmp' });
+  const env = gitEnvironment({
+    own: {},
+    repository: ssh,
+    credentials: undefined,
+    pin,
+    ceiling: '/tmp',
+    home: '/tmp/x',
+  });
   expect(env['GIT_SSH_COMMAND']).toMatch(
     /^ssh -o BatchMode=yes .*-o HostName=1\.1\.1\.1 -o HostKeyAlias=git\.example$/u,
   );

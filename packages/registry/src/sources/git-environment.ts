@@ -4,7 +4,6 @@ import type { GitCredentials, GitRepository } from './git-repository-url.ts';
 /** Variables of this process that git may see: where programs, keys, proxies and authorities are. */
 const PASSED = [
   'PATH',
-  'HOME',
   'SSH_AUTH_SOCK',
   'http_proxy',
   'https_proxy',
@@ -29,12 +28,15 @@ export interface GitSetting {
   readonly pin: AddressPin;
   /** The folder above which git looks for no repository. */
   readonly ceiling: string;
+  /** An empty folder that takes the place of the user's own; ssh, which needs keys and known hosts, does not ask for it. */
+  readonly home: string;
 }
 
 /**
  * The environment of every git command. Settings travel in it and not on the command line, where every user of the
  * machine could read them; the files of the user and the system are shut out, because they may rewrite addresses, name
- * helpers and run hooks.
+ * helpers and run hooks. Neither does git see the user's ~/.netrc, or whoever may name a source could have it send the
+ * passwords in there.
  */
 export function gitEnvironment({
   own,
@@ -42,6 +44,7 @@ export function gitEnvironment({
   credentials,
   pin,
   ceiling,
+  home,
 }: GitSetting): Record<string, string> {
   const passed = PASSED.flatMap((name) => {
     const value = own[name];
@@ -49,6 +52,7 @@ export function gitEnvironment({
   });
   return {
     ...Object.fromEntries(passed),
+    HOME: home,
     LC_ALL: 'C',
     GIT_CONFIG_NOSYSTEM: '1',
     GIT_CONFIG_SYSTEM: '/dev/null',

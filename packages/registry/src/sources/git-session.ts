@@ -57,7 +57,14 @@ export async function withGit<T>(
   const pin = surroundings.allowPrivate ? NO_PIN : await pinAddress(repository, surroundings.resolve);
   const ceiling = await realpath(surroundings.tempDir);
   const folder = await mkdtemp(join(ceiling, 'skep-git-'));
-  const env = gitEnvironment({ own: surroundings.env, repository, credentials, pin, ceiling });
+  const env = gitEnvironment({
+    own: surroundings.env,
+    repository,
+    credentials,
+    pin,
+    ceiling,
+    home: folder,
+  });
   const late = new AbortController();
   const cancel = clock.after(timeoutMs, () => late.abort(new SkepError('source/timeout')));
   const size = limitFolder({ folder, maxBytes, clock });
