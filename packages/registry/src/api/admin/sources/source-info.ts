@@ -1,3 +1,4 @@
+import { redactUrl } from '@skep/core/log/redact.ts';
 import { formatDuration } from '@skep/core/time/duration.ts';
 import { shownClaims } from '../../../access/stored-claims.ts';
 import type { StoredSource, SyncStatus } from '../../../store/rows.ts';
@@ -25,7 +26,7 @@ export function sourceInfo(source: StoredSource, status: SyncStatus | undefined)
 }
 
 /**
- * The settings without what only the server needs: user names and passwords in URLs. Inline data may be megabytes and is
+ * The settings without what only the server needs: user names, passwords and other secrets in URLs. Inline data may be megabytes and is
  * what the source's entries show already, so its size stands for it.
  */
 function shownConfig(config: string): unknown {
@@ -34,19 +35,22 @@ function shownConfig(config: string): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([key, member]): [string, unknown] => {
       if (key === 'data' && typeof member === 'string') return ['dataBytes', Buffer.byteLength(member)];
-      return [key, typeof member === 'string' ? withoutUserinfo(member) : member];
+      return [key, typeof member === 'string' ? withoutSecrets(member) : member];
     }),
   );
 }
 
-/** Of a URL the part before `@`; ssh addresses keep the user, which is no secret and part of the address. */
-function withoutUserinfo(text: string): string {
+/**
+ * Of a URL without the part before `@` and without what its query says in secret; ssh addresses keep the user, which is no
+ * secret and part of the address.
+ */
+function withoutSecrets(text: string): string {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return text;
   const url = new URL(text);
-  if (url.username === '' && url.password === '') return text;
+  if (url.username === '' && url.password === '') return redactUrl(text);
   url.username = '';
   url.password = '';
-  return url.href;
+  return redactUrl(url.href);
 }
 
 function jsonValue(text: string): unknown {

@@ -249,6 +249,17 @@ describe('creating and replacing', () => {
     expect((await admin.send('PUT', '/v1/sources/inline', { body: padded(11e6) })).statusCode).toBe(413);
   });
 
+  it('never shows what makes the query of an address a key', async () => {
+    const body = {
+      file: { url: 'https://files.test/c.json?rev=7&token=hunter2&sig=hunter2' },
+      syncPolicy: { interval: '1h' },
+    };
+    expect((await admin.send('PUT', '/v1/sources/signed', { body })).statusCode).toBe(201);
+    const { body: text } = await admin.send('GET', '/v1/sources/signed');
+    expect(text).toContain('https://files.test/c.json?rev=7&token=[redacted]&sig=[redacted]');
+    expect(text).not.toContain('hunter2');
+  });
+
   it('never shows a user or password of an address', async () => {
     const body = { api: { endpoint: 'https://user:hunter2@reg.test/' }, syncPolicy: { interval: '1h' } };
     const response = await admin.send('PUT', '/v1/sources/secret', { body });
