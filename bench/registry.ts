@@ -9,7 +9,8 @@ import { type RegistryFolder, registryFolder, stop } from './registry/served.ts'
 import type { Bench } from './row.ts';
 
 const ENTRIES = 10_000;
-const ROUNDS = 3;
+const STARTS = 3;
+const ROUNDS = 7;
 const CONNECTIONS = 50;
 /** Seconds; a server that has just started is still being compiled for the first tens of thousands of requests. */
 const WARM_UP = 3;
@@ -61,7 +62,7 @@ export const registryBench: Bench = async (report, { seconds }) => {
 /** Medians over starts that each find an empty store. The last one leaves it filled. */
 async function firstStarts(folder: RegistryFolder): Promise<{ readyMs: number; residentMB: number }> {
   const figures: { readyMs: number; residentMB: number }[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (let round = 0; round < STARTS; round += 1) {
     await folder.emptyStore();
     const registry = await folder.start();
     figures.push({ readyMs: registry.readyMs, residentMB: await registry.residentMB() });
@@ -99,7 +100,7 @@ async function ratio(url: string, seconds: number): Promise<number> {
   try {
     const [line] = await once(child.stdout, 'data');
     const bare = `http://127.0.0.1:${String(line).trim()}/`;
-    const duration = Math.max(1, seconds / 2);
+    const duration = Math.max(1, seconds / 4);
     await load(url, WARM_UP);
     await load(bare, WARM_UP);
     const ratios: number[] = [];
