@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { authenticate } from '@skep/auth/resource/authenticate.ts';
+import { bearerToken } from '@skep/auth/resource/bearer.ts';
 import { ANONYMOUS, type Authority } from '../access/authority.ts';
 import { RESERVED_NAMES } from '../config/shape.ts';
 import { chooseEncoding } from './encodings.ts';
@@ -222,13 +222,10 @@ function decoded(segment: string): string | undefined {
 /** Whoever can be told apart without waiting. */
 function authorityOf(door: SignIn, request: IncomingMessage): Authority | undefined {
   if (door.kind === 'open') return ANONYMOUS;
-  const authorization = authorizationOf(request.rawHeaders);
-  const [header = ''] = authorization;
+  const bearer = bearerToken(authorizationOf(request.rawHeaders));
   // Only a token that was accepted before: checking one is the router's business, and it must happen once.
-  if (authorization.length !== 1 || door.verifier.known(header.slice('Bearer '.length)) === undefined)
-    return undefined;
-  const found = authenticate(authorization, door.verifier);
-  return found instanceof Promise || found.kind !== 'identity' ? undefined : door.authorityOf(found.identity);
+  const known = bearer.kind === 'token' ? door.verifier.known(bearer.token) : undefined;
+  return known?.kind === 'identity' ? door.authorityOf(known.identity) : undefined;
 }
 
 /** A refusal is the router's to tell: it runs the handler again, and nothing was written. */
