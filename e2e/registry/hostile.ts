@@ -15,7 +15,7 @@ export interface HostileRequest {
 
 /** What a path parameter may well hold. */
 export const LIKELY: Readonly<Record<string, readonly string[]>> = {
-  registry: ['all', 'all', 'all', 'team', 'gated', 'none', 'v1'],
+  registry: ['all', 'all', 'all', 'all', 'all', 'all', 'team', 'gated', 'none'],
   serverName: ['io.acme%2Fweather', 'io.acme%2Flinter', 'weather'],
   namespace: ['io.acme'],
   name: [
@@ -31,7 +31,7 @@ export const LIKELY: Readonly<Record<string, readonly string[]>> = {
     '__proto__',
   ],
   version: ['1.0.0', 'latest', '9'],
-  type: ['server', 'skill', 'plugin', 'constructor'],
+  type: ['server', 'server', 'server', 'skill', 'plugin', 'constructor'],
 };
 const odd = fc.constantFrom(
   '..',
@@ -68,51 +68,42 @@ function mostly(...values: readonly unknown[]): fc.Arbitrary<unknown> {
 const MANY = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`k${String(index)}`, 'v']));
 const key = fc.oneof(fc.constantFrom('org', 'team', '__proto__', 'constructor', 'toString', ''), fc.string());
 const claims = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: mostly(
-      { org: 'acme' },
-      { org: ['acme'], team: 'platform' },
-      { org: 'other' },
-      { a: { b: 1 } },
-      MANY,
-    ),
-  },
+  { weight: 6, arbitrary: mostly({ org: 'acme' }, { org: ['acme'], team: 'platform' }, { org: 'other' }) },
+  fc.constantFrom<unknown>({ a: { b: 1 } }, MANY, null),
   fc.dictionary(key, mostly('x', ['x', 'y'], []), { maxKeys: 5 }),
 );
-const document = fc.record(
+const versioned = { version: mostly('1.0.0', '2', '3', 'latest'), description: mostly('d') };
+const server = fc.record(
   {
-    name: mostly('io.acme/fuzz', 'io.acme/other', 'fuzz', '..', '__proto__'),
-    namespace: mostly('io.acme'),
-    version: mostly('1.0.0', '2', 'latest', '^1'),
-    description: mostly('d'),
+    ...versioned,
+    name: mostly('io.acme/fuzz', 'io.acme/other', 'fuzz', '__proto__'),
     url: mostly('https://a.test/mcp', 'file:///etc/passwd'),
-    remotes: mostly([], [{ type: 'sse', url: 'https://a.test/sse' }]),
     _meta: mostly({}, { a: 1 }),
   },
-  { requiredKeys: ['name', 'version', 'description', 'namespace'] },
+  { requiredKeys: ['name', 'version', 'description'] },
 );
+const bundle = fc.record({
+  ...versioned,
+  namespace: mostly('io.acme'),
+  name: mostly('fuzz', 'other', '__proto__'),
+});
 // Without files and addresses: what is fetched later would change the store while nobody asks.
-const source = fc.record(
-  {
-    file: mostly({ data: DATA }, { data: '{' }, { path: '../x' }),
-    managed: fc.constantFrom<unknown>({}, null, 1),
-    syncPolicy: mostly({ interval: '5m' }),
-    filter: fc.jsonValue(),
-    claims,
-  },
-  { requiredKeys: ['file'] },
+const file = mostly({ data: DATA }, { data: '{' }, { path: '../x' });
+const source = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ file, claims }, { requiredKeys: ['file'] }) },
+  fc.record({ file, managed: mostly({}), syncPolicy: mostly({ interval: '5m' }), filter: fc.jsonValue() }),
+  fc.record({ managed: mostly({}) }),
 );
 const registry = fc.record(
   { sources: mostly(['catalog', 'internal'], ['absent'], []), claims },
   { requiredKeys: ['sources'] },
 );
 const publish = fc.oneof(
-  ...['server', 'skill', 'plugin'].map((kind) =>
-    fc.record({ [kind]: document, claims }, { requiredKeys: [kind] }),
+  ...[{ server }, { skill: bundle }, { plugin: bundle }, { server: bundle }, { server, skill: bundle }].map(
+    (payload) => fc.record<Record<string, unknown>>({ ...payload, claims }),
   ),
 );
-const flat = fc.tuple(document, claims).map(([server, given]) => ({ ...server, claims: given }));
+const flat = fc.tuple(server, claims).map(([document, given]) => ({ ...document, claims: given }));
 
 /** What an operation takes, by its name. */
 const FITTING: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
