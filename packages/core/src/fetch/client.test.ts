@@ -63,6 +63,22 @@ test('a conditional request may be answered with 304', async () => {
   expect(answer).toMatchObject({ status: 304, headers: { etag: '"a"' } });
 });
 
+test.each([
+  ['an error', 503, {}],
+  ['a redirect', 302, { location: '/there' }],
+])('the body of %s is not waited for', async (_what, status, headers) => {
+  let asked = 0;
+  const origin = await serve((request, response) => {
+    asked += 1;
+    if (request.url === '/there') response.end('here');
+    else response.writeHead(status, headers).write('an endless');
+  });
+  const answer = (await client()).get(origin);
+  if (status === 302) await expect(answer).resolves.toMatchObject({ status: 200, url: `${origin}/there` });
+  else await expect(answer).rejects.toMatchObject({ code: 'fetch/bad-status', detail: { status: 503 } });
+  expect(asked).toBe(status === 302 ? 2 : 3);
+});
+
 describe('limits', () => {
   test.each([true, false])('a body over the limit is refused, announced or not (%s)', async (announced) => {
     const origin = await serve((_request, response) => {

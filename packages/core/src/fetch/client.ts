@@ -151,7 +151,7 @@ async function follow(
     if (!REDIRECTS.has(response.statusCode) || location === undefined) {
       return await readAnswer(response, url, options);
     }
-    await response.body.dump();
+    drop(response.body);
     const next = redirectTarget(url, location);
     if (next.origin !== url.origin) headers = withoutCredentials(headers);
     url = next;
@@ -167,7 +167,7 @@ async function readAnswer(
   const { statusCode: status } = response;
   if ((status < 200 || status > 299) && status !== 304) {
     const retryAfterMs = parseRetryAfter(headerOf(response, 'retry-after'), (options.now ?? Date.now)());
-    await response.body.dump();
+    drop(response.body);
     throw new SkepError('fetch/bad-status', {
       message: `"${shown(url)}" answered with status ${String(status)}`,
       detail: { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
@@ -177,6 +177,12 @@ async function readAnswer(
   const names = Object.keys(response.headers);
   const headers = Object.fromEntries(names.map((name) => [name, headerOf(response, name) ?? '']));
   return { status, headers, body, url: url.href };
+}
+
+/** Of an answer whose head says all: a server may never end its body, so the connection ends instead. */
+function drop(body: Dispatcher.ResponseData['body']): void {
+  // Destroying it is an error to whoever reads it, which is nobody.
+  body.on('error', () => undefined).destroy();
 }
 
 function headerOf(response: Dispatcher.ResponseData, name: string): string | undefined {

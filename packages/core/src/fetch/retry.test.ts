@@ -75,6 +75,7 @@ describe('Retry-After', () => {
     ['120', 120_000],
     ['Thu, 01 Jan 2026 00:00:05 GMT', 5_000],
     ['Wed, 31 Dec 2025 00:00:00 GMT', 0],
+    ['99999999999999999999', 1e23],
     ['soon', undefined],
     [undefined, undefined],
   ])('%s', (header, expected) => {

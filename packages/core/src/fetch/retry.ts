@@ -57,7 +57,7 @@ function delayOf(attempt: number, afterMs: number, options: RetryOptions): numbe
 /** Milliseconds of a Retry-After header (RFC 9110 §10.2.3: seconds or a date); undefined when absent or unusable. */
 export function parseRetryAfter(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
-  if (/^\d{1,9}$/u.test(header)) return Number(header) * 1_000;
+  if (/^\d+$/u.test(header)) return Number(header) * 1_000;
   const date = Date.parse(header);
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
