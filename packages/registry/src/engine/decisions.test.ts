@@ -133,7 +133,7 @@ describe('what the engine serves', () => {
           }
         },
       ),
-      { numRuns: 900 },
+      { numRuns: 1000 },
     );
     expect(pairs).toBeGreaterThan(100_000);
   }, 60_000);
