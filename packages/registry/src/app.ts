@@ -219,6 +219,7 @@ function listenerFor(
     observers,
     tracing,
     clock: options.clock,
+    requestMs: options.config.serving.requestMs,
     ...(listener === 'public' ? publicLimits(options, state) : {}),
   });
 }

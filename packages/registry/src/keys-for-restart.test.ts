@@ -52,6 +52,7 @@ describe('what a reload cannot take over', () => {
     [{ limits: { bundlePageSize: { max: 5 } } }, ['limits.bundlePageSize']],
     [{ limits: { maxBodySize: 2048 } }, ['limits.maxBodySize']],
     [{ limits: { maxInlineDataSize: 2048 } }, ['limits.maxInlineDataSize']],
+    [{ limits: { requestTimeout: '20s' } }, ['limits.requestTimeout']],
   ])('of %j is %j', async (changes, keys) => {
     expect(keysForRestart(await configWith({}), await configWith(changes), true)).toEqual(keys);
   });

@@ -12,6 +12,7 @@ const KEPT: Readonly<Record<string, (config: RegistryConfig) => unknown>> = {
   'limits.bundlePageSize': ({ serving }) => serving.pages.bundles,
   'limits.maxBodySize': ({ serving }) => serving.bodies.any,
   'limits.maxInlineDataSize': ({ serving }) => serving.bodies.inlineData,
+  'limits.requestTimeout': ({ serving }) => serving.requestMs,
 };
 
 /** Keys in which a new configuration differs from the one of the start and that a running server cannot take over. */

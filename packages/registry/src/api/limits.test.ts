@@ -1,5 +1,6 @@
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterAll, describe, expect, it } from 'vitest';
+import { TimerClock } from '../sync/timer-clock.fixture.ts';
 import { apiUnderTest } from './api.fixture.ts';
 import { DEFAULT_BODIES, withBodyLimits } from './body-limits.ts';
 import { READ_ROUTES, ROUTES } from './routes.ts';
@@ -119,4 +120,44 @@ describe('configured body limits', () => {
   it('are the ones of the specification by default', () => {
     expect(DEFAULT_BODIES).toEqual({ any: 1_048_576, inlineData: 10_485_760 });
   });
+});
+
+describe('a configured time for requests', () => {
+  it.each([
+    [undefined, 10_000],
+    [2000, 2000],
+    [60_000, 60_000],
+  ])('of %s ends handlers after %i milliseconds', async (requestMs, expected) => {
+    const clock = new TimerClock();
+    const entered = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<string>();
+    const slow = await apiUnderTest({
+      snapshot: snapshotOf({}),
+      listener: { clock, ...(requestMs === undefined ? {} : { requestMs }) },
+      metrics: () => {
+        entered.resolve();
+        return answer.promise;
+      },
+    });
+    const asked = slow.ask({ method: 'GET', url: '/metrics' }, 'internal');
+    await entered.promise;
+    expect(clock.nextIn).toBe(expected);
+    clock.pass(expected);
+    expect((await asked).statusCode).toBe(504);
+    answer.resolve('');
+    await slow.close();
+  });
+
+  it.each([
+    [2000, { requestTimeout: 2000, headersTimeout: 2000, timeout: 7000 }],
+    [10_000, { requestTimeout: 10_000, headersTimeout: 10_000, timeout: 15_000 }],
+    [60_000, { requestTimeout: 60_000, headersTimeout: 10_000, timeout: 65_000 }],
+  ])(
+    'of %i bounds how long one may take to arrive, and keeps its connection as long',
+    async (requestMs, expected) => {
+      const one = await apiUnderTest({ snapshot: snapshotOf({}), listener: { requestMs } });
+      expect(one.open.server).toMatchObject(expected);
+      await one.close();
+    },
+  );
 });

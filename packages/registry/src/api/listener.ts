@@ -25,6 +25,7 @@ import { type ReadLane, readLane } from './read-lane.ts';
 import { limitRate, type RequestRate } from './rate-limit.ts';
 import { bodyFault, keepBodiesAsBytes } from './read-body.ts';
 import { hasDotSegment, unreadablePath } from './request-path.ts';
+import { type ConnectionLimits, connectionLimits, DEFAULT_REQUEST_MS } from './request-time.ts';
 import { addRoutes } from './router.ts';
 import type { Clock } from '../sync/clock.ts';
 import { enterSpans } from '../telemetry/trace-requests.ts';
@@ -46,36 +47,22 @@ export interface ListenerOptions {
   readonly compress?: boolean;
   /** Absent: browsers let no page of another origin call. */
   readonly cors?: CorsSettings;
+  /** Milliseconds for a request to arrive, and for its handler; default 10 s. */
+  readonly requestMs?: number;
   /** Absent or undefined: callers may ask as often as they like. */
   readonly requestRate?: () => RequestRate | undefined;
 }
-
-const SECONDS = 1000;
-
-/** Limits of a connection (specification §2.1). A client that is slower holds a socket and nothing else. */
-const LIMITS = {
-  /** To receive a whole request. */
-  requestTimeout: 10 * SECONDS,
-  /** Without any byte moving, which is how a client that does not read its answer looks. */
-  connectionTimeout: 15 * SECONDS,
-  keepAliveTimeout: 60 * SECONDS,
-  http: {
-    headersTimeout: 10 * SECONDS,
-    // Node looks for late requests this often; its default of 30 s would make the limits above meaningless.
-    connectionsCheckingInterval: 1 * SECONDS,
-    maxHeaderSize: 16 * 1024,
-  },
-} as const;
 
 const LONGEST_SEGMENT = 2048;
 
 /** An HTTP server for some routes of the table, not yet listening. */
 export function createListener(options: ListenerOptions): FastifyInstance {
-  const { routes, context, log, randomId, clock, tracing } = options;
+  const { routes, context, log, randomId, clock, tracing, requestMs = DEFAULT_REQUEST_MS } = options;
+  const limits = connectionLimits(requestMs);
   const observers = observersOf(options);
   const idOf = (request: IncomingMessage): string => saneId(request.headers['x-request-id']) ?? randomId();
   const server = fastify({
-    ...LIMITS,
+    ...limits,
     ...(takesShortWay(options)
       ? {
           serverFactory: laneFirst(
@@ -89,6 +76,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
               }),
               options,
             ),
+            limits,
           ),
         }
       : {}),
@@ -132,7 +120,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   server.setNotFoundHandler((_request, reply) => sendError(reply, new SkepError('registry/no-such-route')));
   const encoded = options.compress === true ? new EncodedAnswers() : undefined;
   const admit = options.requestRate === undefined ? undefined : limitRate(options.requestRate, clock);
-  addRoutes(server, routes, { context, clock, send: noting(answerSender(encoded)), admit });
+  addRoutes(server, routes, { context, clock, requestMs, send: noting(answerSender(encoded)), admit });
   return server;
 }
 
@@ -142,8 +130,10 @@ function takesShortWay({ tracing }: ListenerOptions): boolean {
 }
 
 /** The server that the framework would make, with the lane before its router. */
-function laneFirst(lane: ReadLane): FastifyServerFactory {
-  const { requestTimeout, keepAliveTimeout, connectionTimeout, http } = LIMITS;
+function laneFirst(
+  lane: ReadLane,
+  { requestTimeout, keepAliveTimeout, connectionTimeout, http }: ConnectionLimits,
+): FastifyServerFactory {
   return (router) => {
     const server = createServer({ ...http, requestTimeout, keepAliveTimeout }, (request, response) => {
       if (!lane(request, response)) router(request, response);

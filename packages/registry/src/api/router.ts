@@ -33,12 +33,12 @@ export interface RouterParts {
   readonly context: ApiContext;
   readonly clock: Clock;
   readonly send: SendAnswer;
+  /** How long a handler may take (specification §2.1). */
+  readonly requestMs: number;
   /** Runs when it is known who asks, before roles and the body. */
   readonly admit: onRequestHookHandler | undefined;
 }
 
-/** How long a handler may take (specification §2.1). */
-const HANDLER_MS = 10_000;
 const NO_BODY = Buffer.alloc(0);
 
 /** Registers the rows of the table, and 405 for every other method on their paths. */
@@ -89,24 +89,24 @@ function routerPath(path: string): string {
  * Calls the handler and sends what it answers. Not an async function: awaiting a reply costs more than the whole of a
  * small answer, and reads have nothing to wait for.
  */
-function respond(route: Route, { context, clock, send }: RouterParts, { request, reply }: Exchange): void {
+function respond(route: Route, parts: RouterParts, { request, reply }: Exchange): void {
   const { authority } = request;
   if (authority === undefined) throw new SkepError('internal/bug', { message: 'nobody was identified' });
   const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
   const call = { authority, path: request.params, query: request.query, body };
-  const answer = route.handle(context, call);
-  if (answer instanceof Promise) sendLater(answer, { request, reply }, { clock, send });
-  else send(request, reply, answer);
+  const answer = route.handle(parts.context, call);
+  if (answer instanceof Promise) sendLater(answer, { request, reply }, parts);
+  else parts.send(request, reply, answer);
 }
 
 /** A handler that takes too long goes on, because what it writes may be half done; only its caller stops waiting. */
 function sendLater(
   answer: Promise<Answer>,
   { request, reply }: Exchange,
-  { clock, send }: Pick<RouterParts, 'clock' | 'send'>,
+  { clock, requestMs, send }: RouterParts,
 ): void {
   let late = false;
-  const cancel = clock.after(HANDLER_MS, () => {
+  const cancel = clock.after(requestMs, () => {
     late = true;
     reply.send(new SkepError('registry/handler-timeout'));
   });

@@ -21,8 +21,20 @@ describe('the limits', () => {
     [{ maxBodySize: 1023 }, 'maxBodySize: must be a whole number from 1024 to 1073741824'],
     [{ maxBodySise: 2048 }, 'maxBodySise: unknown key "maxBodySise"; did you mean "maxBodySize"?'],
     [{ maxMetaSize: 0 }, 'maxMetaSize: must be a whole number from 1'],
+    [{ requestTimeout: '999ms' }, 'requestTimeout: must be at least 1s'],
+    [{ requestTimeout: '5m1s' }, 'requestTimeout: must not exceed 5m0s'],
+    [{ requestTimeout: '0s' }, 'requestTimeout: must be a positive duration such as "5m", not "0s"'],
   ])('refuse %j', (value, problem) => {
     expect(problemsOf(limitsShape, value)).toEqual([problem]);
+  });
+
+  it.each([
+    [undefined, 10_000],
+    ['1s', 1000],
+    ['5m', 300_000],
+  ])('with requestTimeout %s give a request %i milliseconds', (requestTimeout, expected) => {
+    expect(problemsOf(limitsShape, { requestTimeout })).toEqual([]);
+    expect(resolvedServing({ requestTimeout }).requestMs).toBe(expected);
   });
 
   it.each([

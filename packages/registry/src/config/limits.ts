@@ -2,8 +2,9 @@ import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { type BodyLimits, DEFAULT_BODIES } from '../api/body-limits.ts';
 import { DEFAULT_PAGES, type PageLimits, type PageSize } from '../api/page-limits.ts';
+import { DEFAULT_REQUEST_MS } from '../api/request-time.ts';
 import type { SourceLimits } from './config.ts';
-import { nonEmpty } from './texts.ts';
+import { duration, durationOf, nonEmpty } from './texts.ts';
 
 const MIB = 1024 * 1024;
 /** An answer is made in memory. */
@@ -76,6 +77,15 @@ export const limitsShape = z.strictObject({
     .describe(
       'bytes of publisher `_meta` of one version; 262144 when absent. database.maxMetaSize counts before it',
     ),
+  requestTimeout: duration({ milliseconds: 300_000, text: '5m0s' })
+    .refine((text) => {
+      const milliseconds = durationOf(text) ?? 0;
+      return milliseconds <= 0 || milliseconds >= 1000;
+    }, 'must be at least 1s')
+    .optional()
+    .describe(
+      'for how long a request may take to arrive, and as long again to be answered, from `1s` to `5m`; `10s` when absent',
+    ),
 });
 
 export type LimitsShape = z.infer<typeof limitsShape>;
@@ -84,6 +94,8 @@ export type LimitsShape = z.infer<typeof limitsShape>;
 export interface ServingLimits {
   readonly pages: PageLimits;
   readonly bodies: BodyLimits;
+  /** Milliseconds for a request to arrive, and for its handler. */
+  readonly requestMs: number;
 }
 
 export function resolvedSourceLimits(limits: LimitsShape = {}): SourceLimits {
@@ -106,6 +118,7 @@ export function resolvedServing(limits: LimitsShape = {}): ServingLimits {
       any: maxBodySize ?? DEFAULT_BODIES.any,
       inlineData: maxInlineDataSize ?? DEFAULT_BODIES.inlineData,
     },
+    requestMs: durationOf(limits.requestTimeout ?? '') ?? DEFAULT_REQUEST_MS,
   };
 }
 

@@ -61,7 +61,7 @@ describe('loadConfig', () => {
         ],
         registries: [{ name: 'all', sources: ['files'], claims: '' }],
         limits: { allowedPaths: [], allowPrivateIP: false, maxInvalidShare: 0.5 },
-        serving: { pages: DEFAULT_PAGES, bodies: DEFAULT_BODIES },
+        serving: { pages: DEFAULT_PAGES, bodies: DEFAULT_BODIES, requestMs: 10_000 },
         maxMetaBytes: 262_144,
         telemetry: 'off',
         audit: 'off',

@@ -24,6 +24,7 @@ const ROWS: Row[] = [
   ['limits.maxBodySize', 'LIMITS_MAXBODYSIZE', '2048', 2048],
   ['limits.maxInlineDataSize', 'LIMITS_MAXINLINEDATASIZE', '4096', 4096],
   ['limits.maxMetaSize', 'LIMITS_MAXMETASIZE', '1000', 1000],
+  ['limits.requestTimeout', 'LIMITS_REQUESTTIMEOUT', '20s'],
   ['cors.maxAge', 'CORS_MAXAGE', '1m'],
   ['auth.mode', 'AUTH_MODE', 'oauth'],
   ['auth.oauth.resourceUrl', 'AUTH_OAUTH_RESOURCEURL', 'https://registry.example'],
