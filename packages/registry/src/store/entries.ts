@@ -30,7 +30,9 @@ export async function readSomeEntries(
     const some = entries.slice(at, at + NAMES_PER_STATEMENT);
     const wanted = new Set(some.map(identityKey));
     const rows = await versionRows(db, source)
-      .where(entriesNamed(some))
+      .where('v.source', '=', source)
+      .where(entriesNamed(some, 'e'))
+      .where(entriesNamed(some, 'v'))
       .orderBy('e.kind')
       .orderBy('e.namespace')
       .orderBy('e.name')
@@ -41,18 +43,25 @@ export async function readSomeEntries(
   return found;
 }
 
-/** Every entry of one of these names, and perhaps others of their kinds and namespaces: a condition that indexes serve. */
+/**
+ * Every entry of one of these names, and perhaps others of their kinds and namespaces: a condition that indexes serve. Ask
+ * it of both tables of a join: PostgreSQL takes a table that it has not analysed yet for empty, and walks all of it.
+ */
 export const entriesNamed =
-  (addresses: readonly EntryAddress[]) =>
-  (where: ExpressionBuilder<Tables & { e: EntryTable }, 'e'>): Expression<SqlBool> => {
+  (addresses: readonly EntryAddress[], table: 'e' | 'v') =>
+  (where: ExpressionBuilder<Joined, 'e' | 'v'>): Expression<SqlBool> => {
     const distinct = (values: readonly string[]): string[] => [...new Set(values)];
     const namespaces = addresses.flatMap(({ namespace }) => namespace ?? []);
     return where.and([
-      where('e.kind', 'in', [...new Set(addresses.map(({ kind }) => kind))]),
-      where('e.name', 'in', distinct(addresses.map(({ name }) => name))),
-      ...(namespaces.length < addresses.length ? [] : [where('e.namespace', 'in', distinct(namespaces))]),
+      where(`${table}.kind`, 'in', [...new Set(addresses.map(({ kind }) => kind))]),
+      where(`${table}.name`, 'in', distinct(addresses.map(({ name }) => name))),
+      ...(namespaces.length < addresses.length
+        ? []
+        : [where(`${table}.namespace`, 'in', distinct(namespaces))]),
     ]);
   };
+
+type Joined = Tables & { e: EntryTable; v: EntryVersionTable };
 
 function versionRows(db: Kysely<Tables>, source: string) {
   return db

@@ -153,10 +153,12 @@ async function existingEntries(
         .onRef('v.source', '=', 'e.source')
         .onRef('v.kind', '=', 'e.kind')
         .onRef('v.namespace', '=', 'e.namespace')
-        .onRef('v.name', '=', 'e.name'),
+        .onRef('v.name', '=', 'e.name')
+        .on('v.source', '=', source)
+        .on(entriesNamed(addresses, 'v')),
     )
     .where('e.source', '=', source)
-    .where(entriesNamed(addresses))
+    .where(entriesNamed(addresses, 'e'))
     .select(['e.kind', 'e.namespace', 'e.name', 'e.claims', 'v.version'])
     .execute();
   return [...Map.groupBy(rows, identityKey).values()].flatMap((group) => {
