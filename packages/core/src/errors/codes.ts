@@ -134,6 +134,7 @@ export const CODES = {
   'store/conflict': row(503, 'others changed the same thing at the same time', 'try again'),
   'store/invalid-settings': row(400, 'unusable database settings', 'correct the named key of "database"'),
   'store/refused-login': row(503, 'the database refused the login', 'check user, password and grants; see skep-registry prime-db'),
+  'store/no-token': row(503, 'no token to sign in to the database with', 'check the cloud credentials of this machine and database.dynamicAuth'),
   'store/password-file': row(400, 'unusable password file', 'keep it to its owner with chmod 0600'),
   'store/source-unknown': row(404, 'source not found', 'check the name'),
   'store/source-in-use': row(409, 'source is referenced by one or more registries', 'take it out of these registries first'),

@@ -44,6 +44,7 @@ test.each<[Code, number, string]>([
   ['store/failed', 500, 'internal server error'],
   ['store/unavailable', 503, 'the store does not answer'],
   ['store/refused-login', 503, 'the database refused the login'],
+  ['store/no-token', 503, 'no token to sign in to the database with'],
   ['store/locked', 503, 'the store is in use'],
   ['fetch/unreachable', 502, 'server not reachable'],
 ])('HTTP callers are not told where and why %s happened', (code, status, title) => {

@@ -5,7 +5,7 @@ import { storePlace } from '../config/store-place.ts';
 import type { Host } from '../host.ts';
 import type { PostgresPlace } from '../store/postgres-connect.ts';
 import { primeDatabase } from '../store/prime-database.ts';
-import { primeStatements } from '../store/prime-statements.ts';
+import { type PrimedLogin, primeStatements } from '../store/prime-statements.ts';
 import { storeConfig } from './store-config.ts';
 
 const rows = defineSettings([
@@ -36,7 +36,8 @@ export const primeDb: Command = {
   summary: 'Prepare a PostgreSQL database for the application user',
   description: [
     'Connects as the migration user and makes a login for the application, with the right to read and write rows and ' +
-      'nothing else. The password is read from standard input. A login that is there keeps its password.',
+      'nothing else. The password is read from standard input. A login that is there keeps its password. With ' +
+      'database.dynamicAuth there is no password: the login becomes a member of the role rds_iam.',
   ],
   examples: [
     { command: 'skep-registry prime-db app --config registry.yaml < password', what: 'password from a file' },
@@ -61,15 +62,20 @@ export const primeDb: Command = {
       host.stdout.write(`${sqlText(place, user)}\n`);
       return 0;
     }
-    await primeDatabase(place, { user, password: await passwordFrom(host, user) });
+    const login = loginBy(place, place.token === undefined ? await passwordFrom(host, user) : '');
+    await primeDatabase(place, { user, login });
     host.stderr.write(`User "${user}" may now use the database.\n`);
     return 0;
   },
 };
 
-function sqlText({ settings }: PostgresPlace, user: string): string {
-  const { database, migrationUser = settings.user } = settings;
-  const statements = primeStatements({ database, migrationUser, user, password: '********' });
+function loginBy({ token }: PostgresPlace, password: string): PrimedLogin {
+  return token === undefined ? { kind: 'password', password } : { kind: 'rds-iam' };
+}
+
+function sqlText(place: PostgresPlace, user: string): string {
+  const { database, migrationUser = place.settings.user } = place.settings;
+  const statements = primeStatements({ database, migrationUser, user, login: loginBy(place, '********') });
   return statements.map((statement) => `${statement};`).join('\n');
 }
 

@@ -16,7 +16,7 @@ export interface ConfigFlags {
 
 /**
  * The configuration as `serve` uses it, at start and at every reload. Fails as `loadConfig` does, and with
- * `source/not-available` or `usage/not-available` for what is valid and this version does not have.
+ * `source/not-available` for what is valid and this version does not have.
  */
 export async function loadServed(host: Host, { config, authMode }: ConfigFlags): Promise<Loaded> {
   const env = withAliases(host.env);

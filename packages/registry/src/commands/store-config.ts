@@ -3,7 +3,6 @@ import type { RegistryConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { plainHttpFrom, withAliases } from '../config/environment.ts';
 import { overridesFrom } from '../config/overrides.ts';
-import { assertLogin } from '../config/unavailable.ts';
 import type { Host } from '../host.ts';
 import { problemsError } from './problems.ts';
 import { defaultStorePath } from './store-path.ts';
@@ -22,6 +21,5 @@ export async function storeConfig(host: Host, path: string | undefined): Promise
     plainHttp: plainHttpFrom(env),
   });
   if ('problems' in loaded) throw problemsError(path, loaded.problems, host.stderr);
-  assertLogin(loaded.config);
   return loaded.config;
 }

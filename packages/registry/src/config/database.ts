@@ -27,12 +27,21 @@ export const databaseShape = z
     connMaxLifetime: duration().optional().describe('of one connection; unlimited when absent'),
     maxMetaSize: count(1).optional().describe('the same as limits.maxMetaSize, which it counts before'),
     dynamicAuth: z
-      .strictObject({ awsRdsIam: z.strictObject({ region: nonEmpty }) })
+      .strictObject({
+        awsRdsIam: z
+          .strictObject({ region: nonEmpty.describe('of the database; `detect` asks the instance metadata') })
+          .describe('IAM authentication of Amazon RDS; `host` must be the name that RDS gave the endpoint'),
+      })
       .optional()
-      .describe('sign in with a cloud identity; *not available yet*'),
+      .describe('a fresh token for each connection in place of a password; `verify-full` is recommended'),
   })
-  .superRefine(({ dynamicAuth, password, migrationPassword }, context) => {
-    if (dynamicAuth === undefined || (password ?? migrationPassword) === undefined) return;
+  .superRefine(({ dynamicAuth, sslMode, password, migrationPassword }, context) => {
+    if (dynamicAuth === undefined) return;
+    if (sslMode === 'disable' || sslMode === 'prefer') {
+      const message = `must be require, verify-ca or verify-full with database.dynamicAuth: no token may travel in the clear`;
+      context.addIssue({ code: 'custom', path: ['sslMode'], message });
+    }
+    if ((password ?? migrationPassword) === undefined) return;
     const member = password === undefined ? 'migrationPassword' : 'password';
     const message = `database.${member} and database.dynamicAuth are mutually exclusive`;
     context.addIssue({ code: 'custom', path: [member], message });
@@ -42,8 +51,6 @@ export interface DatabaseConfig {
   readonly postgres: PostgresSettings;
   /** Bytes of publisher `_meta` that one version may have; undefined where this block does not say. */
   readonly maxMetaSize: number | undefined;
-  /** Asks for a login that this version does not have. */
-  readonly dynamicAuth: boolean;
 }
 
 /** Relative paths start at the folder of the configuration file. */
@@ -56,7 +63,6 @@ export function resolvedDatabase(
   const lifetime = durationOf(connMaxLifetime ?? '');
   return {
     maxMetaSize,
-    dynamicAuth: dynamicAuth !== undefined,
     postgres: {
       ...present(rest),
       host: rest.host,
@@ -64,6 +70,7 @@ export function resolvedDatabase(
       database: rest.database,
       user: rest.user,
       sslMode,
+      ...dynamicAuth,
       ...(lifetime === undefined ? {} : { connMaxLifetime: lifetime }),
       ...(sslRootCert === undefined ? {} : { sslRootCert: resolve(directory, sslRootCert) }),
     },

@@ -5,10 +5,13 @@ import { Client, type ClientConfig, types } from 'pg';
 import { type PasswordFilePlace, passwordFromFile } from './password-file.ts';
 import { postgresFailure } from './postgres-failure.ts';
 import { type Login, loginOf, type PostgresRole, type PostgresSettings } from './postgres-settings.ts';
+import type { LoginToken } from './rds-token.ts';
 
 export interface PostgresPlace {
   readonly settings: PostgresSettings;
   readonly passwordFile: PasswordFilePlace;
+  /** Comes before every password. */
+  readonly token?: LoginToken;
   /** Shown by `pg_stat_activity`. */
   readonly applicationName: string;
 }
@@ -34,8 +37,8 @@ export async function connectionConfig(place: PostgresPlace, role: PostgresRole)
     port: login.port,
     database: login.database,
     user: login.user,
-    // Asked for each connection, so that a changed password file needs no restart.
-    password: () => passwordOf(login, place.passwordFile),
+    // Asked for each connection: a token is good for minutes, and a changed password file needs no restart.
+    password: () => passwordOf(login, place),
     ssl: false,
     application_name: place.applicationName,
     keepAlive: true,
@@ -67,8 +70,9 @@ export async function connect(place: PostgresPlace, role: PostgresRole): Promise
   return client;
 }
 
-async function passwordOf(login: Login, file: PasswordFilePlace): Promise<string> {
-  return login.password ?? (await passwordFromFile(file, login)) ?? '';
+async function passwordOf(login: Login, { token, passwordFile }: PostgresPlace): Promise<string> {
+  if (token !== undefined) return token(login);
+  return login.password ?? (await passwordFromFile(passwordFile, login)) ?? '';
 }
 
 async function tlsOptions({

@@ -13,6 +13,8 @@ export interface PostgresSettings {
   /** From the configuration or the environment. Where it is absent the password file is asked. */
   readonly password?: string;
   readonly migrationPassword?: string;
+  /** Tokens in place of both passwords, for a database in this region; `detect` takes the region of this machine. */
+  readonly awsRdsIam?: { readonly region: string };
   readonly sslMode: SslMode;
   /** PEM file with the authorities to trust in the two verifying modes; the system's where it is absent. */
   readonly sslRootCert?: string;

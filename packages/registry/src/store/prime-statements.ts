@@ -7,21 +7,31 @@ export interface PrimeRequest {
   readonly migrationUser: string;
   /** The application's login. */
   readonly user: string;
-  readonly password: string;
+  readonly login: PrimedLogin;
 }
+
+/** How the application will sign in. */
+export type PrimedLogin =
+  | { readonly kind: 'password'; readonly password: string }
+  /** With tokens; Amazon RDS takes them from members of its role `rds_iam`, and no password of theirs. */
+  | { readonly kind: 'rds-iam' };
 
 /**
  * SQL that lets the application's user work in the database: a group role with the rights, and the user in it. Running it
  * again changes nothing; the password of a user who is there already stays. Names and the password are data: nothing in
  * them can end the place they stand in.
  */
-export function primeStatements({ database, migrationUser, user, password }: PrimeRequest): string[] {
+export function primeStatements({ database, migrationUser, user, login: by }: PrimeRequest): string[] {
   const group = escapeIdentifier(GROUP_ROLE);
   const owner = escapeIdentifier(migrationUser);
   const login = escapeIdentifier(user);
   return [
     unlessRole(GROUP_ROLE, `create role ${group} nologin`),
-    unlessRole(user, `create role ${login} login password ${escapeLiteral(password)}`),
+    unlessRole(
+      user,
+      `create role ${login} login${by.kind === 'password' ? ` password ${escapeLiteral(by.password)}` : ''}`,
+    ),
+    ...(by.kind === 'rds-iam' ? [`grant rds_iam to ${login}`] : []),
     `grant connect on database ${escapeIdentifier(database)} to ${group}`,
     `grant usage on schema public to ${group}`,
     `grant create, usage on schema public to ${owner}`,
