@@ -259,7 +259,7 @@ function operationsServices(
 
 function adminParts({ ingest, log }: AppOptions, { config, store, catalogue }: State): AdminParts {
   if (store === undefined || catalogue === undefined) throw new SkepError('registry/not-ready');
-  const { allowedPaths, maxInvalidShare } = config.limits;
+  const { allowedPaths, maxInvalidShare, maxCatalogueBytes } = config.limits;
   return {
     store,
     log,
@@ -269,6 +269,7 @@ function adminParts({ ingest, log }: AppOptions, { config, store, catalogue }: S
     limits: {
       maxMetaBytes: config.maxMetaBytes,
       maxInvalidShare,
+      maxCatalogueBytes,
       allowsPath: (path) => isAllowedPath(path, allowedPaths),
     },
   };

@@ -67,6 +67,9 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
       get maxInvalidShare() {
         return limits.maxInvalidShare;
       },
+      get maxCatalogueBytes() {
+        return limits.maxCatalogueBytes;
+      },
       now: () => clock.now(),
       apply: (...commit) => follower.reachWith(...commit),
     },

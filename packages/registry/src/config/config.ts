@@ -19,6 +19,12 @@ export interface SourceLimits {
   readonly allowPrivateIP: boolean;
   /** Share of invalid entries, 0 to 1, above which a catalogue is refused whole. */
   readonly maxInvalidShare: number;
+  /** Bytes that any source may bring, its download included. */
+  readonly maxCatalogueBytes: number;
+  /** Pages that the list of another registry may have. */
+  readonly maxListPages: number;
+  /** Versions of servers on them. */
+  readonly maxListServers: number;
 }
 
 /** A configuration that has passed every check; nothing in it is unsupported. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkShape } from './check-shape.ts';
 import { corsShape, resolvedCors } from './cors.ts';
-import { limitsShape, resolvedServing } from './limits.ts';
+import { limitsShape, resolvedServing, resolvedSourceLimits } from './limits.ts';
 import { pathText } from './problem.ts';
 
 const problemsOf = (shape: typeof limitsShape | typeof corsShape, value: unknown): string[] => {
@@ -21,11 +21,29 @@ describe('the limits', () => {
     [{ maxBodySize: 1023 }, 'maxBodySize: must be a whole number from 1024 to 1073741824'],
     [{ maxBodySise: 2048 }, 'maxBodySise: unknown key "maxBodySise"; did you mean "maxBodySize"?'],
     [{ maxMetaSize: 0 }, 'maxMetaSize: must be a whole number from 1'],
+    [{ maxCatalogueSize: 1023 }, 'maxCatalogueSize: must be a whole number from 1024 to 268435456'],
+    [{ maxCatalogueSize: 268_435_457 }, 'maxCatalogueSize: must be a whole number from 1024 to 268435456'],
+    [{ apiSource: { maxPages: 0 } }, 'apiSource.maxPages: must be a whole number from 1 to 100000'],
+    [{ apiSource: { maxServers: 0 } }, 'apiSource.maxServers: must be a whole number from 1 to 1000000'],
     [{ requestTimeout: '999ms' }, 'requestTimeout: must be at least 1s'],
     [{ requestTimeout: '5m1s' }, 'requestTimeout: must not exceed 5m0s'],
     [{ requestTimeout: '0s' }, 'requestTimeout: must be a positive duration such as "5m", not "0s"'],
   ])('refuse %j', (value, problem) => {
     expect(problemsOf(limitsShape, value)).toEqual([problem]);
+  });
+
+  it('of sources are the ones of the specification by default', () => {
+    expect(resolvedSourceLimits()).toMatchObject({
+      maxCatalogueBytes: 104_857_600,
+      maxListPages: 1000,
+      maxListServers: 100_000,
+    });
+    const limits = { maxCatalogueSize: 2048, apiSource: { maxPages: 2, maxServers: 3 } };
+    expect(resolvedSourceLimits(limits)).toMatchObject({
+      maxCatalogueBytes: 2048,
+      maxListPages: 2,
+      maxListServers: 3,
+    });
   });
 
   it.each([

@@ -3,12 +3,15 @@ import { z } from 'zod';
 import { type BodyLimits, DEFAULT_BODIES } from '../api/body-limits.ts';
 import { DEFAULT_PAGES, type PageLimits, type PageSize } from '../api/page-limits.ts';
 import { DEFAULT_REQUEST_MS } from '../api/request-time.ts';
+import { DEFAULT_LIST } from '../sources/api-crawl.ts';
 import type { SourceLimits } from './config.ts';
 import { duration, durationOf, nonEmpty } from './texts.ts';
 
 const MIB = 1024 * 1024;
 /** An answer is made in memory. */
 const LARGEST_PAGE = 10_000;
+/** git may use 512 MiB, and holds a file twice while it unpacks it. */
+const LARGEST_CATALOGUE = 256 * MIB;
 
 /** A whole number from `least` to `most`. */
 export function count(least: number, most = Number.MAX_SAFE_INTEGER) {
@@ -53,6 +56,20 @@ export const limitsShape = z.strictObject({
     .max(1, 'must be from 0 to 1')
     .optional()
     .describe('share of invalid entries above which a catalogue is refused whole; 0.5 when absent'),
+  maxCatalogueSize: count(1024, LARGEST_CATALOGUE)
+    .optional()
+    .describe(
+      'bytes that a source may bring: a file, a download, what git fetches for it, the whole list of another registry; 104857600 when absent',
+    ),
+  apiSource: z
+    .strictObject({
+      maxPages: count(1, 100_000).optional().describe('pages of its list; 1000 when absent'),
+      maxServers: count(1, 1_000_000)
+        .optional()
+        .describe('versions of servers on all pages; 100000 when absent'),
+    })
+    .optional()
+    .describe('what another registry may list'),
   requestRate: z
     .strictObject({
       perSecond: z
@@ -103,6 +120,9 @@ export function resolvedSourceLimits(limits: LimitsShape = {}): SourceLimits {
     allowedPaths: limits.allowedPaths ?? [],
     allowPrivateIP: limits.allowPrivateIP ?? false,
     maxInvalidShare: limits.maxInvalidShare ?? 0.5,
+    maxCatalogueBytes: limits.maxCatalogueSize ?? DEFAULT_LIST.bytes,
+    maxListPages: limits.apiSource?.maxPages ?? DEFAULT_LIST.pages,
+    maxListServers: limits.apiSource?.maxServers ?? DEFAULT_LIST.servers,
   };
 }
 

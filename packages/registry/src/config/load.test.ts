@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Loaded, loadConfig } from './load.ts';
 import { DEFAULT_BODIES } from '../api/body-limits.ts';
 import { DEFAULT_PAGES } from '../api/page-limits.ts';
+import { resolvedSourceLimits } from './limits.ts';
 import { withAliases } from './environment.ts';
 import { overridesFrom, unreadVariables } from './overrides.ts';
 
@@ -60,7 +61,7 @@ describe('loadConfig', () => {
           },
         ],
         registries: [{ name: 'all', sources: ['files'], claims: '' }],
-        limits: { allowedPaths: [], allowPrivateIP: false, maxInvalidShare: 0.5 },
+        limits: resolvedSourceLimits(),
         serving: { pages: DEFAULT_PAGES, bodies: DEFAULT_BODIES, requestMs: 10_000 },
         maxMetaBytes: 262_144,
         telemetry: 'off',

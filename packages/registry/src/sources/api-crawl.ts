@@ -1,6 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
 import type { Answer } from '@skep/core/fetch/client.ts';
-import { type ApiItem, MAX_ITEMS, readPage } from './api-page.ts';
+import { type ApiItem, readPage } from './api-page.ts';
 import { conditionsFor, type Validators, validatorsOf } from './validators.ts';
 
 /** A list that fitted on one page, and how to ask whether it is still the same. */
@@ -23,23 +24,31 @@ export interface CrawlStart {
   readonly url: URL;
   /** The list of the crawl before. */
   readonly known?: SinglePage;
+  readonly limits: ListLimits;
 }
 
-const MAX_PAGES = 1_000;
-/** Of a whole list. */
-export const MAX_BYTES = 100 * 1024 * 1024;
+/** What a whole list may have (specification §2.9). */
+export interface ListLimits {
+  readonly pages: number;
+  /** Versions of servers; no page may hold more either. */
+  readonly servers: number;
+  readonly bytes: number;
+}
+
+export const DEFAULT_LIST: ListLimits = { pages: 1_000, servers: 100_000, bytes: MAX_CATALOGUE_BYTES };
 
 /**
  * Follows the cursors of a list to its end (specification §4.3). Undefined when the server says that the known list is
- * still the same. Fails with `source/endless` for a cursor that comes back and for more than 1,000 pages,
- * `source/too-large` beyond 100,000 servers or 100 MiB, and with what `get` and readPage fail with.
+ * still the same. Fails with `source/endless` for a cursor that comes back and for more pages than the limits allow,
+ * `source/too-large` for more servers or bytes, and with what `get` and readPage fail with.
  */
-export async function crawl(get: GetPage, { url: first, known }: CrawlStart): Promise<Crawl | undefined> {
+export async function crawl(get: GetPage, start: CrawlStart): Promise<Crawl | undefined> {
+  const { url: first, known, limits } = start;
   const label = `${first.origin}${first.pathname}`;
   const conditions = known?.url === first.href ? conditionsFor(known.validators) : {};
   const answer = await get(first.href, conditions);
   if (answer.status === 304 && Object.keys(conditions).length > 0) return undefined;
-  let page = readAnswer(answer, label);
+  let page = readAnswer(answer, label, limits);
   if (page.nextCursor === undefined) {
     return { items: page.items, single: { url: first.href, validators: validatorsOf(answer.headers) } };
   }
@@ -47,22 +56,26 @@ export async function crawl(get: GetPage, { url: first, known }: CrawlStart): Pr
   const seen = new Set<string>();
   let bytes = answer.body.byteLength;
   for (let number = 2; page.nextCursor !== undefined; number += 1) {
-    if (number > MAX_PAGES) throw endless(label, `go on after ${String(MAX_PAGES)} of them`);
+    if (number > limits.pages) throw endless(label, `go on after ${String(limits.pages)} of them`);
     if (seen.has(page.nextCursor))
       throw endless(label, `come back to the cursor "${page.nextCursor.slice(0, 100)}"`);
     seen.add(page.nextCursor);
     const next = await get(withCursor(first, page.nextCursor), {});
-    page = readAnswer(next, `${label} (page ${String(number)})`);
+    page = readAnswer(next, `${label} (page ${String(number)})`, limits);
     bytes += next.body.byteLength;
     for (const item of page.items) items.push(item);
-    if (items.length > MAX_ITEMS || bytes > MAX_BYTES) throw tooLarge(label);
+    if (items.length > limits.servers || bytes > limits.bytes) throw tooLarge(label, limits);
   }
   return { items };
 }
 
 /** The page of an answer; anything but 200 is none. */
-function readAnswer({ status, body }: Answer, label: string): ReturnType<typeof readPage> {
-  if (status === 200) return readPage(body, label);
+function readAnswer(
+  { status, body }: Answer,
+  label: string,
+  { servers }: ListLimits,
+): ReturnType<typeof readPage> {
+  if (status === 200) return readPage(body, { label, maxServers: servers });
   throw new SkepError('source/bad-answer', {
     message: `"${label}" answered with status ${String(status)} instead of a list`,
     detail: { status },
@@ -79,9 +92,9 @@ function endless(label: string, how: string): SkepError {
   return new SkepError('source/endless', { message: `the pages of "${label}" ${how}` });
 }
 
-/** For a list of more than 100,000 servers or 100 MiB. */
-export function tooLarge(label: string): SkepError {
+/** For a list of more servers or bytes than it may have. */
+export function tooLarge(label: string, { servers, bytes }: ListLimits): SkepError {
   return new SkepError('source/too-large', {
-    message: `"${label}" lists more than ${String(MAX_ITEMS)} servers or ${String(MAX_BYTES)} bytes`,
+    message: `"${label}" lists more than ${String(servers)} servers or ${String(bytes)} bytes`,
   });
 }

@@ -12,8 +12,11 @@ const OVERLAP_MS = 60_000;
 const MAX_AHEAD_MS = 24 * 60 * 60_000;
 
 /** Whether it holds more than a list may. Looks for changes only ever add to it. */
-export function exceeds(mirror: ApiMirror, max: { readonly items: number; readonly bytes: number }): boolean {
-  if (mirror.size > max.items) return true;
+export function exceeds(
+  mirror: ApiMirror,
+  max: { readonly servers: number; readonly bytes: number },
+): boolean {
+  if (mirror.size > max.servers) return true;
   let bytes = 0;
   for (const { json } of mirror.values()) bytes += Buffer.byteLength(json);
   return bytes > max.bytes;

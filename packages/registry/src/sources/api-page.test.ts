@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { readPage } from './api-page.ts';
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
-const read = (text: string) => readPage(Buffer.from(text), 'https://r.example/v0.1/servers');
+const read = (text: string) =>
+  readPage(Buffer.from(text), { label: 'https://r.example/v0.1/servers', maxServers: 100_000 });
 
 test('items keep their exact text', () => {
   const item = `{ "server": {"name":"a/b","version":"1.0.0","big":12345678901234567890,"x":1.0 } }`;

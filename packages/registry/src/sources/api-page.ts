@@ -16,9 +16,6 @@ export interface ApiItem {
   readonly updatedAt?: number;
 }
 
-/** Of a whole list; no page may hold more either. */
-export const MAX_ITEMS = 100_000;
-
 /** Of one page. */
 const MAX_VALUES = 4_000_000;
 
@@ -39,12 +36,18 @@ const identity = z.looseObject({
   _meta: z.unknown(),
 });
 
+export interface PageOptions {
+  /** Names the page in messages. */
+  readonly label: string;
+  readonly maxServers: number;
+}
+
 /**
- * Reads one page of `GET /v0.1/servers` of the MCP Registry API. `label` names it in messages. Fails with
- * `source/bad-answer` when it is none, `source/too-large` when it holds more values or servers than any list may,
+ * Reads one page of `GET /v0.1/servers` of the MCP Registry API. Fails with
+ * `source/bad-answer` when it is none, `source/too-large` when it holds more values or servers than it may,
  * `catalog/not-json` and `catalog/wrong-shape` as any catalogue does.
  */
-export function readPage(body: Uint8Array, label: string): ApiPage {
+export function readPage(body: Uint8Array, { label, maxServers }: PageOptions): ApiPage {
   if (mayHoldMoreValuesThan(MAX_VALUES, body)) throw tooLarge(label, `${String(MAX_VALUES)} values`);
   const { text, value } = parseCatalogueText(body, { label });
   const decoded = page.safeParse(value);
@@ -55,7 +58,7 @@ export function readPage(body: Uint8Array, label: string): ApiPage {
     });
   }
   const servers = decoded.data.servers ?? [];
-  if (servers.length > MAX_ITEMS) throw tooLarge(label, `${String(MAX_ITEMS)} servers`);
+  if (servers.length > maxServers) throw tooLarge(label, `${String(maxServers)} servers`);
   const slices = elementSlices(memberSlice(text, ['servers']) ?? '');
   const items = servers.map((item, index) => readItem(item, slices[index] ?? ''));
   const nextCursor = decoded.data.metadata?.nextCursor ?? decoded.data.metadata?.next_cursor ?? '';

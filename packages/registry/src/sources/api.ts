@@ -1,8 +1,16 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { type Client, statusOf } from '@skep/core/fetch/client.ts';
-import { type Crawl, crawl, type GetPage, MAX_BYTES, type SinglePage, tooLarge } from './api-crawl.ts';
+import {
+  type Crawl,
+  crawl,
+  type CrawlStart,
+  DEFAULT_LIST,
+  type GetPage,
+  type ListLimits,
+  type SinglePage,
+  tooLarge,
+} from './api-crawl.ts';
 import { type ApiMirror, changesSince, contentOf, exceeds, merged } from './api-mirror.ts';
-import { MAX_ITEMS } from './api-page.ts';
 import type { ConditionalSource } from './conditional-source.ts';
 import { type OpenClient, withClient } from './open-client.ts';
 import type { SourceContent } from './source.ts';
@@ -17,8 +25,8 @@ export interface ApiSourceOptions {
   readonly timeoutMs?: number;
   /** Milliseconds after which the list is read whole again; default 6 h. Changes are asked for in between. */
   readonly fullEveryMs?: number;
-  /** Of the whole list; default 100 MiB. */
-  readonly maxBytes?: number;
+  /** Of the whole list; default 1,000 pages, 100,000 servers and 100 MiB. */
+  readonly limits?: ListLimits;
 }
 
 export interface ApiSurroundings {
@@ -52,7 +60,7 @@ type Look = State & { readonly content?: SourceContent };
  * `fetch/*`, `source/bad-answer`, `-endless`, `-too-large` and `catalog/not-json`.
  */
 export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundings): ConditionalSource {
-  const { timeoutMs = TIMEOUT_MS, fullEveryMs = FULL_EVERY_MS, maxBytes = MAX_BYTES } = options;
+  const { timeoutMs = TIMEOUT_MS, fullEveryMs = FULL_EVERY_MS, limits = DEFAULT_LIST } = options;
   const { url: list, headers } = listOf(options.endpoint);
   const label = `${list.origin}${list.pathname}`;
   let state: State | undefined;
@@ -66,7 +74,7 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
     const get: GetPage = (url, conditions) =>
       client.get(url, { signal, headers: { ...headers, ...conditions, accept: 'application/json' } });
     const known = before?.single === undefined ? {} : { known: before.single };
-    const { found, since } = await crawlSince(get, { list, since: asked, ...known });
+    const { found, since } = await crawlSince(get, { list, since: asked, limits, ...known });
     if (found === undefined) {
       if (before === undefined) throw new SkepError('internal/bug', { message: 'nothing was asked about' });
       state = since === undefined ? { ...before, fullAt: startedAt } : before;
@@ -74,7 +82,7 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
     }
     const isUpdate = base !== undefined && since !== undefined;
     const mirror = merged(isUpdate ? base.mirror : new Map(), found.items);
-    if (exceeds(mirror, { items: MAX_ITEMS, bytes: maxBytes })) throw tooLarge(label);
+    if (exceeds(mirror, limits)) throw tooLarge(label, limits);
     const content = contentOf(mirror);
     const single = found.single === undefined ? {} : { single: found.single };
     state = { mirror, hash: content.hash, fullAt: isUpdate ? base.fullAt : startedAt, ...single };
@@ -82,7 +90,9 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
   }
 
   const look = (signal: AbortSignal): Promise<Look> =>
-    withClient(open, { timeoutMs, maxBytes: MAX_PAGE_BYTES }, (client) => refresh(client, signal));
+    withClient(open, { timeoutMs, maxBytes: Math.min(MAX_PAGE_BYTES, limits.bytes) }, (client) =>
+      refresh(client, signal),
+    );
 
   return {
     name: options.name,
@@ -98,22 +108,21 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
   };
 }
 
-interface SinceStart {
+interface SinceStart extends Omit<CrawlStart, 'url'> {
   readonly list: URL;
   readonly since: string | undefined;
-  readonly known?: SinglePage;
 }
 
 /** Asks for changes, and for everything where the server does not understand that; `since` says which it was. */
 async function crawlSince(
   get: GetPage,
-  { list, since, ...known }: SinceStart,
+  { list, since, ...start }: SinceStart,
 ): Promise<{ readonly found: Crawl | undefined; readonly since: string | undefined }> {
   try {
-    return { found: await crawl(get, { url: listSince(list, since), ...known }), since };
+    return { found: await crawl(get, { url: listSince(list, since), ...start }), since };
   } catch (error) {
     if (since === undefined || !NOT_UNDERSTOOD.has(statusOf(error) ?? 0)) throw error;
-    return { found: await crawl(get, { url: list, ...known }), since: undefined };
+    return { found: await crawl(get, { url: list, ...start }), since: undefined };
   }
 }
 

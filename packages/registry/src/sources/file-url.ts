@@ -14,6 +14,8 @@ export interface FileUrlSourceOptions {
   readonly url: string;
   /** Milliseconds for one try; default 30 s. */
   readonly timeoutMs?: number;
+  /** Of the document; default 100 MiB. */
+  readonly maxBytes?: number;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -22,16 +24,14 @@ const TIMEOUT_MS = 30_000;
  * One document at a URL. Unchanged is told by the server (304) or by the hash of what it sent. Making the source fails
  * with `fetch/invalid-url`, fetching with `fetch/*`.
  */
-export function fileUrlSource(
-  { name, url: address, timeoutMs = TIMEOUT_MS }: FileUrlSourceOptions,
-  open: OpenClient,
-): ConditionalSource {
+export function fileUrlSource(options: FileUrlSourceOptions, open: OpenClient): ConditionalSource {
+  const { name, url: address, timeoutMs = TIMEOUT_MS, maxBytes = MAX_CATALOGUE_BYTES } = options;
   const { url, headers } = splitCredentials(address);
   const label = `${url.origin}${url.pathname}`;
   let last: { readonly hash: string; readonly validators: Validators } | undefined;
 
   const get = (conditions: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Answer> =>
-    withClient(open, { timeoutMs, maxBytes: MAX_CATALOGUE_BYTES }, (client) =>
+    withClient(open, { timeoutMs, maxBytes }, (client) =>
       client.get(url.href, { headers: { ...headers, ...conditions }, signal }),
     );
 

@@ -10,16 +10,19 @@ export interface FileSourceOptions {
   readonly path: string;
   /** Folders in which the file must lie, looked at for every fetch; absent means anywhere. */
   readonly within?: readonly string[];
+  /** Default 100 MiB. */
+  readonly maxBytes?: number;
 }
 
 /** A catalogue file on this machine, read whole each time: its time stamp alone does not tell whether it changed. */
-export function fileSource({ name, path, within }: FileSourceOptions): Source {
+export function fileSource(options: FileSourceOptions): Source {
+  const { name, path, within, maxBytes = MAX_CATALOGUE_BYTES } = options;
   return {
     name,
     label: path,
     fetch: async (signal) => {
       if (within !== undefined) await assertAllowed(path, within);
-      const bytes = await readBytes(path, { maxBytes: MAX_CATALOGUE_BYTES, what: 'catalogue' });
+      const bytes = await readBytes(path, { maxBytes, what: 'catalogue' });
       signal.throwIfAborted();
       return { bytes, hash: hash('sha256', bytes) };
     },

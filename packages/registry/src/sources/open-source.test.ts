@@ -1,11 +1,13 @@
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { SourceLimits } from '../config/config.ts';
 import type { StoredSource } from '../store/rows.ts';
 import { systemClock } from '../sync/clock.ts';
+import { resolvedSourceLimits } from '../config/limits.ts';
 import { openSource } from './open-source.ts';
 
 // What a source made through the API may reach, and what the operator's own may (specification §7, row 22).
@@ -14,6 +16,9 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'skep-open-source-'));
   await mkdir(join(folder, 'allowed'));
+  await mkdir(join(folder, 'bin'));
+  await writeFile(join(folder, 'bin', 'git'), `#!/bin/sh\necho '${'x'.repeat(2000)}'\n`);
+  await chmod(join(folder, 'bin', 'git'), 0o755);
   for (const name of ['outside.json', 'allowed/inside.json']) await writeFile(join(folder, name), '[]');
   await symlink(join(folder, 'outside.json'), join(folder, 'allowed', 'link.json'));
 });
@@ -22,7 +27,7 @@ afterAll(() => rm(folder, { recursive: true }));
 function fetched(
   creationType: StoredSource['creationType'],
   [kind, block]: readonly [StoredSource['kind'], object],
-  allowPrivateIP = false,
+  limits: Partial<SourceLimits> = {},
 ): Promise<unknown> {
   const stored: StoredSource = {
     name: 'one',
@@ -38,11 +43,11 @@ function fetched(
     updatedAt: '',
   };
   const source = openSource(stored, {
-    env: { PATH: '' },
+    env: { PATH: join(folder, 'bin') },
     tempDir: folder,
     clock: systemClock,
     userAgent: 'skep-registry/test',
-    limits: { allowedPaths: [join(folder, 'allowed')], allowPrivateIP, maxInvalidShare: 0.5 },
+    limits: { ...resolvedSourceLimits(), allowedPaths: [join(folder, 'allowed')], ...limits },
   });
   return source.fetch(new AbortController().signal);
 }
@@ -74,12 +79,12 @@ describe('an address of this machine', () => {
   it.each<readonly [kind: StoredSource['kind'], block: (origin: string) => object, code: string]>([
     ['api', (origin) => ({ endpoint: origin }), 'fetch/bad-status'],
     ['file', (origin) => ({ url: `${origin}/c.json` }), 'fetch/bad-status'],
-    // There is no git on this PATH: the failure is that it was looked for.
-    ['git', (origin) => ({ repository: `${origin}/c.git` }), 'source/git-missing'],
+    // This git finds nothing: the failure is that it was looked for.
+    ['git', (origin) => ({ repository: `${origin}/c.git` }), 'source/ref-not-found'],
   ])('is open to the operator, and to others where that is allowed: %s', async (kind, block, code) => {
     const source = [kind, block(`http://127.0.0.1:${String(port)}`)] as const;
     await expect(fetched('CONFIG', source)).rejects.toMatchObject({ code });
-    await expect(fetched('API', source, true)).rejects.toMatchObject({ code });
+    await expect(fetched('API', source, { allowPrivateIP: true })).rejects.toMatchObject({ code });
   });
 });
 
@@ -105,6 +110,54 @@ describe('a file of this machine', () => {
     const auth = { username: 'x', passwordFile: join(folder, 'outside.json') };
     const source = ['git', { repository: 'https://git.example/c.git', auth }] as const;
     await expect(fetched('API', source)).rejects.toMatchObject({ code: 'source/path-not-allowed' });
+  });
+});
+
+describe('a limit of the configuration', () => {
+  const item = { server: { name: 'io.a/one', version: '1.0.0', description: 'x'.repeat(500) } };
+  let server: Server;
+  let origin: string;
+  beforeAll(async () => {
+    // A list of three pages with two servers each, and a document.
+    server = createServer((request, response) => {
+      const { searchParams } = new URL(request.url ?? '/', 'http://x');
+      const page = Number(searchParams.get('cursor') ?? 1);
+      const metadata = page < 3 ? { nextCursor: String(page + 1) } : {};
+      response.end(JSON.stringify({ servers: [item, item], metadata }));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    origin = `http://127.0.0.1:${String(typeof address === 'object' && address !== null ? address.port : 0)}`;
+  });
+  afterAll(() => server.close());
+
+  const blocks: Readonly<Record<string, () => readonly [StoredSource['kind'], object]>> = {
+    path: () => ['file', { path: join(folder, 'outside.json') }],
+    url: () => ['file', { url: `${origin}/c.json` }],
+    api: () => ['api', { endpoint: origin }],
+    git: () => ['git', { repository: `${origin}/c.git` }],
+  };
+
+  it.each<[place: string, limits: Partial<SourceLimits>, code: string | undefined]>([
+    ['path', { maxCatalogueBytes: 1 }, 'file/too-large'],
+    ['path', { maxCatalogueBytes: 2 }, undefined],
+    ['url', { maxCatalogueBytes: 1000 }, 'fetch/too-large'],
+    ['url', { maxCatalogueBytes: 2000 }, undefined],
+    ['git', { maxCatalogueBytes: 1000 }, 'source/too-large'],
+    // What is left of the request is that this git knows nothing.
+    ['git', { maxCatalogueBytes: 3000 }, 'source/ref-not-found'],
+    ['api', { maxCatalogueBytes: 1000 }, 'fetch/too-large'],
+    ['api', { maxCatalogueBytes: 2000 }, 'source/too-large'],
+    ['api', { maxCatalogueBytes: 4000 }, undefined],
+    ['api', { maxListPages: 2 }, 'source/endless'],
+    ['api', { maxListPages: 3 }, undefined],
+    ['api', { maxListServers: 1 }, 'source/too-large'],
+    ['api', { maxListServers: 5 }, 'source/too-large'],
+    ['api', { maxListServers: 6 }, undefined],
+  ])('holds a source at %s: %j', async (place, limits, code) => {
+    const source = blocks[place]?.() ?? ['file', {}];
+    if (code === undefined) await expect(fetched('CONFIG', source, limits)).resolves.toHaveProperty('bytes');
+    else await expect(fetched('CONFIG', source, limits)).rejects.toMatchObject({ code });
   });
 });
 

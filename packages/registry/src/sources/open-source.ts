@@ -47,10 +47,16 @@ function openGit(
   { auth, ...git }: Block<'git'>,
   surroundings: SourceSurroundings,
 ): Source {
-  const { env, tempDir, clock } = surroundings;
+  const { env, tempDir, clock, limits } = surroundings;
   const options = { name: source.name, ...defined(git), ...(auth === undefined ? {} : { auth }) };
   const allowPrivate = mayBePrivate(source, surroundings);
-  const opened = gitSource(options, { env, tempDir, clock, allowPrivate });
+  const opened = gitSource(options, {
+    env,
+    tempDir,
+    clock,
+    allowPrivate,
+    maxBytes: limits.maxCatalogueBytes,
+  });
   return auth === undefined ? opened : guarded(opened, auth.passwordFile, foldersFor(source, surroundings));
 }
 
@@ -59,21 +65,27 @@ function openApi(
   { endpoint, timeout }: Block<'api'>,
   surroundings: SourceSurroundings,
 ): Source {
-  const { clock } = surroundings;
-  const options = { name: source.name, endpoint, ...timeoutOf(timeout) };
+  const { clock, limits } = surroundings;
+  const list = {
+    pages: limits.maxListPages,
+    servers: limits.maxListServers,
+    bytes: limits.maxCatalogueBytes,
+  };
+  const options = { name: source.name, endpoint, limits: list, ...timeoutOf(timeout) };
   return apiSource(options, { open: client(source, surroundings), now: () => Date.parse(clock.now()) });
 }
 
 function openFile(source: StoredSource, block: Block<'file'>, surroundings: SourceSurroundings): Source {
   const { name } = source;
   const { path, url, data, timeout } = block;
+  const maxBytes = surroundings.limits.maxCatalogueBytes;
   if (url !== undefined) {
-    return fileUrlSource({ name, url, ...timeoutOf(timeout) }, client(source, surroundings));
+    return fileUrlSource({ name, url, maxBytes, ...timeoutOf(timeout) }, client(source, surroundings));
   }
   if (data !== undefined) return inlineSource({ name, data });
   if (path === undefined) throw new SkepError('config/invalid', { message: `source "${name}" has no place` });
   const within = foldersFor(source, surroundings);
-  return fileSource({ name, path, ...(within === undefined ? {} : { within }) });
+  return fileSource({ name, path, maxBytes, ...(within === undefined ? {} : { within }) });
 }
 
 /** A block as the store keeps it was checked before it was written; another program's hand is found out here. */

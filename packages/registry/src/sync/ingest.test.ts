@@ -86,6 +86,14 @@ it('what another registry says about a version is kept beside it', () => {
   expect(JSON.parse(entry?.versions[0]?.official ?? '')).toEqual(official);
 });
 
+it('a catalogue of more bytes than allowed is refused', () => {
+  const { length } = JSON.stringify([server('a/one')]);
+  expect(read([server('a/one')], { maxBytes: length }).entries).toHaveLength(1);
+  expect(() => read([server('a/one')], { maxBytes: length - 1 })).toThrow(
+    expect.objectContaining({ code: 'catalog/too-large' }),
+  );
+});
+
 it('invalid entries are left out and named, up to the share that makes the whole catalogue doubtful', () => {
   const broken = { name: 'a/broken', version: 'latest', description: 'x' };
   const mixed = [server('a/one'), broken, server('a/two'), broken];

@@ -20,6 +20,8 @@ export interface IngestInput {
   readonly filter?: FilterConfig;
   /** Share of invalid entries, 0 to 1, above which the catalogue is refused. Default 0.5. */
   readonly maxInvalidShare?: number;
+  /** Of the catalogue; default 100 MiB. */
+  readonly maxBytes?: number;
   /** A list of another registry may be empty; a file without entries is a mistake. */
   readonly mayBeEmpty?: boolean;
 }
@@ -87,12 +89,16 @@ const EMPTY: KeptCatalogue = {
 };
 
 function catalogueOf(input: IngestInput): KeptCatalogue {
-  const { bytes, label, maxInvalidShare, mayBeEmpty = false } = input;
+  const { bytes, label, maxInvalidShare, maxBytes, mayBeEmpty = false } = input;
   const wanted = input.filter === undefined ? () => true : compileFilter(input.filter);
   try {
     return readCatalogueAs(
       bytes,
-      { label, ...(maxInvalidShare === undefined ? {} : { maxInvalidShare }) },
+      {
+        label,
+        ...(maxInvalidShare === undefined ? {} : { maxInvalidShare }),
+        ...(maxBytes === undefined ? {} : { maxBytes }),
+      },
       (entry) => (wanted(entry) ? keptVersion(entry) : undefined),
     );
   } catch (error) {

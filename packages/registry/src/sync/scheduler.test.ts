@@ -65,6 +65,7 @@ function scheduler(owner = 'one', opener = open): SyncScheduler {
       apply: async () => Promise.resolve(),
       now: () => clock.now(),
       maxInvalidShare: 0.5,
+      maxCatalogueBytes: 100_000,
     },
     open: opener,
     clock,
@@ -186,6 +187,17 @@ describe('the scheduler', () => {
     content = broken;
     await scheduler().start(await configured(named('one')));
     expect(events).toMatchObject([{ outcome: 'error', failure }]);
+  });
+
+  it('takes no more bytes than the limits allow', async () => {
+    content = catalogue('a/a').padEnd(100_001);
+    const syncing = scheduler();
+    const file = named('one', { kind: 'file', config: '{"path":"/c.json"}' });
+    await expect(syncing.start(await configured(file))).rejects.toMatchObject({
+      code: 'registry/no-first-sync',
+      message: expect.stringContaining('at most 100000 are read'),
+    });
+    expect(await names()).toEqual([]);
   });
 
   it('starts without a place that does not answer, but not without a file that was never loaded', async () => {

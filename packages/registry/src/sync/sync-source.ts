@@ -17,6 +17,7 @@ export interface SyncParts {
   /** RFC 3339 UTC. */
   readonly now: () => string;
   readonly maxInvalidShare: number;
+  readonly maxCatalogueBytes: number;
 }
 
 /** One synchronisation that somebody holds the lease for. */
@@ -36,7 +37,7 @@ export interface SyncTask {
  * already causes no write but that of the status.
  */
 export async function syncSource(parts: SyncParts, task: SyncTask, signal: AbortSignal): Promise<SyncStatus> {
-  const { store, ingest, apply, now, maxInvalidShare } = parts;
+  const { store, ingest, apply, now, maxInvalidShare, maxCatalogueBytes: maxBytes } = parts;
   const { stored, source, lease, before, nextSync } = task;
   const key = contentKey(stored, maxInvalidShare);
   const known = knownBytes(key, before.contentHash);
@@ -49,7 +50,7 @@ export async function syncSource(parts: SyncParts, task: SyncTask, signal: Abort
     return status;
   }
   const { entries, report } = await ingest(
-    inputOf({ stored, bytes: content.bytes, label: source.label, maxInvalidShare }),
+    inputOf({ stored, bytes: content.bytes, label: source.label, maxInvalidShare, maxBytes }),
     signal,
   );
   const at = now();
@@ -65,9 +66,10 @@ interface Readable {
   readonly bytes: Uint8Array;
   readonly label: string;
   readonly maxInvalidShare: number;
+  readonly maxBytes: number;
 }
 
-function inputOf({ stored, bytes, label, maxInvalidShare }: Readable): IngestInput {
+function inputOf({ stored, bytes, label, maxInvalidShare, maxBytes }: Readable): IngestInput {
   const format = formatOf(stored.format);
   const filter = filterOf(stored);
   return {
@@ -75,6 +77,7 @@ function inputOf({ stored, bytes, label, maxInvalidShare }: Readable): IngestInp
     label,
     claims: stored.claims,
     maxInvalidShare,
+    maxBytes,
     mayBeEmpty: stored.kind === 'api',
     ...(format === undefined ? {} : { format }),
     ...(filter === undefined ? {} : { filter }),

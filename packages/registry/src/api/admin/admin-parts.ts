@@ -20,6 +20,8 @@ export interface AdminLimits {
   readonly maxMetaBytes: number;
   /** Share of invalid entries, 0 to 1, above which inline data is refused. */
   readonly maxInvalidShare: number;
+  /** Bytes of inline data. */
+  readonly maxCatalogueBytes: number;
   /**
    * Whether a source made through the API may read this file of the server's machine. Whoever manages sources could
    * otherwise publish every file that the server can read.

@@ -112,6 +112,7 @@ export async function adminUnderTest(options: AdminOptions = {}): Promise<AdminU
       limits: {
         maxMetaBytes: 1000,
         maxInvalidShare: 0.5,
+        maxCatalogueBytes: 9_000_000,
         allowsPath: (path) => path.startsWith('/data/'),
         ...options.limits,
       },

@@ -26,6 +26,7 @@ export async function requestedSettings({
       bytes: Buffer.from(data),
       label: 'file.data',
       maxInvalidShare: limits.maxInvalidShare,
+      maxBytes: limits.maxCatalogueBytes,
       ...formatOf(settings),
     };
     await described(() => ingest(input, new AbortController().signal));

@@ -137,6 +137,14 @@ describe('creating and replacing', () => {
       /^invalid source configuration: "file.data"/,
     ],
     [
+      'inline data of more bytes than a source may bring',
+      'x',
+      'admin',
+      { file: { data: CATALOGUE.padEnd(9_000_001) } },
+      400,
+      'invalid source configuration: "file.data" has 9000001 bytes, at most 9000000 are read',
+    ],
+    [
       'inline data of another format than asked for',
       'x',
       'admin',
