@@ -37,17 +37,23 @@ export interface Starting extends Pick<Running, 'child' | 'stderr'> {
   ready(): Promise<Running>;
 }
 
+/** Variables of a program. */
+export type Environment = Readonly<Record<string, string>>;
+
 /** A folder of its own for one test: configuration, catalogue and store. */
 export class RegistryFolder {
   readonly path: string;
+  readonly #env: Environment;
   readonly #started: ChildProcess[] = [];
 
-  private constructor(folder: string) {
+  private constructor(folder: string, env: Environment) {
     this.path = folder;
+    this.#env = env;
   }
 
-  static async create(): Promise<RegistryFolder> {
-    return new RegistryFolder(await mkdtemp(path.join(os.tmpdir(), 'skep-registry-')));
+  /** `env` is what its programs have besides what every program needs. */
+  static async create(env: Environment = {}): Promise<RegistryFolder> {
+    return new RegistryFolder(await mkdtemp(path.join(os.tmpdir(), 'skep-registry-')), env);
   }
 
   /** Writes a file and returns its path. */
@@ -124,7 +130,7 @@ export class RegistryFolder {
     const child = spawn(process.execPath, [programFile(), ...args], {
       cwd: this.path,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env['PATH'] ?? '', HOME: this.path, TMPDIR: this.path },
+      env: { PATH: process.env['PATH'] ?? '', HOME: this.path, TMPDIR: this.path, ...this.#env },
     });
     this.#started.push(child);
     let [stdout, stderr] = ['', ''];
