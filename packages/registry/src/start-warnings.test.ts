@@ -3,7 +3,9 @@ import type { RoleRules } from '@skep/auth/claims/roles.ts';
 import { expect, test } from 'vitest';
 import { CONTRACT_SWITCHES } from './access/switches.ts';
 import type { AuthConfig, OauthAuth } from './config/auth.ts';
+import type { DatabaseConfig } from './config/database.ts';
 import { startWarnings, type WarnedConfig } from './start-warnings.ts';
+import type { PostgresSettings } from './store/postgres-settings.ts';
 import type { NamedSource } from './store/rows.ts';
 
 const claims = (value: object): Claims => parseClaims(value);
@@ -38,6 +40,10 @@ const source = (name: string, given: Partial<NamedSource> = {}): NamedSource => 
   interval: 1000,
   claims: '{"org":"acme"}',
   ...given,
+});
+const database = (given: Pick<PostgresSettings, 'awsRdsIam' | 'password' | 'sslMode'>): DatabaseConfig => ({
+  maxMetaSize: undefined,
+  postgres: { host: 'db', port: 5432, database: 'registry', user: 'app', ...given },
 });
 const config = (given: Partial<WarnedConfig>): WarnedConfig => ({
   auth: oauth(ADMIN),
@@ -110,6 +116,19 @@ test.each<[condition: string, given: Partial<WarnedConfig>, lines: readonly stri
     },
     [],
   ],
+  [
+    'tokens for a database that proves nothing',
+    { database: database({ awsRdsIam: { region: 'detect' }, sslMode: 'require' }) },
+    [
+      'database.sslMode "require" does not prove who the server is: whoever answers in its place gets a token for the database; use verify-full',
+    ],
+  ],
+  [
+    'tokens for a database that proves itself',
+    { database: database({ awsRdsIam: { region: 'detect' }, sslMode: 'verify-full' }) },
+    [],
+  ],
+  ['a database with a password', { database: database({ password: 'x', sslMode: 'require' }) }, []],
 ])('%s', (_, given, lines) => {
   expect(startWarnings(config(given)).map(({ message }) => message)).toEqual(lines);
 });

@@ -2,11 +2,13 @@ import { isUnlabeled, type RawClaims } from '@skep/auth/claims/claims.ts';
 import { ROLES, type RoleRules } from '@skep/auth/claims/roles.ts';
 import { decodeClaimSet } from './access/visibility.ts';
 import type { AuthConfig } from './config/auth.ts';
+import type { DatabaseConfig } from './config/database.ts';
 import { type NamedRegistry, type NamedSource, SYNCED_KINDS } from './store/rows.ts';
 
 /** What of a configuration may deserve a warning. */
 export interface WarnedConfig {
   readonly auth: AuthConfig;
+  readonly database?: DatabaseConfig;
   readonly sources: readonly NamedSource[];
   readonly registries: readonly NamedRegistry[];
 }
@@ -21,7 +23,17 @@ export interface StartWarning {
  * or more closed than its file looks. Said at every start, and again after a reload.
  */
 export function startWarnings(config: WarnedConfig): StartWarning[] {
-  return [...authWarnings(config.auth).map((message) => warning(message)), ...authzWarnings(config)];
+  const messages = [...authWarnings(config.auth), ...databaseWarnings(config.database)];
+  return [...messages.map((message) => warning(message)), ...authzWarnings(config)];
+}
+
+/** A token travels as it is, and who gets it may use it for its 15 minutes. */
+function databaseWarnings(database: DatabaseConfig | undefined): string[] {
+  const { awsRdsIam, sslMode } = database?.postgres ?? {};
+  if (awsRdsIam === undefined || sslMode !== 'require') return [];
+  return [
+    'database.sslMode "require" does not prove who the server is: whoever answers in its place gets a token for the database; use verify-full',
+  ];
 }
 
 /** About the mode the registry runs in. */

@@ -37,7 +37,7 @@ export const primeDb: Command = {
   description: [
     'Connects as the migration user and makes a login for the application, with the right to read and write rows and ' +
       'nothing else. The password is read from standard input. A login that is there keeps its password. With ' +
-      'database.dynamicAuth there is no password: the login becomes a member of the role rds_iam.',
+      'database.dynamicAuth there is no password: the login becomes a member of the role rds_iam, which the migration user must be allowed to grant.',
   ],
   examples: [
     { command: 'skep-registry prime-db app --config registry.yaml < password', what: 'password from a file' },
