@@ -134,6 +134,11 @@ describe.skipIf(!postgres.available || !hasOpenssl)(title('signing in with IAM t
       const stored = await fetch(`${serving.open}/registry/all/v0.1/servers`);
       expect(await stored.text()).toMatch(/io\.acme\/one.*io\.acme\/two/s);
 
+      const explaining = relay.signIns.length;
+      const explained = await folder.run('explain', '--config', config, '--entry', 'io.acme/two');
+      expect(explained).toMatchObject({ code: 0, stdout: expect.stringContaining('io.acme/two') });
+      expect(relay.signIns.slice(explaining).some(({ user }) => user === 'app')).toBe(true);
+
       const ended = await serving.stop();
       expect(ended.code).toBe(0);
       expectNoSecret(ended.stdout + ended.stderr);
