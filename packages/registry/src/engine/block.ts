@@ -33,7 +33,7 @@ export interface ServedEntry {
   readonly part: number;
 }
 
-/** Everything one source serves, immutable. Entries ascend by key; their bytes lie in that order, a comma after each. */
+/** Everything one source serves, immutable. Entries ascend by key; their bytes lie in the order of the store, a comma after each. */
 export interface SourceBlock {
   readonly source: string;
   readonly entries: Readonly<Record<EntryKind, readonly ServedEntry[]>>;
@@ -45,23 +45,38 @@ export interface SourceBlock {
 
 /** Serialises a source's entries once, so that every read sends bytes that exist. Identities must be unique. */
 export function buildBlock(source: string, entries: readonly StoredEntry[]): SourceBlock {
-  const byKind = serveEntries(entries, CHUNK_BYTES);
-  return blockOf(source, byKind, partDigests(byKind));
+  const serialiser = new EntrySerialiser();
+  for (const entry of entries) serialiser.add(entry);
+  return serialiser.block(source);
 }
 
-/** What callers get of entries. Bodies lie together in chunks of at least so many bytes. */
-export function serveEntries(entries: readonly StoredEntry[], chunkBytes: number): SourceBlock['entries'] {
-  const bytes = new BodyBytes(chunkBytes);
-  const served = (kind: EntryKind): ServedEntry[] =>
-    entries
-      .filter((entry) => entry.kind === kind)
-      .map((entry) => ({ key: entryKey(entry), entry }))
-      .toSorted((a, b) => compareBytes(a.key, b.key))
-      .map(({ key, entry }) => {
-        const { claims } = entry;
-        return { key, claims, part: partOf(key), ...serialised(key, entry, bytes) };
-      });
-  return { server: served('server'), skill: served('skill'), plugin: served('plugin') };
+/** Makes what callers get of entries, one after the other: none is needed any more when the next is added. */
+export class EntrySerialiser {
+  readonly #bytes: BodyBytes;
+  readonly #served: Readonly<Record<EntryKind, ServedEntry[]>> = { server: [], skill: [], plugin: [] };
+
+  /** Bodies lie together in chunks of at least so many bytes, in the order in which their entries are added. */
+  constructor(chunkBytes = CHUNK_BYTES) {
+    this.#bytes = new BodyBytes(chunkBytes);
+  }
+
+  add(entry: StoredEntry): void {
+    const key = entryKey(entry);
+    const { kind, claims } = entry;
+    this.#served[kind].push({ key, claims, part: partOf(key), ...serialised(key, entry, this.#bytes) });
+  }
+
+  /** What was added, ascending by key. */
+  entries(): SourceBlock['entries'] {
+    const sorted = (kind: EntryKind): readonly ServedEntry[] =>
+      this.#served[kind].toSorted((a, b) => compareBytes(a.key, b.key));
+    return { server: sorted('server'), skill: sorted('skill'), plugin: sorted('plugin') };
+  }
+
+  block(source: string): SourceBlock {
+    const entries = this.entries();
+    return blockOf(source, entries, partDigests(entries));
+  }
 }
 
 /** A block of entries that are served already. */

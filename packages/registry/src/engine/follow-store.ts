@@ -2,7 +2,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { ChangedEntry, Changes, Revision } from '../store/changes.ts';
 import type { StoredEntry, StoredSource } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import { buildBlock, type SourceBlock } from './block.ts';
+import { buildBlock, EntrySerialiser, type SourceBlock } from './block.ts';
 import { type ChangedKeys, changedKeys } from './changed-keys.ts';
 import { patchBlock } from './patch-block.ts';
 import type { ReadEngine } from './read-engine.ts';
@@ -107,8 +107,7 @@ export class StoreFollower {
     const changed = isAll ? [...existing] : changes.sources;
     const blocks: SourceBlock[] = [];
     for (const source of changed) {
-      if (existing.has(source))
-        blocks.push(buildBlock(source, await this.#entriesOf(source, changes.revision)));
+      if (existing.has(source)) blocks.push(await this.#blockOf(source, changes.revision));
     }
     const patches = isAll ? [] : await this.#patched(changes.entries);
     for (const { block } of patches) blocks.push(block);
@@ -125,9 +124,16 @@ export class StoreFollower {
     return sources;
   }
 
-  async #entriesOf(source: string, revision: Revision): Promise<readonly StoredEntry[]> {
+  async #blockOf(source: string, revision: Revision): Promise<SourceBlock> {
     const written = this.#written.get(source);
-    return written?.revision === revision ? written.entries : this.#options.store.readEntries(source);
+    return written?.revision === revision ? buildBlock(source, written.entries) : this.#read(source);
+  }
+
+  /** Serialises each entry as it comes: the rows of a large source take more memory than what is made of them. */
+  async #read(source: string): Promise<SourceBlock> {
+    const serialiser = new EntrySerialiser();
+    await this.#options.store.visitEntries(source, (entry) => serialiser.add(entry));
+    return serialiser.block(source);
   }
 
   async #patched(entries: readonly ChangedEntry[]): Promise<Patched[]> {
@@ -136,7 +142,7 @@ export class StoreFollower {
     for (const [source, changed] of Map.groupBy(entries, (entry) => entry.source)) {
       const block = engine.blocks().get(source);
       if (block === undefined) {
-        patches.push({ block: buildBlock(source, await store.readEntries(source)) });
+        patches.push({ block: await this.#read(source) });
         continue;
       }
       const now = await store.readSomeEntries(source, changed);

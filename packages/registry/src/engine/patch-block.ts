@@ -1,5 +1,5 @@
 import type { EntryIdentity, StoredEntry } from '../store/rows.ts';
-import { blockOf, serveEntries, type ServedEntry, type SourceBlock } from './block.ts';
+import { blockOf, EntrySerialiser, type ServedEntry, type SourceBlock } from './block.ts';
 import { patchedDigests } from './block-digest.ts';
 import { withChanges } from './byte-order.ts';
 import { type ChangedKeys, changedKeys } from './changed-keys.ts';
@@ -14,7 +14,9 @@ export function patchBlock(
   now: readonly StoredEntry[],
 ): SourceBlock {
   // Each in bytes of its own: a chunk would live as long as the longest-lived of the entries that share it.
-  const fresh = serveEntries(now, 0);
+  const serialiser = new EntrySerialiser(0);
+  for (const entry of now) serialiser.add(entry);
+  const fresh = serialiser.entries();
   const keys = changedKeys(changed);
   const patched = (kind: keyof ChangedKeys): readonly ServedEntry[] => {
     const changes = new Map<string, ServedEntry | undefined>();

@@ -1,5 +1,5 @@
 import type { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Kysely } from 'kysely';
+import type { Kysely, SelectQueryBuilder } from 'kysely';
 import type { Revision } from './changes.ts';
 import type { Tables } from './tables.ts';
 
@@ -9,12 +9,20 @@ export interface Failure {
   readonly again: boolean;
 }
 
+/** A query that gives such rows, from whichever tables. */
+export type RowQuery<Row> = Pick<SelectQueryBuilder<Tables, keyof Tables, Row>, 'stream' | 'toOperationNode'>;
+
 /** What a database product does in its own way; everything else about storing is written once, on top of this. */
 export interface Database {
   /** For statements that write. */
   readonly writer: Kysely<Tables>;
   /** Sees what has been committed, and does not wait for writers. */
   readonly reader: Kysely<Tables>;
+  /**
+   * Calls with each row of a query on `reader`, all as they are at one moment, and never holds more than a few of them. The
+   * callback must not ask the store for anything, which may have to wait for it.
+   */
+  readonly eachRow: <Row>(query: RowQuery<Row>, visit: (row: Row) => void) => Promise<void>;
   /** Opens a write transaction on the connection. */
   begin(connection: Kysely<Tables>): Promise<void>;
   /** Makes reads of rows that are about to be judged keep them as they are until the transaction ends. */

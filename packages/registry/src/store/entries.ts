@@ -1,4 +1,5 @@
 import { type ExpressionBuilder, type Expression, type Kysely, type SqlBool } from 'kysely';
+import type { Database } from './database.ts';
 import type { EntryAddress } from './decisions.ts';
 import { identityKey } from './entry-identity.ts';
 import type { EntryIdentity, StoredEntry, StoredVersion } from './rows.ts';
@@ -7,8 +8,22 @@ import type { EntryTable, EntryVersionTable, Tables } from './tables.ts';
 /** Entries that one statement asks for by name. */
 const NAMES_PER_STATEMENT = 200;
 
-export async function readEntries(db: Kysely<Tables>, source: string): Promise<StoredEntry[]> {
-  return grouped(await allVersionRows(db, source).execute());
+type Readable = Pick<Database, 'reader' | 'eachRow'>;
+
+export async function readEntries(database: Readable, source: string): Promise<StoredEntry[]> {
+  const entries: StoredEntry[] = [];
+  await visitEntries(database, source, (entry) => entries.push(entry));
+  return entries;
+}
+
+export async function visitEntries(
+  { reader, eachRow }: Readable,
+  source: string,
+  visit: (entry: StoredEntry) => void,
+): Promise<void> {
+  const grouping = new Grouping(visit);
+  await eachRow(allVersionRows(reader, source), (row) => grouping.add(row));
+  grouping.end();
 }
 
 /** Ordered by the columns of the table that SQLite walks: it sorts whole documents when they are named after the other. */
@@ -26,6 +41,7 @@ export async function readSomeEntries(
   entries: readonly EntryIdentity[],
 ): Promise<StoredEntry[]> {
   const found: StoredEntry[] = [];
+  const grouping = new Grouping((entry) => found.push(entry));
   for (let at = 0; at < entries.length; at += NAMES_PER_STATEMENT) {
     const some = entries.slice(at, at + NAMES_PER_STATEMENT);
     const wanted = new Set(some.map(identityKey));
@@ -38,8 +54,9 @@ export async function readSomeEntries(
       .orderBy('e.name')
       .orderBy('v.version')
       .execute();
-    found.push(...grouped(rows.filter((row) => wanted.has(identityKey(row)))));
+    for (const row of rows) if (wanted.has(identityKey(row))) grouping.add(row);
   }
+  grouping.end();
   return found;
 }
 
@@ -81,19 +98,31 @@ function versionRows(db: Kysely<Tables>, source: string) {
 
 type VersionOfEntry = Omit<EntryVersionTable, 'source' | 'digest'> & { readonly claims: string };
 
-/** Rows of one entry stand together. */
-function grouped(rows: readonly VersionOfEntry[]): StoredEntry[] {
-  const entries: (StoredEntry & { readonly versions: StoredVersion[] })[] = [];
-  for (const row of rows) {
+/** Makes entries of rows, of which those of one entry stand together. */
+class Grouping {
+  readonly #visit: (entry: StoredEntry) => void;
+  #entry: (StoredEntry & { readonly versions: StoredVersion[] }) | undefined;
+
+  constructor(visit: (entry: StoredEntry) => void) {
+    this.#visit = visit;
+  }
+
+  add(row: VersionOfEntry): void {
     const { kind, namespace, name, claims } = row;
-    const last = entries.at(-1);
-    if (last?.name === name && last.namespace === namespace && last.kind === kind) {
-      last.versions.push(storedVersion(row));
+    const entry = this.#entry;
+    if (entry?.name === name && entry.namespace === namespace && entry.kind === kind) {
+      entry.versions.push(storedVersion(row));
     } else {
-      entries.push({ kind, namespace, name, claims, versions: [storedVersion(row)] });
+      this.end();
+      this.#entry = { kind, namespace, name, claims, versions: [storedVersion(row)] };
     }
   }
-  return entries;
+
+  /** No row follows. */
+  end(): void {
+    if (this.#entry !== undefined) this.#visit(this.#entry);
+    this.#entry = undefined;
+  }
 }
 
 function storedVersion(row: VersionOfEntry): StoredVersion {

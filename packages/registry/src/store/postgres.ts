@@ -3,7 +3,7 @@ import { Kysely, PostgresDialect, sql } from 'kysely';
 import { Pool } from 'pg';
 import type { Clock } from '../sync/clock.ts';
 import { ChangeFeed } from './change-feed.ts';
-import type { Database } from './database.ts';
+import type { Database, RowQuery } from './database.ts';
 import { checkSchema } from './migrate.ts';
 import { readVersion } from './migrate-postgres.ts';
 import { connect, connectionConfig, placeText, type PostgresPlace } from './postgres-connect.ts';
@@ -35,6 +35,8 @@ export interface PostgresStore extends Store {
 const MAX_CONNECTIONS = 10;
 /** A lost notice is found within five seconds, which leaves two for the answer and a busy machine. */
 const CHECK_EVERY_MS = 3_000;
+/** Of a query whose rows are read one after the other; a few megabytes. */
+const ROWS_AT_ONCE = 2_000;
 /** Chosen once; see lockAdministration of the port. */
 const ADMINISTRATION_LOCK = 7_302_512;
 
@@ -92,6 +94,7 @@ function postgresDatabase(pool: Pool, place: string): Database {
   return {
     writer: kysely,
     reader: kysely,
+    eachRow: (query, visit) => eachRow(kysely, query, visit),
     // Rows that are judged are locked, so the weakest isolation is enough; named, because servers have other defaults.
     begin: async (connection) => void (await sql`begin isolation level read committed`.execute(connection)),
     locksRows: true,
@@ -105,4 +108,20 @@ function postgresDatabase(pool: Pool, place: string): Database {
     ping: async () => void (await pool.query('select 1')),
     close: () => kysely.destroy(),
   };
+}
+
+/** By a cursor, which sees what was committed when it was declared, and lives in a transaction. */
+async function eachRow<Row>(
+  db: Kysely<Tables>,
+  query: RowQuery<Row>,
+  visit: (row: Row) => void,
+): Promise<void> {
+  await db.transaction().execute(async (connection) => {
+    await sql`declare each_row no scroll cursor for ${query}`.execute(connection);
+    for (let isLast = false; !isLast;) {
+      const { rows } = await sql<Row>`fetch ${sql.lit(ROWS_AT_ONCE)} from each_row`.execute(connection);
+      for (const row of rows) visit(row);
+      isLast = rows.length < ROWS_AT_ONCE;
+    }
+  });
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../sync/clock.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { removeReplica, renewReplica } from './config-generation.ts';
 import type { Database } from './database.ts';
-import { readEntries, readSomeEntries } from './entries.ts';
+import { readEntries, readSomeEntries, visitEntries } from './entries.ts';
 import { deletingVersion, publishing, relabelling } from './entry-writes.ts';
 import { acquireLease, type LeaseTerm, releaseLease, renewLease } from './leases.ts';
 import { findManaged } from './managed-entries.ts';
@@ -90,9 +90,11 @@ function registryStore({ database: { reader }, writes, guarded }: Parts): Regist
   };
 }
 
-function entryStore({ database: { reader }, writes, guarded }: Parts): EntryStore {
+function entryStore({ database, writes, guarded }: Parts): EntryStore {
+  const { reader } = database;
   return {
-    readEntries: (source) => guarded(() => readEntries(reader, source)),
+    readEntries: (source) => guarded(() => readEntries(database, source)),
+    visitEntries: (source, visit) => guarded(() => visitEntries(database, source, visit)),
     readSomeEntries: (source, entries) => guarded(() => readSomeEntries(reader, source, entries)),
     findManaged: (address) => guarded(() => findManaged(reader, address)),
     publish: (request, decide) => writes.shared(publishing(request, decide)),

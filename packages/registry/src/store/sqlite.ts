@@ -100,6 +100,9 @@ function sqliteDatabase(path: string, { writing, reading }: Files, clock: Clock)
   return {
     writer,
     reader,
+    eachRow: async (query, visit) => {
+      for await (const row of query.stream()) visit(row);
+    },
     // Immediate: a transaction that reads first and writes later could otherwise lose its turn in the middle.
     begin: (connection) =>
       patiently(clock, () => sql`begin immediate`.execute(connection)).then(() => undefined),

@@ -131,6 +131,11 @@ export interface RegistryStore {
 export interface EntryStore {
   /** Ascending by kind, namespace, name; versions ascending as text. All in bytewise order. */
   readEntries(source: string): Promise<readonly StoredEntry[]>;
+  /**
+   * Calls with the same entries in the same order, for a reader who does not need all of them together. The callback must
+   * not ask the store for anything.
+   */
+  visitEntries(source: string, visit: (entry: StoredEntry) => void): Promise<void>;
   /** Those of the entries that exist, in the same order: what a replica reads after publishes. */
   readSomeEntries(source: string, entries: readonly EntryIdentity[]): Promise<readonly StoredEntry[]>;
   /** Entries of the managed source under an address; several only for an address without namespace. */

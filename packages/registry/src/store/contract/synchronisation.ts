@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { NewEntry } from '../rows.ts';
+import type { NewEntry, StoredEntry } from '../rows.ts';
 import {
   ACME,
   type Fixture,
@@ -22,6 +22,7 @@ export function synchronisation(fixture: Fixture): void {
     });
     keepsContent(fixture);
     replaces(fixture);
+    visits(fixture);
     keepsClaims(fixture);
     staysConsistent(fixture);
     keepsStatus(fixture);
@@ -139,6 +140,25 @@ function replaces(fixture: Fixture): void {
       code: 'store/source-unknown',
       message: 'source not found: three',
     });
+  });
+}
+
+function visits(fixture: Fixture): void {
+  it('hands on entries of many versions one after the other, as they were at one moment', async () => {
+    const numbers = (count: number) => Array.from({ length: count }, (_, index) => String(1000 + index));
+    const all = (document: string): NewEntry[] => {
+      const versions = Object.fromEntries(numbers(300).map((version) => [`v${version}`, document]));
+      return numbers(15).map((name) => serverOf(name, versions));
+    };
+    const { value: before } = await fixture.store.replaceEntries(replacementOf('one', all('{}'), 'T1'));
+    const other = await fixture.another();
+    const visited: StoredEntry[] = [];
+    const [{ value: after }] = await Promise.all([
+      fixture.store.replaceEntries(replacementOf('one', all('{"x":1}'), 'T2')),
+      other.visitEntries('one', (entry) => visited.push(entry)),
+    ]);
+    expect(visited).toEqual(visited[0]?.versions[0]?.updatedAt === 'T1' ? before : after);
+    expect(await other.readEntries('one')).toEqual(after);
   });
 }
 
