@@ -268,6 +268,7 @@ function adminParts({ ingest, log }: AppOptions, { config, store, catalogue }: S
     applied: (revision) => catalogue.applied(revision),
     limits: {
       maxMetaBytes: config.maxMetaBytes,
+      claims: config.claimLimits,
       maxInvalidShare,
       maxCatalogueBytes,
       allowsPath: (path) => isAllowedPath(path, allowedPaths),

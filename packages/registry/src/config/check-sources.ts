@@ -19,6 +19,7 @@ export const sourceDraft = z
     managed: z.unknown().optional(),
     kubernetes: z.unknown().optional(),
     syncPolicy: z.unknown().optional(),
+    claims: z.unknown().optional(),
   })
   .catch({ name: '' });
 

@@ -1,3 +1,4 @@
+import type { ClaimLimits } from '@skep/auth/claims/claims.ts';
 import type { CatalogueFormat } from '@skep/core/catalog/detect-format.ts';
 import type { RequestRate } from '../api/rate-limit.ts';
 import type { AuthConfig } from './auth.ts';
@@ -37,6 +38,8 @@ export interface RegistryConfig {
   readonly serving: ServingLimits;
   /** Bytes of publisher `_meta` that one version may have. */
   readonly maxMetaBytes: number;
+  /** Of everything that has claims. */
+  readonly claimLimits: ClaimLimits;
   /** Absent: browsers let no page of another origin call the registry. */
   readonly cors?: CorsSettings;
   /** Absent: callers may ask as often as they like. */

@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path';
+import { CLAIM_LIMITS, type ClaimLimits } from '@skep/auth/claims/claims.ts';
 import { z } from 'zod';
 import { type BodyLimits, DEFAULT_BODIES } from '../api/body-limits.ts';
 import { DEFAULT_PAGES, type PageLimits, type PageSize } from '../api/page-limits.ts';
@@ -39,6 +40,18 @@ function pageSize(usual: PageSize, what: string) {
     })
     .optional();
 }
+
+export const claimLimitsShape = z.strictObject({
+  maxKeys: count(1, 1024)
+    .optional()
+    .describe(`claims that one thing may have; ${String(CLAIM_LIMITS.keys)} when absent`),
+  maxValues: count(1, 10_000)
+    .optional()
+    .describe(`texts in the list of one claim; ${String(CLAIM_LIMITS.valuesPerKey)} when absent`),
+  maxTextSize: count(1, 65_536)
+    .optional()
+    .describe(`bytes of one name or text; ${String(CLAIM_LIMITS.bytesPerText)} when absent`),
+});
 
 /** What callers and sources are held to (specification §2.9). */
 export const limitsShape = z.strictObject({
@@ -94,6 +107,9 @@ export const limitsShape = z.strictObject({
     .describe(
       'bytes of publisher `_meta` of one version; 262144 when absent. database.maxMetaSize counts before it',
     ),
+  claims: claimLimitsShape
+    .optional()
+    .describe('of sources, registries, entries and roles; what is stored already stays'),
   requestTimeout: duration({ milliseconds: 300_000, text: '5m0s' })
     .refine((text) => {
       const milliseconds = durationOf(text) ?? 0;
@@ -123,6 +139,14 @@ export function resolvedSourceLimits(limits: LimitsShape = {}): SourceLimits {
     maxCatalogueBytes: limits.maxCatalogueSize ?? DEFAULT_LIST.bytes,
     maxListPages: limits.apiSource?.maxPages ?? DEFAULT_LIST.pages,
     maxListServers: limits.apiSource?.maxServers ?? DEFAULT_LIST.servers,
+  };
+}
+
+export function resolvedClaimLimits({ claims = {} }: Pick<LimitsShape, 'claims'> = {}): ClaimLimits {
+  return {
+    keys: claims.maxKeys ?? CLAIM_LIMITS.keys,
+    valuesPerKey: claims.maxValues ?? CLAIM_LIMITS.valuesPerKey,
+    bytesPerText: claims.maxTextSize ?? CLAIM_LIMITS.bytesPerText,
   };
 }
 

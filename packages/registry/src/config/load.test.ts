@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CLAIM_LIMITS } from '@skep/auth/claims/claims.ts';
 import { type Loaded, loadConfig } from './load.ts';
 import { DEFAULT_BODIES } from '../api/body-limits.ts';
 import { DEFAULT_PAGES } from '../api/page-limits.ts';
@@ -64,11 +65,36 @@ describe('loadConfig', () => {
         limits: resolvedSourceLimits(),
         serving: { pages: DEFAULT_PAGES, bodies: DEFAULT_BODIES, requestMs: 10_000 },
         maxMetaBytes: 262_144,
+        claimLimits: CLAIM_LIMITS,
         telemetry: 'off',
         audit: 'off',
         auth: { mode: 'anonymous', unusedRoles: {} },
         storage: { path: join(directory, 'state/r.db') },
       },
+    });
+  });
+
+  it('takes as many claims as its own limits allow, and says where there are more', async () => {
+    const claims = `{ org: [${Array.from({ length: 300 }, (_, index) => `"${String(index)}"`).join()}] }`;
+    const text = (most: number): string => `sources: [{ name: one, managed: {}, claims: ${claims} }]
+registries: [{ name: all, sources: [one], claims: ${claims} }]
+auth: { mode: anonymous, authz: { roles: { superAdmin: [${claims}] } } }
+limits: { claims: { maxValues: ${String(most)} } }
+`;
+    const claimed = { claims: expect.stringContaining('"299"') };
+    expect(await load(text(300))).toMatchObject({
+      config: {
+        sources: [claimed],
+        registries: [claimed],
+        auth: { unusedRoles: { superAdmin: [{ org: expect.arrayContaining(['299']) }] } },
+      },
+    });
+    expect(await load(text(299))).toEqual({
+      problems: [
+        expect.stringMatching(/^c\.yaml:1:\d+: sources\[0\]\.claims\.org: .* at most 299 are allowed$/),
+        expect.stringMatching(/^c\.yaml:2:\d+: registries\[0\]\.claims\.org: .* at most 299 are allowed$/),
+        expect.stringMatching(/^c\.yaml:3:\d+: auth\.authz\.roles\.superAdmin\[0\]\.org: /),
+      ],
     });
   });
 

@@ -6,12 +6,13 @@ import { readText } from '@skep/core/files/read-limited.ts';
 import { IN_MEMORY } from '../store/sqlite-path.ts';
 import { authProblems } from './auth-relations.ts';
 import { resolvedAudit } from './audit.ts';
+import { claimProblems } from './check-claims.ts';
 import { checkRelations } from './check-relations.ts';
 import { checkShape } from './check-shape.ts';
 import { resolvedDatabase } from './database.ts';
 import type { RegistryConfig } from './config.ts';
 import { resolvedCors } from './cors.ts';
-import { resolvedServing, resolvedSourceLimits } from './limits.ts';
+import { resolvedClaimLimits, resolvedServing, resolvedSourceLimits } from './limits.ts';
 import { override, type Override } from './overrides.ts';
 import { pathText, type Problem } from './problem.ts';
 import { resolveAuth } from './resolve-auth.ts';
@@ -56,6 +57,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const problems = [
     ...('problems' in shape ? shape.problems : []),
     ...checkRelations(value),
+    ...claimProblems(value),
     ...authProblems(value, options.plainHttp ?? 'loopback'),
   ];
   if ('data' in shape && problems.length === 0) return { config: resolved(shape.data, path, options) };
@@ -95,23 +97,28 @@ function resolved(shape: ConfigShape, path: string, options: LoadOptions): Regis
   const directory = dirname(path);
   const storage = shape.storage?.path;
   const inMemory = storage === IN_MEMORY;
+  const claimLimits = resolvedClaimLimits(shape.limits);
   const database = resolvedDatabase(shape.database, directory);
   return {
     path,
-    sources: shape.sources.map(({ name, ...body }) => ({ name, ...sourceSettings(body, directory) })),
+    sources: shape.sources.map(({ name, ...body }) => ({
+      name,
+      ...sourceSettings(body, directory, claimLimits),
+    })),
     registries: shape.registries.map(({ name, sources, claims }) => ({
       name,
       sources,
-      claims: claimSet(claims),
+      claims: claimSet(claims, claimLimits),
     })),
     limits: resolvedSourceLimits(shape.limits),
     serving: resolvedServing(shape.limits),
     maxMetaBytes: database?.maxMetaSize ?? shape.limits?.maxMetaSize ?? MAX_META_BYTES,
+    claimLimits,
     ...(shape.cors === undefined ? {} : { cors: resolvedCors(shape.cors) }),
     ...(shape.limits?.requestRate === undefined ? {} : { requestRate: shape.limits.requestRate }),
     telemetry: resolvedTelemetry(shape.telemetry),
     audit: resolvedAudit(shape.audit, directory),
-    auth: resolveAuth(shape.auth, options.plainHttp ?? 'loopback'),
+    auth: resolveAuth(shape.auth, { plainHttp: options.plainHttp ?? 'loopback', claimLimits }),
     ...(database === undefined ? {} : { database }),
     storage: {
       path:

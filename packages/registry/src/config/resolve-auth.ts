@@ -1,5 +1,5 @@
 import type { PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
-import { type Claims, parseClaims } from '@skep/auth/claims/claims.ts';
+import { type ClaimLimits, type Claims, parseClaims } from '@skep/auth/claims/claims.ts';
 import type { RoleRules } from '@skep/auth/claims/roles.ts';
 import type { SignInMode } from '../access/authority.ts';
 import { resolveSwitches } from '../access/switches.ts';
@@ -12,15 +12,20 @@ const LEEWAY_S = 5;
 /** A key id that nobody knows makes us ask for the keys at most this often. */
 const FORCED_REFRESH_MS = 60_000;
 
+export interface AuthLimits {
+  readonly plainHttp: PlainHttp;
+  readonly claimLimits: ClaimLimits;
+}
+
 /** The block with its defaults. Expects a shape that passed `authProblems`. */
-export function resolveAuth(auth: AuthShape | undefined, plainHttp: PlainHttp): AuthConfig {
+export function resolveAuth(auth: AuthShape | undefined, { plainHttp, claimLimits }: AuthLimits): AuthConfig {
   const { oauth, authz, publicPaths = [] } = auth ?? {};
   if (auth?.mode === 'anonymous' || oauth === undefined) {
-    return { mode: 'anonymous', unusedRoles: rulesOf(authz?.roles) };
+    return { mode: 'anonymous', unusedRoles: rulesOf(authz?.roles, claimLimits) };
   }
   return {
     mode: 'oauth',
-    access: accessOf(authz),
+    access: accessOf(authz, claimLimits),
     publicPaths: publicPaths.map((path) => (path === '/' ? path : path.replace(/\/+$/, ''))),
     resource: {
       url: oauth.resourceUrl,
@@ -32,18 +37,18 @@ export function resolveAuth(auth: AuthShape | undefined, plainHttp: PlainHttp): 
 }
 
 /** The presence of the key decides, not what it holds: an empty one fails closed (specification §0, D14). */
-function accessOf(authz: AuthShape['authz']): SignInMode {
+function accessOf(authz: AuthShape['authz'], limits: ClaimLimits): SignInMode {
   if (authz === undefined) return { kind: 'auth-only' };
   const { roles, ...switches } = authz ?? {};
-  return { kind: 'full', rules: rulesOf(roles), switches: resolveSwitches(switches) };
+  return { kind: 'full', rules: rulesOf(roles, limits), switches: resolveSwitches(switches) };
 }
 
 type RolesShape = NonNullable<NonNullable<AuthShape['authz']>['roles']>;
 
-function rulesOf(roles: RolesShape | undefined): RoleRules {
+function rulesOf(roles: RolesShape | undefined, limits: ClaimLimits): RoleRules {
   const given = Object.entries(roles ?? {}).map(([role, list]): [string, Claims[]] => [
     role,
-    (list ?? []).map((rule) => parseClaims(rule)),
+    (list ?? []).map((rule) => parseClaims(rule, limits)),
   ]);
   return Object.fromEntries(given);
 }

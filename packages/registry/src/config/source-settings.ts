@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
-import { parseClaims } from '@skep/auth/claims/claims.ts';
+import { type ClaimLimits, parseClaims } from '@skep/auth/claims/claims.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { ClaimSet } from '../engine/claim-classes.ts';
 import type { SourceKind, SourceSettings } from '../store/rows.ts';
+import { claimsProblems } from './check-claims.ts';
 import { checkShape } from './check-shape.ts';
 import { SOURCE_KINDS, sourceDraft, sourceProblems } from './check-sources.ts';
 import { pathText } from './problem.ts';
@@ -18,7 +19,11 @@ const NOT_SYNCED: ReadonlySet<SourceKind> = new Set(['managed', 'kubernetes']);
  * (specification §1.3.2: interval and filter of managed and kubernetes sources are ignored). `directory` is where relative
  * paths of a configuration file start.
  */
-export function sourceSettings(body: SourceBody, directory: string): SourceSettings {
+export function sourceSettings(
+  body: SourceBody,
+  directory: string,
+  claimLimits: ClaimLimits,
+): SourceSettings {
   const kind = SOURCE_KINDS.find((candidate) => body[candidate] !== undefined);
   if (kind === undefined) throw new SkepError('internal/bug', { message: 'a source without a kind' });
   const isSynced = !NOT_SYNCED.has(kind);
@@ -28,7 +33,7 @@ export function sourceSettings(body: SourceBody, directory: string): SourceSetti
     format: (body.format ?? '') === '' ? null : (body.format ?? null),
     filter: !isSynced || body.filter === undefined ? null : JSON.stringify(body.filter),
     interval: isSynced && body.file?.data === undefined ? intervalOf(body) : null,
-    claims: claimSet(body.claims),
+    claims: claimSet(body.claims, claimLimits),
   };
 }
 
@@ -36,11 +41,15 @@ export function sourceSettings(body: SourceBody, directory: string): SourceSetti
  * Reads the body of a request that makes or replaces a source (specification §2.6.1). Fails with `config/invalid`; the
  * message names every problem, separated by semicolons.
  */
-export function parseSourceBody(value: unknown): SourceSettings {
+export function parseSourceBody(value: unknown, claimLimits: ClaimLimits): SourceSettings {
   const shape = checkShape(sourceBody, value);
-  const relations = sourceProblems(sourceDraft.parse(value), [], 'api');
-  const problems = [...('problems' in shape ? shape.problems : []), ...relations];
-  if ('data' in shape && problems.length === 0) return sourceSettings(shape.data, '/');
+  const source = sourceDraft.parse(value);
+  const problems = [
+    ...('problems' in shape ? shape.problems : []),
+    ...claimsProblems(source.claims, ['claims'], claimLimits),
+    ...sourceProblems(source, [], 'api'),
+  ];
+  if ('data' in shape && problems.length === 0) return sourceSettings(shape.data, '/', claimLimits);
   const texts = problems.map(({ path, message }) =>
     [pathText(path), message].filter((part) => part !== '').join(': '),
   );
@@ -48,8 +57,8 @@ export function parseSourceBody(value: unknown): SourceSettings {
 }
 
 /** The canonical text of claims as written; absent claims are none. They must have been checked. */
-export function claimSet(value: unknown): ClaimSet {
-  return value === undefined ? '' : canonicalClaims(parseClaims(value));
+export function claimSet(value: unknown, limits: ClaimLimits): ClaimSet {
+  return value === undefined ? '' : canonicalClaims(parseClaims(value, limits));
 }
 
 function blockOf(body: SourceBody, kind: SourceKind, directory: string): unknown {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import type { NamedSource } from '../store/rows.ts';
 import { loadConfig } from './load.ts';
+import { CLAIM_LIMITS } from '@skep/auth/claims/claims.ts';
 import { parseSourceBody } from './source-settings.ts';
 
 let directory: string;
@@ -187,7 +188,9 @@ describe('sources of a configuration', () => {
 
 describe('the body of a request that makes a source', () => {
   it('is read like a source of the file, and may hold its data', () => {
-    expect(parseSourceBody({ file: { data: '{"servers":[]}' }, claims: { org: 'acme' } })).toEqual({
+    expect(
+      parseSourceBody({ file: { data: '{"servers":[]}' }, claims: { org: 'acme' } }, CLAIM_LIMITS),
+    ).toEqual({
       kind: 'file',
       config: JSON.stringify({ data: '{"servers":[]}' }),
       format: null,
@@ -203,7 +206,9 @@ describe('the body of a request that makes a source', () => {
     [{ managed: {}, name: 'x' }, 'name: unknown key "name"'],
     [{ file: {} }, 'file.path, file.url or file.data is required'],
   ])('is refused with everything that is wrong: %j', (body, message) => {
-    expect(() => parseSourceBody(body)).toThrowError(expect.objectContaining({ code: 'config/invalid' }));
-    expect(() => parseSourceBody(body)).toThrowError(message);
+    expect(() => parseSourceBody(body, CLAIM_LIMITS)).toThrowError(
+      expect.objectContaining({ code: 'config/invalid' }),
+    );
+    expect(() => parseSourceBody(body, CLAIM_LIMITS)).toThrowError(message);
   });
 });

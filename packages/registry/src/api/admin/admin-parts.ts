@@ -1,3 +1,4 @@
+import type { ClaimLimits } from '@skep/auth/claims/claims.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Revision } from '../../store/changes.ts';
 import type { Store } from '../../store/store.ts';
@@ -20,6 +21,7 @@ export interface AdminLimits {
   readonly maxMetaBytes: number;
   /** Share of invalid entries, 0 to 1, above which inline data is refused. */
   readonly maxInvalidShare: number;
+  readonly claims: ClaimLimits;
   /** Bytes of inline data. */
   readonly maxCatalogueBytes: number;
   /**

@@ -1,3 +1,4 @@
+import { CLAIM_LIMITS } from '@skep/auth/claims/claims.ts';
 import { signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
@@ -111,6 +112,7 @@ export async function adminUnderTest(options: AdminOptions = {}): Promise<AdminU
       ingest: async (input) => Promise.resolve(ingest(input)),
       limits: {
         maxMetaBytes: 1000,
+        claims: CLAIM_LIMITS,
         maxInvalidShare: 0.5,
         maxCatalogueBytes: 9_000_000,
         allowsPath: (path) => path.startsWith('/data/'),

@@ -1,6 +1,6 @@
 import { jsonErrorPlace } from '@skep/core/json/error-place.ts';
 import { nestsDeeperThan, repeatedMember } from '@skep/core/catalog/json-slices.ts';
-import { type Claims, NO_CLAIMS, parseClaims } from '@skep/auth/claims/claims.ts';
+import { type ClaimLimits, type Claims, NO_CLAIMS, parseClaims } from '@skep/auth/claims/claims.ts';
 import type { SkepError } from '@skep/core/errors/skep-error.ts';
 import { badRequest } from '../parameter.ts';
 
@@ -33,8 +33,8 @@ export function readJsonBody(bytes: Buffer): JsonBody {
 }
 
 /** The member `claims`; absent means none. Fails with `claims/invalid`. */
-export function claimsOf({ value }: JsonBody): Claims {
-  return Object.hasOwn(value, 'claims') ? parseClaims(value['claims']) : NO_CLAIMS;
+export function claimsOf({ value }: JsonBody, limits: ClaimLimits): Claims {
+  return Object.hasOwn(value, 'claims') ? parseClaims(value['claims'], limits) : NO_CLAIMS;
 }
 
 function textOf(bytes: Buffer): string {

@@ -57,7 +57,7 @@ export const putEntryClaims = adminRoute({
   },
   handler: async (call, { type, name }) => {
     const address = entryAddress(type, name);
-    const claims = claimsOf(readJsonBody(call.body));
+    const claims = claimsOf(readJsonBody(call.body), call.limits.claims);
     const choose = chooseEntry(address);
     let before: ClaimSet | undefined;
     const { revision, value } = await call.store.setEntryClaims(address, canonicalClaims(claims), (found) => {

@@ -5,6 +5,7 @@ import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
 import { compactText, memberSlice } from '@skep/core/catalog/json-slices.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/server-json.ts';
 import { badRequest } from '../../parameter.ts';
+import type { AdminLimits } from '../admin-parts.ts';
 import { claimsOf, type JsonBody } from '../json-body.ts';
 import { flatServerDocument } from './flat-server.ts';
 import { publishedVersionFault } from './version-rule.ts';
@@ -41,18 +42,18 @@ export function seedDraft(body: JsonBody): Draft {
 export interface PayloadRules {
   /** The seed's endpoint also takes names without a namespace (specification §0, D11). */
   readonly bareNames: 'accepted' | 'refused';
-  readonly maxMetaBytes: number;
+  readonly limits: Pick<AdminLimits, 'claims' | 'maxMetaBytes'>;
 }
 
 /** Checks claims, name, version and document, in this order. Fails with `claims/invalid` or `registry/bad-request`. */
 export function readPayload(body: JsonBody, draft: Draft, rules: PayloadRules): Payload {
-  const claims = claimsOf(body);
+  const claims = claimsOf(body, rules.limits.claims);
   const value: unknown = JSON.parse(draft.document);
   if (draft.kind === 'server') requireServerName(value, rules);
   requireVersion(value);
   const decoded = decodeEntry({ kind: draft.kind, value, ...compactText(draft.document) });
   if ('fault' in decoded) throw badRequest(`invalid ${draft.kind}: ${decoded.fault}`);
-  requireSmallMeta(decoded.entry, rules.maxMetaBytes);
+  requireSmallMeta(decoded.entry, rules.limits.maxMetaBytes);
   return { entry: decoded.entry, claims };
 }
 

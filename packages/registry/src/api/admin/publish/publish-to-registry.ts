@@ -36,7 +36,7 @@ export const publishToRegistry = adminRoute({
     const body = readJsonBody(call.body);
     const draft = seedDraft(body);
     requireClaims(call.authority, body);
-    const rules = { bareNames: 'accepted', maxMetaBytes: call.limits.maxMetaBytes } as const;
+    const rules = { bareNames: 'accepted', limits: call.limits } as const;
     const payload = readPayload(body, draft, rules);
     if (payload.entry.document.description === '') {
       call.log.warn({ registry: name, name: payload.entry.name }, 'published without a description');

@@ -32,7 +32,7 @@ export const publish = adminRoute({
     const body = readJsonBody(call.body);
     const draft = wrappedDraft(body);
     requireClaims(call.authority, body);
-    const rules = { bareNames: 'refused', maxMetaBytes: call.limits.maxMetaBytes } as const;
+    const rules = { bareNames: 'refused', limits: call.limits } as const;
     const payload = readPayload(body, draft, rules);
     const published = await publishEntry(call, payload, ANY_TARGET);
     return publishedAnswer(payload.entry, published, await registryServing(call, published.source));

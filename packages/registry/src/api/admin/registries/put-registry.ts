@@ -1,4 +1,4 @@
-import { type Claims, parseClaims } from '@skep/auth/claims/claims.ts';
+import type { ClaimLimits, Claims } from '@skep/auth/claims/claims.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import type { Authority } from '../../../access/authority.ts';
 import { decideCreate, decideReference, decideUpdate } from '../../../access/admin-scope.ts';
@@ -11,7 +11,7 @@ import { badRequest } from '../../parameter.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
 import { REGISTRY_BODY } from '../bodies.ts';
 import { claimsChange } from '../claims-change.ts';
-import { type JsonBody, readJsonBody } from '../json-body.ts';
+import { claimsOf, type JsonBody, readJsonBody } from '../json-body.ts';
 import { enforceWith } from '../refuse.ts';
 import { requireNewName, resourceName } from '../resource-name.ts';
 import { registryInfo } from './registry-info.ts';
@@ -43,7 +43,7 @@ export const putRegistry = adminRoute({
     },
   },
   handler: async (call, { name }) => {
-    const request = { name, ...readRequest(readJsonBody(call.body)) };
+    const request = { name, ...readRequest(readJsonBody(call.body), call.limits.claims) };
     const settings = { sources: request.sources, claims: canonicalClaims(request.claims) };
     const decide = decision(call.authority, request);
     let before: ClaimSet | undefined;
@@ -64,7 +64,8 @@ export const putRegistry = adminRoute({
 const MEMBERS = new Set(['sources', 'claims']);
 
 /** A member that is not known could be a misspelt `claims`, and leaving it out would open the registry. */
-function readRequest({ value }: JsonBody): Omit<RegistryRequest, 'name'> {
+function readRequest(body: JsonBody, limits: ClaimLimits): Omit<RegistryRequest, 'name'> {
+  const { value } = body;
   const unknown = Object.keys(value).find((key) => !MEMBERS.has(key));
   if (unknown !== undefined) throw invalid(`unknown key ${JSON.stringify(unknown.slice(0, 100))}`);
   const { sources } = value;
@@ -77,10 +78,7 @@ function readRequest({ value }: JsonBody): Omit<RegistryRequest, 'name'> {
     if (names.includes(source)) throw invalid(`duplicate source: ${source}`);
     names.push(source);
   }
-  return {
-    sources: names,
-    claims: Object.hasOwn(value, 'claims') ? parseClaims(value['claims']) : parseClaims({}),
-  };
+  return { sources: names, claims: claimsOf(body, limits) };
 }
 
 function decision(authority: Authority, request: RegistryRequest): DecideOnRegistry {

@@ -13,7 +13,7 @@ export async function requestedSettings({
   ingest,
 }: Pick<AdminCall, 'body' | 'limits' | 'ingest'>): Promise<SourceSettings> {
   const { value } = readJsonBody(body);
-  const settings = await described(() => parseSourceBody(value));
+  const settings = await described(() => parseSourceBody(value, limits.claims));
   if (settings.kind === 'kubernetes') throw invalid('a kubernetes source is not available yet');
   for (const path of filesOf(settings)) {
     if (!limits.allowsPath(path)) {
