@@ -32,6 +32,12 @@ export const registryLargeBench: Bench = async (report) => {
       unit: 'MB',
       ceiling: 600,
     });
+    report({
+      name: `registry: most memory of a start with ${LARGE} entries in the store`,
+      value: await large.peakMB(),
+      unit: 'MB',
+      ceiling: 600,
+    });
     const small = await restarted(SMALL);
     try {
       report({

@@ -17,6 +17,8 @@ export interface ServedRegistry {
   /** Milliseconds from starting the process to the first 200 of /readiness. */
   readonly readyMs: number;
   residentMB(): Promise<number>;
+  /** The most that `residentMB` has been. */
+  peakMB(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -62,7 +64,8 @@ export async function startRegistry(config: string): Promise<ServedRegistry> {
   return {
     url: `http://127.0.0.1:${open}/registry/bench/v0.1`,
     readyMs: performance.now() - started,
-    residentMB: () => residentMB(child.pid),
+    residentMB: () => memoryMB(child.pid, 'VmRSS'),
+    peakMB: () => memoryMB(child.pid, 'VmHWM'),
     stop: () => stop(child),
   };
 }
@@ -85,10 +88,10 @@ async function untilReady(url: string, child: ChildProcess): Promise<void> {
   }
 }
 
-/** Resident memory as the kernel counts it; only Linux says. */
-async function residentMB(pid: number | undefined): Promise<number> {
+/** Resident memory now or at its peak, as the kernel counts it; only Linux says. */
+async function memoryMB(pid: number | undefined, field: 'VmRSS' | 'VmHWM'): Promise<number> {
   const status = await readFile(`/proc/${String(pid)}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+  return Number(new RegExp(String.raw`${field}:\s+(\d+) kB`).exec(status)?.[1]) / 1024;
 }
 
 async function freePort(): Promise<number> {
