@@ -347,6 +347,21 @@ it('obeys configured limits and origins', async () => {
   await registry.stop();
 });
 
+it('gives a request the configured time to arrive', async () => {
+  const storage = { path: ':memory:' };
+  const usual = await serve({ storage });
+  const short = await serve({ storage, limits: { requestTimeout: '1s' } });
+  const sockets = [usual, short].map(({ open }) => net.connect(Number(new URL(open).port), '127.0.0.1'));
+  const answers = sockets.map(async (socket) => {
+    socket.write('GET /all/v0.1/servers HTTP/1.1\r\nhost: a\r\n');
+    const [data] = await once(socket, 'data');
+    return [sockets.indexOf(socket), String(data).split('\r\n')[0]];
+  });
+  expect(await Promise.race(answers)).toEqual([1, 'HTTP/1.1 408 Request Timeout']);
+  for (const socket of sockets) socket.destroy();
+  await Promise.all([usual.stop(), short.stop()]);
+});
+
 it('writes one access line per request with a request id that cannot break it', async () => {
   const registry = await serve({});
   await get(`${registry.open}/all/v0.1/servers?cursor=`, { 'x-request-id': 'good-id.1' });

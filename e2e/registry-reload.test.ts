@@ -112,6 +112,34 @@ describe('a reload', () => {
     await registry.stop();
   });
 
+  it('takes over how large claims and catalogues may be', async () => {
+    const registry = await folder.serve(await configure());
+    const put = async (name: string, body: object): Promise<string> => {
+      const response = await fetch(`${registry.open}/v1/${name}`, {
+        method: 'PUT',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      return `${String(response.status)} ${await response.text()}`;
+    };
+    const team = { sources: ['files'], claims: { org: 'acme', team: 'a' } };
+    const data = JSON.stringify([{ name: 'io.acme/b', description: 'B'.repeat(2000), version: '1.0.0' }]);
+    expect(await put('registries/one', team)).toMatch(/^201 /);
+    expect(await put('sources/one', { file: { data } })).toMatch(/^201 /);
+    await configure({ limits: { claims: { maxKeys: 1 }, maxCatalogueSize: 1024 } });
+    await reload(registry);
+    expect(await put('registries/two', team)).toMatch(/^400 .*claims have 2 keys, at most 1 are allowed/);
+    expect(await put('sources/two', { file: { data } })).toMatch(/^400 .*at most 1024 are read/);
+    // What is stored stays.
+    expect(await status(`${registry.open}/one/v0.1/servers`)).toBe(200);
+    await folder.write('catalog.json', data);
+    const sync = `${registry.open}/v1/sources/files/sync`;
+    const message = async (): Promise<unknown> => ((await (await fetch(sync)).json()) as Line)['message'];
+    await status(sync, { method: 'POST' });
+    while (!/catalog\.json.*1024/.test(String(await message()))) await delay(20);
+    await registry.stop();
+  });
+
   it('takes over how often a caller may ask', async () => {
     const registry = await folder.serve(await configure());
     const list = `${registry.open}/all/v0.1/servers`;
