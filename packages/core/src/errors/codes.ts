@@ -157,9 +157,9 @@ export const CODES = {
   'source/path-not-found': row(502, 'file not found in the repository', 'check the key "path" of the source'),
   'source/unreachable': row(502, 'the source is not reachable', 'check the address and the network'),
   'source/timeout': row(504, 'the source did not answer in time', 'try again later'),
-  'source/too-large': row(502, 'the source holds too much', 'check that it is the right one, or split it'),
+  'source/too-large': row(502, 'the source holds too much', 'check that it is the right one, split it, or raise limits.maxCatalogueSize or limits.apiSource'),
   'source/bad-answer': row(502, 'the source answered something unexpected', 'check that the address is one of a registry'),
-  'source/endless': row(502, 'the pages of the source do not end', 'tell the operator of the registry that answers'),
+  'source/endless': row(502, 'the pages of the source do not end', 'tell the operator of the registry that answers, or raise limits.apiSource.maxPages'),
 
   // catalogues
   'catalog/not-json': row(400, 'catalogue is not valid JSON', 'correct the file at the named place'),
