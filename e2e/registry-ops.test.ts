@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type OtlpCollector, startOtlpCollector } from './fixtures/otlp-collector.ts';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
+import { linesOf, type Line } from './registry/json-lines.ts';
 import { RegistryFolder, type Running } from './registry/process.ts';
 import { component, title } from './require.ts';
 
@@ -48,18 +49,6 @@ async function configured(blocks: object): Promise<string> {
 }
 
 const serve = async (blocks: object): Promise<Running> => folder.serve(await configured(blocks));
-
-interface Line {
-  readonly type?: string;
-  readonly msg?: string;
-  readonly [member: string]: unknown;
-}
-
-const linesOf = (text: string): Line[] =>
-  text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line));
 
 async function get(url: string, headers: Record<string, string> = {}) {
   const response = await fetch(url, { headers });

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AUDIENCE, startIdentityProvider } from './fixtures/identity-provider.ts';
+import { linesOf, type Line } from './registry/json-lines.ts';
 import { RegistryFolder, type Running } from './registry/process.ts';
 
 // SIGHUP: what the running program takes over from its configuration, and what it says about the rest.
@@ -36,17 +37,6 @@ async function configure(changes: object = {}): Promise<string> {
   await rename(written, place);
   return place;
 }
-
-interface Line {
-  readonly msg?: string;
-  readonly [member: string]: unknown;
-}
-
-const linesOf = (text: string): Line[] =>
-  text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line));
 
 const DONE = /configuration reloaded|the new configuration/;
 const reloads = (running: Running): number =>

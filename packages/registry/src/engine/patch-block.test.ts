@@ -2,26 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EntryKind, StoredEntry } from '../store/rows.ts';
 import { buildBlock, type SourceBlock } from './block.ts';
+import { entryOf } from './entry.fixture.ts';
 import { entryKey } from './kinds.ts';
 import { patchBlock } from './patch-block.ts';
-
-const entry = (kind: EntryKind, name: string, text: string): StoredEntry => ({
-  kind,
-  namespace: kind === 'server' ? '' : 'io.acme',
-  name,
-  claims: '',
-  versions: [
-    {
-      version: '1.0.0',
-      title: null,
-      description: text,
-      document: JSON.stringify({ name, description: text }),
-      official: null,
-      createdAt: '2026-01-01T00:00:00Z',
-      updatedAt: '2026-01-01T00:00:00Z',
-    },
-  ],
-});
 
 const anyEntry = fc
   .tuple(
@@ -29,7 +12,7 @@ const anyEntry = fc
     fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
     fc.nat(3),
   )
-  .map(([kind, name, text]) => entry(kind, name, String(text)));
+  .map(([kind, name, text]) => entryOf(kind, name, String(text)));
 const idOf = (one: StoredEntry): string => `${one.kind} ${entryKey(one)}`;
 const anyEntries = fc.uniqueArray(anyEntry, { selector: idOf, maxLength: 20 });
 
@@ -59,8 +42,8 @@ describe('patchBlock', () => {
   });
 
   it('leaves kinds alone of which nothing changed', () => {
-    const block = buildBlock('s', [entry('skill', 'a', 'x')]);
-    const patched = patchBlock(block, [entry('server', 'b', 'y')], [entry('server', 'b', 'y')]);
+    const block = buildBlock('s', [entryOf('skill', 'a', 'x')]);
+    const patched = patchBlock(block, [entryOf('server', 'b', 'y')], [entryOf('server', 'b', 'y')]);
     expect(patched.entries.skill).toBe(block.entries.skill);
   });
 });

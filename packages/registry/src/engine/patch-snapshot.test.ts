@@ -4,30 +4,13 @@ import { ANONYMOUS } from '../access/authority.ts';
 import type { EntryKind, StoredEntry } from '../store/rows.ts';
 import { buildBlock } from './block.ts';
 import { changedKeys } from './changed-keys.ts';
+import { entryOf } from './entry.fixture.ts';
 import { entryKey } from './kinds.ts';
 import { patchBlock } from './patch-block.ts';
 import { ReadEngine } from './read-engine.ts';
 import { buildSnapshot, type RegistryDefinition, type Snapshot } from './snapshot.ts';
 
 const ACME = '{"org":["acme"]}';
-
-const entry = (kind: EntryKind, name: string, claims: string, text: string): StoredEntry => ({
-  kind,
-  namespace: kind === 'server' ? '' : 'io.acme',
-  name,
-  claims,
-  versions: [
-    {
-      version: '1.0.0',
-      title: null,
-      description: text,
-      document: JSON.stringify({ name, description: text }),
-      official: null,
-      createdAt: '2026-01-01T00:00:00Z',
-      updatedAt: '2026-01-01T00:00:00Z',
-    },
-  ],
-});
 
 const anyEntry = fc
   .tuple(
@@ -36,7 +19,7 @@ const anyEntry = fc
     fc.constantFrom('', ACME, '{"org":["other"]}'),
     fc.nat(2),
   )
-  .map(([kind, name, claims, text]) => entry(kind, name, claims, String(text)));
+  .map(([kind, name, claims, text]) => entryOf(kind, name, String(text), claims));
 const idOf = (one: StoredEntry): string => `${one.kind} ${entryKey(one)}`;
 const anyEntries = fc.uniqueArray(anyEntry, { selector: idOf, maxLength: 12 });
 
@@ -98,13 +81,13 @@ describe('a snapshot after changes of single entries', () => {
 
   it('keeps what did not change, and who sees what', () => {
     const engine = new ReadEngine(REGISTRIES);
-    const [a, b] = [entry('server', 'a', ACME, 'x'), entry('server', 'b', '', 'x')];
+    const [a, b] = [entryOf('server', 'a', 'x', ACME), entryOf('server', 'b', 'x', '')];
     engine.update({ blocks: [buildBlock('one', [a, b]), buildBlock('two', [b])] });
     const before = engine.current();
     const seen = before.visibility(ANONYMOUS);
     const block = engine.blocks().get('one');
     if (block === undefined) throw new Error('the block is there');
-    const c = entry('server', 'c', ACME, 'x');
+    const c = entryOf('server', 'c', 'x', ACME);
     engine.update({
       blocks: [patchBlock(block, [c], [c])],
       changed: new Map([['one', changedKeys([c])]]),
