@@ -26,6 +26,9 @@ test.each([
   'ff02::1',
   '::ffff:127.0.0.1',
   '::ffff:10.0.0.1',
+  '::127.0.0.1',
+  '::7f00:1',
+  '::101:101',
   '64:ff9b::7f00:1',
   '2002:7f00:1::',
   '2001:db8::1',
@@ -42,6 +45,7 @@ test.each([
   'http://2130706433/',
   'http://0177.0.0.1/',
   'http://[::ffff:a00:1]/',
+  'http://[::127.0.0.1]/',
 ])('%s names a private address in one of its spellings', (url) => {
   expect(() => checkHost(new URL(url))).toThrow(expect.objectContaining({ code: 'fetch/refused-address' }));
 });

@@ -6,12 +6,18 @@ import { SkepError } from '../errors/skep-error.ts';
 /** Resolves a host to all its addresses. */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
+/** IPv4-compatible addresses (RFC 4291 §2.5.5.1, deprecated): a network that still knows them may take them for the IPv4 part. */
+const IPV4_COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
+
 /**
  * True for globally routable unicast addresses (IANA special-purpose registries as ipaddr.js knows them). IPv4 addresses
- * inside IPv6 count as what they embed; tunnels (6to4, Teredo, NAT64) are refused, they can lead anywhere.
+ * mapped into IPv6 count as what they embed; tunnels (6to4, Teredo, NAT64) are refused, they can lead anywhere.
  */
 export function isPublicAddress(address: string): boolean {
-  return ipaddr.isValid(address) && ipaddr.process(address).range() === 'unicast';
+  if (!ipaddr.isValid(address)) return false;
+  const parsed = ipaddr.process(address);
+  if (parsed instanceof ipaddr.IPv6 && parsed.match(IPV4_COMPATIBLE)) return false;
+  return parsed.range() === 'unicast';
 }
 
 /** Fails with `fetch/refused-address` when a URL names a non-public address itself; host names are judged at connect. */

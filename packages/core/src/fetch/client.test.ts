@@ -110,11 +110,11 @@ describe('limits', () => {
 });
 
 describe('failures', () => {
-  test('a passing failure is tried again', async () => {
+  test.each([429, 500, 502, 503, 504])('a passing failure with status %i is tried again', async (status) => {
     let calls = 0;
     const origin = await serve((_request, response) => {
       calls += 1;
-      response.writeHead(calls < 3 ? 503 : 200).end('{}');
+      response.writeHead(calls < 3 ? status : 200).end('{}');
     });
     expect(await (await client()).getJson(origin)).toEqual({});
     expect(calls).toBe(3);

@@ -44,7 +44,7 @@ export interface Answer {
 export interface Client {
   /**
    * Fails with `fetch/invalid-url`, `-refused-address`, `-unreachable`, `-timeout`, `-bad-status` (see `statusOf`) or
-   * `-too-large`, or with the signal's reason. Passing network failures, 429, 502, 503 and 504 are tried again.
+   * `-too-large`, or with the signal's reason. Passing network failures, 429, 500, 502, 503 and 504 are tried again.
    */
   get(url: string, options?: GetOptions): Promise<Answer>;
   /** As `get`, parsed; fails with `fetch/not-json`. The caller decodes the result. */
@@ -65,7 +65,7 @@ const PASSING: ReadonlySet<string> = new Set([
   'UND_ERR_SOCKET',
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
-const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const RETRIED: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 
 /** undici is loaded on first use: most commands make no request. */
 export async function createClient(options: ClientOptions): Promise<Client> {

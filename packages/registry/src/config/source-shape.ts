@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
+import { checkedPath } from '../sources/git.ts';
 import { refOf } from '../sources/git-ref.ts';
 import { parseRepository } from '../sources/git-repository-url.ts';
 import { globFault } from '../sync/filter-glob.ts';
@@ -21,6 +22,10 @@ const git = z
     tag: nonEmpty.optional().describe('instead of a branch'),
     commit: nonEmpty.optional().describe('instead of a branch'),
     path: nonEmpty
+      .superRefine((value, context) => {
+        const message = faultOf(() => checkedPath(value));
+        if (message !== undefined) context.addIssue({ code: 'custom', message });
+      })
       .optional()
       .describe('the catalogue, from the top of the repository; `registry.json` when absent'),
     auth: z

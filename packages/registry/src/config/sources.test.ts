@@ -114,6 +114,10 @@ describe('sources of a configuration', () => {
     [`{ name: one, git: { repository: "${REPO}" } }`, '2:5: sources[0]: syncPolicy.interval is required'],
     [`{ name: one, git: {}, ${EVERY} }`, '2:23: sources[0].git.repository: is required (a text)'],
     [
+      `{ name: one, git: { repository: "${REPO}", path: ../../x }, ${EVERY} }`,
+      '2:78: sources[0].git.path: "../../x" is not a path of a file in a repository',
+    ],
+    [
       `{ name: one, git: { repository: "file:///etc" }, ${EVERY} }`,
       '2:37: sources[0].git.repository: "file:///etc" is not an http, https or ssh address',
     ],

@@ -49,8 +49,8 @@ export function gitSource(options: GitSourceOptions, surroundings: GitSurroundin
   };
 }
 
-/** `a/b.json`, also written `/a/b.json` or `./a/b.json`. */
-function checkedPath(path: string): string {
+/** `a/b.json`, also written `/a/b.json` or `./a/b.json`. Fails with `source/invalid-path`. */
+export function checkedPath(path: string): string {
   const plain = path.replace(/^(?:\.?\/)+/u, '');
   const segments = plain.split('/');
   if (plain.includes('\0') || segments.some((segment) => ['', '.', '..'].includes(segment))) {

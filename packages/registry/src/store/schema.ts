@@ -6,6 +6,7 @@ import type { MigrationRun, SchemaVersion } from './migrate.ts';
 import { migratePostgres, postgresSchema } from './migrate-postgres.ts';
 import { migrateSqlite, readSqliteSchema } from './migrate-sqlite.ts';
 import type { StorePlace } from './open-store.ts';
+import { createPrivately } from './private-file.ts';
 import { sqliteFailure } from './sqlite-failure.ts';
 
 /** The schema of a store as it is; version 0 where there is no store yet, which this does not make. */
@@ -22,6 +23,7 @@ export async function migrateStore(
 ): Promise<MigrationRun> {
   if (place.kind === 'postgres') return migratePostgres(place, target);
   await mkdir(dirname(place.path), { recursive: true, mode: 0o750 });
+  await createPrivately(place.path);
   return withFile(place.path, (database) => migrateSqlite(database, target));
 }
 

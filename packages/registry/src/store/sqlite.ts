@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -11,6 +10,7 @@ import { checkSchema, NEWEST_SCHEMA } from './migrate.ts';
 import { migrateSqlite, readSqliteSchema } from './migrate-sqlite.ts';
 import { nodeSqliteDialect } from './node-sqlite.ts';
 import { readRevision } from './revisions.ts';
+import { createPrivately, warnOfOtherReaders } from './private-file.ts';
 import { sqlStore } from './sql-store.ts';
 import { isBusy, sqliteFailure } from './sqlite-failure.ts';
 import { IN_MEMORY } from './sqlite-path.ts';
@@ -36,12 +36,13 @@ const PATIENCE_MS = 5_000;
 const RETRY_MS = 20;
 
 /**
- * Opens the embedded store, creating file and directory as needed, and brings its schema up to date. Several processes of
- * one machine may share the file; their writes take turns (`store/locked` when a turn takes too long), and each sees the
- * others' changes within a second. Fails with `store/newer` for a file of a later version.
+ * Opens the embedded store, creating file (for its owner only) and directory as needed, and brings its schema up to date.
+ * Several processes of one machine may share the file; their writes take turns (`store/locked` when a turn takes too long),
+ * and each sees the others' changes within a second. Fails with `store/newer` for a file of a later version.
  */
 export async function openSqlite({ path, clock, log }: SqliteOptions): Promise<SqliteStore> {
   const { files, isNew } = await opened(path, clock);
+  if (path !== IN_MEMORY) await warnOfOtherReaders(path, log);
   const database = sqliteDatabase(path, files, clock);
   const feed = new ChangeFeed({
     clock,
@@ -54,7 +55,7 @@ export async function openSqlite({ path, clock, log }: SqliteOptions): Promise<S
     ...store,
     discard: async () => {
       await store.close();
-      if (isNew && path !== IN_MEMORY) await rm(path, { force: true });
+      if (isNew) await rm(path, { force: true });
     },
   };
 }
@@ -71,7 +72,7 @@ async function opened(
 ): Promise<{ readonly files: Files; readonly isNew: boolean }> {
   try {
     if (path !== IN_MEMORY) await mkdir(dirname(path), { recursive: true, mode: 0o750 });
-    const isNew = path === IN_MEMORY || !existsSync(path);
+    const isNew = path !== IN_MEMORY && (await createPrivately(path));
     return { files: await openFiles(path, clock), isNew };
   } catch (cause) {
     throw sqliteFailure(path, cause).error;
