@@ -10,7 +10,7 @@ beforeAll(async () => {
   user = openUser({ SKEP_RUNTIME: 'docker', DOCKER_HOST: 'unix:///nonexistent/engine.sock' });
   const bin = path.join(user.dir, 'bin');
   mkdirSync(bin);
-  writeFileSync(path.join(bin, 'skep'), `#!/bin/sh\nexec '${process.execPath}' '${skepEntry()}' "$@"\n`);
+  writeFileSync(path.join(bin, 'skep'), `#!/bin/sh\nexec '${process.execPath}' -- '${skepEntry()}' "$@"\n`);
   chmodSync(path.join(bin, 'skep'), 0o755);
   script = path.join(user.dir, 'skep.bash');
   writeFileSync(script, (await user.skep(['completion', 'bash'])).stdout);

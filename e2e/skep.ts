@@ -58,7 +58,7 @@ export function openUser(more: Readonly<Record<string, string>> = {}): TestUser 
     ...more,
   };
   const start = (args: readonly string[], options: SkepOptions = {}): ChildProcess =>
-    spawn(process.execPath, [skepEntry(), ...args], {
+    spawn(process.execPath, ['--', skepEntry(), ...args], {
       cwd: options.cwd ?? dir,
       env: { ...env, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
@@ -19,6 +28,15 @@ const PROGRAMS = [
     about: 'Serves governed catalogues of MCP servers',
   },
 ];
+
+/**
+ * What the shell runs: Node takes flags it knows, `--env-file` among them, from the whole command line up to a `--`, and
+ * what that file says of NODE_OPTIONS would run here. To JavaScript the second line is a string and a comment. The
+ * shorter `env -S node --` is not known to the `env` of BusyBox.
+ */
+const LAUNCHER = `#!/bin/sh
+':' //; exec node -- "$0" "$@"
+`;
 
 /** Exports of node:http that load all of Node's fetch when they are looked at. */
 const LOADS_FETCH = new Set(['WebSocket', 'CloseEvent', 'MessageEvent']);
@@ -62,11 +80,10 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
     minify: { mangle: false, compress: true, codegen: true },
-    // The bundler keeps a first line that the source has.
-    banner: (chunk) => (chunk.isEntry && !startsWithShebang(entry) ? '#!/usr/bin/env node' : ''),
   });
   await build.close();
   const chunks = output.filter((one): one is OutputChunk => one.type === 'chunk');
+  launchable(folder, chunks);
   writeManifest({ folder, name, about });
   writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES.txt'), licencesOf(chunks));
   cpSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
@@ -88,8 +105,15 @@ function buildFacts(): Record<string, string> {
   return { SKEP_COMMIT: JSON.stringify(commit), SKEP_BUILD_DATE: JSON.stringify(date) };
 }
 
-function startsWithShebang(entry: string): boolean {
-  return readFileSync(path.join(root, entry), 'utf8').startsWith('#!');
+function launchable(folder: string, chunks: readonly OutputChunk[]): void {
+  const [entry] = chunks.filter((chunk) => chunk.isEntry);
+  // What an entry imports is loaded before it can say that this Node is too old for it.
+  const early = entry?.imports.filter((name) => !name.startsWith('node:')) ?? [];
+  if (!entry || early.length > 0)
+    throw new Error(`imported before Node's version is looked at: ${early.join()}`);
+  const file = path.join(folder, entry.fileName);
+  writeFileSync(file, LAUNCHER + entry.code.replace(/^#!.*\n/, ''));
+  chmodSync(file, 0o755);
 }
 
 function writeManifest({ folder, name, about }: { folder: string; name: string; about: string }): void {

@@ -32,7 +32,7 @@ export function programsIn(home: string): Programs {
   return {
     async skep(args, { quiet = false } = {}) {
       const main = path.join(root, 'packages/skep/src/main.ts');
-      const child = spawn(process.execPath, [main, ...args], {
+      const child = spawn(process.execPath, ['--', main, ...args], {
         env,
         stdio: ['ignore', 'pipe', quiet ? 'pipe' : 'inherit'],
       });
@@ -45,7 +45,7 @@ export function programsIn(home: string): Programs {
     },
     registry(args) {
       const main = path.join(root, 'packages/registry/src/main.ts');
-      return spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+      return spawn(process.execPath, ['--', main, ...args], { env, stdio: ['ignore', 'ignore', 'pipe'] });
     },
   };
 }

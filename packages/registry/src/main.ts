@@ -1,64 +1,17 @@
 #!/usr/bin/env node
-import { randomUUID } from 'node:crypto';
-import { homedir, tmpdir } from 'node:os';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { isMainThread, workerData } from 'node:worker_threads';
-import type { Host, Output } from './host.ts';
-import { runProgram } from './program.ts';
-import { inputOf } from './stream-input.ts';
-import { systemClock } from './sync/clock.ts';
+import { nodeTooOld } from '@skep/core/node-version.ts';
 
-// The one place that touches the process. A thread of the program starts here too, see sync/ingest-thread.ts.
-if (isMainThread) {
-  process.exitCode = await runProgram(process.argv.slice(2), processHost());
+// Nothing else is imported before the version is known: an old Node fails on an import that it lacks. A thread of the
+// program starts here too, see sync/ingest-thread.ts.
+const tooOld = nodeTooOld('skep-registry', process.version);
+if (tooOld !== undefined) {
+  process.stderr.write(tooOld);
+  process.exitCode = 1;
+} else if (isMainThread) {
+  const { runProcess } = await import('./process.ts');
+  process.exitCode = await runProcess(new URL(import.meta.url));
 } else {
   const { INGEST_THREAD, runIngestThread } = await import('./sync/ingest-thread.ts');
   if (workerData?.task === INGEST_THREAD) runIngestThread();
-}
-
-function processHost(): Host {
-  return {
-    env: process.env,
-    workingDirectory: process.cwd(),
-    home: homedir(),
-    temp: tmpdir(),
-    platform: process.platform,
-    arch: process.arch,
-    nodeVersion: process.version,
-    stdout: outputOf(process.stdout),
-    stderr: outputOf(process.stderr),
-    stdin: inputOf(process.stdin, process.stderr),
-    entry: new URL(import.meta.url),
-    clock: systemClock,
-    random: Math.random,
-    randomId: randomUUID,
-    onStop: (listener) => {
-      process.on('SIGINT', listener).on('SIGTERM', listener);
-      return () => process.off('SIGINT', listener).off('SIGTERM', listener);
-    },
-    onReload: (listener) => {
-      process.on('SIGHUP', listener);
-      return () => process.off('SIGHUP', listener);
-    },
-    exit: (code) => process.exit(code),
-    releaseMemory,
-  };
-}
-
-function outputOf(stream: NodeJS.WriteStream): Output {
-  // Who writes hears of a failure by the callback. Without a listener, a reader that leaves would end the program.
-  stream.on('error', () => undefined);
-  return {
-    write: (text, written) => stream.write(text, written),
-    isTTY: stream.isTTY,
-    columns: stream.columns,
-  };
-}
-
-/** V8 keeps what it grew while loading until memory is short; asked as a last resort it gives it back at once. */
-function releaseMemory(): void {
-  setFlagsFromString('--expose-gc');
-  const collect: NodeJS.GCFunction | undefined = runInNewContext('gc');
-  collect?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }

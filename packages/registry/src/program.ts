@@ -7,7 +7,6 @@ import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { COMMANDS } from './commands.ts';
 import { withAliases } from './config/environment.ts';
 import type { Host, Output } from './host.ts';
-import { requireNode } from './node-version.ts';
 
 /** Runs one command line (without program name) and returns the exit status; every failure has been reported. */
 export async function runProgram(argv: readonly string[], host: Host): Promise<number> {
@@ -49,8 +48,6 @@ async function runCommand(
   argv: readonly string[],
   host: Host,
 ): Promise<number> {
-  // Before anything is loaded that an older one lacks.
-  if (row.name !== 'version') requireNode(host.nodeVersion);
   const command = await row.load();
   const { rows, positionals = [] } = command;
   const given = fromArgv({ rows, positionals }, argv);

@@ -1,8 +1,14 @@
+import { nodeTooOld } from '@skep/core/node-version.ts';
 import manifest from '../package.json' with { type: 'json' };
 
-// Nothing else is imported before it is known to be needed: `skep version` is what scripts and prompts call.
+// Nothing else is imported before it is known to be needed: `skep version` is what scripts and prompts call, and an old
+// Node fails on an import that it lacks.
 const [, , ...argv] = process.argv;
-if (argv.length === 1 && (argv[0] === 'version' || argv[0] === '--version')) {
+const tooOld = nodeTooOld('skep', process.version);
+if (tooOld !== undefined) {
+  process.stderr.write(tooOld);
+  process.exitCode = 1;
+} else if (argv.length === 1 && (argv[0] === 'version' || argv[0] === '--version')) {
   process.stdout.write(`skep ${manifest.version}\n`);
 } else {
   const { main } = await import('./cli/main.ts');

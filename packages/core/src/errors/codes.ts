@@ -30,7 +30,6 @@ export const CODES = {
   'usage/unexpected-argument': row(400, 'unexpected argument', 'put arguments for the server after --'),
   'usage/conflict': row(400, 'settings exclude each other', 'keep one of them'),
   'usage/not-available': row(501, 'not available yet', 'leave the flag out; a later version will have it'),
-  'usage/old-node': row(501, 'this version of Node is too old', 'install Node 24 or newer; a checkout brings its own, see AGENTS.md'),
   'config/invalid': row(400, 'invalid configuration', 'correct the named key and try again'),
   'config/unreadable': row(400, 'cannot read configuration', 'check that the file exists and may be read'),
 
