@@ -15,6 +15,9 @@ export interface Front {
   readonly demands: ParserSettings['demands'];
   attach(): Promise<void>;
   health(): Health;
+  /** See `Mux.greet`; absent where clients shake hands with the server themselves. */
+  readonly greet?: () => Promise<unknown>;
+  backendEnded(): void;
   backendStarted(): void;
   /** Ends what would otherwise stay open for ever; calls in flight go on. */
   drain(): void;
@@ -27,6 +30,7 @@ export interface FrontOptions {
   readonly trustProxyHeaders: boolean;
   readonly requestTimeoutMs: number;
   readonly sessionTtlMs: number;
+  readonly skepVersion?: string | undefined;
   readonly log: Log;
 }
 
@@ -43,8 +47,8 @@ const STATUS: Readonly<Record<PipeState, Health['status']>> = {
 };
 
 const stdioFront = (backend: StdioBackend, options: FrontOptions, clock: Clock): Front => {
-  const { log, requestTimeoutMs, sessionTtlMs } = options;
-  const mux = new Mux({ backend, clock, log, requestTimeoutMs });
+  const { log, requestTimeoutMs, sessionTtlMs, skepVersion = '0' } = options;
+  const mux = new Mux({ backend, clock, log, requestTimeoutMs, skepVersion });
   const endpoint = new StreamableHttp({ mux, clock, sessionTtlMs });
   return {
     step: endpoint.step,
@@ -55,6 +59,8 @@ const stdioFront = (backend: StdioBackend, options: FrontOptions, clock: Clock):
       transport: 'streamable-http',
       mcpAvailable: mux.pipeState === 'attached',
     }),
+    greet: () => mux.greet(),
+    backendEnded: () => endpoint.backendEnded(),
     backendStarted: () => endpoint.backendStarted(),
     drain: () => endpoint.endStandaloneStreams(),
     close: () => endpoint.close(),
@@ -72,6 +78,7 @@ const httpFront = (backend: HttpBackend, { trustProxyHeaders, log }: FrontOption
       transport: 'streamable-http',
       mcpAvailable: forward.reachable,
     }),
+    backendEnded() {},
     backendStarted() {},
     drain: () => forward.endStreams(),
     close: () => forward.close(),

@@ -33,6 +33,8 @@ export interface ProxyOptions {
   readonly requestTimeoutMs: number;
   readonly sessionTtlMs: number;
   readonly bodyLimitBytes: number;
+  /** What a stdio server is told as its client's version. */
+  readonly skepVersion?: string;
   /** Who started the proxy, for the local identity; anonymous when unknown. */
   readonly osUser?: string;
   /** How long `close` waits for calls in flight, in milliseconds; 30 s by default. */
@@ -47,6 +49,14 @@ export interface Proxy {
   /** What clients connect to, for example `http://127.0.0.1:4001/mcp`. */
   readonly url: string;
   readonly port: number;
+  /**
+   * Makes the handshake with a stdio server now, for all clients to come. Resolves with the `serverInfo` it told, or
+   * undefined when it answered with an error; rejects with a code of the proxy when it cannot answer any more. Absent for
+   * HTTP servers, with which every client shakes hands itself.
+   */
+  readonly greet?: () => Promise<unknown>;
+  /** The backend's process has ended: clients are told to come back later, and nothing of it is kept. */
+  backendEnded(): void;
   /** The backend was restarted: sessions and the cached handshake are void, and the proxy attaches to it again. */
   backendStarted(): void;
   /** Ends streams, waits for calls in flight (bounded), frees the port. Idempotent. */
@@ -82,6 +92,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     return {
       url: `http://${inUrl(options.host)}:${port}${ENDPOINT_PATH}`,
       port,
+      ...(front.greet === undefined ? {} : { greet: front.greet }),
+      backendEnded: () => front.backendEnded(),
       backendStarted: () => front.backendStarted(),
       close: () => (closed ??= close()),
     };

@@ -1,6 +1,7 @@
 import { silentLog, type Log } from '@skep/core/log/log.ts';
 import { Mux } from '../backend/stdio/mux.ts';
 import type { Peer, Waiter } from '../backend/stdio/peer.ts';
+import { abilitiesOf, CARRIED_CAPABILITIES } from '../message/client-abilities.ts';
 import {
   readMessage,
   type Message,
@@ -25,11 +26,21 @@ export const notice = (method: string, params: object = {}): Notification =>
 export const result = (id: unknown, value: object = {}): Response =>
   read({ jsonrpc: '2.0', id, result: value }) as Response;
 
+const ALL_ABILITIES = abilitiesOf(
+  read({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { capabilities: CARRIED_CAPABILITIES },
+  }) as Request,
+);
+
 /** A client that writes down what it hears. */
 export class Client implements Peer {
   readonly kind = 'session';
   readonly key: string;
   logLevel: string | undefined;
+  abilities: Peer['abilities'] = ALL_ABILITIES;
   readonly heard: Received[] = [];
   listener: Peer['listener'];
 
@@ -74,7 +85,13 @@ export interface StartedMux {
 export const started = async (script?: Script, log: Log = silentLog): Promise<StartedMux> => {
   const server = scriptedServer(script);
   const clock = manualClock();
-  const mux = new Mux({ backend: server.backend, clock, log, requestTimeoutMs: TIMEOUT_MS });
+  const mux = new Mux({
+    backend: server.backend,
+    clock,
+    log,
+    requestTimeoutMs: TIMEOUT_MS,
+    skepVersion: '1',
+  });
   await mux.attach();
   const join = (key: string, listens = true): Client => {
     const client = new Client(key, listens);

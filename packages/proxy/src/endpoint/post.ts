@@ -3,6 +3,7 @@ import type { Mux } from '../backend/stdio/mux.ts';
 import { oneOff, type Peer } from '../backend/stdio/peer.ts';
 import type { Newcomer } from '../backend/stdio/handshake.ts';
 import type { Clock } from '../clock.ts';
+import { abilitiesOf } from '../message/client-abilities.ts';
 import type { Message, Request, Response } from '../message/json-rpc.ts';
 import { METHODS, SESSION_REQUESTS } from '../message/methods.ts';
 import { LEGACY_VERSIONS, MODERN_VERSION } from '../message/protocol-version.ts';
@@ -75,7 +76,7 @@ const take = (call: Call, message: Message, taking: Taking): void => {
   }
   const taken = message.kind === 'response' ? mux.answer(peer, message) : mux.notify(peer, message);
   if (!taken) {
-    refuse(call.res, mux.pipeState === 'attached' ? 'proxy/busy' : 'proxy/backend-lost');
+    refuse(call.res, mux.pipeState === 'attached' ? 'proxy/busy' : 'proxy/backend-away');
     return;
   }
   call.res.writeHead(202, { 'Content-Length': '0' }).end();
@@ -113,7 +114,7 @@ const initialize = (
     request,
     welcome(reply, version) {
       if (call.res.destroyed) return;
-      const session = sessions.create(principal, version);
+      const session = sessions.create({ principal, version, abilities: abilitiesOf(request) });
       if (session === undefined) refuse(call.res, 'proxy/session-limit', { id: request.id });
       else answer(reply, session);
     },

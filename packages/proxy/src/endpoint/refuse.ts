@@ -14,6 +14,9 @@ export interface RefusalDetails {
 /** JSON-RPC 2.0 §5.1, for conditions that have no JSON-RPC code of their own. */
 const INTERNAL_ERROR = -32603;
 
+/** Seconds; a server that ended is started again after five at the earliest (skep/supervisor/restart.ts). */
+const RETRY_AFTER: Partial<Readonly<Record<Code, string>>> = { 'proxy/busy': '1', 'proxy/backend-away': '5' };
+
 /** The JSON-RPC error that the row of `code` prescribes. */
 export function rpcFailure(code: Code, details: RefusalDetails = {}): RpcFailure {
   const row: CodeRow = CODES[code];
@@ -33,7 +36,7 @@ export function refuse(res: ServerResponse, code: Code, details: RefusalDetails 
   res.writeHead(row.httpStatus, {
     'Content-Type': inRpc ? 'application/json' : 'text/plain; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
-    ...(code === 'proxy/busy' ? { 'Retry-After': '1' } : {}),
+    ...(RETRY_AFTER[code] === undefined ? {} : { 'Retry-After': RETRY_AFTER[code] }),
     ...details.headers,
   });
   res.end(body);

@@ -14,7 +14,7 @@ const sessions = () => {
     onLeave: ({ key }) => void left.push(key),
   });
   const create = (principal = 'me'): Session => {
-    const session = all.create(principal, '2025-11-25');
+    const session = all.create({ principal, version: '2025-11-25', abilities: new Set() });
     if (session === undefined) throw new TypeError('no room');
     return session;
   };
@@ -55,7 +55,7 @@ test('a session with a call in flight is not idle, however long the call takes',
 test('a session with a call in flight does not give way to new ones', () => {
   const { left, busy, all, create } = sessions();
   while (all.size < 4096) busy.add(create());
-  expect(all.create('me', '2025-11-25')).toBeUndefined();
+  expect(all.create({ principal: 'me', version: '2025-11-25', abilities: new Set() })).toBeUndefined();
   expect(left).toEqual([]);
 });
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Identity } from '@skep/auth/token/identity.ts';
 import type { Peer } from '../backend/stdio/peer.ts';
+import type { Ability } from '../message/client-abilities.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { opensWithEmptyEvent } from '../message/protocol-version.ts';
 import { ReplayBuffer, type ReplayBudget } from './replay.ts';
@@ -13,12 +14,21 @@ const LIMIT = 4096;
 /** Who owns a session; anybody else gets "Session not found". */
 export const principalOf = ({ issuer, subject }: Identity): string => JSON.stringify([issuer, subject]);
 
+/** What is known of a client when its session begins. */
+export interface Opening {
+  readonly principal: string;
+  /** The revision agreed with it. */
+  readonly version: string;
+  readonly abilities: ReadonlySet<Ability>;
+}
+
 /** One initialized client. */
 export class Session implements Peer {
   readonly kind = 'session';
   readonly key: string;
   readonly principal: string;
   readonly version: string;
+  readonly abilities: ReadonlySet<Ability>;
   readonly replay: ReplayBuffer;
   logLevel: string | undefined;
   /** The stream of its latest GET. */
@@ -28,10 +38,11 @@ export class Session implements Peer {
   readonly #streams = new Map<string, EventStream>();
   #lastStream = 0;
 
-  constructor(options: { principal: string; version: string; clock: Clock; budget: ReplayBudget }) {
+  constructor(options: Opening & { readonly clock: Clock; readonly budget: ReplayBudget }) {
     this.key = randomUUID();
     this.principal = options.principal;
     this.version = options.version;
+    this.abilities = options.abilities;
     this.replay = new ReplayBuffer(options.budget);
     this.#clock = options.clock;
     this.lastSeen = options.clock.now();
@@ -93,9 +104,9 @@ export class Sessions {
   }
 
   /** Called when an initialize has succeeded, never before. Undefined when all sessions there may be are in use. */
-  create(principal: string, version: string): Session | undefined {
+  create(opening: Opening): Session | undefined {
     if (this.#sessions.size >= LIMIT && !this.#makeRoom()) return undefined;
-    const session = new Session({ principal, version, clock: this.#options.clock, budget: this.#budget });
+    const session = new Session({ ...opening, clock: this.#options.clock, budget: this.#budget });
     this.#sessions.set(session.key, session);
     this.#options.onJoin(session);
     return session;

@@ -280,7 +280,7 @@ describe('failures of the server during a call', () => {
     expect(await broken).toMatchObject({
       status: lost,
       text: expect.stringContaining(
-        '{"jsonrpc":"2.0","id":"c","error":{"code":-32603,"message":"Internal error"}}',
+        '{"jsonrpc":"2.0","id":"c","error":{"code":-32603,"message":"the server stopped before it had answered; see skep logs"}}',
       ),
     });
   });

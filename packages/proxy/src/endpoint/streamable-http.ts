@@ -45,6 +45,11 @@ export class StreamableHttp {
     return Promise.resolve();
   };
 
+  /** The server's process has ended; sessions stay until it was started anew, so that clients hear why. */
+  backendEnded(): void {
+    this.#options.mux.ended();
+  }
+
   /** The server was started anew: all sessions are void, and clients learn so by "Session not found". */
   backendStarted(): void {
     this.#options.mux.restarted();

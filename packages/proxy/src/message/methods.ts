@@ -11,6 +11,8 @@ export const METHODS = {
   unsubscribe: 'resources/unsubscribe',
   resourceUpdated: 'notifications/resources/updated',
   taskStatus: 'notifications/tasks/status',
+  listRoots: 'roots/list',
+  sample: 'sampling/createMessage',
   elicit: 'elicitation/create',
   elicitationComplete: 'notifications/elicitation/complete',
 } as const;
@@ -24,9 +26,9 @@ export const LIST_CHANGED: ReadonlySet<string> = new Set([
 
 /** What a server may ask a client (MCP 2025-11-25, client features). */
 export const CLIENT_REQUESTS: ReadonlySet<string> = new Set([
-  'sampling/createMessage',
-  'elicitation/create',
-  'roots/list',
+  METHODS.sample,
+  METHODS.elicit,
+  METHODS.listRoots,
 ]);
 
 /** Requests whose effect is remembered per session, so that they mean nothing without one. */

@@ -1,6 +1,9 @@
 /** MCP revisions with sessions and `initialize`, oldest first. */
 export const LEGACY_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const;
 
+/** The last revision with sessions. */
+export const NEWEST_LEGACY_VERSION = '2025-11-25';
+
 /** The stateless revision. */
 export const MODERN_VERSION = '2026-07-28';
 

@@ -54,6 +54,7 @@ async function supervisor(): Promise<Host> {
     startProxy: async ({ port }) => ({
       url: 'http://x/mcp',
       port,
+      backendEnded() {},
       backendStarted() {},
       close: async () => {},
     }),

@@ -67,6 +67,7 @@ function newHost(): Host {
       return {
         url: `http://127.0.0.1:${String(options.port)}/mcp`,
         port: options.port,
+        backendEnded() {},
         backendStarted: () => (proxy.restarts += 1),
         close: async () => void (proxy.closed = true),
       };

@@ -49,6 +49,7 @@ async function follow(config: RunConfig, watched: Watched): Promise<void> {
       'the workload ended or was lost',
     );
     if (end.kind === 'lost' && (await foundAgain(config, watched))) continue;
+    watched.proxy.backendEnded();
     const what =
       end.kind === 'exited'
         ? `the server ended with exit status ${String(end.exitCode)}`

@@ -1,6 +1,15 @@
 import type { Code } from '@skep/core/errors/codes.ts';
-import { memberAt, resultOf, withId, type Request, type Response } from '../../message/json-rpc.ts';
-import { isLegacyVersion, isOlder } from '../../message/protocol-version.ts';
+import { CARRIED_CAPABILITIES } from '../../message/client-abilities.ts';
+import {
+  memberAt,
+  requestOf,
+  resultOf,
+  withId,
+  type Request,
+  type Response,
+} from '../../message/json-rpc.ts';
+import { METHODS } from '../../message/methods.ts';
+import { isLegacyVersion, isOlder, NEWEST_LEGACY_VERSION } from '../../message/protocol-version.ts';
 import { findPath, rawAt, splice } from '../../message/raw-json.ts';
 import type { Waiter } from './peer.ts';
 
@@ -12,6 +21,9 @@ export interface Newcomer {
   fail(code: Code): void;
 }
 
+/** Sends a request of the proxy's own to the server. */
+type Send = (request: Request, waiter: Waiter) => void;
+
 type State =
   | { readonly is: 'none' }
   | { readonly is: 'pending'; readonly waiting: Newcomer[] }
@@ -19,28 +31,48 @@ type State =
 
 const FALLBACK_VERSION = '2025-03-26';
 const PROTOCOL_VERSION = ['protocolVersion'];
+const WANTED_VERSION = ['params', 'protocolVersion'];
 
 /**
- * One process performs one handshake, whoever comes first; later clients get its result under their own id
- * (spec run-proxy §1.3.3). A failed handshake is not kept.
+ * One process performs one handshake, and it is the proxy's own: in the newest revision, with every capability that can
+ * be carried to a client, whoever comes first. Clients get its result under their own id, in the revision they asked for
+ * (spec run-proxy §1.3.3); what a client did not declare it is never asked (`refusalOf`). A failed handshake is not kept.
  */
 export class Handshake {
+  readonly #send: Send;
+  readonly #skepVersion: string;
   #state: State = { is: 'none' };
   #announced = false;
+  /** The server refused the newest revision: the next client's is asked for. */
+  #refused = false;
 
-  /** Joins the handshake; `begin` sends the request to the server and is called for the first newcomer only. */
-  join(newcomer: Newcomer, begin: (request: Request, waiter: Waiter) => void): void {
+  constructor(send: Send, skepVersion: string) {
+    this.#send = send;
+    this.#skepVersion = skepVersion;
+  }
+
+  /** What the proxy asks the server. */
+  request(version: string = NEWEST_LEGACY_VERSION): Request {
+    return requestOf('0', METHODS.initialize, {
+      protocolVersion: version,
+      capabilities: CARRIED_CAPABILITIES,
+      clientInfo: { name: 'skep', version: this.#skepVersion },
+    });
+  }
+
+  /** Joins the handshake, which the first newcomer begins. */
+  join(newcomer: Newcomer): void {
     const state = this.#state;
-    if (state.is === 'done') welcomeLater(newcomer, state.result, state.version);
+    if (state.is === 'done') welcome(newcomer, state.result, state.version);
     else if (state.is === 'pending') state.waiting.push(newcomer);
     else {
       const waiting = [newcomer];
       this.#state = { is: 'pending', waiting };
-      begin(newcomer.request, this.#waiter(waiting));
+      this.#send(this.request(this.#refused ? wantedBy(newcomer) : undefined), this.#waiter(waiting));
     }
   }
 
-  /** True for the first `notifications/initialized` after a handshake: only that one goes to the server. */
+  /** True once after a handshake: the server hears `notifications/initialized` a single time. */
   announce(): boolean {
     const first = this.#state.is === 'done' && !this.#announced;
     if (first) this.#announced = true;
@@ -51,6 +83,7 @@ export class Handshake {
   reset(): void {
     this.#state = { is: 'none' };
     this.#announced = false;
+    this.#refused = false;
   }
 
   #waiter(waiting: readonly Newcomer[]): Waiter {
@@ -62,15 +95,14 @@ export class Handshake {
         const span = reply.failed ? undefined : findPath(reply.text, ['result']);
         if (span === undefined) {
           if (isCurrent()) this.reset();
+          this.#refused = true;
           for (const newcomer of waiting) newcomer.refuse(withId(reply, newcomer.request.id));
           return;
         }
         const result = rawAt(reply.text, span);
         const version = versionOf(reply.value['result']);
         if (isCurrent()) this.#state = { is: 'done', result, version };
-        const [first, ...others] = waiting;
-        first?.welcome(resultOf(first.request.id, result), version);
-        for (const newcomer of others) welcomeLater(newcomer, result, version);
+        for (const newcomer of waiting) welcome(newcomer, result, version);
       },
       fail: (code) => {
         if (isCurrent()) this.reset();
@@ -80,22 +112,22 @@ export class Handshake {
   }
 }
 
+const wantedBy = ({ request }: Newcomer): string | undefined => {
+  const wanted = memberAt(request.value, WANTED_VERSION);
+  return typeof wanted === 'string' && isLegacyVersion(wanted) ? wanted : undefined;
+};
+
 const versionOf = (result: unknown): string => {
   const version = memberAt(result, PROTOCOL_VERSION);
   return typeof version === 'string' ? version : FALLBACK_VERSION;
 };
 
-/** A later client that asks for an older revision we know gets it; one that asks for a newer gets what was agreed. */
-const welcomeLater = (newcomer: Newcomer, result: string, agreed: string): void => {
+/** A client that asks for an older revision we know gets it; one that asks for a newer gets what was agreed. */
+const welcome = (newcomer: Newcomer, result: string, agreed: string): void => {
   const { request } = newcomer;
-  const wanted = memberAt(request.value, ['params', 'protocolVersion']);
+  const wanted = wantedBy(newcomer);
   const span = findPath(result, PROTOCOL_VERSION);
-  if (
-    typeof wanted !== 'string' ||
-    !isLegacyVersion(wanted) ||
-    !isOlder(wanted, agreed) ||
-    span === undefined
-  ) {
+  if (wanted === undefined || !isOlder(wanted, agreed) || span === undefined) {
     newcomer.welcome(resultOf(request.id, result), agreed);
     return;
   }

@@ -1,4 +1,5 @@
 import type { Code } from '@skep/core/errors/codes.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '../../clock.ts';
 import { LimitedLog } from '../../limited-log.ts';
@@ -27,7 +28,7 @@ import type { StdioBackend } from '../backend.ts';
 import { Handshake, type Newcomer } from './handshake.ts';
 import { InFlight, onPipe, PROGRESS_TOKEN, type Flight } from './in-flight.ts';
 import { isLevel, mostVerbose } from './log-levels.ts';
-import { told, type Peer, type Waiter } from './peer.ts';
+import { SELF, told, type Peer, type Waiter } from './peer.ts';
 import { Pipe, type PipeState } from './pipe.ts';
 import { Routing } from './routing.ts';
 import { ServerRequests, type Asked } from './server-requests.ts';
@@ -38,20 +39,19 @@ export interface MuxOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly requestTimeoutMs: number;
+  /** The version of Skep that the server is told. */
+  readonly skepVersion: string;
 }
 
 const LOG_EXCERPT = 200;
 const REQUEST_ID = ['params', 'requestId'];
 const INTERNAL_ERROR = -32603;
 
-/** The proxy itself, for requests that it sends on behalf of all clients. */
-const SELF: Peer = { kind: 'proxy', key: '', listener: undefined, logLevel: undefined };
-
 /** Many clients onto the one pipe of a stdio server. Knows nothing of HTTP: clients are peers and waiters. */
 export class Mux {
   readonly #log: LimitedLog;
   readonly #pipe: Pipe;
-  readonly #handshake = new Handshake();
+  readonly #handshake: Handshake;
   readonly #inFlight: InFlight;
   readonly #serverRequests: ServerRequests;
   readonly #subscriptions = new Subscriptions();
@@ -77,6 +77,10 @@ export class Mux {
       timeoutMs: options.requestTimeoutMs,
       onExpired: (flight) => this.#expired(flight),
     });
+    this.#handshake = new Handshake(
+      (request, waiter) => this.#forward(SELF, request, waiter),
+      options.skepVersion,
+    );
     this.#serverRequests = new ServerRequests(clock, (asked) => this.#unanswered(asked));
     this.#routing = new Routing({
       clock,
@@ -138,11 +142,30 @@ export class Mux {
   }
 
   initialize(newcomer: Newcomer): void {
-    this.#handshake.join(newcomer, (request, waiter) => this.#forward(SELF, request, waiter));
+    if (this.#pipe.state === 'attached') this.#handshake.join(newcomer);
+    else newcomer.fail('proxy/backend-away');
+  }
+
+  /**
+   * The handshake ahead of any client. Resolves with the server's `serverInfo`, or undefined when it answered with an
+   * error, which is an answer too; rejects with the code of what kept it from answering.
+   */
+  greet(): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.initialize({
+        request: this.#handshake.request(),
+        welcome: (reply) => resolve(memberAt(reply.value, ['result', 'serverInfo'])),
+        refuse: () => resolve(undefined),
+        fail: (code) => reject(new SkepError(code)),
+      });
+    });
   }
 
   /** A request of a client. The waiter hears exactly one `finish` or `fail`, possibly before this returns. */
   request(peer: Peer, request: Request, waiter: Waiter): void {
+    // Nobody without a session announces itself, and servers answer nothing before that.
+    if (peer.kind === 'one-off' && this.#handshake.announce())
+      this.#tell(notification(METHODS.initialized, {}));
     switch (request.method) {
       case METHODS.ping:
         waiter.finish(resultOf(request.id, '{}'));
@@ -184,6 +207,13 @@ export class Mux {
     this.#forgetServer();
   }
 
+  /** The server's process has ended: nothing it said holds, and nobody can be answered until `restarted`. */
+  ended(): void {
+    this.#pipe.ended();
+    this.#broken();
+    this.#handshake.reset();
+  }
+
   close(): void {
     this.#pipe.close();
     this.#forgetServer();
@@ -206,7 +236,7 @@ export class Mux {
 
   #forward(peer: Peer, request: Request, waiter: Waiter): void {
     if (isAmbiguousAt(request, PROGRESS_TOKEN)) waiter.fail('proxy/not-json-rpc');
-    else if (this.#pipe.state !== 'attached') waiter.fail('proxy/backend-lost');
+    else if (this.#pipe.state !== 'attached') waiter.fail('proxy/backend-away');
     else if (!this.#inFlight.hasRoomFor(peer)) waiter.fail('proxy/busy');
     else {
       const span = findToken(request, PROGRESS_TOKEN);

@@ -1,4 +1,5 @@
 import type { Code } from '@skep/core/errors/codes.ts';
+import type { Ability } from '../../message/client-abilities.ts';
 import type { Message, Response } from '../../message/json-rpc.ts';
 
 /** Takes messages of the server that no request of the client asked for. */
@@ -13,6 +14,8 @@ export interface Peer {
   readonly kind: 'session' | 'one-off' | 'proxy';
   readonly key: string;
   readonly listener: Listener | undefined;
+  /** What it can be asked; a server believes all clients to be able to do everything. */
+  readonly abilities: ReadonlySet<Ability>;
   /** Least severe log level wanted; undefined wants all. Kept by log-levels.ts. */
   logLevel: string | undefined;
 }
@@ -42,5 +45,10 @@ export const told = (waiter: Waiter, then: (succeeded: boolean) => void): Waiter
   },
 });
 
+const NOBODY = { key: '', listener: undefined, abilities: new Set<Ability>(), logLevel: undefined } as const;
+
 /** A client without a session, for one request. */
-export const oneOff = (): Peer => ({ kind: 'one-off', key: '', listener: undefined, logLevel: undefined });
+export const oneOff = (): Peer => ({ ...NOBODY, kind: 'one-off' });
+
+/** The proxy itself, for requests that it sends on behalf of all clients. */
+export const SELF: Peer = { ...NOBODY, kind: 'proxy' };

@@ -11,7 +11,7 @@ describe('when the pipe breaks', () => {
     server.crash();
     expect(await outcome.done).toBe('proxy/backend-lost');
     expect(mux.pipeState).toBe('attaching');
-    expect(await ask(a, call(2)).done).toBe('proxy/backend-lost');
+    expect(await ask(a, call(2)).done).toBe('proxy/backend-away');
     for (const [delay, attaches] of [
       [2_000, 2],
       [2_000, 3],

@@ -64,6 +64,12 @@ export class Pipe {
     this.#tryAgain(1, 0);
   }
 
+  /** The server's process has ended: there is nothing to attach to until `restarted`. */
+  ended(): void {
+    this.#letGo();
+    this.#state = 'lost';
+  }
+
   close(): void {
     this.#closed = true;
     this.#letGo();

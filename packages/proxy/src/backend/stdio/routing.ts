@@ -12,6 +12,7 @@ import {
   type Request,
   type Response,
 } from '../../message/json-rpc.ts';
+import { refusalOf } from '../../message/client-abilities.ts';
 import { CLIENT_REQUESTS, LIST_CHANGED, METHODS } from '../../message/methods.ts';
 import { rawAt } from '../../message/raw-json.ts';
 import { BoundedMap } from '../../bounded-map.ts';
@@ -93,7 +94,14 @@ export class Routing {
     }
     const isForClients = CLIENT_REQUESTS.has(request.method);
     const target = isForClients ? this.#target() : undefined;
-    if (target === undefined && isForClients && this.#mayListenSoon() && this.#parked.park(request)) return;
+    const mayListen = target === undefined && isForClients ? this.#mayListenSoon() : undefined;
+    const client = target?.peer ?? mayListen;
+    const refusal = client && refusalOf(request, client.abilities);
+    if (refusal) {
+      this.#options.toServer(errorOf(request.id, refusal));
+      return;
+    }
+    if (mayListen && this.#parked.park(request)) return;
     if (target === undefined || !serverRequests.ask(request, target)) {
       this.#refuse(request);
       return;
@@ -120,9 +128,10 @@ export class Routing {
       : undefined;
   }
 
-  #mayListenSoon(): boolean {
+  /** The only client, before it has opened its stream. */
+  #mayListenSoon(): Peer | undefined {
     const [only, ...others] = this.#options.peers;
-    return only !== undefined && others.length === 0 && only.listener === undefined;
+    return others.length === 0 && only?.listener === undefined ? only : undefined;
   }
 
   #refuse(request: Request): void {

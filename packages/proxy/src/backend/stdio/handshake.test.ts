@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { ask as askHttp, postJson } from '../../doubles/http-client.ts';
+import { initializeRequest, newSession, runningProxy } from '../../doubles/running-proxy.ts';
+import { scriptedServer, type Received } from '../../doubles/scripted-server.ts';
+import { call, request, started } from '../../doubles/started-mux.ts';
+import { CARRIED_CAPABILITIES } from '../../message/client-abilities.ts';
+import { oneOff } from './peer.ts';
+
+const isInitialize = ({ method }: Received): boolean => method === 'initialize';
+const isInitialized = ({ method }: Received): boolean => method === 'notifications/initialized';
+
+describe('the handshake ahead of any client', () => {
+  test('declares everything that can be carried, in the newest revision, and is the only one', async () => {
+    const server = scriptedServer();
+    await using proxy = await runningProxy(server, { skepVersion: '9.9.9' });
+    expect(await proxy.greet?.()).toEqual({ name: 'scripted', version: '1.0.0' });
+    await newSession(proxy.url, '2025-06-18');
+    expect(server.received.filter(isInitialize)).toMatchObject([
+      {
+        params: {
+          protocolVersion: '2025-11-25',
+          capabilities: CARRIED_CAPABILITIES,
+          clientInfo: { name: 'skep', version: '9.9.9' },
+        },
+      },
+    ]);
+  });
+
+  test('is not announced before a client is there, so that what the server asks then finds it', async () => {
+    const { server, mux, join, ask } = await started();
+    await mux.greet();
+    await ask(join('a'), request(1, 'x/first')).done;
+    expect(server.received.some(isInitialized)).toBe(false);
+    await ask(oneOff(), call(1)).done;
+    await ask(oneOff(), call(2)).done;
+    expect(server.received.map(({ method }) => method)).toEqual([
+      'initialize',
+      'x/first',
+      'notifications/initialized',
+      'tools/call',
+      'tools/call',
+    ]);
+  });
+
+  test('gives a client the revision that it asked for, not the one of the check', async () => {
+    await using proxy = await runningProxy(scriptedServer());
+    await proxy.greet?.();
+    const answer = await postJson(proxy.url, initializeRequest(7, '2025-03-26'));
+    expect(answer.text).toContain('"protocolVersion":"2025-03-26"');
+  });
+
+  test('is made in the revision of the client when the server refused the newest', async () => {
+    const server = scriptedServer((message, { say }) => {
+      if (!isInitialize(message) || message.params?.['protocolVersion'] === '2024-11-05') return undefined;
+      say(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32602, message: 'version' } }));
+      return 'handled';
+    });
+    await using proxy = await runningProxy(server);
+    expect(await proxy.greet?.()).toBeUndefined();
+    expect((await postJson(proxy.url, initializeRequest(7, '2024-11-05'))).status).toBe(200);
+    expect((await newSession(proxy.url))['Mcp-Session-Id']).toBeDefined();
+  });
+
+  test('fails at once when the server ends instead of answering', async () => {
+    const { server, mux } = await started((message) => (isInitialize(message) ? 'handled' : undefined));
+    const greeting = mux.greet();
+    await server.heard(isInitialize);
+    server.crash();
+    await expect(greeting).rejects.toMatchObject({ code: 'proxy/backend-lost' });
+  });
+});
+
+describe('between a crash and the restart', () => {
+  test('initialize is not answered out of the handshake of the dead server', async () => {
+    const server = scriptedServer();
+    await using proxy = await runningProxy(server);
+    const session = await newSession(proxy.url);
+    server.failAttach(...Array.from({ length: 10 }, () => new Error('gone')));
+    server.crash();
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call' };
+    for (const attempt of [
+      () => postJson(proxy.url, initializeRequest()),
+      () => postJson(proxy.url, message, session),
+      () => postJson(proxy.url, message),
+    ]) {
+      await expect.poll(async () => (await attempt()).status).toBe(503);
+      const { headers, text } = await attempt();
+      expect(headers['retry-after']).toBe('5');
+      expect(JSON.parse(text)).toMatchObject({
+        id: 1,
+        error: { message: 'the server stopped and is being restarted; see skep logs' },
+      });
+    }
+  });
+
+  test('nothing is tried at a process that is known to have ended, and its handshake is forgotten', async () => {
+    const server = scriptedServer();
+    await using proxy = await runningProxy(server);
+    const before = await newSession(proxy.url);
+    proxy.backendEnded();
+    expect((await postJson(proxy.url, initializeRequest())).status).toBe(503);
+    expect(server.attaches).toBe(1);
+    proxy.backendStarted();
+    await expect.poll(() => server.attaches).toBe(2);
+    const get = { method: 'GET', headers: { Accept: 'text/event-stream', ...before } };
+    expect((await askHttp(proxy.url, get)).status).toBe(404);
+    await newSession(proxy.url);
+    expect(server.received.filter(isInitialize)).toHaveLength(2);
+  });
+});
+
+describe('what a client did not declare', () => {
+  const sample = '{"jsonrpc":"2.0","id":"srv-1","method":"sampling/createMessage","params":{}}';
+  const isAnswer = ({ id }: Received): boolean => id === 'srv-1';
+
+  test.each([true, false])('it is never asked for; the server hears so (listening: %s)', async (listens) => {
+    const { server, join } = await started();
+    const client = join('poor', listens);
+    client.abilities = new Set(['roots']);
+    server.say(sample);
+    expect(await server.heard(isAnswer)).toMatchObject({
+      error: { code: -32601, message: expect.stringContaining('did not declare sampling') },
+    });
+    expect(client.heard).toEqual([]);
+  });
+
+  test('is told by the session of the call, whatever other clients can do', async () => {
+    const { server, join, ask } = await started(({ method }) =>
+      method === 'tools/call' ? 'handled' : undefined,
+    );
+    const poor = join('poor');
+    poor.abilities = new Set();
+    const rich = join('rich');
+    const outcome = ask(poor, call(1));
+    await server.heard(({ method }) => method === 'tools/call');
+    server.say(sample);
+    expect(await server.heard(isAnswer)).toMatchObject({ error: { code: -32601 } });
+    expect([...outcome.before, ...poor.heard, ...rich.heard]).toEqual([]);
+  });
+});
