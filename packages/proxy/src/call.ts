@@ -24,6 +24,10 @@ export interface Incoming {
 export interface Call {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
+  /** The host that the request target names, where it names one (absolute form, RFC 9112 §3.2.2). */
+  readonly authority: string | undefined;
+  /** Path and query. */
+  readonly target: string;
   /** The request's path without its query. */
   readonly path: string;
   /** Reads the whole body once and keeps it; rejects with `proxy/body-too-large`. Written by `body-limit`. */

@@ -12,7 +12,7 @@ import type { ParserSettings } from './steps/mcp-parser.ts';
 /** What one kind of backend puts at the end of the chain, and its life. */
 export interface Front {
   readonly step: Step;
-  readonly demands: ParserSettings['demands'];
+  readonly revisions: ParserSettings['revisions'];
   attach(): Promise<void>;
   health(): Health;
   /** See `Mux.greet`; absent where clients shake hands with the server themselves. */
@@ -52,7 +52,7 @@ const stdioFront = (backend: StdioBackend, options: FrontOptions, clock: Clock):
   const endpoint = new StreamableHttp({ mux, clock, sessionTtlMs });
   return {
     step: endpoint.step,
-    demands: 'every-body',
+    revisions: 'known',
     attach: () => mux.attach(),
     health: () => ({
       status: STATUS[mux.pipeState],
@@ -71,7 +71,7 @@ const httpFront = (backend: HttpBackend, { trustProxyHeaders, log }: FrontOption
   const forward = new Forward({ target: backend.target, trustProxyHeaders, log });
   return {
     step: forward.step,
-    demands: 'json-bodies',
+    revisions: 'any',
     attach: () => Promise.resolve(),
     health: () => ({
       status: forward.reachable === false ? 'degraded' : 'healthy',

@@ -8,6 +8,7 @@ import { manualClock } from './doubles/manual-clock.ts';
 import { startProxy } from './start.ts';
 
 const silent: Script = ({ method }) => (method === 'tools/call' ? 'handled' : undefined);
+const JSON_TYPE = { 'Content-Type': 'application/json' };
 const call = { jsonrpc: '2.0', id: 1, method: 'tools/call' };
 
 describe('starting', () => {
@@ -112,7 +113,7 @@ describe('closing', () => {
     await using proxy = await runningProxy(server, { graceMs: 60_000 });
     const agent = new Agent({ keepAlive: true });
     const answered = Promise.withResolvers<void>();
-    const outgoing = request(proxy.url, { method: 'POST', agent }, (reply) => {
+    const outgoing = request(proxy.url, { method: 'POST', agent, headers: JSON_TYPE }, (reply) => {
       reply.resume().once('end', () => answered.resolve());
     });
     outgoing.end(JSON.stringify(call));
@@ -167,7 +168,7 @@ test('a reader that falls behind misses old progress, never the newest, and neve
   await using proxy = await runningProxy(server);
   const body = JSON.stringify({ ...call, params: { _meta: { progressToken: 't' } } });
   const socket = connect(proxy.port, '127.0.0.1');
-  const head = `POST /mcp HTTP/1.0\r\nHost: 127.0.0.1:${proxy.port}\r\nAccept: text/event-stream\r\nContent-Length: ${body.length}\r\n\r\n`;
+  const head = `POST /mcp HTTP/1.0\r\nHost: 127.0.0.1:${proxy.port}\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
   socket.write(head + body);
   const message = await server.heard(({ method }) => method === 'tools/call');
   const last = 3_000;

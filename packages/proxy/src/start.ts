@@ -5,8 +5,10 @@ import type { Backend } from './backend/backend.ts';
 import type { Call } from './call.ts';
 import { chain, compose } from './chain.ts';
 import { systemClock, type Clock } from './clock.ts';
+import { LimitedLog } from './limited-log.ts';
 import { asides, isAside } from './endpoint/asides.ts';
 import { refuse } from './endpoint/refuse.ts';
+import { readTarget } from './request-target.ts';
 import { ENDPOINT_PATH } from './endpoint/streamable-http.ts';
 import { frontOf, type Front } from './front.ts';
 import { closeServer, httpServer, listen } from './listener.ts';
@@ -21,12 +23,12 @@ const GRACE_MS = 30_000;
 export interface ProxyOptions {
   /** Workload name, for health and logs. */
   readonly name: string;
-  /** Address to listen on; a non-loopback one switches the Host guard off (spec run-proxy §1.2.4). */
+  /** Address to listen on. */
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
   readonly backend: Backend;
-  /** Overrides the default allow-list of the Origin guard. */
+  /** Origins of web pages that may call, beside the proxy's own; their hosts are names of the proxy as well. */
   readonly allowedOrigins?: readonly string[];
   readonly trustProxyHeaders: boolean;
   /** Milliseconds; progress for a request restarts its clock. */
@@ -77,6 +79,9 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     const port = await listen(server, options.host, options.port);
     const state = { closing: false };
     server.on('request', requestHandler({ ...options, log, port }, front, { clock, state }));
+    // Accepting may fail for want of descriptors; without a listener that would end the process.
+    const limited = new LimitedLog(log, clock);
+    server.on('error', (error) => limited.warn({ err: error }, 'a connection could not be accepted'));
     warnIfOpen(options, log);
     let closed: Promise<void> | undefined;
     const close = async (): Promise<void> => {
@@ -119,8 +124,7 @@ function requestHandler(options: ProxyOptions, front: Front, { clock, state }: R
     origin: origin({
       bindHost: options.host,
       port: options.port,
-      allowedOrigins: options.allowedOrigins,
-      trustProxyHeaders: options.trustProxyHeaders,
+      allowedOrigins: options.allowedOrigins ?? [],
     }),
   };
   const throughChain = compose(
@@ -128,7 +132,7 @@ function requestHandler(options: ProxyOptions, front: Front, { clock, state }: R
       ...guard,
       bodyLimit: bodyLimit(options.bodyLimitBytes),
       auth: localAuth(options.osUser, clock),
-      mcpParser: mcpParser({ demands: front.demands }),
+      mcpParser: mcpParser({ revisions: front.revisions }),
       transport: front.step,
     }),
   );
@@ -141,17 +145,24 @@ function requestHandler(options: ProxyOptions, front: Front, { clock, state }: R
       return;
     }
     const call = callOf(req, res);
-    void (isAside(call.path) ? besideChain(call) : throughChain(call));
+    const failed = (error: unknown): void => {
+      log.error({ err: error, path: call.path }, 'an answer could not be written');
+      res.destroy();
+    };
+    res.on('error', failed);
+    (isAside(call.path) ? besideChain(call) : throughChain(call)).catch(failed);
   };
 }
 
 const callOf = (req: IncomingMessage, res: ServerResponse): Call => {
-  const url = req.url ?? '/';
-  const query = url.indexOf('?');
+  const { authority, target } = readTarget(req.url ?? '/');
+  const query = target.indexOf('?');
   return {
     req,
     res,
-    path: query === -1 ? url : url.slice(0, query),
+    authority,
+    target,
+    path: query === -1 ? target : target.slice(0, query),
     readBody: () => Promise.reject(new SkepError('internal/bug', { message: 'no step bounds the body' })),
     identity: undefined,
     incoming: undefined,
@@ -160,10 +171,10 @@ const callOf = (req: IncomingMessage, res: ServerResponse): Call => {
 };
 
 const warnIfOpen = (options: ProxyOptions, log: Log): void => {
-  if (isLoopback(options.host) || options.allowedOrigins !== undefined) return;
+  if (isLoopback(options.host)) return;
   log.warn(
     { host: options.host },
-    'listening beyond this machine without allowed_origins: Host and Origin are not checked',
+    'listening beyond this machine: whoever reaches the address can call the server',
   );
 };
 

@@ -199,7 +199,9 @@ export const CODES = {
 
   // the proxy, per request; the titles are what MCP clients see
   'proxy/origin-refused': row(403, 'Origin not allowed', 'add the origin to allowed_origins', -32600),
-  'proxy/host-refused': row(403, 'Host not allowed', 'connect by localhost or 127.0.0.1', -32600),
+  'proxy/host-refused': row(403, 'Host not allowed', 'connect by an IP address, localhost or the name given as --host', -32600),
+  'proxy/host-ambiguous': row(400, 'more than one Host header', 'send one Host header', -32600),
+  'proxy/media-type': row(415, 'Content-Type must be application/json', 'send the message as application/json', -32600),
   'proxy/body-too-large': row(413, 'Request Entity Too Large', 'send a smaller request'),
   'proxy/batch': row(400, 'batch requests are not accepted', 'send one message per request', -32600),
   'proxy/not-json': row(400, 'Parse error', 'send one JSON object', -32700),

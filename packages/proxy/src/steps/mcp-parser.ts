@@ -8,11 +8,8 @@ import { readMessage, type Unreadable } from '../message/json-rpc.ts';
 import { isKnownVersion, LEGACY_VERSIONS, MODERN_VERSION } from '../message/protocol-version.ts';
 
 export interface ParserSettings {
-  /**
-   * `every-body`: the proxy is the MCP server, so each POST must be a message of a known revision. `json-bodies`: a
-   * server that speaks HTTP itself stands behind; other media types and revisions pass to it unread.
-   */
-  readonly demands: 'every-body' | 'json-bodies';
+  /** `known`: the proxy is the MCP server, so it knows all revisions there are. `any`: the server behind it decides. */
+  readonly revisions: 'known' | 'any';
 }
 
 const UNREADABLE: Readonly<Record<Unreadable, Code>> = {
@@ -27,19 +24,20 @@ const isWhite = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byt
 
 /** Reads a POST's message and revision, and refuses what no later step could look into (spec run-proxy §1.1, §2.3). */
 export const mcpParser = (settings: ParserSettings): Step => {
-  const strict = settings.demands === 'every-body';
+  const strict = settings.revisions === 'known';
   return async (call, next) => {
-    if (call.req.method === 'POST' && !(await readPost(call, strict))) return;
+    if (call.req.method === 'POST' && !(await readPost(call))) return;
     if (strict && !hasKnownVersion(call)) return;
     await next();
   };
 };
 
 /** Resolves false when the call has been answered. */
-const readPost = async (call: Call, strict: boolean): Promise<boolean> => {
+const readPost = async (call: Call): Promise<boolean> => {
   const body = await call.readBody();
   if (startsArray(body)) return refused(call, 'proxy/batch');
-  if (!strict && !isJson(call.req.headers['content-type'])) return true;
+  // Browsers ask before they send this type across origins, and send others without asking.
+  if (!isJson(call.req.headers['content-type'])) return refused(call, 'proxy/media-type');
   const message = isUtf8(body) ? readMessage(body.toString('utf8')) : 'not-json';
   if (typeof message === 'string') return refused(call, UNREADABLE[message]);
   const verdict = eraOf(call.req.headers, message);

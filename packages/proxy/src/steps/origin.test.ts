@@ -1,9 +1,10 @@
+import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { ask } from '../doubles/http-client.ts';
 import { runningProxy } from '../doubles/running-proxy.ts';
 import { scriptedServer } from '../doubles/scripted-server.ts';
-import { allowedBy } from './origin.ts';
 
+const JSON_TYPE = { 'Content-Type': 'application/json' };
 const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 
 describe('a proxy on loopback', () => {
@@ -71,21 +72,98 @@ describe('a proxy on loopback', () => {
   });
 });
 
-describe('the allow-list', () => {
-  const settings = { bindHost: '127.0.0.1', port: 1, allowedOrigins: undefined, trustProxyHeaders: false };
-
-  test('is off beyond loopback unless origins are given', () => {
-    expect(allowedBy({ ...settings, bindHost: '0.0.0.0' })).toEqual({ origins: undefined, hosts: undefined });
-    const given = allowedBy({ ...settings, bindHost: '0.0.0.0', allowedOrigins: ['https://App.Example'] });
-    expect([...(given.origins ?? [])]).toEqual(['https://app.example']);
-    expect(given.hosts?.has('app.example')).toBe(true);
+describe('beyond loopback', () => {
+  const beyond = { host: '0.0.0.0', allowedOrigins: ['https://App.example', 'http://box.lan:8080'] };
+  test.each([
+    ['an address', { Host: '192.0.2.7:PORT' }, 200],
+    ['an address and the port that a tunnel gave it', { Host: '192.0.2.7:1' }, 200],
+    ['an IPv6 address', { Host: '[2001:db8::1]:PORT' }, 200],
+    ['localhost', { Host: 'localhost:PORT' }, 200],
+    ['a listed name', { Host: 'box.lan:8080' }, 200],
+    ['a listed name without its port', { Host: 'box.lan' }, 200],
+    ['a name of whoever', { Host: 'evil.example' }, 403],
+    ['a name of whoever with our port', { Host: 'evil.example:PORT' }, 403],
+    ['an address with a name behind it', { Host: '192.0.2.7.evil.example:PORT' }, 403],
+    ['an address as one number', { Host: '2130706433:PORT' }, 403],
+    ['an address with user-info', { Host: 'a@192.0.2.7:PORT' }, 403],
+    ['a page of the address itself', { Host: '192.0.2.7:PORT', Origin: 'http://192.0.2.7:PORT' }, 200],
+    ['a page of ours by localhost', { Host: '127.0.0.1:PORT', Origin: 'http://localhost:PORT' }, 200],
+    ['a listed page', { Host: '192.0.2.7:PORT', Origin: 'https://app.example' }, 200],
+    ['a page of another address', { Host: '192.0.2.7:PORT', Origin: 'http://198.51.100.9:PORT' }, 403],
+    ['a page of another port', { Host: '192.0.2.7:PORT', Origin: 'http://192.0.2.7:1' }, 403],
+    [
+      'a page of another port by the name it calls',
+      { Host: '192.0.2.7:1', Origin: 'http://192.0.2.7:1' },
+      403,
+    ],
+    ['a foreign page', { Host: '192.0.2.7:PORT', Origin: 'http://evil.example' }, 403],
+    ['a rebound page', { Host: 'evil.example:PORT', Origin: 'http://evil.example:PORT' }, 403],
+    ['a page without an origin', { Host: '192.0.2.7:PORT', Origin: 'null' }, 403],
+    ['an extension', { Host: '192.0.2.7:PORT', Origin: 'chrome-extension://abcdef' }, 403],
+  ])('%s gets the answer it should', async (...[, headers, status]) => {
+    await using proxy = await runningProxy(scriptedServer(), beyond);
+    const sent = Object.entries(headers).map(([name, value]) => [
+      name,
+      value.replace('PORT', String(proxy.port)),
+    ]);
+    const answer = await ask(proxy.url, {
+      body: PING,
+      headers: { ...JSON_TYPE, ...Object.fromEntries(sent) },
+    });
+    expect(answer.status).toBe(status);
   });
 
-  test('takes hosts of given origins on loopback only from a trusted proxy', () => {
-    const allowedOrigins = ['https://app.example'];
-    expect(allowedBy({ ...settings, allowedOrigins }).hosts?.has('app.example')).toBe(false);
-    expect(
-      allowedBy({ ...settings, allowedOrigins, trustProxyHeaders: true }).hosts?.has('app.example'),
-    ).toBe(true);
+  test('no web page calls a tool with a request that needs no preflight', async () => {
+    for (const host of ['0.0.0.0', '127.0.0.1']) {
+      const server = scriptedServer();
+      await using proxy = await runningProxy(server, { host });
+      const body = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}';
+      for (const type of [
+        'text/plain',
+        'text/plain;application/json',
+        'application/x-www-form-urlencoded',
+        undefined,
+      ]) {
+        const headers = type === undefined ? {} : { 'Content-Type': type };
+        expect((await ask(proxy.url, { body, headers })).status, `${host} ${type}`).toBe(415);
+      }
+      expect(server.received).toEqual([]);
+    }
+  });
+});
+
+describe('the request line', () => {
+  const raw = async (port: number, lines: readonly string[]): Promise<string> => {
+    const socket = connect(port, '127.0.0.1');
+    socket.write(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`);
+    let text = '';
+    for await (const chunk of socket.setEncoding('utf8')) text += String(chunk);
+    return text;
+  };
+
+  test('two Host headers are refused, whichever of them is ours', async () => {
+    await using proxy = await runningProxy(scriptedServer());
+    const own = `Host: 127.0.0.1:${proxy.port}`;
+    for (const hosts of [
+      [own, 'Host: evil.example'],
+      ['host: evil.example', own],
+      [own, own],
+    ]) {
+      expect(await raw(proxy.port, ['GET /health HTTP/1.1', ...hosts])).toMatch(/^HTTP\/1.1 400 /u);
+    }
+  });
+
+  test('the absolute form is taken as RFC 9112 asks, and its host is looked at', async () => {
+    await using proxy = await runningProxy(scriptedServer());
+    const own = `127.0.0.1:${proxy.port}`;
+    const status = async (target: string, host = own): Promise<string | undefined> =>
+      (await raw(proxy.port, [`GET ${target} HTTP/1.1`, `Host: ${host}`])).split(' ', 2)[1];
+    expect(await status(`http://${own}/health`)).toBe('200');
+    expect(await status(`HTTP://${own}/health?x=1`)).toBe('200');
+    expect(await status(`http://${own}`)).toBe('404');
+    expect(await status('http://evil.example/health')).toBe('403');
+    expect(await status(`http://a@${own}/health`)).toBe('403');
+    expect(await status(`http://${own}/health`, 'evil.example')).toBe('403');
+    expect(await status(`https://${own}/health`)).toBe('404');
   });
 });

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Call } from '../call.ts';
 import type { Step } from '../chain.ts';
 import { refuse } from '../endpoint/refuse.ts';
 
@@ -7,9 +8,8 @@ export interface OriginSettings {
   /** The address the proxy listens on. */
   readonly bindHost: string;
   readonly port: number;
-  /** Instead of the loopback origins. */
-  readonly allowedOrigins: readonly string[] | undefined;
-  readonly trustProxyHeaders: boolean;
+  /** Origins beside the proxy's own; clients may name their hosts. */
+  readonly allowedOrigins: readonly string[];
 }
 
 const METHODS = 'GET, POST, DELETE, OPTIONS';
@@ -22,51 +22,92 @@ const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIP(host) === 4 && host.startsWith('127.'));
 
-/** What the guard lets in; `undefined` means that it does not look (spec run-proxy §1.2.4). */
+/**
+ * Who may call. A web page reaches a proxy by a name that it lets point there (DNS rebinding), or across origins; it
+ * cannot choose what an IP address or `localhost` means, so by these, the proxy's own name and what was listed, clients
+ * may call, and pages of these origins with the proxy's own port.
+ */
 export interface Allowed {
-  readonly origins: ReadonlySet<string> | undefined;
-  readonly hosts: ReadonlySet<string> | undefined;
+  host(host: string): boolean;
+  /** `host` is the one that the request itself names. */
+  origin(origin: string, host: string): boolean;
 }
 
-/** Allow-lists from the settings: those given, else the loopback names when listening on loopback, else none. */
-export function allowedBy(settings: OriginSettings): Allowed {
-  const loopback = isLoopback(settings.bindHost);
-  const given = settings.allowedOrigins?.map((origin) => origin.toLowerCase());
-  const local = loopback ? [...new Set([...LOOPBACK_NAMES, bracketed(settings.bindHost)])] : [];
-  const origins = given ?? (loopback ? local.map((name) => `http://${name}:${settings.port}`) : undefined);
-  if (!loopback && given === undefined) return { origins: undefined, hosts: undefined };
-  const hosts = local.flatMap((name) => [name, `${name}:${settings.port}`]);
-  const mayUseGiven = !loopback || settings.trustProxyHeaders;
-  const givenHosts = mayUseGiven ? (given ?? []).map((origin) => origin.replace(/^[^/]*:\/\//u, '')) : [];
-  return { origins: new Set(origins), hosts: new Set([...hosts, ...givenHosts]) };
+/** The guard's rules from its settings. On loopback every name is known; beyond it any address may be the machine's. */
+export function allowedBy({ bindHost, port, allowedOrigins }: OriginSettings): Allowed {
+  const loopback = isLoopback(bindHost);
+  const given = allowedOrigins.map((origin) => origin.toLowerCase());
+  const names = [...new Set([...LOOPBACK_NAMES, bracketed(bindHost)])];
+  const givenHosts = given.map((origin) => origin.replace(/^[^/]*:\/\//u, ''));
+  const hosts = new Set([
+    ...names.flatMap((name) => [name, `${name}:${port}`]),
+    ...givenHosts.flatMap((host) => [host, host.replace(/:\d{1,5}$/u, '')]),
+  ]);
+  const origins = new Set([...given, ...names.map((name) => `http://${name}:${port}`)]);
+  return {
+    host: (host) => hosts.has(host.toLowerCase()) || (!loopback && isAddress(host)),
+    origin(origin, host) {
+      const from = origin.toLowerCase();
+      return (
+        origins.has(from) ||
+        (!loopback && isAddress(host) && from === `http://${host}` && hasPort(host, port))
+      );
+    },
+  };
 }
 
 const bracketed = (host: string): string => (isIP(host) === 6 ? `[${host}]` : host.toLowerCase());
+
+/** An IP literal, with any port: a tunnel or an engine may publish the proxy's under another number. */
+const isAddress = (host: string): boolean => {
+  const bare = host.replace(/:\d{1,5}$/u, '');
+  return isIP(bare) === 4 || (/^\[.*\]$/u.test(bare) && isIP(bare.slice(1, -1)) === 6);
+};
+
+const hasPort = (host: string, port: number): boolean => host.endsWith(`:${port}`);
 
 /** Refuses foreign Host and Origin headers (DNS rebinding) and answers CORS preflights, on every route. */
 export function origin(settings: OriginSettings): Step {
   const allowed = allowedBy(settings);
   return async (call, next) => {
     const { req, res } = call;
-    if (allowed.hosts !== undefined && !allowed.hosts.has(req.headers.host?.toLowerCase() ?? '')) {
+    if (countOfHosts(req) > 1) {
+      refuse(res, 'proxy/host-ambiguous');
+      return;
+    }
+    if (!isForUs(call, allowed)) {
       refuse(res, 'proxy/host-refused');
       return;
     }
     const from = req.headers.origin;
-    const known = from !== undefined && allowed.origins?.has(from.toLowerCase()) === true;
-    if (from !== undefined && allowed.origins !== undefined && !known) {
+    if (from !== undefined && !allowed.origin(from, call.authority ?? req.headers.host ?? '')) {
       refuse(res, 'proxy/origin-refused');
       return;
     }
     if (req.method === 'OPTIONS') {
-      if (known) preflight(req, res, from);
-      else refuse(res, 'proxy/method-not-allowed', { headers: { Allow: METHODS.replace(', OPTIONS', '') } });
+      if (from === undefined)
+        refuse(res, 'proxy/method-not-allowed', { headers: { Allow: METHODS.replace(', OPTIONS', '') } });
+      else preflight(req, res, from);
       return;
     }
-    if (known) admit(res, from);
+    if (from !== undefined) admit(res, from);
     await next();
   };
 }
+
+/** The target's own host counts where there is one (RFC 9112 §3.2.2), but a Host header must not say otherwise. */
+const isForUs = ({ req, authority }: Call, allowed: Allowed): boolean =>
+  allowed.host(req.headers.host ?? '') && (authority === undefined || allowed.host(authority));
+
+/** Node keeps the first of several; RFC 9112 §3.2 wants such a request refused. */
+const countOfHosts = ({ rawHeaders }: IncomingMessage): number => {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
+};
 
 const admit = (res: ServerResponse, from: string): void => {
   res.setHeader('Access-Control-Allow-Origin', from);

@@ -43,6 +43,7 @@ const known = z.object({
   proxy_mode: z.enum(['streamable-http', 'sse']).or(z.literal('')).exactOptional(),
   host: z.ipv4().default('127.0.0.1'),
   port: port.default(0),
+  allowed_origins: z.array(text.regex(/^https?:\/\/[^/\s@]+$/i, 'is not an origin')).exactOptional(),
   target_port: port.exactOptional(),
   // Other tools write an empty text for "not given".
   target_host: text.refine((host) => host === '' || isTargetHost(host), 'is not a host name').exactOptional(),

@@ -33,7 +33,6 @@ const REFUSED: readonly string[] = [
   'mutating_webhooks',
   'embedded_auth_server_config',
   'rate_limit_config',
-  'allowed_origins',
 ];
 
 /** Keys without effect yet, whose absence harms nobody: kept, and said. */

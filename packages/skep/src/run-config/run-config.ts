@@ -44,6 +44,8 @@ export interface RunConfig {
   /** IPv4 address the proxy listens on. */
   readonly host: string;
   readonly port: number;
+  /** Web origins that may call beside the proxy's own; their hosts are names of the proxy (`--host NAME` adds one). */
+  readonly allowed_origins?: readonly string[];
   readonly target_port?: number;
   readonly target_host?: string;
   /** `H:C` or `C`, as given. */

@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { referenceTo } from '../cli/open-runtime.ts';
 import { SCHEMA_VERSION, type RunConfig } from '../run-config/run-config.ts';
 import type { Prepared } from '../runtime/runtime.ts';
@@ -41,6 +42,7 @@ export function buildRunConfig({ planned, name, port, merged, prepared }: BuildI
     proxy_mode: 'streamable-http',
     host: inputs.host,
     port,
+    ...namedBy(values.host, port),
     ...(chosen.targetPort === undefined
       ? {}
       : { target_port: chosen.targetPort, target_host: values.targetHost }),
@@ -60,6 +62,12 @@ export function buildRunConfig({ planned, name, port, merged, prepared }: BuildI
     runtime: referenceTo(opened.info),
     rest: {},
   };
+}
+
+/** Clients may call the proxy by the name it was given; what is no name of ours is refused (DNS rebinding). */
+function namedBy(host: string, port: number): Pick<RunConfig, 'allowed_origins'> {
+  const isName = !isIPv4(host) && host.toLowerCase() !== 'localhost';
+  return isName ? { allowed_origins: [`http://${host.toLowerCase()}:${String(port)}`] } : {};
 }
 
 /** Images are not built, so what they would be built from is not kept. */

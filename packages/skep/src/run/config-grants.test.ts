@@ -7,6 +7,7 @@ const plain = { name: 'ab', image: 'x/y', transport: 'stdio' };
 test.each<[object, readonly string[]]>([
   [{}, []],
   [{ host: '127.0.0.2', permission_profile: { network: { mode: 'bridge' } } }, []],
+  [{ allowed_origins: ['https://a.example'] }, ['let web pages of https://a.example use the server']],
   [{ host: '0.0.0.0' }, ['listen on 0.0.0.0, which other machines can reach']],
   [
     {

@@ -61,9 +61,9 @@ async function undo(name: string, context: Context): Promise<void> {
   }
 }
 
-/** The guard knows no names for an address of the network, so it lets every Host and Origin in (spec run-proxy §1.2.4). */
+/** Web pages are kept out on every address; programs are not. */
 function openToOthers(host: string): string {
-  return `Warning: listening on ${host}: other machines can reach the server, and Host and Origin are not checked\n`;
+  return `Warning: listening on ${host}: whoever reaches this address from another machine can use the server without signing in\n`;
 }
 
 function nextStep(name: string): string {

@@ -118,6 +118,7 @@ async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseD
     name: config.name,
     host: config.host,
     port: config.port,
+    ...(config.allowed_origins === undefined ? {} : { allowedOrigins: config.allowed_origins }),
     backend: backendOf(config, observed, deps.runtime),
     trustProxyHeaders: config.trust_proxy_headers,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,

@@ -1,4 +1,4 @@
-import { Agent, request, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
@@ -45,7 +45,8 @@ export class Forward {
       refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'POST, OPTIONS' } });
       return;
     }
-    this.#send(call, await call.readBody());
+    if (call.target === '') refuse(res, 'proxy/no-route');
+    else this.#send(call, await call.readBody());
   };
 
   /** Ends the replies to GET: such a stream has no end of its own. */
@@ -67,7 +68,7 @@ export class Forward {
       host: target.hostname.replace(/^\[|\]$/gu, ''),
       port: target.port === '' ? 80 : target.port,
       method: req.method,
-      path: req.url,
+      path: call.target,
       headers,
       agent: this.#agent,
     });
@@ -76,27 +77,46 @@ export class Forward {
       this.#streams.delete(upstream);
       if (!res.writableFinished) upstream.destroy();
     });
+    let answered = false;
     upstream.once('response', (reply) => {
-      this.#reachable = true;
-      this.#relay(reply, res);
+      answered = true;
+      this.#relay(reply, call);
     });
+    // Nobody asked for another protocol, so there is no answer in it.
+    upstream.once('upgrade', (_reply, socket) => void socket.destroy());
     upstream.once('error', (error) => this.#failed(call, error));
+    upstream.once('close', () => {
+      if (!answered) this.#failed(call, new SkepError('proxy/bad-gateway'));
+    });
     upstream.end(body);
   }
 
-  #relay(reply: IncomingMessage, res: ServerResponse): void {
-    res.writeHead(reply.statusCode ?? 502, reply.statusMessage, towardsClient(reply.headers));
+  /** What a server answers may be anything; what cannot be passed on is answered as a bad gateway. */
+  #relay(reply: IncomingMessage, call: Call): void {
+    const { res } = call;
+    try {
+      // A final status was due; Node passes 101 on where nothing is upgraded.
+      const status = reply.statusCode ?? 0;
+      if (status < 200) throw new SkepError('proxy/bad-gateway', { message: `the status ${status} ends no request` });
+      // The reason phrase means nothing (RFC 9110 §15.1) and may hold what must not be sent on.
+      res.writeHead(status, towardsClient(reply.headers, res.getHeader('vary')));
+    } catch (error) {
+      reply.destroy();
+      this.#failed(call, error);
+      return;
+    }
+    this.#reachable = true;
     res.flushHeaders();
     pipeline(reply, res, (error) => {
       if (error) this.#options.log.debug({ err: error }, 'a reply ended early');
     });
   }
 
-  #failed(call: Call, error: Error): void {
+  #failed(call: Call, error: unknown): void {
     const { res, incoming } = call;
     if (res.destroyed || res.writableEnded) return;
     this.#reachable = false;
-    this.#options.log.warn({ err: error }, 'the backend could not be reached');
+    this.#options.log.warn({ err: error }, 'the backend gave no answer that can be passed on');
     if (res.headersSent) {
       res.destroy();
       return;

@@ -55,5 +55,12 @@ export function towardsBackend(
   };
 }
 
-/** The backend's headers as the client gets them. CORS is the proxy's own business, so it is never doubled. */
-export const towardsClient = (headers: IncomingHttpHeaders): OutgoingHttpHeaders => kept(headers, isCors);
+/**
+ * The backend's headers as the client gets them. CORS is the proxy's own business, so it is never doubled; what the
+ * proxy's answer varies by (`ownVary`) is named beside what the backend's does, or a cache would mix origins.
+ */
+export function towardsClient(headers: IncomingHttpHeaders, ownVary: unknown): OutgoingHttpHeaders {
+  const passed = kept(headers, isCors);
+  if (typeof ownVary !== 'string') return passed;
+  return { ...passed, vary: headers.vary === undefined ? ownVary : `${ownVary}, ${headers.vary}` };
+}
