@@ -97,7 +97,8 @@ export class Forward {
     try {
       // A final status was due; Node passes 101 on where nothing is upgraded.
       const status = reply.statusCode ?? 0;
-      if (status < 200) throw new SkepError('proxy/bad-gateway', { message: `the status ${status} ends no request` });
+      if (status < 200)
+        throw new SkepError('proxy/bad-gateway', { message: `the status ${status} ends no request` });
       // The reason phrase means nothing (RFC 9110 §15.1) and may hold what must not be sent on.
       res.writeHead(status, towardsClient(reply.headers, res.getHeader('vary')));
     } catch (error) {
