@@ -259,7 +259,7 @@ function operationsServices(
 
 function adminParts({ ingest, log }: AppOptions, { config, store, catalogue }: State): AdminParts {
   if (store === undefined || catalogue === undefined) throw new SkepError('registry/not-ready');
-  const { allowedPaths, maxInvalidShare, maxCatalogueBytes } = config.limits;
+  const { allowedPaths, maxInvalidShare, maxCatalogueBytes, documents } = config.limits;
   return {
     store,
     log,
@@ -270,6 +270,7 @@ function adminParts({ ingest, log }: AppOptions, { config, store, catalogue }: S
       maxMetaBytes: config.maxMetaBytes,
       claims: config.claimLimits,
       maxInvalidShare,
+      documents,
       maxCatalogueBytes,
       allowsPath: (path) => isAllowedPath(path, allowedPaths),
     },

@@ -64,11 +64,8 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
     parts: {
       store,
       ingest,
-      get maxInvalidShare() {
-        return limits.maxInvalidShare;
-      },
-      get maxCatalogueBytes() {
-        return limits.maxCatalogueBytes;
+      get limits() {
+        return limits;
       },
       now: () => clock.now(),
       apply: (...commit) => follower.reachWith(...commit),

@@ -2,7 +2,7 @@ import { limitedField } from '../audit/field-limit.ts';
 import { SkepError } from '../errors/skep-error.ts';
 import { type CatalogueDocument, openDocument } from './catalogue-document.ts';
 import { catalogueBytes, type TextOptions } from './catalogue-text.ts';
-import { decodeEntry } from './decode-entry.ts';
+import { type Decoded, decodeEntry } from './decode-entry.ts';
 import { detectFormat, type CatalogueFormat } from './detect-format.ts';
 import { entryKey, type Entry } from './entry.ts';
 import { rawEntries, type Candidate } from './raw-entries.ts';
@@ -31,6 +31,8 @@ export interface Catalogue<Kept = Entry> {
 export interface ReadOptions extends TextOptions {
   /** Share of invalid entries, 0 to 1, above which the whole catalogue is refused. Default 0.5. */
   readonly maxInvalidShare?: number;
+  /** Why a valid entry is left out all the same, or undefined. */
+  readonly refuse?: (entry: Entry) => string | undefined;
 }
 
 const SHOWN = 50;
@@ -72,6 +74,11 @@ function headerWarnings(format: CatalogueFormat, value: unknown): string[] {
   return warnings;
 }
 
+function unlessRefused(decoded: Decoded, refuse: (entry: Entry) => string | undefined): Decoded {
+  const fault = 'entry' in decoded ? refuse(decoded.entry) : undefined;
+  return fault === undefined ? decoded : { fault };
+}
+
 function formatOf(document: CatalogueDocument, label: string): CatalogueFormat {
   const format = detectFormat(document.frame);
   if (typeof format === 'string') return format;
@@ -98,7 +105,7 @@ export function readCatalogueAs<Kept>(
   options: ReadOptions,
   keep: (entry: Entry) => Kept,
 ): Catalogue<Kept> {
-  const { label, maxInvalidShare = 0.5 } = options;
+  const { label, maxInvalidShare = 0.5, refuse = () => undefined } = options;
   const document = openDocument(catalogueBytes(input, options), label);
   const format = formatOf(document, label);
   const entries = new Map<string, Kept>();
@@ -109,7 +116,7 @@ export function readCatalogueAs<Kept>(
   let replaced = 0;
   for (const candidate of rawEntries(format, document)) {
     if (++total > MAX_ENTRIES) throw tooMany(label);
-    const decoded = 'fault' in candidate ? candidate : decodeEntry(candidate);
+    const decoded = 'fault' in candidate ? candidate : unlessRefused(decodeEntry(candidate), refuse);
     if ('fault' in decoded) {
       skippedTotal++;
       if (skipped.length < SHOWN) skipped.push(named(candidate, decoded.fault));

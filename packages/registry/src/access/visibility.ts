@@ -1,13 +1,16 @@
 import { hash } from 'node:crypto';
 import type { RawClaims } from '@skep/auth/claims/claims.ts';
 import type { ClaimClass, ClaimSet } from '../engine/claim-classes.ts';
-import type { Authority } from './authority.ts';
+import type { VisibleClasses } from '../engine/visible-groups.ts';
+import { type Authority, isSuperAdmin } from './authority.ts';
 import { type Decision, deny } from './decision.ts';
 import { readDecision, unlessExempt } from './satisfies.ts';
 
 /** Which claim classes of a snapshot exist for a caller. */
 export interface Visibility {
   readonly visible: (claimClass: ClaimClass) => boolean;
+  /** The same as a list, to walk over what is visible only; `all` for callers whom no claims are checked for. */
+  readonly classes: VisibleClasses;
   /** Equal exactly for callers who see the same claim sets, on every replica; pages are kept by it. */
   readonly fingerprint: string;
 }
@@ -49,10 +52,12 @@ interface DecodedSet {
 
 function visibilityOf(authority: Authority, sets: readonly DecodedSet[]): Visibility {
   const visible = sets.map(({ claims }) => decideDecoded(authority, claims).allowed);
+  const isChecked = authority.kind === 'full' && !isSuperAdmin(authority);
   // By text and not by number: the numbers of two snapshots, or of two replicas, need not agree.
   const seen = sets.filter((_, index) => visible[index]).map(({ text }) => text);
   return {
     visible: (claimClass) => visible[claimClass] === true,
+    classes: isChecked ? visible.flatMap((sees, claimClass) => (sees ? [claimClass] : [])) : 'all',
     fingerprint: hash('sha256', JSON.stringify(seen.sort()), 'base64url'),
   };
 }

@@ -1,4 +1,5 @@
 import type { Authority } from '../access/authority.ts';
+import type { KeptPages, ViewState } from '../engine/kept-pages.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import type { RawParameters } from './parameter.ts';
 import type { Route } from './route.ts';
@@ -23,38 +24,54 @@ const MOST_BYTES = 64 * 1024 * 1024;
 /** Longer targets are rare, and a caller could make as many of them as it likes. */
 const LONGEST_TARGET = 512;
 
+interface Kept {
+  readonly read: Read;
+  /** What the caller saw of the registry. */
+  readonly state: ViewState | undefined;
+  /** The newest for which it is known to hold. */
+  snapshot: Snapshot;
+}
+
 /**
- * What callers read lately, by caller and request target. A read holds for one snapshot, which fixes entries, claims and
- * gates, and for one authority, which fixes what its caller may see; when either is another one, it is made anew.
+ * What callers read lately, by caller and request target. A read holds as long as nothing changes that its caller sees of
+ * the registry; other changes leave it, because whoever measures the time of an answer would learn of them.
  */
 export class KeptReads {
-  #snapshot: Snapshot | undefined;
-  #reads = new WeakMap<Authority, Map<string, Read>>();
+  #pages: KeptPages | undefined;
+  #reads = new WeakMap<Authority, Map<string, Kept>>();
   #count = 0;
   #counted = new WeakSet<Buffer>();
   #bytes = 0;
 
   find(snapshot: Snapshot, authority: Authority, target: string): Read | undefined {
-    return snapshot === this.#snapshot ? this.#reads.get(authority)?.get(target) : undefined;
+    const kept = this.#reads.get(authority)?.get(target);
+    if (kept === undefined || kept.snapshot === snapshot) return kept?.read;
+    if (kept.state === undefined || kept.state !== stateOf(snapshot, authority, kept.read)) return undefined;
+    kept.snapshot = snapshot;
+    return kept.read;
   }
 
   keep(
     snapshot: Snapshot,
     authority: Authority,
-    kept: { readonly target: string; readonly read: Read },
+    { target, read }: { readonly target: string; readonly read: Read },
   ): void {
-    if (kept.target.length > LONGEST_TARGET) return;
-    if (snapshot !== this.#snapshot || this.#count >= MOST_READS || this.#bytes >= MOST_BYTES) {
-      this.#snapshot = snapshot;
+    if (target.length > LONGEST_TARGET) return;
+    const { pages } = snapshot;
+    if (!pages.follows(this.#pages) || this.#count >= MOST_READS || this.#bytes >= MOST_BYTES) {
       this.#reads = new WeakMap();
       this.#count = 0;
       this.#counted = new WeakSet();
       this.#bytes = 0;
     }
-    const reads = this.#reads.get(authority) ?? new Map<string, Read>();
-    this.#reads.set(authority, reads.set(kept.target, kept.read));
+    this.#pages = pages;
+    const reads = this.#reads.get(authority) ?? new Map<string, Kept>();
+    this.#reads.set(
+      authority,
+      reads.set(target, { read, snapshot, state: stateOf(snapshot, authority, read) }),
+    );
     this.#count += 1;
-    for (const piece of kept.read.pieces) this.#weigh(piece);
+    for (const piece of read.pieces) this.#weigh(piece);
   }
 
   /** A piece that has its memory for itself is a copy; callers who see the same share it. */
@@ -63,4 +80,11 @@ export class KeptReads {
     this.#counted.add(piece);
     this.#bytes += piece.byteLength;
   }
+}
+
+function stateOf(snapshot: Snapshot, authority: Authority, { path }: Read): ViewState | undefined {
+  const { registry } = path;
+  if (typeof registry !== 'string' || !snapshot.registries.has(registry)) return undefined;
+  const { visible, fingerprint } = snapshot.visibility(authority);
+  return snapshot.pages.stateOf({ registry, visibility: fingerprint, visible });
 }

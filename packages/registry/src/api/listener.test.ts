@@ -68,6 +68,7 @@ describe('the list of servers', () => {
     ['?limit=0', 'Invalid limit parameter: must be greater than zero'],
     ['?limit=-3', 'Invalid limit parameter: must be greater than zero'],
     ['?limit=1&limit=2', 'Invalid limit parameter: must be given once'],
+    [`?search=${'a'.repeat(201)}`, 'Invalid search parameter: at most 200 characters are allowed'],
     ['?cursor=*', 'invalid cursor'],
     ['?cursor=AAAA', 'invalid cursor'],
     [

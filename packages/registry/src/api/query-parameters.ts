@@ -1,6 +1,7 @@
 import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
 import { decodeCursor, type Position } from '../engine/cursor.ts';
 import { type Instant, parseInstant } from '../engine/instant.ts';
+import { LONGEST_SEARCH } from '../engine/search.ts';
 import { badRequest, type Parameter } from './parameter.ts';
 
 /** An empty parameter counts as absent. */
@@ -34,8 +35,12 @@ function cappedLimit(list: 'servers' | 'versions'): Parameter<number> {
 
 export const search: Parameter<string | undefined> = {
   description: 'Text that name, title or description contains, in any case; every character is literal',
-  schema: { type: 'string' },
-  parse: given,
+  schema: { type: 'string', maxLength: LONGEST_SEARCH },
+  parse: (text) => {
+    // Characters as JSON Schema counts them.
+    if (text === undefined || Array.from(text).length <= LONGEST_SEARCH) return given(text);
+    throw badRequest(`Invalid search parameter: at most ${String(LONGEST_SEARCH)} characters are allowed`);
+  },
 };
 
 export const updatedSince: Parameter<Instant | undefined> = {

@@ -236,7 +236,10 @@ function answerOf(
 ): Answer | undefined {
   try {
     const answer = route.handle(context, call);
-    return answer instanceof Promise ? undefined : answer;
+    if (!(answer instanceof Promise)) return answer;
+    // The router joins it, and tells how it ends.
+    answer.catch(() => undefined);
+    return undefined;
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Authority } from '../access/authority.ts';
 import { enterGate } from '../access/gate.ts';
-import type { Reader } from '../engine/page.ts';
+import type { Reader } from '../engine/page-walk.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import type { EntryKind } from '../store/rows.ts';
 import { type Parameters, type Parsed, parseParameters, type RawParameters } from './parameter.ts';
@@ -14,7 +14,7 @@ interface RegistryRoute<P extends Parameters, Q extends Parameters> extends Rout
   readonly kind: EntryKind;
   readonly parameters: P;
   readonly query: Q;
-  readonly handler: (reader: Reader, path: Parsed<P>, query: Parsed<Q>) => Answer;
+  readonly handler: (reader: Reader, path: Parsed<P>, query: Parsed<Q>) => Answer | Promise<Answer>;
 }
 
 /**
@@ -66,6 +66,6 @@ function readerOf(snapshot: Snapshot, registry: string, authority: Authority): O
   const view = snapshot.registries.get(registry);
   if (view === undefined) throw new SkepError('registry/unknown-registry');
   enterGate(authority, view.gate);
-  const { visible, fingerprint } = snapshot.visibility(authority);
-  return { view, visible, visibility: fingerprint, pages: snapshot.pages };
+  const { visible, classes, fingerprint } = snapshot.visibility(authority);
+  return { view, visible, classes, visibility: fingerprint, pages: snapshot.pages };
 }

@@ -223,7 +223,7 @@ function warnAtStart(
 function announce(host: Host, app: App, log: Log): void {
   const registries = [...app.engine.current().registries.values()].map(({ name, groups }) => ({
     name,
-    servers: groups.server.length,
+    servers: groups.server.all.length,
     url: `${app.urls.public}/registry/${name}/v0.1/servers`,
   }));
   log.info({ ...app.urls, registries }, 'serving');

@@ -7,6 +7,7 @@ import type { CorsSettings } from './cors.ts';
 import type { DatabaseConfig } from './database.ts';
 import type { ServingLimits } from './limits.ts';
 import type { TelemetryConfig } from './telemetry.ts';
+import type { DocumentLimits } from '../sync/document-limits.ts';
 import type { NamedRegistry, NamedSource } from '../store/rows.ts';
 
 /** `format` of a source: which shapes of catalogue it may hold; absent means any. */
@@ -20,6 +21,8 @@ export interface SourceLimits {
   readonly allowPrivateIP: boolean;
   /** Share of invalid entries, 0 to 1, above which a catalogue is refused whole. */
   readonly maxInvalidShare: number;
+  /** How large one version may be, whoever brings it. */
+  readonly documents: DocumentLimits;
   /** Bytes that any source may bring, its download included. */
   readonly maxCatalogueBytes: number;
   /** Pages that the list of another registry may have. */

@@ -5,6 +5,7 @@ import { type BodyLimits, DEFAULT_BODIES } from '../api/body-limits.ts';
 import { DEFAULT_PAGES, type PageLimits, type PageSize } from '../api/page-limits.ts';
 import { DEFAULT_REQUEST_MS } from '../api/request-time.ts';
 import { DEFAULT_LIST } from '../sources/api-crawl.ts';
+import { DEFAULT_DOCUMENTS } from '../sync/document-limits.ts';
 import type { SourceLimits } from './config.ts';
 import { duration, durationOf, nonEmpty } from './texts.ts';
 
@@ -102,6 +103,14 @@ export const limitsShape = z.strictObject({
   maxInlineDataSize: count(1024, 1024 * MIB)
     .optional()
     .describe('bytes of a request that brings a source, which may hold a catalogue; 10485760 when absent'),
+  maxDocumentSize: count(1024, MIB)
+    .optional()
+    .describe(
+      'bytes of the document of one version: publishing a larger one is refused, sources leave it out; 262144 when absent',
+    ),
+  maxDescriptionSize: count(1, MIB)
+    .optional()
+    .describe('bytes of its description, in the same way; 65536 when absent'),
   maxMetaSize: count(1)
     .optional()
     .describe(
@@ -136,6 +145,10 @@ export function resolvedSourceLimits(limits: LimitsShape = {}): SourceLimits {
     allowedPaths: limits.allowedPaths ?? [],
     allowPrivateIP: limits.allowPrivateIP ?? false,
     maxInvalidShare: limits.maxInvalidShare ?? 0.5,
+    documents: {
+      document: limits.maxDocumentSize ?? DEFAULT_DOCUMENTS.document,
+      description: limits.maxDescriptionSize ?? DEFAULT_DOCUMENTS.description,
+    },
     maxCatalogueBytes: limits.maxCatalogueSize ?? DEFAULT_LIST.bytes,
     maxListPages: limits.apiSource?.maxPages ?? DEFAULT_LIST.pages,
     maxListServers: limits.apiSource?.maxServers ?? DEFAULT_LIST.servers,

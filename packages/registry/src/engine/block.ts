@@ -18,6 +18,8 @@ export interface ServedVersion {
   readonly status?: BundleStatus;
   readonly start: number;
   readonly end: number;
+  /** SHA-256 of the item, of which tags of pages are made. */
+  readonly digest: string;
 }
 
 export interface ServedEntry {
@@ -102,13 +104,18 @@ function serialised(
       const isLatest = version.version === newest;
       const { text, ...body } = KINDS[entry.kind].body(version, isLatest);
       bodies.push(text);
-      return { version: version.version, ...body, isLatest, haystack: haystack(shownKey(key), version) };
+      return {
+        version: version.version,
+        ...body,
+        isLatest,
+        haystack: haystack(shownKey(key), version),
+        digest: hash('sha256', text, 'base64url'),
+      };
     });
   const written = bytes.append(bodies);
   const versions = drafts.map((draft, index) => ({ ...draft, ...(written.places[index] ?? NOWHERE) }));
-  // The lengths make it tell where one body ends, at less cost than writing all of them as JSON.
-  const head = JSON.stringify([key, entry.claims, bodies.map((body) => body.length)]);
-  const digest = hash('sha256', head + bodies.join(''), 'base64url');
+  const content = [key, entry.claims, versions.map((version) => version.digest)];
+  const digest = hash('sha256', JSON.stringify(content), 'base64url');
   return { bytes: written.bytes, versions, digest };
 }
 

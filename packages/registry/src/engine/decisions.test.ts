@@ -10,7 +10,8 @@ import type { StoredEntry } from '../store/rows.ts';
 import { compareBytes } from './byte-order.ts';
 import { decodeCursor } from './cursor.ts';
 import { entryKey } from './kinds.ts';
-import { entryOf, listPage, type PageQuery, type Reader } from './page.ts';
+import { entryOf, listPage, type Page } from './page.ts';
+import type { PageQuery, Reader } from './page-walk.ts';
 
 // The engine looks up numbers; what it serves must be what the pure decisions say, entry by entry.
 
@@ -78,13 +79,19 @@ interface Item {
   readonly version: string;
 }
 
+function pageOf(reader: Reader, query: PageQuery): Page {
+  const page = listPage(reader, query);
+  if (page instanceof Promise) throw new Error('a small page comes at once');
+  return page;
+}
+
 /** Walks all pages. */
 function served(reader: Reader, limit: number): string[] {
   const items: string[] = [];
   let query: PageQuery = { limit };
   for (;;) {
     const page: Record<string, (Item & { server?: Item })[]> & { metadata: { nextCursor?: string } } =
-      JSON.parse(Buffer.concat(listPage(reader, query)).toString());
+      JSON.parse(Buffer.concat(pageOf(reader, query).pieces).toString());
     for (const item of page['servers'] ?? page['skills'] ?? []) {
       const { namespace = '', name, version } = item.server ?? item;
       items.push(`${namespace} ${name} ${version}`);
@@ -122,10 +129,11 @@ describe('what the engine serves', () => {
           const view = snapshot.registries.get('all');
           if (view === undefined) throw new Error('no view');
           for (const caller of callers) {
-            const { visible, fingerprint } = snapshot.visibility(caller);
+            const { visible, classes, fingerprint } = snapshot.visibility(caller);
             pairs += lists.flat().length;
             for (const kind of ['server', 'skill'] as const) {
-              const reader = { kind, view, visible, visibility: fingerprint, pages: snapshot.pages };
+              const seen = { visible, classes, visibility: fingerprint };
+              const reader = { kind, view, ...seen, pages: snapshot.pages };
               const shown = expected(lists, caller, kind);
               expect(served(reader, limit)).toEqual(shown);
               expect(found(reader, lists.flat())).toEqual(new Set(shown));

@@ -39,7 +39,7 @@ describe('StoreFollower', () => {
   });
 
   const groups = (registry: string): readonly KeyGroup[] =>
-    engine.current().registries.get(registry)?.groups.server ?? [];
+    engine.current().registries.get(registry)?.groups.server.all ?? [];
 
   it('shows a publish without touching what it is not about', async () => {
     const [before, synced] = [groups('all'), engine.current().registries.get('synced')];

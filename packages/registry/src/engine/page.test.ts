@@ -5,15 +5,8 @@ import { buildBlock } from './block.ts';
 import { compareBytes } from './byte-order.ts';
 import { KeptPages } from './kept-pages.ts';
 import { decodeCursor, encodeCursor, type Position } from './cursor.ts';
-import {
-  entryOf as find,
-  listPage,
-  pageKey,
-  type PageQuery,
-  type Reader,
-  versionBytes,
-  versionsPage,
-} from './page.ts';
+import { entryOf as find, listPage, pageKey, type Page, versionPage, versionsPage } from './page.ts';
+import { type PageQuery, type Reader, walkPage } from './page-walk.ts';
 import { buildSnapshot } from './snapshot.ts';
 
 const VERSIONS = ['1.0.0', '1.2.0', '1.10.0', '2.0.0-beta', 'v3', 'nightly', 'µ'];
@@ -67,6 +60,7 @@ function readerOf(sources: readonly (readonly StoredEntry[])[], sees = (_claims:
     kind: 'server',
     view,
     visible: (claimClass) => sees(snapshot.claimSets[claimClass] ?? ''),
+    classes: snapshot.claimSets.flatMap((claims, claimClass) => (sees(claims) ? [claimClass] : [])),
     visibility: 'v',
     pages: new KeptPages(),
   };
@@ -93,8 +87,13 @@ function model(
     .toSorted((a, b) => compareBytes(a.name, b.name) || compareBytes(a.version, b.version));
 }
 
-const text = (pieces: readonly Buffer[]): string => Buffer.concat(pieces).toString();
-const read = (reader: Reader, query: PageQuery): Listed => JSON.parse(text(listPage(reader, query)));
+const text = ({ pieces }: Page): string => Buffer.concat(pieces).toString();
+function pageOf(reader: Reader, query: PageQuery): Page {
+  const page = listPage(reader, query);
+  if (page instanceof Promise) throw new Error('a small page comes at once');
+  return page;
+}
+const read = (reader: Reader, query: PageQuery): Listed => JSON.parse(text(pageOf(reader, query)));
 const positions = (page: Listed): Position[] =>
   page.servers.map(({ server: { name, version } }) => ({ name, version }));
 
@@ -164,7 +163,7 @@ describe('listPage', () => {
   });
 
   it('gives the empty list for an empty registry', () => {
-    expect(text(listPage(readerOf([]), { limit: 5 }))).toBe('{"servers":[],"metadata":{"count":0}}');
+    expect(text(pageOf(readerOf([]), { limit: 5 }))).toBe('{"servers":[],"metadata":{"count":0}}');
   });
 
   it('starts after a position that no longer exists', () => {
@@ -215,9 +214,9 @@ describe('versions of one entry', () => {
   it('finds latest and exact versions and nothing else', () => {
     const entry = find(reader, 'a/a');
     if (entry === undefined) throw new Error('not found');
-    expect(versionBytes(entry, 'latest')?.toString()).toContain('"version":"2.0.0-beta"');
-    expect(versionBytes(entry, '1.2.0')?.toString()).toContain('"version":"1.2.0"');
-    expect(versionBytes(entry, '1.2')).toBeUndefined();
+    expect(versionPage(entry, 'latest')?.pieces.join('')).toContain('"version":"2.0.0-beta"');
+    expect(versionPage(entry, '1.2.0')?.pieces.join('')).toContain('"version":"1.2.0"');
+    expect(versionPage(entry, '1.2')).toBeUndefined();
     expect(find(reader, 'a/')).toBeUndefined();
   });
 
@@ -241,5 +240,120 @@ describe('pageKey', () => {
       pageKey(one, { limit: 5, after: decodeCursor(encodeCursor({ name: 'a', version: '' })) }),
     ];
     expect(new Set(keys).size).toBe(keys.length);
+  });
+});
+
+const large = (name: string, mebibytes: number): StoredEntry => {
+  const [entry] = [entryOf(name, ['1.0.0'])];
+  const document = JSON.stringify({
+    name,
+    version: '1.0.0',
+    description: 'x'.repeat(mebibytes * 1024 * 1024),
+  });
+  return { ...entry, versions: entry.versions.map((version) => ({ ...version, document })) };
+};
+
+describe('what a page may cost', () => {
+  it('ends a page before four megabytes, and its cursor leads to what did not fit', () => {
+    const names = ['a/a', 'a/b', 'a/c', 'a/d', 'a/e'];
+    const reader = readerOf([names.map((name) => large(name, name === 'a/d' ? 5 : 1.5))]);
+    const sizes: number[] = [];
+    const seen: string[] = [];
+    let after: Position | undefined;
+    do {
+      const page = read(reader, { limit: 1000, ...(after === undefined ? {} : { after }) });
+      sizes.push(page.servers.length);
+      seen.push(...positions(page).map(({ name }) => name));
+      after = page.metadata.nextCursor === undefined ? undefined : decodeCursor(page.metadata.nextCursor);
+    } while (after !== undefined);
+    expect(seen).toEqual(names);
+    expect(sizes).toEqual([2, 1, 1, 1]);
+  });
+
+  it('ends a page of versions before four megabytes too', () => {
+    const [entry] = [entryOf('a/a', ['1.0.0', '2.0.0', '3.0.0', '4.0.0'])];
+    const document = JSON.stringify({
+      name: 'a/a',
+      version: '1',
+      description: 'x'.repeat(1024 * 1024 * 1.5),
+    });
+    const versions = entry.versions.map((version) => ({ ...version, document }));
+    const reader = readerOf([[{ ...entry, versions }]]);
+    const first: Listed = JSON.parse(text(versionsPage('server', find(reader, 'a/a'), { limit: 1000 })));
+    expect(first.servers).toHaveLength(2);
+    const after = decodeCursor(first.metadata.nextCursor ?? '');
+    expect(after.version).toBe('2.0.0');
+    const second: Listed = JSON.parse(text(versionsPage('server', find(reader, 'a/a'), { limit: 9, after })));
+    expect([second.servers.length, second.metadata.nextCursor]).toEqual([2, undefined]);
+  });
+
+  it('gives others their turn while a search compares much, and ends the page where it would be too much', () => {
+    const reader = readerOf([Array.from({ length: 50 }, (_, at) => entryOf(`a/${String(at)}`, ['1.0.0']))]);
+    const query = { limit: 5, search: 'no such text' };
+    const bounds = { turn: 1000, comparisons: 10_000 };
+    const seen: (string | undefined)[] = [];
+    let after: Position | undefined;
+    let turns = 0;
+    do {
+      const walk = walkPage(reader, { ...query, ...(after === undefined ? {} : { after }) }, bounds);
+      let page = walk();
+      for (; page === undefined; page = walk()) turns += 1;
+      expect(page.items).toEqual([]);
+      after = page.next;
+      seen.push(after?.name);
+    } while (after !== undefined);
+    expect(turns).toBeGreaterThan(10);
+    expect(seen.length).toBeGreaterThan(1);
+    expect(new Set(seen).size).toBe(seen.length);
+  });
+
+  it('answers a costly search as a promise, so that it cannot hold what others ask', async () => {
+    const entries = Array.from({ length: 60 }, (_, at) => {
+      const entry = entryOf(`a/${String(at)}`, ['1.0.0']);
+      const versions = entry.versions.map((version) => ({ ...version, description: 'a'.repeat(900_000) }));
+      return { ...entry, versions };
+    });
+    const search = `${'a'.repeat(99)}b${'a'.repeat(100)}`;
+    const page = listPage(readerOf([entries]), { limit: 5, search });
+    expect(page).toBeInstanceOf(Promise);
+    expect(text(await page)).toBe('{"servers":[],"metadata":{"count":0}}');
+  });
+
+  it('searches the first 4096 characters of a description', () => {
+    const described = (description: string): Reader => {
+      const entry = entryOf('a/a', ['1.0.0']);
+      return readerOf([[{ ...entry, versions: entry.versions.map((one) => ({ ...one, description })) }]]);
+    };
+    const found = (description: string): number =>
+      read(described(description), { limit: 5, search: 'needle' }).metadata.count;
+    expect(found(`${'x'.repeat(4090)}needle`)).toBe(1);
+    expect(found(`${'x'.repeat(4091)}needle`)).toBe(0);
+  });
+
+  it('looks at as many names whether nothing is hidden from a caller or very much', () => {
+    const looks = (hidden: number, query: Omit<PageQuery, 'limit'>): number => {
+      const secret = '{"team":["red"]}';
+      const mine = [
+        ...Array.from({ length: 20 }, (_, at) => entryOf(`m/${String(at)}`, ['1.0.0'], '{"team":["blue"]}')),
+        ...Array.from({ length: 20 }, (_, at) => entryOf(`n/${String(at)}`, ['1.0.0'])),
+      ];
+      const others = Array.from({ length: hidden }, (_, at) =>
+        entryOf(`${'amz'[at % 3]}/h${String(at)}`, ['1'], secret),
+      );
+      const reader = readerOf([mine, others], (claims) => claims !== secret);
+      let asked = 0;
+      const visible = (claimClass: number): boolean => {
+        asked += 1;
+        return reader.visible(claimClass);
+      };
+      walk({ ...reader, visible }, { limit: 7, ...query });
+      return asked;
+    };
+    for (const query of [{}, { search: 'nothing' }, { after: { name: 'm/5', version: '1.0.0' } }]) {
+      const none = looks(0, query);
+      expect(none).toBeGreaterThan(0);
+      expect(looks(10, query)).toBe(none);
+      expect(looks(2000, query)).toBe(none);
+    }
   });
 });

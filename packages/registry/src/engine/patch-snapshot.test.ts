@@ -1,10 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ANONYMOUS } from '../access/authority.ts';
+import { ANONYMOUS, type Authority } from '../access/authority.ts';
+import { caller } from '../access/callers.fixture.ts';
 import type { EntryKind, StoredEntry } from '../store/rows.ts';
 import { buildBlock } from './block.ts';
 import { changedKeys } from './changed-keys.ts';
 import { entryOf } from './entry.fixture.ts';
+import type { ViewState } from './kept-pages.ts';
 import { entryKey } from './kinds.ts';
 import { patchBlock } from './patch-block.ts';
 import { ReadEngine } from './read-engine.ts';
@@ -35,15 +37,21 @@ const served = ({ registries, claimSets }: Snapshot): unknown => ({
   registries: [...registries].map(([name, { gate, groups }]) => [
     name,
     gate,
-    Object.entries(groups).map(([kind, list]) => [
+    Object.entries(groups).map(([kind, { all, byClass }]) => [
       kind,
-      list.map(({ key, candidates }) => [
+      all.map(({ key, candidates }) => [
         key,
         candidates.map(({ claimClass, entry: { claims, digest: content } }) => {
           expect(claimSets[claimClass]).toBe(claims);
           return [claims, content];
         }),
       ]),
+      [...byClass]
+        .map(([claimClass, list]) => {
+          expect(list.every((group) => all.includes(group))).toBe(true);
+          return [claimSets[claimClass] ?? '', list.map(({ key }) => key)] as const;
+        })
+        .toSorted(([one], [other]) => (one < other ? -1 : 1)),
     ]),
   ]),
 });
@@ -94,11 +102,54 @@ describe('a snapshot after changes of single entries', () => {
     });
     const after = engine.current();
     expect(after.registries.get('second')).toBe(before.registries.get('second'));
-    const groups = after.registries.get('both')?.groups.server ?? [];
+    const groups = after.registries.get('both')?.groups.server.all ?? [];
     expect(groups.map(({ key }) => key)).toEqual(['a', 'b', 'c']);
-    expect(groups.slice(0, 2)).toEqual(before.registries.get('both')?.groups.server);
-    expect(groups[0]).toBe(before.registries.get('both')?.groups.server[0]);
+    expect(groups.slice(0, 2)).toEqual(before.registries.get('both')?.groups.server.all);
+    expect(groups[0]).toBe(before.registries.get('both')?.groups.server.all[0]);
     expect(after.visibility(ANONYMOUS)).toBe(seen);
     expect(after.pages).not.toBe(before.pages);
+  });
+});
+
+describe('what is kept for callers while entries change', () => {
+  const OTHER = '{"org":["other"]}';
+  const start = (): { readonly engine: ReadEngine; readonly publish: (entry: StoredEntry) => void } => {
+    const engine = new ReadEngine([{ name: 'all', sources: ['one'], claims: '' }]);
+    const first = ['a', 'b'].map((name) => entryOf('server', name, 'x', ACME));
+    engine.update({ blocks: [buildBlock('one', [...first, entryOf('server', 'c', 'x', OTHER)])] });
+    const publish = (entry: StoredEntry): void => {
+      const block = engine.blocks().get('one');
+      if (block === undefined) throw new Error('the block is there');
+      const changed = new Map([['one', changedKeys([entry])]]);
+      engine.update({ blocks: [patchBlock(block, [entry], [entry])], changed });
+    };
+    return { engine, publish };
+  };
+  const stateOf = (engine: ReadEngine, authority: Authority): ViewState => {
+    const { pages, visibility } = engine.current();
+    const { visible, fingerprint } = visibility(authority);
+    return pages.stateOf({ registry: 'all', visibility: fingerprint, visible });
+  };
+
+  it('is not ended by a publish that the caller does not see, nor by one of claims not seen before', () => {
+    const { engine, publish } = start();
+    const acme = caller({ org: 'acme' });
+    const before = stateOf(engine, acme);
+    publish(entryOf('server', 'd', 'x', OTHER));
+    expect(stateOf(engine, acme)).toBe(before);
+    publish(entryOf('server', 'e', 'x', '{"org":["third"]}'));
+    expect(stateOf(engine, acme)).toBe(before);
+    expect(engine.current().visibility(caller({ org: 'third' })).classes).toHaveLength(1);
+  });
+
+  it('is ended by a publish that the caller sees, and by one that takes something out of its sight', () => {
+    const { engine, publish } = start();
+    const acme = caller({ org: 'acme' });
+    const first = stateOf(engine, acme);
+    publish(entryOf('server', 'd', 'x', ACME));
+    const second = stateOf(engine, acme);
+    expect(second).not.toBe(first);
+    publish(entryOf('server', 'a', 'x', OTHER));
+    expect(stateOf(engine, acme)).not.toBe(second);
   });
 });

@@ -3,15 +3,16 @@ import type { EntryKind } from '../store/rows.ts';
 import type { SourceBlock } from './block.ts';
 import { compareBytes, lowerBound, withChanges } from './byte-order.ts';
 import type { ChangedKeys } from './changed-keys.ts';
-import type { ClaimClasses } from './claim-classes.ts';
-import { KeptPages } from './kept-pages.ts';
+import type { ClaimClass, ClaimClasses } from './claim-classes.ts';
 import {
   type Candidate,
+  classesOf,
   type KeyGroup,
   type RegistryDefinition,
   type RegistryView,
   type Snapshot,
 } from './snapshot.ts';
+import type { GroupIndex } from './visible-groups.ts';
 
 export interface SnapshotPatch {
   /** The same as before. */
@@ -30,19 +31,23 @@ export interface SnapshotPatch {
  */
 export function patchSnapshot(before: Snapshot, patch: SnapshotPatch): Snapshot | undefined {
   const registries = new Map(before.registries);
+  const touched = new Map<string, Set<ClaimClass>>();
   for (const { name, sources } of patch.definitions) {
     const view = before.registries.get(name);
     const changed = sources.flatMap((source) => patch.changed.get(source) ?? []);
     if (view === undefined || changed.length === 0) continue;
     const linked = sources.flatMap((source) => patch.blocks.get(source) ?? []);
-    registries.set(name, patchedView(view, { linked, changed, classes: patch.classes }));
+    const seen = new Set<ClaimClass>();
+    registries.set(name, patchedView(view, { linked, changed, classes: patch.classes, touched: seen }));
+    touched.set(name, seen);
   }
   const { classes } = patch;
   if (classes.hasUnused) return undefined;
+  const pages = before.pages.after(touched);
   // Who sees which claim sets is decided already, unless there are new ones.
-  if (classes.size === before.claimSets.length) return { ...before, registries, pages: new KeptPages() };
+  if (classes.size === before.claimSets.length) return { ...before, registries, pages };
   const claimSets = classes.all();
-  return { registries, claimSets, visibility: snapshotVisibility(claimSets), pages: new KeptPages() };
+  return { registries, claimSets, visibility: snapshotVisibility(claimSets), pages };
 }
 
 interface ViewPatch {
@@ -50,21 +55,48 @@ interface ViewPatch {
   readonly linked: readonly SourceBlock[];
   readonly changed: readonly ChangedKeys[];
   readonly classes: ClaimClasses;
+  /** Takes the classes of all copies that are or were under a changed key. */
+  readonly touched: Set<ClaimClass>;
 }
 
-function patchedView(view: RegistryView, { linked, changed, classes }: ViewPatch): RegistryView {
-  const patched = (kind: EntryKind): readonly KeyGroup[] => {
-    const groups = view.groups[kind];
-    const changes = new Map<string, KeyGroup | undefined>();
+/** What is under a key now; undefined when nothing is. */
+type GroupChanges = Map<string, KeyGroup | undefined>;
+
+function patchedView(view: RegistryView, { linked, changed, classes, touched }: ViewPatch): RegistryView {
+  const patched = (kind: EntryKind): GroupIndex => {
+    const index = view.groups[kind];
+    const changes: GroupChanges = new Map();
+    const byClass = new Map<ClaimClass, GroupChanges>();
     for (const key of new Set(changed.flatMap((keys) => [...keys[kind]]))) {
       const after = candidatesOf(key, kind, { linked, classes });
-      for (const { claimClass } of itemOf(groups, key)?.candidates ?? []) classes.release(claimClass);
+      const before = itemOf(index.all, key);
+      for (const { claimClass } of before?.candidates ?? []) classes.release(claimClass);
       changes.set(key, after);
+      const now = classesOf(after);
+      for (const claimClass of new Set([...classesOf(before), ...now])) {
+        touched.add(claimClass);
+        const list: GroupChanges = byClass.get(claimClass) ?? new Map();
+        byClass.set(claimClass, list.set(key, now.has(claimClass) ? after : undefined));
+      }
     }
-    return withChanges(groups, changes);
+    return { all: withChanges(index.all, changes), byClass: patchedClasses(index, byClass) };
   };
   const groups = { server: patched('server'), skill: patched('skill'), plugin: patched('plugin') };
   return { ...view, groups };
+}
+
+function patchedClasses(
+  { byClass }: GroupIndex,
+  changes: ReadonlyMap<ClaimClass, GroupChanges>,
+): GroupIndex['byClass'] {
+  if (changes.size === 0) return byClass;
+  const patched = new Map(byClass);
+  for (const [claimClass, change] of changes) {
+    const list = withChanges(byClass.get(claimClass) ?? [], change);
+    if (list.length === 0) patched.delete(claimClass);
+    else patched.set(claimClass, list);
+  }
+  return patched;
 }
 
 function candidatesOf(

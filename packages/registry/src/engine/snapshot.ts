@@ -5,6 +5,7 @@ import { KeptPages } from './kept-pages.ts';
 import type { EntryKind } from '../store/rows.ts';
 import { compareBytes, lowerBound } from './byte-order.ts';
 import { type ClaimClass, ClaimClasses, type ClaimSet } from './claim-classes.ts';
+import type { GroupIndex } from './visible-groups.ts';
 
 /** A registry of the configuration: its sources in order of priority, highest first. */
 export interface RegistryDefinition {
@@ -30,8 +31,7 @@ export interface RegistryView {
   readonly name: string;
   /** Claims that callers need to enter; undefined when they cannot be read, and then nobody enters. */
   readonly gate: RawClaims | undefined;
-  /** Ascending by key. */
-  readonly groups: Readonly<Record<EntryKind, readonly KeyGroup[]>>;
+  readonly groups: Readonly<Record<EntryKind, GroupIndex>>;
 }
 
 /** What is served at one moment: immutable, so that a request reads the old state or the new one, never a mix. */
@@ -70,7 +70,7 @@ export function buildSnapshot(
   return { registries, claimSets, visibility: snapshotVisibility(claimSets), pages: new KeptPages() };
 }
 
-function groupByKey(kind: EntryKind, blocks: readonly SourceBlock[], classes: ClaimClasses): KeyGroup[] {
+function groupByKey(kind: EntryKind, blocks: readonly SourceBlock[], classes: ClaimClasses): GroupIndex {
   const groups = new Map<string, KeyGroup>();
   for (const block of blocks) {
     for (const entry of block.entries[kind]) {
@@ -82,7 +82,24 @@ function groupByKey(kind: EntryKind, blocks: readonly SourceBlock[], classes: Cl
       });
     }
   }
-  return [...groups.values()].toSorted((a, b) => compareBytes(a.key, b.key));
+  return indexOf([...groups.values()].toSorted((a, b) => compareBytes(a.key, b.key)));
+}
+
+function indexOf(all: readonly KeyGroup[]): GroupIndex {
+  const byClass = new Map<ClaimClass, KeyGroup[]>();
+  for (const group of all) {
+    for (const claimClass of classesOf(group)) {
+      const list = byClass.get(claimClass);
+      if (list === undefined) byClass.set(claimClass, [group]);
+      else list.push(group);
+    }
+  }
+  return { all, byClass };
+}
+
+/** The claim classes of all copies. */
+export function classesOf(group: KeyGroup | undefined): ReadonlySet<ClaimClass> {
+  return new Set(group?.candidates.map(({ claimClass }) => claimClass));
 }
 
 /**
@@ -96,11 +113,7 @@ export function winner(group: KeyGroup, visible: Visible): ServedEntry | undefin
 }
 
 /** The entry of exactly this key that the caller sees. */
-export function findEntry(
-  groups: readonly KeyGroup[],
-  key: string,
-  visible: Visible,
-): ServedEntry | undefined {
-  const group = groups[lowerBound(groups, (item) => compareBytes(item.key, key) < 0)];
+export function findEntry({ all }: GroupIndex, key: string, visible: Visible): ServedEntry | undefined {
+  const group = all[lowerBound(all, (item) => compareBytes(item.key, key) < 0)];
   return group?.key === key ? winner(group, visible) : undefined;
 }

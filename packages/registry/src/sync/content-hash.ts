@@ -1,10 +1,17 @@
 import { hash } from 'node:crypto';
 import type { StoredSource } from '../store/rows.ts';
 import { filterKey } from './filter.ts';
+import type { DocumentLimits } from './document-limits.ts';
 import { filterOf } from './filter-of.ts';
 
 /** Changes whenever equal bytes would be ingested differently, so that an upgrade reads every source again. */
-const INGEST_REVISION = 3;
+const INGEST_REVISION = 4;
+
+/** Limits that decide which entries are left out. */
+export interface ReadLimits {
+  readonly maxInvalidShare: number;
+  readonly documents: DocumentLimits;
+}
 
 /** What the entries of a source are made from: how it is read, and the bytes. */
 export interface ContentKey {
@@ -13,12 +20,14 @@ export interface ContentKey {
   readonly filter: string | null;
 }
 
-export function contentKey(source: StoredSource, maxInvalidShare: number): ContentKey {
+export function contentKey(source: StoredSource, { maxInvalidShare, documents }: ReadLimits): ContentKey {
   const filter = filterOf(source);
   const key = filter === undefined ? null : filterKey(filter);
   const { kind, config, format } = source;
   return {
-    settings: digest(JSON.stringify([INGEST_REVISION, kind, config, format, key, maxInvalidShare])),
+    settings: digest(
+      JSON.stringify([INGEST_REVISION, kind, config, format, key, maxInvalidShare, documents]),
+    ),
     filter: key === null ? null : digest(key),
   };
 }

@@ -121,3 +121,20 @@ it('only a list of another registry may be empty', () => {
     expect.objectContaining({ code: 'catalog/wrong-shape' }),
   );
 });
+
+describe('a version that is too large', () => {
+  const documents = { document: 200, description: 20 };
+  it.each([
+    ['description', 'x'.repeat(21), 'the description has 21 bytes, at most 20 are allowed'],
+    ['document', 'x', 'the document has 244 bytes, at most 200 are allowed'],
+  ])('is left out with the reason, and the others stay: %s', (what, description, reason) => {
+    const large = {
+      ...server('a/large'),
+      description,
+      ...(what === 'document' ? { more: 'y'.repeat(180) } : {}),
+    };
+    const { entries, report } = read([server('a/b'), large], { documents });
+    expect(entries.map(({ name }) => name)).toEqual(['a/b']);
+    expect(report.skipped).toEqual([{ name: 'a/large', version: '1.0.0', reason }]);
+  });
+});

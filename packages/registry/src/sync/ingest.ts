@@ -6,6 +6,7 @@ import { FORMATS, type SourceFormat } from '../config/config.ts';
 import { type ClaimSet, NO_CLAIMS } from '../engine/claim-classes.ts';
 import { officialText } from '../engine/official-text.ts';
 import type { EntryIdentity, EntryKind, NewEntry, NewVersion } from '../store/rows.ts';
+import { DEFAULT_DOCUMENTS, type DocumentLimits, sizeFault } from './document-limits.ts';
 import { compileFilter, type FilterConfig } from './filter.ts';
 
 /** Bytes of a catalogue and how to read them. Plain data: it may travel to another thread. */
@@ -20,6 +21,8 @@ export interface IngestInput {
   readonly filter?: FilterConfig;
   /** Share of invalid entries, 0 to 1, above which the catalogue is refused. Default 0.5. */
   readonly maxInvalidShare?: number;
+  /** Of one version; versions that are larger are left out. */
+  readonly documents?: DocumentLimits;
   /** Of the catalogue; default 100 MiB. */
   readonly maxBytes?: number;
   /** A list of another registry may be empty; a file without entries is a mistake. */
@@ -89,13 +92,21 @@ const EMPTY: KeptCatalogue = {
 };
 
 function catalogueOf(input: IngestInput): KeptCatalogue {
-  const { bytes, label, maxInvalidShare, maxBytes, mayBeEmpty = false } = input;
+  const {
+    bytes,
+    label,
+    maxInvalidShare,
+    maxBytes,
+    mayBeEmpty = false,
+    documents = DEFAULT_DOCUMENTS,
+  } = input;
   const wanted = input.filter === undefined ? () => true : compileFilter(input.filter);
   try {
     return readCatalogueAs(
       bytes,
       {
         label,
+        refuse: (entry) => sizeFault(entry, documents),
         ...(maxInvalidShare === undefined ? {} : { maxInvalidShare }),
         ...(maxBytes === undefined ? {} : { maxBytes }),
       },

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest';
 import type { Source } from '../sources/source.ts';
 import type { NamedSource, StoredSource, SyncStatus } from '../store/rows.ts';
 import { openSqlite, type SqliteStore } from '../store/sqlite.ts';
+import { DEFAULT_DOCUMENTS } from './document-limits.ts';
 import { ingest } from './ingest.ts';
 import { LEASE_MS } from './lease.ts';
 import { SyncScheduler } from './scheduler.ts';
@@ -64,8 +65,7 @@ function scheduler(owner = 'one', opener = open): SyncScheduler {
       ingest: async (input) => Promise.resolve(ingest(input)),
       apply: async () => Promise.resolve(),
       now: () => clock.now(),
-      maxInvalidShare: 0.5,
-      maxCatalogueBytes: 100_000,
+      limits: { maxInvalidShare: 0.5, documents: DEFAULT_DOCUMENTS, maxCatalogueBytes: 100_000 },
     },
     open: opener,
     clock,

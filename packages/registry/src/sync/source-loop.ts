@@ -195,7 +195,7 @@ export class SourceLoop {
     if (phase === 'syncing') return false;
     if (occasion === 'start' || occasion === 'asked') return false;
     const { parts, clock } = this.#options;
-    const key = contentKey(this.stored, parts.maxInvalidShare);
+    const key = contentKey(this.stored, parts.limits);
     if (phase === 'complete' && knownBytes(key, contentHash) === undefined) return false;
     if (occasion === 'changed') return phase === 'complete';
     return nextSync !== null && Date.parse(nextSync) > Date.parse(clock.now());

@@ -4,7 +4,7 @@ import type { Source } from '../sources/source.ts';
 import type { Revision } from '../store/changes.ts';
 import type { StoredEntry, StoredSource, SyncStatus } from '../store/rows.ts';
 import type { Lease, Store } from '../store/store.ts';
-import { contentHash, contentKey, knownBytes } from './content-hash.ts';
+import { contentHash, contentKey, knownBytes, type ReadLimits } from './content-hash.ts';
 import { filterOf } from './filter-of.ts';
 import type { Ingest, IngestInput } from './ingest.ts';
 import { syncSucceeded } from './status.ts';
@@ -16,8 +16,7 @@ export interface SyncParts {
   readonly apply: (revision: Revision, source: string, entries: readonly StoredEntry[]) => Promise<void>;
   /** RFC 3339 UTC. */
   readonly now: () => string;
-  readonly maxInvalidShare: number;
-  readonly maxCatalogueBytes: number;
+  readonly limits: ReadLimits & { readonly maxCatalogueBytes: number };
 }
 
 /** One synchronisation that somebody holds the lease for. */
@@ -37,9 +36,9 @@ export interface SyncTask {
  * already causes no write but that of the status.
  */
 export async function syncSource(parts: SyncParts, task: SyncTask, signal: AbortSignal): Promise<SyncStatus> {
-  const { store, ingest, apply, now, maxInvalidShare, maxCatalogueBytes: maxBytes } = parts;
+  const { store, ingest, apply, now, limits } = parts;
   const { stored, source, lease, before, nextSync } = task;
-  const key = contentKey(stored, maxInvalidShare);
+  const key = contentKey(stored, limits);
   const known = knownBytes(key, before.contentHash);
   const content = await fetchUnlessKnown(source, known, signal);
   const finished = { nextSync: nextSync(), filterHash: key.filter };
@@ -50,7 +49,7 @@ export async function syncSource(parts: SyncParts, task: SyncTask, signal: Abort
     return status;
   }
   const { entries, report } = await ingest(
-    inputOf({ stored, bytes: content.bytes, label: source.label, maxInvalidShare, maxBytes }),
+    inputOf({ stored, bytes: content.bytes, label: source.label, limits }),
     signal,
   );
   const at = now();
@@ -65,11 +64,11 @@ interface Readable {
   readonly stored: StoredSource;
   readonly bytes: Uint8Array;
   readonly label: string;
-  readonly maxInvalidShare: number;
-  readonly maxBytes: number;
+  readonly limits: SyncParts['limits'];
 }
 
-function inputOf({ stored, bytes, label, maxInvalidShare, maxBytes }: Readable): IngestInput {
+function inputOf({ stored, bytes, label, limits }: Readable): IngestInput {
+  const { maxInvalidShare, documents, maxCatalogueBytes: maxBytes } = limits;
   const format = formatOf(stored.format);
   const filter = filterOf(stored);
   return {
@@ -77,6 +76,7 @@ function inputOf({ stored, bytes, label, maxInvalidShare, maxBytes }: Readable):
     label,
     claims: stored.claims,
     maxInvalidShare,
+    documents,
     maxBytes,
     mayBeEmpty: stored.kind === 'api',
     ...(format === undefined ? {} : { format }),

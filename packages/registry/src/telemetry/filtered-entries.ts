@@ -55,7 +55,7 @@ class HiddenEntries {
   readonly #tallies = new WeakMap<readonly KeyGroup[], Tally>();
 
   of(snapshot: Snapshot, authority: Authority, { registry, kind }: Listed): number {
-    const groups = snapshot.registries.get(registry)?.groups[kind];
+    const groups = snapshot.registries.get(registry)?.groups[kind].all;
     // Whoever is not checked sees everything.
     if (groups === undefined || authority.kind !== 'full') return 0;
     const tally = this.#tallies.get(groups) ?? tallyOf(groups);

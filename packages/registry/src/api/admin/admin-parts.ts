@@ -2,6 +2,7 @@ import type { ClaimLimits } from '@skep/auth/claims/claims.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Revision } from '../../store/changes.ts';
 import type { Store } from '../../store/store.ts';
+import type { DocumentLimits } from '../../sync/document-limits.ts';
 import type { Ingest } from '../../sync/ingest.ts';
 
 /** What the endpoints that write may use, and those that read what only the store has. */
@@ -21,6 +22,7 @@ export interface AdminLimits {
   readonly maxMetaBytes: number;
   /** Share of invalid entries, 0 to 1, above which inline data is refused. */
   readonly maxInvalidShare: number;
+  readonly documents: DocumentLimits;
   readonly claims: ClaimLimits;
   /** Bytes of inline data. */
   readonly maxCatalogueBytes: number;

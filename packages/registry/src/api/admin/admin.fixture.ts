@@ -9,6 +9,7 @@ import { StoreFollower } from '../../engine/follow-store.ts';
 import { ReadEngine } from '../../engine/read-engine.ts';
 import type { NamedRegistry, NamedSource } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { DEFAULT_DOCUMENTS } from '../../sync/document-limits.ts';
 import { ingest } from '../../sync/ingest.ts';
 import { ANONYMOUS_AUTH, apiUnderTest, type ApiUnderTest, oauthWith } from '../api.fixture.ts';
 import type { ListenerOptions } from '../listener.ts';
@@ -114,6 +115,7 @@ export async function adminUnderTest(options: AdminOptions = {}): Promise<AdminU
         maxMetaBytes: 1000,
         claims: CLAIM_LIMITS,
         maxInvalidShare: 0.5,
+        documents: DEFAULT_DOCUMENTS,
         maxCatalogueBytes: 9_000_000,
         allowsPath: (path) => path.startsWith('/data/'),
         ...options.limits,

@@ -1,12 +1,12 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { entryKey } from '../../engine/kinds.ts';
-import { entryOf, type PageQuery, type Reader, versionBytes, versionsPage } from '../../engine/page.ts';
-import { bytesTag } from '../entity-tag.ts';
+import { entryOf, versionPage, versionsPage } from '../../engine/page.ts';
+import type { PageQuery, Reader } from '../../engine/page-walk.ts';
 import { bundleName, namespaceName, versionName } from '../path-parameters.ts';
 import { bundleLimit, bundleStatus, bundleVersions, cursor, search } from '../query-parameters.ts';
 import { registryRoute } from '../registry-route.ts';
 import type { Answer, Reply, Route } from '../route.ts';
-import { listAnswer } from './list-answer.ts';
+import { listAnswer, pageAnswer } from './list-answer.ts';
 
 /** Below `x/<vendor>/`; the second form is where clients of other servers look. */
 const VENDORS = ['dev.skep', 'dev.toolhive'] as const;
@@ -82,8 +82,7 @@ function listVersions({ kind, id, many }: Words): Route {
     ),
     handler: (reader, identity, { limit, cursor: after }) => {
       const range = { limit, ...(after === undefined ? {} : { after }) };
-      const pieces = versionsPage(kind, entryOf(reader, entryKey(identity)), range);
-      return { status: 200, etag: bytesTag(pieces), body: () => pieces };
+      return pageAnswer(versionsPage(kind, entryOf(reader, entryKey(identity)), range));
     },
   });
 }
@@ -108,9 +107,9 @@ function oneVersion(
   version: string,
 ): Answer {
   const entry = entryOf(reader, entryKey(identity));
-  const bytes = entry === undefined ? undefined : versionBytes(entry, version);
-  if (bytes === undefined) throw new SkepError('registry/not-found');
-  return { status: 200, etag: bytesTag([bytes]), body: () => [bytes] };
+  const page = entry === undefined ? undefined : versionPage(entry, version);
+  if (page === undefined) throw new SkepError('registry/not-found');
+  return pageAnswer(page);
 }
 
 function pathsOf(many: string, rest: string): [string, ...string[]] {

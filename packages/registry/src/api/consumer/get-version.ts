@@ -1,8 +1,8 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { bytesTag } from '../entity-tag.ts';
-import { entryOf, versionBytes } from '../../engine/page.ts';
+import { entryOf, versionPage } from '../../engine/page.ts';
 import { serverName, versionName } from '../path-parameters.ts';
 import { registryRoute } from '../registry-route.ts';
+import { pageAnswer } from './list-answer.ts';
 
 /** Specification §2.5.3: what the caller may not see does not exist. */
 export const getVersion = registryRoute({
@@ -21,8 +21,8 @@ export const getVersion = registryRoute({
   },
   handler: (reader, { serverName: name, version }) => {
     const entry = entryOf(reader, name);
-    const bytes = entry === undefined ? undefined : versionBytes(entry, version);
-    if (bytes === undefined) throw new SkepError('registry/not-found');
-    return { status: 200, etag: bytesTag([bytes]), body: () => [bytes] };
+    const page = entry === undefined ? undefined : versionPage(entry, version);
+    if (page === undefined) throw new SkepError('registry/not-found');
+    return pageAnswer(page);
   },
 });

@@ -1,27 +1,40 @@
 import type { KeptPage } from '../../engine/kept-pages.ts';
-import { listPage, pageKey, type PageQuery, type Reader } from '../../engine/page.ts';
-import { bytesTag } from '../entity-tag.ts';
+import { listPage, type Page, pageKey } from '../../engine/page.ts';
+import type { PageQuery, Reader } from '../../engine/page-walk.ts';
+import { digestTag } from '../entity-tag.ts';
 import type { Answer } from '../route.ts';
 
 // A write to a socket costs more than copying a few kilobytes, and a page of many sources has hundreds of pieces.
 const MOST_PIECES = 16;
 
 /**
- * A page of a list. Its tag is that of its bytes, and not of the snapshot: a tag that changes when something hidden does
- * would tell of it. Made once per snapshot for all who see the same.
+ * A page of a list. Its tag says what is in it, and nothing of the snapshot: a tag that changes when something hidden does
+ * would tell of it. Made once for all who see the same, also while it is being made.
  */
-export function listAnswer(reader: Reader, query: PageQuery): Answer {
+export function listAnswer(reader: Reader, query: PageQuery): Answer | Promise<Answer> {
+  const { pages } = reader;
   const key = pageKey(reader, query);
-  let page = reader.pages.get(key);
-  if (page === undefined) {
-    page = pageOf(listPage(reader, query));
-    reader.pages.set(key, page);
-  }
-  const { etag, pieces } = page;
+  const kept = pages.get(key);
+  if (kept !== undefined) return keptAnswer(kept);
+  const making = pages.making(key);
+  if (making !== undefined) return making.then(keptAnswer);
+  const made = listPage(reader, query);
+  if (made instanceof Promise) return pages.make(key, made.then(keptPage)).then(keptAnswer);
+  const page = keptPage(made);
+  pages.set(key, page);
+  return keptAnswer(page);
+}
+
+/** An answer of this page alone, which is kept by nobody. */
+export function pageAnswer({ pieces, digest }: Page): Answer {
+  return { status: 200, etag: digestTag(digest), body: () => pieces };
+}
+
+function keptAnswer({ etag, pieces }: KeptPage): Answer {
   return { status: 200, etag, body: () => pieces };
 }
 
-function pageOf(made: readonly Buffer[]): KeptPage {
-  const pieces = made.length <= MOST_PIECES ? made : [Buffer.concat(made)];
-  return { etag: bytesTag(pieces), pieces };
+function keptPage({ pieces, digest }: Page): KeptPage {
+  const etag = digestTag(digest);
+  return { etag, pieces: pieces.length <= MOST_PIECES ? pieces : [Buffer.concat(pieces)] };
 }

@@ -1,4 +1,4 @@
-import type { PageQuery } from '../../engine/page.ts';
+import type { PageQuery } from '../../engine/page-walk.ts';
 import { cursor, limit, search, updatedSince, versionFilter } from '../query-parameters.ts';
 import { registryRoute } from '../registry-route.ts';
 import { listAnswer } from './list-answer.ts';

@@ -1,8 +1,8 @@
-import { bytesTag } from '../entity-tag.ts';
 import { entryOf, versionsPage } from '../../engine/page.ts';
 import { serverName } from '../path-parameters.ts';
 import { cursor, versionsLimit } from '../query-parameters.ts';
 import { registryRoute } from '../registry-route.ts';
+import { pageAnswer } from './list-answer.ts';
 
 /** Specification §2.5.2: an unknown server has an empty list of versions. Paged as §2.9 says. */
 export const listVersions = registryRoute({
@@ -21,7 +21,6 @@ export const listVersions = registryRoute({
   },
   handler: (reader, { serverName: name }, { limit, cursor: after }) => {
     const range = { limit, ...(after === undefined ? {} : { after }) };
-    const pieces = versionsPage('server', entryOf(reader, name), range);
-    return { status: 200, etag: bytesTag(pieces), body: () => pieces };
+    return pageAnswer(versionsPage('server', entryOf(reader, name), range));
   },
 });

@@ -29,6 +29,16 @@ describe('what can be published', () => {
     expect('polluted' in {}).toBe(false);
   });
 
+  it.each([
+    ['description', { description: 'é'.repeat(32_769) }, 65_538, 65_536],
+    ['document', { 'x-data': 'x'.repeat(262_144) }, 262_216, 262_144],
+  ])('refuses a %s that would be costly to search and to serve', async (what, more, bytes, most) => {
+    const body = { server: server('io.acme/large', '1.0.0', more) };
+    const response = await admin.send('POST', '/v1/entries', { body });
+    const error = `invalid server: the ${what} has ${String(bytes)} bytes, at most ${String(most)} are allowed`;
+    expect([response.statusCode, response.json().error]).toEqual([400, error]);
+  });
+
   it('serves a bare name under which the seed door published it', async () => {
     const body = { name: 'my-server', version: '1', url: 'http://x.test/' };
     const response = await admin.send('POST', '/open/v0.1/publish', { body });

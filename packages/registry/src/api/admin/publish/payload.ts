@@ -4,6 +4,7 @@ import type { Entry, EntryKind } from '@skep/core/catalog/entry.ts';
 import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
 import { compactText, memberSlice } from '@skep/core/catalog/json-slices.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/server-json.ts';
+import { sizeFault } from '../../../sync/document-limits.ts';
 import { badRequest } from '../../parameter.ts';
 import type { AdminLimits } from '../admin-parts.ts';
 import { claimsOf, type JsonBody } from '../json-body.ts';
@@ -42,7 +43,7 @@ export function seedDraft(body: JsonBody): Draft {
 export interface PayloadRules {
   /** The seed's endpoint also takes names without a namespace (specification §0, D11). */
   readonly bareNames: 'accepted' | 'refused';
-  readonly limits: Pick<AdminLimits, 'claims' | 'maxMetaBytes'>;
+  readonly limits: Pick<AdminLimits, 'claims' | 'maxMetaBytes' | 'documents'>;
 }
 
 /** Checks claims, name, version and document, in this order. Fails with `claims/invalid` or `registry/bad-request`. */
@@ -54,6 +55,8 @@ export function readPayload(body: JsonBody, draft: Draft, rules: PayloadRules): 
   const decoded = decodeEntry({ kind: draft.kind, value, ...compactText(draft.document) });
   if ('fault' in decoded) throw badRequest(`invalid ${draft.kind}: ${decoded.fault}`);
   requireSmallMeta(decoded.entry, rules.limits.maxMetaBytes);
+  const large = sizeFault(decoded.entry, rules.limits.documents);
+  if (large !== undefined) throw badRequest(`invalid ${draft.kind}: ${large}`);
   return { entry: decoded.entry, claims };
 }
 

@@ -26,6 +26,7 @@ export async function requestedSettings({
       bytes: Buffer.from(data),
       label: 'file.data',
       maxInvalidShare: limits.maxInvalidShare,
+      documents: limits.documents,
       maxBytes: limits.maxCatalogueBytes,
       ...formatOf(settings),
     };

@@ -1,0 +1,95 @@
+import { compareBytes, lowerBound } from './byte-order.ts';
+import type { ClaimClass } from './claim-classes.ts';
+import type { KeyGroup } from './snapshot.ts';
+
+/** The names of one kind in a registry: all of them, and by the claim class of any copy. Every list ascends by key. */
+export interface GroupIndex {
+  readonly all: readonly KeyGroup[];
+  readonly byClass: ReadonlyMap<ClaimClass, readonly KeyGroup[]>;
+}
+
+/** Which claim classes a caller sees; `all` for callers whom no claims are checked for. */
+export type VisibleClasses = readonly ClaimClass[] | 'all';
+
+/** Gives the next name each time, undefined after the last. */
+export type NextGroup = () => KeyGroup | undefined;
+
+/**
+ * The names that have a copy of a visible class, ascending from `from` on (all of them where it is undefined). Names of
+ * which the caller sees no copy are not even passed over, so the time that a list takes tells nothing about them.
+ */
+export function visibleGroups(
+  index: GroupIndex,
+  classes: VisibleClasses,
+  from: string | undefined,
+): NextGroup {
+  const lists = classes === 'all' ? [index.all] : classes.flatMap((each) => listOf(index, each));
+  const runs = lists.flatMap((list): Run[] => {
+    const at = from === undefined ? 0 : lowerBound(list, ({ key }) => compareBytes(key, from) < 0);
+    return at < list.length ? [{ list, at }] : [];
+  });
+  const [only] = runs;
+  if (only === undefined) return () => undefined;
+  return runs.length === 1 ? () => only.list[only.at++] : merged(runs);
+}
+
+function listOf({ byClass }: GroupIndex, claimClass: ClaimClass): (readonly KeyGroup[])[] {
+  const list = byClass.get(claimClass);
+  return list === undefined ? [] : [list];
+}
+
+/** A list, and where in it the reading is; never behind its end while it takes part. */
+interface Run {
+  readonly list: readonly KeyGroup[];
+  at: number;
+}
+
+/** Merges ascending lists by a heap; a name with copies of several visible classes comes once. */
+function merged(runs: readonly Run[]): NextGroup {
+  const heap = runs.toSorted(byKey);
+  let last: string | undefined;
+  return () => {
+    for (let run = heap[0]; run !== undefined; run = heap[0]) {
+      const group = run.list[run.at];
+      run.at += 1;
+      if (run.at === run.list.length) replaceFirst(heap);
+      sinkFirst(heap);
+      if (group !== undefined && group.key !== last) {
+        last = group.key;
+        return group;
+      }
+    }
+    return undefined;
+  };
+}
+
+/** The first run has ended. */
+function replaceFirst(heap: Run[]): void {
+  const moved = heap.pop();
+  if (moved !== undefined && heap.length > 0) heap[0] = moved;
+}
+
+function sinkFirst(heap: Run[]): void {
+  for (let at = 0; ;) {
+    const least = leastOf(heap, at);
+    const [upper, lower] = [heap[at], heap[least]];
+    if (least === at || upper === undefined || lower === undefined) return;
+    heap[at] = lower;
+    heap[least] = upper;
+    at = least;
+  }
+}
+
+/** Of a run and the two below it, the one whose name comes first. */
+function leastOf(heap: readonly Run[], at: number): number {
+  let least = at;
+  for (const below of [2 * at + 1, 2 * at + 2]) {
+    const [one, other] = [heap[least], heap[below]];
+    if (one !== undefined && other !== undefined && byKey(other, one) < 0) least = below;
+  }
+  return least;
+}
+
+function byKey(one: Run, other: Run): number {
+  return compareBytes(one.list[one.at]?.key ?? '', other.list[other.at]?.key ?? '');
+}
