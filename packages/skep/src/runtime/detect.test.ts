@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { selectRuntime, type SelectionProbes } from './detect.ts';
 import { endpointText } from './docker/endpoint.ts';
+import type { Bubblewrap } from './sandbox/bubblewrap.ts';
 
 interface Machine {
   readonly env?: Record<string, string>;
@@ -37,7 +38,14 @@ function machine(options: Machine): SelectionProbes {
   };
 }
 
-const BUBBLEWRAP = { program: '/usr/bin/bwrap', version: '0.8.0', locksUserns: true };
+const BUBBLEWRAP: Bubblewrap = {
+  program: '/usr/bin/bwrap',
+  version: '0.8.0',
+  locksUserns: true,
+  setpriv: undefined,
+  architecture: 'x64',
+  inherited: [],
+};
 const DOCKER = 'unix:///var/run/docker.sock';
 const PODMAN = 'unix:///var/run/podman/podman.sock';
 const contextFile = (name: string) =>

@@ -1,8 +1,15 @@
+import { once } from 'node:events';
 import { execFile } from 'node:child_process';
-import { access, constants } from 'node:fs/promises';
+import { access, constants, realpath, stat } from 'node:fs/promises';
+import { arch } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { text } from 'node:stream/consumers';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { confinedUser } from './confined-user.ts';
+import { startConfined } from './confine.ts';
+import { inheritedDescriptors } from './inherited-descriptors.ts';
+import type { Architecture } from './seccomp/rules.ts';
 
 const run = promisify(execFile);
 
@@ -12,6 +19,11 @@ export interface Bubblewrap {
   readonly version: string;
   /** This release can forbid further user namespaces inside (0.8 and later). */
   readonly locksUserns: boolean;
+  /** Real path of setpriv(1): set where Skep runs as root, which the program inside must not be. */
+  readonly setpriv: string | undefined;
+  readonly architecture: Architecture;
+  /** Descriptors that must not get inside. */
+  readonly inherited: readonly number[];
 }
 
 export interface BubblewrapSearch {
@@ -19,42 +31,105 @@ export interface BubblewrapSearch {
   readonly platform: NodeJS.Platform;
 }
 
-/** Finds bubblewrap and proves that it can make namespaces here. Throws `runtime/sandbox-unavailable`. */
+/** Finds bubblewrap and proves that what it makes here confines. Throws `runtime/sandbox-unavailable`. */
 export async function findBubblewrap({ env, platform }: BubblewrapSearch): Promise<Bubblewrap> {
+  const architecture = arch();
   if (platform !== 'linux') {
     throw unavailable(`the sandbox is not available on "${platform}" yet`, 'start a container engine');
   }
+  if (architecture !== 'x64' && architecture !== 'arm64') {
+    throw unavailable(`the sandbox is not available on "${architecture}" yet`, 'start a container engine');
+  }
+  const program = await findProgram('bwrap', env);
+  if (program === undefined) throw unavailable('bubblewrap (bwrap) is not installed', INSTALL_HINT);
+  const asRoot = (await stat('/proc/self')).uid === 0;
+  const setpriv = asRoot ? await findProgram('setpriv', env) : undefined;
+  if (asRoot && setpriv === undefined) {
+    throw unavailable(
+      'setpriv is not installed, without which a server started by root would be root',
+      'install util-linux, or run skep as an ordinary user',
+    );
+  }
+  const version = await versionOf(program);
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const found: Bubblewrap = {
+    program,
+    version,
+    locksUserns: major > 0 || minor >= 8,
+    setpriv: setpriv === undefined ? undefined : await realpath(setpriv),
+    architecture,
+    inherited: inheritedDescriptors(),
+  };
+  // Mounts of the machine may come and go meanwhile, which can make a first attempt fail.
+  const trouble = (await prove(found)) && (await prove(found));
+  if (trouble === undefined) return found;
+  throw unavailable(`bubblewrap at "${program}" cannot make a sandbox: ${trouble}`, USERNS_HINT);
+}
+
+/** Says with its exit status that it is confined as it should be: opened for writing, nothing is written yet. */
+const PROOF = `
+[ "$(id -u)" != 0 ] || { echo "the program inside is root" >&2; exit 1; }
+while read -r key value; do
+  case "$key" in
+    CapEff:|CapPrm:|CapBnd:) [ -z "\${value##*[!0]*}" ] && { echo "the program inside has capabilities" >&2; exit 1; } ;;
+    NoNewPrivs:) [ "$value" = 1 ] || { echo "the program inside could gain privileges" >&2; exit 1; } ;;
+    Seccomp:) [ "$value" = 2 ] || { echo "system calls are not filtered" >&2; exit 1; } ;;
+  esac
+done </proc/self/status
+for one in kernel/core_pattern kernel/modprobe kernel/hostname vm/swappiness fs/file-max; do
+  [ ! -e "/proc/sys/$one" ] || ! ( : >>"/proc/sys/$one" ) 2>/dev/null ||
+    { echo "/proc/sys/$one can be written inside" >&2; exit 1; }
+done
+`;
+const PROOF_MS = 5000;
+
+/** Runs a few lines of shell inside; answers with what is wrong. */
+async function prove(found: Bubblewrap): Promise<string | undefined> {
+  const user = await confinedUser({ asRoot: found.setpriv !== undefined, name: 'proof', mounts: [] });
+  const program = { command: ['/bin/sh', '-c', PROOF], env: {}, mounts: [], user } as const;
+  const { child } = startConfined(
+    found,
+    { ...program, network: 'none', endsWithParent: true },
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  const late = setTimeout(() => child.kill('SIGKILL'), PROOF_MS);
+  try {
+    const [said, [status]] = await Promise.all([
+      child.stderr ? text(child.stderr) : '',
+      once(child, 'close') as Promise<[number | null]>,
+    ]);
+    return status === 0 ? undefined : said.trim() || 'it gave no reason';
+  } catch (error) {
+    return error instanceof Error ? error.message : 'it cannot be started';
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+async function versionOf(program: string): Promise<string> {
+  const { stdout } = await run(program, ['--version']).catch((cause: unknown) => {
+    throw new SkepError('runtime/sandbox-unavailable', {
+      message: `bubblewrap at "${program}" cannot be started`,
+      hint: INSTALL_HINT,
+      cause,
+    });
+  });
+  return /\d+(?:\.\d+)+/.exec(stdout)?.[0] ?? '0';
+}
+
+/** Absolute path of an executable on the PATH or in the places where the system has its own. */
+export async function findProgram(name: string, env: BubblewrapSearch['env']): Promise<string | undefined> {
   const directories = [
     ...(env['PATH'] ?? '').split(':').filter((one) => path.isAbsolute(one)),
     '/usr/bin',
     '/usr/local/bin',
+    '/usr/sbin',
   ];
   for (const directory of directories) {
-    const program = path.join(directory, 'bwrap');
-    if (await isExecutable(program)) return prove(program);
+    const program = path.join(directory, name);
+    if (await isExecutable(program)) return program;
   }
-  throw unavailable('bubblewrap (bwrap) is not installed', INSTALL_HINT);
-}
-
-/** Mounts the whole system read-only, only to see namespaces work; nothing but `true` runs in it. */
-const PROOF = ['--unshare-user', '--unshare-pid', '--unshare-net', '--unshare-ipc', '--unshare-uts'];
-
-async function prove(program: string): Promise<Bubblewrap> {
-  try {
-    const { stdout } = await run(program, ['--version']);
-    const version = /\d+(?:\.\d+)+/.exec(stdout)?.[0] ?? '0';
-    await run(program, [...PROOF, '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', '--', 'true'], {
-      timeout: 5000,
-    });
-    const [major = 0, minor = 0] = version.split('.').map(Number);
-    return { program, version, locksUserns: major > 0 || minor >= 8 };
-  } catch (error) {
-    const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
-    throw unavailable(
-      `bubblewrap at "${program}" cannot make a sandbox${said === '' ? '' : `: ${said}`}`,
-      USERNS_HINT,
-    );
-  }
+  return undefined;
 }
 
 async function isExecutable(file: string): Promise<boolean> {

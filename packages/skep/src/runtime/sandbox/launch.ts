@@ -1,30 +1,40 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
-import type { Writable } from 'node:stream';
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, fchownSync, openSync } from 'node:fs';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import { pause } from '../pause.ts';
-import { confinementOptions, type Confinement } from './confinement.ts';
+import type { Bubblewrap } from './bubblewrap.ts';
+import { startConfined, type ConfinedProgram } from './confine.ts';
 import { bootId, identify, programInside } from './linux-process.ts';
 import { logTail } from './log-file.ts';
 import { holdPipes } from './pipes.ts';
+import type { WorkloadPlaces } from './places.ts';
 import { encodeRun, readStatus } from './run-record.ts';
 
 /** How long bubblewrap may take to report the first process inside, in milliseconds. */
 const LAUNCH_MS = 10_000;
 const LOOK_MS = 5;
 
+export interface Launch {
+  readonly bubblewrap: Bubblewrap;
+  readonly name: string;
+  readonly places: WorkloadPlaces;
+  readonly program: ConfinedProgram;
+  /** The program speaks over the workload's pipes. */
+  readonly stdio: boolean;
+}
+
 /**
  * Starts a workload in its sandbox so that it outlives this program: its own session, its stdio on pipes that it holds
  * itself, its exit status written by bubblewrap into a file. Throws `runtime/start-failed`.
  */
-export async function launch(confinement: Confinement, command: readonly string[]): Promise<void> {
-  const { places, spec } = confinement;
+export async function launch(launching: Launch): Promise<void> {
+  const { places, name } = launching;
   const run = { bootId: await bootId(), startedAt: new Date().toISOString() };
   await removeFile(places.status);
   // Before the process exists: a launcher that dies in between must not leave a workload that looks never started.
   await atomicWrite(places.run, encodeRun(run));
-  const child = spawnConfined(confinement, command);
+  const child = spawnWorkload(launching);
   const init = await firstProcess(child, places.status);
   if (init !== undefined) {
     const [inside, outside] = await Promise.all([identify(init), identify(child.pid ?? 0)]);
@@ -39,28 +49,25 @@ export async function launch(confinement: Confinement, command: readonly string[
   await removeFile(places.status);
   const said = (await logTail(places.log, 2)).trim().replaceAll('\n', '; ') || 'bubblewrap gave no reason';
   throw new SkepError('runtime/start-failed', {
-    message: `workload "${spec.name}" could not be started in the sandbox: ${said}`,
+    message: `workload "${name}" could not be started in the sandbox: ${said}`,
   });
 }
 
-function spawnConfined(confinement: Confinement, command: readonly string[]): ChildProcess {
-  const { bubblewrap, places, spec } = confinement;
+function spawnWorkload({ bubblewrap, places, program, stdio }: Launch): ChildProcess {
   const log = openSync(places.log, 'a', 0o600);
   const status = openSync(places.status, 'a', 0o600);
-  const pipes = spec.stdio ? holdPipes(places) : undefined;
+  const pipes = stdio ? holdPipes(places) : undefined;
   try {
-    const child = spawn(
-      bubblewrap.program,
-      ['--json-status-fd', '3', '--args', '4', '--', ...command, ...spec.args],
-      {
-        cwd: '/',
-        // Nothing of ours goes in, and no LD_PRELOAD of the workload reaches bubblewrap itself, which is not confined.
-        env: {},
-        detached: true,
-        stdio: [pipes?.stdin ?? 'ignore', pipes?.stdout ?? log, log, status, 'pipe'],
-      },
-    );
-    handOver(child, confinementOptions(confinement));
+    // The program may open its own standard streams again by name.
+    for (const one of [log, pipes?.stdin, pipes?.stdout]) {
+      if (one !== undefined && bubblewrap.setpriv !== undefined) {
+        fchownSync(one, program.user.uid, program.user.gid);
+      }
+    }
+    const { child } = startConfined(bubblewrap, program, {
+      stdio: [pipes?.stdin ?? 'ignore', pipes?.stdout ?? log, log],
+      status,
+    });
     child.unref();
     return child;
   } finally {
@@ -68,13 +75,6 @@ function spawnConfined(confinement: Confinement, command: readonly string[]): Ch
     closeSync(status);
     pipes?.release();
   }
-}
-
-function handOver(child: ChildProcess, options: readonly string[]): void {
-  const pipe = child.stdio[4] as Writable | null | undefined;
-  // bubblewrap that dies early breaks this pipe; its exit is what gets reported.
-  pipe?.on('error', () => {});
-  pipe?.end(options.map((option) => `${option}\0`).join(''));
 }
 
 /**

@@ -14,8 +14,6 @@ export interface WorkloadPlaces {
   readonly stdout: string;
   /** stderr, and stdout too where it is not the protocol channel. */
   readonly log: string;
-  readonly passwd: string;
-  readonly group: string;
 }
 
 export const workloadsDirectory = (environment: RuntimeEnvironment) =>
@@ -38,7 +36,5 @@ export function workloadPlaces(directory: string): WorkloadPlaces {
     stdin: at('stdin'),
     stdout: at('stdout'),
     log: at('output.log'),
-    passwd: at('passwd'),
-    group: at('group'),
   };
 }

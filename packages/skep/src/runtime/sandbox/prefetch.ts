@@ -31,7 +31,9 @@ export async function prefetchNpm(
 ): Promise<string> {
   const packages = packagesDirectory(environment);
   const stage = path.join(packages, scratchName(environment));
-  await mkdir(path.join(stage, 'tree'), { recursive: true, mode: 0o750 });
+  await mkdir(stage, { recursive: true, mode: 0o750 });
+  // Read by a user of its own where Skep runs as root.
+  await mkdir(path.join(stage, 'tree'), { mode: 0o755 });
   try {
     const npm = await findNpm(environment);
     const env = { ...(await certificate(stage, request.caCert)), [STAGE_VARIABLE]: stage };

@@ -16,7 +16,8 @@ import type {
 import { checkWorkloadName } from '../workload-name.ts';
 import type { Bubblewrap } from './bubblewrap.ts';
 import { checkSpec } from './check-spec.ts';
-import { GROUP, PASSWD } from './confinement.ts';
+import { confinedUser } from './confined-user.ts';
+import { confinedWorkload } from './confinement.ts';
 import { sandboxEvents } from './events.ts';
 import { sandboxId } from './identity.ts';
 import { launch } from './launch.ts';
@@ -125,8 +126,6 @@ class Sandbox {
     await mkdir(draft.directory, { recursive: true, mode: 0o700 });
     try {
       await writeFile(draft.spec, encodeSpec({ spec, createdAt: new Date() }), { mode: 0o600 });
-      await writeFile(draft.passwd, PASSWD);
-      await writeFile(draft.group, GROUP);
       if (spec.stdio) await makePipes(draft);
       await rename(draft.directory, path.join(root, spec.name));
     } catch (error) {
@@ -144,8 +143,12 @@ class Sandbox {
     const tree = await packageTree(this.#environment, spec.reference);
     const node = await realpath(this.#environment.execPath);
     const command = await packageCommand(tree);
+    const bubblewrap = this.#bubblewrap;
+    const user = await confinedUser({ asRoot: bubblewrap.setpriv !== undefined, name, mounts: spec.mounts });
+    const network = spec.network === 'none' ? 'none' : 'joined';
     try {
-      await launch({ bubblewrap: this.#bubblewrap, spec, places, tree, node }, command);
+      const program = confinedWorkload({ spec, tree, node, command, user, network, files: {} });
+      await launch({ bubblewrap, name, places, program, stdio: spec.stdio });
     } finally {
       this.#release(name);
     }

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Observed, WorkloadSpec } from '../runtime.ts';
 import { checkSpec } from './check-spec.ts';
-import { confinementOptions } from './confinement.ts';
+import { confinedWorkload } from './confinement.ts';
 import { differences } from './events.ts';
 import { followFile, logTail } from './log-file.ts';
 import { packageCommand, treeManifest } from './package-program.ts';
@@ -32,65 +32,23 @@ const spec: WorkloadSpec = {
   privileged: false,
 };
 
-describe('confinementOptions', () => {
-  const bubblewrap = { program: '/usr/bin/bwrap', version: '0.8.0', locksUserns: true };
-  const options = (changes: Partial<WorkloadSpec> = {}) =>
-    confinementOptions({
-      bubblewrap,
-      spec: { ...spec, ...changes },
-      places: workloadPlaces('/data/sandbox/w'),
-      tree: '/cache/packages/x',
-      node: '/opt/node/bin/node',
-    });
-
-  it('always separates user, processes, mounts and session, and drops every capability', () => {
-    for (const network of ['none', 'bridge', 'host']) {
-      expect(options({ network })).toEqual(
-        expect.arrayContaining([
-          '--unshare-user',
-          '--unshare-pid',
-          '--unshare-ipc',
-          '--new-session',
-          '--disable-userns',
-        ]),
-      );
-      expect(options({ network }).join(' ')).toContain('--cap-drop ALL');
-    }
+describe('confinedWorkload', () => {
+  const program = confinedWorkload({
+    spec: { ...spec, mounts: [{ source: '/srv/out', target: '/out', readOnly: false }] },
+    tree: '/cache/packages/x',
+    node: '/opt/node/bin/node',
+    command: ['/skep/bin/node', '/app/x.js'],
+    user: { uid: 1000, gid: 1000 },
+    network: 'none',
+    files: {},
   });
 
-  it('cuts the network for "none" only, and shows resolver and trust files only with a network', () => {
-    expect(options()).toContain('--unshare-net');
-    expect(options()).not.toContain('/etc/resolv.conf');
-    expect(options({ network: 'bridge' })).not.toContain('--unshare-net');
-    expect(options({ network: 'bridge' })).toContain('/etc/resolv.conf');
-  });
-
-  it('binds no home directory, no root and nothing writable but declared mounts', () => {
-    const given = options({
-      mounts: [
-        { source: '/srv/in', target: '/in', readOnly: true },
-        { source: '/srv/out', target: '/out', readOnly: false },
-      ],
-    });
-    const sources = given.flatMap((option, at) =>
-      /^--(?:ro-)?bind(?:-try)?$/.test(option) ? [given[at + 1]] : [],
-    );
-    expect(sources).not.toEqual(expect.arrayContaining(['/']));
-    expect(sources.filter((source) => /^\/(?:home|root|var|srv|tmp|etc)?$/.test(source ?? ''))).toEqual([]);
-    expect(given.flatMap((option, at) => (option === '--bind' ? [given[at + 1]] : []))).toEqual(['/srv/out']);
-    expect(given.join(' ')).toContain('--ro-bind /srv/in /in');
-  });
-
-  it('leaves --disable-userns out where bubblewrap does not know it', () => {
-    const old = { ...bubblewrap, locksUserns: false };
-    const given = confinementOptions({
-      bubblewrap: old,
-      spec,
-      places: workloadPlaces('/d'),
-      tree: '/t',
-      node: '/n',
-    });
-    expect(given).not.toContain('--disable-userns');
+  it('is the program with its arguments, its package, Node and the declared mounts', () => {
+    expect(program.command).toEqual(['/skep/bin/node', '/app/x.js', '--flag']);
+    expect(program.env).toMatchObject({ TOKEN: 's3cret value' });
+    expect(program.mounts.filter((mount) => !mount.readOnly)).toEqual([
+      { source: '/srv/out', target: '/out', readOnly: false },
+    ]);
   });
 });
 

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import type { Bubblewrap } from './bubblewrap.ts';
+import { confinedOptions, type ConfinedProgram } from './confine.ts';
+import { closedMounts, confinedUser, parseConfinedUser } from './confined-user.ts';
+import { coverInherited } from './inherited-descriptors.ts';
+
+const ordinary: Bubblewrap = {
+  program: '/usr/bin/bwrap',
+  version: '0.8.0',
+  locksUserns: true,
+  setpriv: undefined,
+  architecture: 'x64',
+  inherited: [],
+};
+const root: Bubblewrap = { ...ordinary, setpriv: '/usr/bin/setpriv' };
+const program: ConfinedProgram = {
+  command: ['/bin/true'],
+  env: {},
+  mounts: [
+    { source: '/srv/in', target: '/in', readOnly: true },
+    { source: '/srv/out', target: '/out', readOnly: false },
+  ],
+  network: 'none',
+  user: { uid: 1000, gid: 1000 },
+};
+
+describe.each([
+  ['an ordinary user', ordinary],
+  ['root', root],
+])('a program confined by %s', (_who, bubblewrap) => {
+  const given = confinedOptions(bubblewrap, program);
+  const text = given.join(' ');
+
+  it('has processes, mounts, host name and session of its own and no capability', () => {
+    expect(given).toEqual(
+      expect.arrayContaining(['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--new-session']),
+    );
+    expect(text).toContain('--cap-drop ALL');
+  });
+
+  it('sees no home directory, no root, no directory with keys, and writes declared mounts only', () => {
+    const joined = confinedOptions(bubblewrap, { ...program, network: 'joined' });
+    const sources = joined.flatMap((option, at) =>
+      /^--(?:ro-)?bind(?:-try)?$/.test(option) ? [joined[at + 1] ?? ''] : [],
+    );
+    expect(sources.filter((one) => /^\/(?:home|root|var|srv|tmp|etc|usr|proc)?$/.test(one))).toEqual([]);
+    expect(sources.filter((one) => /^\/etc\/(?:ssl|pki|pki\/tls)$|private/.test(one))).toEqual([]);
+    expect(joined.flatMap((option, at) => (option === '--bind' ? [joined[at + 1]] : []))).toEqual([
+      '/srv/out',
+    ]);
+    expect(text).toContain('--ro-bind /srv/in /in');
+  });
+
+  it('has a read-only view of the switches of the kernel, mounted over the process table', () => {
+    expect(given.indexOf('/proc/sys')).toBeGreaterThan(given.indexOf('--proc'));
+    expect(text).toContain('--ro-bind /proc/sys /proc/sys');
+  });
+
+  it('sees resolver and trust files only with a network, and joins one only then', () => {
+    expect(given).toContain('--unshare-net');
+    expect(given).not.toContain('/etc/ssl/certs');
+    const joined = confinedOptions(bubblewrap, { ...program, network: 'joined' });
+    expect(joined).not.toContain('--unshare-net');
+    expect(joined).toContain('/etc/ssl/certs');
+  });
+});
+
+it('leaves --disable-userns out where bubblewrap does not know it', () => {
+  expect(confinedOptions(ordinary, program)).toContain('--disable-userns');
+  expect(confinedOptions({ ...ordinary, locksUserns: false }, program)).not.toContain('--disable-userns');
+});
+
+describe('who a program is inside', () => {
+  it('is never root unless the person says so', async () => {
+    const plain = { name: 'w', mounts: [{ source: '/', target: '/x', readOnly: false }] };
+    for (const asRoot of [true, false]) {
+      expect((await confinedUser({ ...plain, asRoot })).uid).toBeGreaterThan(0);
+      expect((await confinedUser({ ...plain, asRoot, wanted: 'root' })).uid).toBe(0);
+    }
+  });
+
+  it.each([
+    ['root', { uid: 0, gid: 0 }],
+    ['33', { uid: 33, gid: 33 }],
+    ['33:44', { uid: 33, gid: 44 }],
+  ])('%s', (text, user) => {
+    expect(parseConfinedUser(text)).toEqual(user);
+  });
+
+  it.each(['', 'www-data', '-1', '1:', '4294967295', '1:4294967295', '1 2'])('not %j', (text) => {
+    expect(() => parseConfinedUser(text)).toThrow(expect.objectContaining({ code: 'usage/invalid-value' }));
+  });
+
+  it('is told which mounts are closed to it', async () => {
+    const mounts = [{ source: '/', target: '/x', readOnly: false }];
+    expect(await closedMounts({ uid: 60_706, gid: 60_706 }, mounts)).toEqual(['may only read "/"']);
+    expect(await closedMounts({ uid: 0, gid: 0 }, mounts)).toEqual([]);
+  });
+});
+
+describe('inherited descriptors', () => {
+  it('are covered, and ours are not', () => {
+    expect(coverInherited([0, 'pipe', 1], [1, 4, 6], 99)).toEqual([0, 'pipe', 1, 'ignore', 99, 'ignore', 99]);
+  });
+});

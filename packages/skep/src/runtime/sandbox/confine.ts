@@ -1,0 +1,194 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import path from 'node:path';
+import type { Writable } from 'node:stream';
+import type { Mount } from '../runtime.ts';
+import type { Bubblewrap } from './bubblewrap.ts';
+import type { ConfinedUser } from './confined-user.ts';
+import { coverInherited } from './inherited-descriptors.ts';
+import { compileRules, encodeFilter } from './seccomp/compile.ts';
+import { bound, procMounts, systemMounts, networkMounts } from './system-mounts.ts';
+
+/** Home directory inside; empty at each start and writable. */
+export const CONFINED_HOME = '/home/skep';
+/** Where our own programs appear inside. */
+const SETPRIV = '/skep/bin/setpriv';
+
+/** `none`: no network at all; `joined`: the network that bubblewrap itself was started in. */
+export type ConfinedNetwork = 'none' | 'joined';
+
+export interface ConfinedProgram {
+  /** Program and arguments as they are called inside. */
+  readonly command: readonly string[];
+  /** Added to the few variables that every program inside has. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Everything of the machine that the program sees beside system software, certificates only with a network. */
+  readonly mounts: readonly Mount[];
+  readonly network: ConfinedNetwork;
+  readonly user: ConfinedUser;
+  /** Small files that are made for this program: absolute path inside and content. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Working directory inside; the home directory when absent. */
+  readonly cwd?: string;
+  /** The program ends with the one that started it. */
+  readonly endsWithParent?: boolean;
+}
+
+export interface ConfinedDescriptors {
+  readonly stdio: readonly ['ignore' | number, 'ignore' | 'pipe' | number, 'ignore' | 'pipe' | number];
+  /** Where bubblewrap writes what became of the program. */
+  readonly status?: number;
+  /** Held open by bubblewrap, and not by the program, while anything of it runs. */
+  readonly life?: number;
+  /** The program waits until `release` is called. */
+  readonly held?: boolean;
+}
+
+export interface Confined {
+  /** bubblewrap; it ends with the status of the program. */
+  readonly child: ChildProcess;
+  /** Lets a program go that was to be held. */
+  readonly release: () => void;
+}
+
+/**
+ * Starts one program in a sandbox: nothing of the machine is visible but what is named, no capability, no key, no new
+ * namespace and no descriptor of the caller's. The program's environment and the mounts go to bubblewrap over a pipe,
+ * because any user can read command lines.
+ */
+export function startConfined(
+  bubblewrap: Bubblewrap,
+  program: ConfinedProgram,
+  { stdio, status, life, held }: ConfinedDescriptors,
+): Confined {
+  const descriptors: ('ignore' | 'pipe' | number)[] = [...stdio];
+  const inputs = new Map<number, string | Uint8Array>();
+  const add = (what: 'pipe' | number): string => String(descriptors.push(what) - 1);
+  const input = (content: string | Uint8Array): string => {
+    const number = add('pipe');
+    inputs.set(Number(number), content);
+    return number;
+  };
+  const options = [
+    ...confinedOptions(bubblewrap, program),
+    ...Object.entries(identityFiles(program)).flatMap(([file, text]) => [
+      '--perms',
+      '0444',
+      '--file',
+      input(text),
+      file,
+    ]),
+    '--remount-ro',
+    '/',
+    '--seccomp',
+    input(encodeFilter(compileRules(bubblewrap.architecture))),
+    ...(status === undefined ? [] : ['--json-status-fd', add(status)]),
+    ...(life === undefined ? [] : ['--sync-fd', add(life)]),
+  ];
+  const block = held === true ? add('pipe') : undefined;
+  if (block !== undefined) options.push('--block-fd', block);
+  const { env, command } = withoutRights(bubblewrap, program);
+  options.push(...Object.entries(env).flatMap(([key, value]) => ['--setenv', key, value]));
+  const given = input(options.map((option) => `${option}\0`).join(''));
+  const devNull = openSync('/dev/null', 'r+');
+  try {
+    const child = spawn(bubblewrap.program, ['--args', given, '--', ...command], {
+      cwd: '/',
+      // Nothing of ours goes in, and no LD_PRELOAD of the program reaches bubblewrap itself, which is not confined.
+      env: {},
+      detached: true,
+      stdio: coverInherited(descriptors, bubblewrap.inherited, devNull),
+    });
+    for (const [number, content] of inputs) pipeOf(child, number)?.end(content);
+    const gate = block === undefined ? undefined : pipeOf(child, Number(block));
+    return { child, release: () => void gate?.end('go') };
+  } finally {
+    closeSync(devNull);
+  }
+}
+
+function pipeOf(child: ChildProcess, number: number): Writable | undefined {
+  const pipe = child.stdio[number] as Writable | null | undefined;
+  // bubblewrap that dies early breaks this pipe; its exit is what gets reported.
+  pipe?.on('error', () => {});
+  return pipe ?? undefined;
+}
+
+/** The options without what goes over pipes of its own. */
+export function confinedOptions(bubblewrap: Bubblewrap, program: ConfinedProgram): string[] {
+  const groups = [
+    ['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
+    program.network === 'none' ? ['--unshare-net'] : [],
+    ['--hostname', 'skep', '--new-session', '--cap-drop', 'ALL'],
+    program.endsWithParent === true ? ['--die-with-parent'] : [],
+    rights(bubblewrap, program.user),
+    systemMounts(),
+    procMounts(),
+    ['--dev', '/dev', ...scratch('/dev/shm'), ...scratch('/tmp'), '--dir', '/run', ...scratch(CONFINED_HOME)],
+    program.network === 'none' ? [] : networkMounts(program.files ?? {}),
+    bubblewrap.setpriv === undefined ? [] : bound('--ro-bind', bubblewrap.setpriv, SETPRIV),
+    program.mounts.flatMap(({ readOnly, source, target }) =>
+      bound(readOnly ? '--ro-bind' : '--bind', source, target),
+    ),
+    ['--chdir', program.cwd ?? CONFINED_HOME],
+  ];
+  return groups.flat();
+}
+
+/**
+ * Started by an ordinary user, a namespace makes that user another one inside. Started by root no namespace would do: the
+ * kernel would still know the program as root of the machine. There bubblewrap mounts as root, and the first program
+ * inside gives up that user for good before the real one starts.
+ */
+function rights({ setpriv, locksUserns }: Bubblewrap, { uid, gid }: ConfinedUser): string[] {
+  if (setpriv !== undefined) {
+    return ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((one) => ['--cap-add', one]);
+  }
+  const lock = locksUserns ? ['--disable-userns'] : [];
+  return ['--unshare-user', ...lock, '--uid', String(uid), '--gid', String(gid)];
+}
+
+/** Variables that steer the loader and the C library of every program, so also of the one that still has rights. */
+const STEERING = /^(?:LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|MALLOC_)/;
+
+/** The command as bubblewrap is to start it, and the variables it may set for that. */
+function withoutRights(bubblewrap: Bubblewrap, program: ConfinedProgram) {
+  const env = { ...surroundings(), ...program.env };
+  if (bubblewrap.setpriv === undefined) return { env, command: program.command };
+  const { uid, gid } = program.user;
+  const steering = Object.entries(env).filter(([key]) => STEERING.test(key));
+  const rest = Object.entries(env).filter(([key]) => !STEERING.test(key));
+  const drop = ['--reuid', String(uid), '--regid', String(gid), '--clear-groups', '--no-new-privs'];
+  const command = [
+    SETPRIV,
+    ...drop,
+    '--bounding-set=-all',
+    '--inh-caps=-all',
+    '--ambient-caps=-all',
+    '--',
+    ...(steering.length === 0 ? [] : ['/usr/bin/env', ...steering.map(([key, value]) => `${key}=${value}`)]),
+    ...program.command,
+  ];
+  return { env: Object.fromEntries(rest), command };
+}
+
+function surroundings(): Record<string, string> {
+  return {
+    PATH: ['/skep/bin', '/usr/bin', '/bin'].join(path.posix.delimiter),
+    HOME: CONFINED_HOME,
+    TMPDIR: '/tmp',
+    USER: 'skep',
+    LANG: 'C.UTF-8',
+  };
+}
+
+/** A directory in memory for whoever the program runs as. */
+const scratch = (directory: string): string[] => ['--perms', '1777', '--tmpfs', directory];
+
+function identityFiles({ user: { uid, gid }, files }: ConfinedProgram): Record<string, string> {
+  return {
+    '/etc/passwd': `skep:x:${uid}:${gid}::${CONFINED_HOME}:/bin/sh\n`,
+    '/etc/group': `skep:x:${gid}:\n`,
+    ...files,
+  };
+}

@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Mount } from '../runtime.ts';
+
+/** Who a program is inside. Started by root these are numbers of the machine, else the starting user's own in disguise. */
+export interface ConfinedUser {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const ORDINARY: ConfinedUser = { uid: 1000, gid: 1000 };
+/** Numbers that no system hands out: between the ranges that systemd and the distributions use. */
+const FIRST_UNUSED = 60_706;
+const UNUSED = 478;
+/** What the kernel takes; the last number means "unchanged". */
+const LARGEST = 0xfffffffe;
+
+/** Reads `root` or `UID[:GID]`. Throws `usage/invalid-value`. */
+export function parseConfinedUser(text: string): ConfinedUser {
+  if (text === 'root') return { uid: 0, gid: 0 };
+  const [uid, gid] = (/^(\d{1,10})(?::(\d{1,10}))?$/.exec(text)?.slice(1) ?? []).map(Number);
+  if (uid !== undefined && uid <= LARGEST && (Number.isNaN(gid) || (gid ?? 0) <= LARGEST)) {
+    return { uid, gid: gid === undefined || Number.isNaN(gid) ? uid : gid };
+  }
+  throw new SkepError('usage/invalid-value', {
+    message: `${JSON.stringify(text)} is no user for the sandbox`,
+    hint: 'give root, UID or UID:GID',
+  });
+}
+
+export interface UserChoice {
+  readonly asRoot: boolean;
+  /** Whose: programs of different names get different users. */
+  readonly name: string;
+  readonly mounts: readonly Mount[];
+  /** The person's own word. */
+  readonly wanted?: string | undefined;
+}
+
+/**
+ * Who a program runs as: whom the person named, else never root. Started by root it is the owner of what it may write (or
+ * of what only its owner may read), so that mounts work, else a user that owns nothing on this machine.
+ */
+export async function confinedUser({ asRoot, name, mounts, wanted }: UserChoice): Promise<ConfinedUser> {
+  if (wanted !== undefined && wanted !== '') return parseConfinedUser(wanted);
+  if (!asRoot) return ORDINARY;
+  for (const mount of mounts) {
+    const { uid, gid, mode } = await stat(mount.source);
+    if (uid !== 0 && (!mount.readOnly || (mode & 0o004) === 0)) return { uid, gid };
+  }
+  const uid = FIRST_UNUSED + (createHash('sha256').update(name).digest().readUInt32BE() % UNUSED);
+  return { uid, gid: uid };
+}
+
+/** The mounts that a user may not use as they were asked for, a phrase each. */
+export async function closedMounts(user: ConfinedUser, mounts: readonly Mount[]): Promise<readonly string[]> {
+  if (user.uid === 0) return [];
+  const closed = await Promise.all(
+    mounts.map(async (mount) => {
+      const { uid, gid, mode } = await stat(mount.source);
+      const granted = uid === user.uid ? mode >> 6 : gid === user.gid ? mode >> 3 : mode;
+      if ((granted & 4) === 0) return `may not read "${mount.source}"`;
+      return mount.readOnly || (granted & 2) !== 0 ? undefined : `may only read "${mount.source}"`;
+    }),
+  );
+  return closed.filter((one) => one !== undefined);
+}

@@ -1,0 +1,96 @@
+import {
+  ALLOW,
+  AUDIT_ARCH,
+  KILL_PROCESS,
+  LAST_KNOWN,
+  NOT_IMPLEMENTED,
+  RULES,
+  X32_BIT,
+  type Architecture,
+  type Condition,
+  type Rule,
+} from './rules.ts';
+
+/** One instruction of classic BPF (linux/filter.h): jumps count instructions from the next one. */
+export interface Instruction {
+  readonly code: number;
+  readonly whenTrue: number;
+  readonly whenFalse: number;
+  readonly value: number;
+}
+
+/** `BPF_LD|BPF_W|BPF_ABS`, `BPF_JMP|BPF_JEQ|BPF_K`, … of linux/bpf_common.h. */
+export const LOAD = 0x20;
+export const IF_EQUAL = 0x15;
+export const IF_AT_LEAST = 0x35;
+export const IF_ANY_BIT = 0x45;
+export const RETURN = 0x06;
+
+/** Where `struct seccomp_data` has them; both processors are little-endian, so the low half of an argument comes first. */
+export const NUMBER_AT = 0;
+export const ARCH_AT = 4;
+export const argumentAt = (index: number): number => 16 + 8 * index;
+
+const load = (offset: number): Instruction => ({ code: LOAD, whenTrue: 0, whenFalse: 0, value: offset });
+const verdict = (value: number): Instruction => ({ code: RETURN, whenTrue: 0, whenFalse: 0, value });
+const jump = (
+  code: number,
+  value: number,
+  [whenTrue, whenFalse]: readonly [number, number],
+): Instruction => ({
+  code,
+  whenTrue,
+  whenFalse,
+  value,
+});
+
+/**
+ * The rules as a filter for seccomp(2). A call meets at most one rule, so each rule is a block that ends with an answer
+ * and the next begins where the number did not match. Order matters only for speed, and the kernel remembers the numbers
+ * that are always allowed.
+ */
+export function compileRules(architecture: Architecture): readonly Instruction[] {
+  const rules = RULES.flatMap((rule) => {
+    const number = rule[architecture];
+    return number === undefined ? [] : block(number, rule);
+  });
+  return [
+    load(ARCH_AT),
+    jump(IF_EQUAL, AUDIT_ARCH[architecture], [1, 0]),
+    verdict(KILL_PROCESS),
+    load(NUMBER_AT),
+    ...(architecture === 'x64' ? [jump(IF_AT_LEAST, X32_BIT, [0, 1]), verdict(KILL_PROCESS)] : []),
+    jump(IF_AT_LEAST, LAST_KNOWN + 1, [0, 1]),
+    verdict(NOT_IMPLEMENTED),
+    ...rules,
+    verdict(ALLOW),
+  ];
+}
+
+function block(number: number, rule: Rule): readonly Instruction[] {
+  const body =
+    rule.when === undefined ? [verdict(rule.verdict)] : conditional(rule.when, verdict(rule.verdict));
+  return [jump(IF_EQUAL, number, [0, body.length]), ...body];
+}
+
+function conditional(when: Condition, met: Instruction): readonly Instruction[] {
+  const argument = load(argumentAt(when.argument));
+  if ('hasAnyOf' in when) return [argument, jump(IF_ANY_BIT, when.hasAnyOf, [0, 1]), met, verdict(ALLOW)];
+  const values = 'isOneOf' in when ? when.isOneOf : when.isNoneOf;
+  const [listed, other] = 'isOneOf' in when ? [met, verdict(ALLOW)] : [verdict(ALLOW), met];
+  // From each comparison over those that follow and over the answer for what is not listed.
+  const comparisons = values.map((value, at) => jump(IF_EQUAL, value, [values.length - at, 0]));
+  return [argument, ...comparisons, other, listed];
+}
+
+/** The program as the kernel reads it: `struct sock_filter`, eight bytes each. */
+export function encodeFilter(program: readonly Instruction[]): Uint8Array {
+  const bytes = Buffer.alloc(program.length * 8);
+  for (const [at, { code, whenTrue, whenFalse, value }] of program.entries()) {
+    bytes.writeUInt16LE(code, at * 8);
+    bytes.writeUInt8(whenTrue, at * 8 + 2);
+    bytes.writeUInt8(whenFalse, at * 8 + 3);
+    bytes.writeUInt32LE(value, at * 8 + 4);
+  }
+  return bytes;
+}
