@@ -27,7 +27,17 @@ declare module 'autocannon' {
     readonly non2xx: number;
     /** Requests per second. */
     readonly requests: { readonly average: number };
+    /** Seconds. */
+    readonly duration: number;
   }
 
-  export default function autocannon(options: Options): Promise<Result>;
+  export interface Run extends Promise<Result> {
+    /** After each answer, with the milliseconds that it took. */
+    on(
+      event: 'response',
+      listener: (client: unknown, status: number, bytes: number, milliseconds: number) => void,
+    ): this;
+  }
+
+  export default function autocannon(options: Options): Run;
 }

@@ -9,12 +9,16 @@ export class AttachedInput extends Writable {
   readonly #target: Duplex;
 
   constructor(target: Duplex) {
-    super();
+    super({ decodeStrings: false });
     this.#target = target;
   }
 
-  override _write(chunk: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
-    this.#target.write(chunk, (error) => {
+  override _write(
+    chunk: Buffer | string,
+    encoding: BufferEncoding,
+    done: (error?: Error | null) => void,
+  ): void {
+    this.#target.write(chunk, encoding, (error) => {
       if (error) this.destroy();
       done(error);
     });

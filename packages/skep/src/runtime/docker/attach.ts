@@ -1,8 +1,8 @@
-import { Transform, pipeline, type TransformCallback } from 'node:stream';
+import { Readable, type Duplex } from 'node:stream';
 import { AttachedInput } from '../attached-input.ts';
 import type { Attachment } from '../runtime.ts';
 import type { Hijacked } from './client.ts';
-import { Demultiplexer, type Frame } from './demultiplex.ts';
+import { Demultiplexer } from './demultiplex.ts';
 
 /**
  * Turns a hijacked connection into the stdio of a workload. stdout ends when the workload or the engine does; stderr
@@ -10,30 +10,40 @@ import { Demultiplexer, type Frame } from './demultiplex.ts';
  * for every attached client.
  */
 export function attachment({ socket, head }: Hijacked): Attachment {
-  const stdout = new StdoutOnly();
-  const stdin = new AttachedInput(socket);
   if (head.length > 0) socket.unshift(head);
-  pipeline(socket, new Demultiplexer(), stdout, () => {
-    // A cut connection is the end of this attachment, not a failure of its reader; `inspect` tells what happened.
-    stdout.end();
-    stdin.destroy();
-    socket.destroy();
-  });
+  const stdout = new AttachedOutput(socket);
+  const stdin = new AttachedInput(socket);
+  socket.once('close', () => stdin.destroy());
   return { stdin, stdout, close: () => void socket.destroy() };
 }
 
-class StdoutOnly extends Transform {
-  constructor() {
-    super({ writableObjectMode: true });
+/** The stdout of the workload out of the connection, which waits while nobody reads. */
+class AttachedOutput extends Readable {
+  readonly #socket: Duplex;
+
+  constructor(socket: Duplex) {
+    super();
+    this.#socket = socket;
+    const demultiplexer = new Demultiplexer();
+    socket.on('data', (chunk: Buffer) => {
+      let wanted = true;
+      demultiplexer.take(chunk, (stream, bytes) => {
+        if (stream === 'stdout') wanted = this.push(bytes);
+      });
+      if (!wanted) socket.pause();
+    });
+    // A cut connection is the end of this attachment, not a failure of its reader; `inspect` tells what happened.
+    socket.on('error', () => socket.destroy());
+    socket.once('end', () => socket.destroy());
+    socket.once('close', () => this.push(null));
   }
 
-  override _transform(frame: Frame, _encoding: string, done: TransformCallback): void {
-    done(null, frame.stream === 'stdout' ? frame.bytes : undefined);
+  override _read(): void {
+    this.#socket.resume();
   }
 
-  /** The pipeline destroys its last stream when the socket breaks; readers shall see an end instead. */
-  override _destroy(_error: Error | null, done: (error?: Error | null) => void): void {
-    if (!this.readableEnded) this.push(null);
-    done(null);
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#socket.destroy();
+    done(error);
   }
 }

@@ -42,9 +42,12 @@ async function* frames(
   signal: AbortSignal,
 ): AsyncGenerator<LogChunk> {
   const demultiplexer = new Demultiplexer();
-  response.once('error', (error) => demultiplexer.destroy(error));
   try {
-    for await (const frame of response.pipe(demultiplexer)) yield frame as Frame;
+    for await (const chunk of response) {
+      const found: Frame[] = [];
+      demultiplexer.take(chunk as Buffer, (stream, bytes) => found.push({ stream, bytes }));
+      yield* found;
+    }
   } catch (error) {
     if (!signal.aborted) throw unreachable(client.endpoint, error);
   } finally {
