@@ -36,7 +36,7 @@ declare module 'autocannon' {
     on(
       event: 'response',
       listener: (client: unknown, status: number, bytes: number, milliseconds: number) => void,
-    ): this;
+    ): void;
   }
 
   export default function autocannon(options: Options): Run;
