@@ -122,6 +122,16 @@ describe('what is wrong is said in one line with a hint, exit 1', () => {
       '{"name":"ab","image":"x/y","transport":"stdio","authz_config":{"a":1}}',
       '"authz_config"',
     ],
+    [
+      'protection written as a list of steps',
+      '{"name":"ab","image":"x/y","transport":"stdio","middleware_configs":[{"type":"authorization","parameters":{}}]}',
+      '"middleware_configs"',
+    ],
+    [
+      'a key that nobody knows',
+      '{"name":"ab","image":"x/y","transport":"stdio","evil":1}',
+      '"evil": unknown key',
+    ],
   ])('an import with %s', async (_, content, message) => {
     const { code, stderr } = await user.skep(['run', '--from-config', file('import.json', content)]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) });

@@ -113,6 +113,9 @@ describe.skipIf(!engine.available)(title('workloads on an engine', engine), () =
       stdout: readFileSync(file, 'utf8'),
       stderr: '',
     });
+    const taken = await user.skep(['run', '--from-config', file]);
+    expect(taken).toMatchObject({ code: 1, stderr: expect.stringContaining('another "name" in the file') });
+    expect(taken.stderr).not.toContain('--name');
     expect((await user.skep(['rm', name])).code).toBe(0);
     expect(await user.skep(['run', '--from-config', file])).toMatchObject({ code: 0, stdout: `${url}\n` });
     const { result } = await ask(url, 'tools/call', { name: 'greet' });

@@ -13,8 +13,13 @@ beforeEach(async () => {
 });
 afterEach(() => rm(home, { recursive: true }));
 
-const check = (source: string): Promise<void> =>
-  checkNothingToHide({ file, mounts: [{ source, target: '/x', readOnly: true }], override: 'say so' });
+const check = (source: string, globally = true): Promise<void> =>
+  checkNothingToHide({
+    file,
+    globally,
+    mounts: [{ source, target: '/x', readOnly: true }],
+    override: 'say so',
+  });
 
 describe('the ignore file', () => {
   test('that names something keeps directories from being mounted', async () => {
@@ -36,4 +41,33 @@ describe('the ignore file', () => {
   test('that is not there hides nothing', async () => {
     await check(join(home, 'project'));
   });
+});
+
+describe('a .skepignore in the mounted directory', () => {
+  test.each([true, false])(
+    'keeps what it names from being shown (user’s file heeded: %s)',
+    async (globally) => {
+      const local = join(home, 'project/.skepignore');
+      await writeFile(local, '.env\n');
+      await expect(check(join(home, 'project'), globally)).rejects.toMatchObject({
+        code: 'usage/not-available',
+        message: expect.stringContaining(local),
+        hint: expect.not.stringContaining('say so'),
+      });
+    },
+  );
+  test('without patterns hides nothing', async () => {
+    await writeFile(join(home, 'project/.skepignore'), '# nothing yet\n');
+    await check(join(home, 'project'));
+  });
+  test('is looked for in no file, and in nothing that is not there', async () => {
+    await writeFile(join(home, 'project/.skepignore'), '.env\n');
+    await check(join(home, 'project/.skepignore'));
+    await check(join(home, 'nowhere'));
+  });
+});
+
+test('the user’s file is not heeded where the person says so', async () => {
+  await writeFile(file, '.env\n');
+  await check(join(home, 'project'), false);
 });

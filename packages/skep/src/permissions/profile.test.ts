@@ -26,7 +26,7 @@ describe('--permission-profile', () => {
     expect(profile.network?.outbound?.insecure_allow_all).toBe(allowAll);
   });
   test('a file is read and checked', async () => {
-    const path = await file('p.json', '{"read":["/a"],"future":1,"network":{"mode":"none"}}');
+    const path = await file('p.json', '{"read":["/a"],"network":{"mode":"none"}}');
     expect(await loadProfile(path, '/')).toEqual({ read: ['/a'], network: { mode: 'none' } });
   });
   test('a name that is neither built in nor a file is an error', async () => {
@@ -43,6 +43,9 @@ describe('--permission-profile', () => {
     [{ read: 'x' }, 'read'],
     [{ privileged: 'yes' }, 'privileged'],
     [[], 'not a permission profile'],
+    // One that a later release knows could forbid something.
+    [{ deny: ['/a'] }, 'deny'],
+    [{ network: { outbound: { deny_host: ['x.example'] } } }, 'network.outbound'],
   ])('%j is refused naming the key', (value, named) => {
     expect(() => decodeProfile(value, 'x', '/')).toThrow(named);
   });

@@ -10,23 +10,23 @@ const MAX_PROFILE_BYTES = 1024 * 1024;
 
 const hosts = z.array(z.string().regex(HOST, 'not a host name'));
 
-/** A permission profile (spec run-workload §4.3): mounts, network and privilege. Members it does not know are dropped. */
-export const profileSchema = z.object({
+/** A permission profile (spec run-workload §4.3): mounts, network and privilege. Members it does not know are refused: one could forbid something. */
+export const profileSchema = z.strictObject({
   name: z.string().exactOptional(),
   read: z.array(z.string()).exactOptional(),
   write: z.array(z.string()).exactOptional(),
   privileged: z.boolean().exactOptional(),
   network: z
-    .object({
+    .strictObject({
       mode: z.string().exactOptional(),
       outbound: z
-        .object({
+        .strictObject({
           insecure_allow_all: z.boolean().exactOptional(),
           allow_host: hosts.exactOptional(),
           allow_port: z.array(z.int().min(1).max(65_535)).exactOptional(),
         })
         .exactOptional(),
-      inbound: z.object({ allow_host: hosts.exactOptional() }).exactOptional(),
+      inbound: z.strictObject({ allow_host: hosts.exactOptional() }).exactOptional(),
     })
     .exactOptional(),
 });

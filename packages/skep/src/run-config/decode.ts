@@ -11,6 +11,8 @@ const text = z.string();
 const record = z.record(text, text);
 const noNul = text.refine((value) => !value.includes('\0'), 'contains NUL');
 
+const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not a variable name');
+
 /** Keys this release acts on. Everything else goes to `rest`. */
 const known = z.object({
   schema_version: text
@@ -20,7 +22,7 @@ const known = z.object({
   name: text.refine(isWorkloadName, 'not a workload name'),
   image: noNul.min(1, 'is empty'),
   package: z
-    .object({
+    .strictObject({
       kind: z.literal('package'),
       ecosystem: z.enum(['npm', 'pypi', 'go']),
       name: noNul.min(1),
@@ -50,8 +52,8 @@ const known = z.object({
   publish: z.array(text.refine(isPortMapping, 'is not hostPort:containerPort')).nullish(),
   permission_profile_name_or_path: text.exactOptional(),
   permission_profile: profileSchema.nullish(),
-  env_vars: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not a variable name'), noNul).nullish(),
-  secret_env: z.array(text).nullish(),
+  env_vars: z.record(variable, noNul).nullish(),
+  secret_env: z.array(variable).nullish(),
   volumes: z.array(text).nullish(),
   ignore_config: z.looseObject({ load_global: z.boolean().default(true) }).exactOptional(),
   container_labels: record.nullish(),
@@ -60,6 +62,9 @@ const known = z.object({
   trust_proxy_headers: z.boolean().default(false),
   runtime: z.object({ kind: z.enum(['docker', 'sandbox']), id: text, endpoint: text }).exactOptional(),
 });
+
+/** The keys of a run configuration that this release acts on. */
+export const USED_KEYS: ReadonlySet<string> = new Set(Object.keys(known.shape));
 
 /** Derived from other keys when written; what a file says about them is not trusted. */
 const DERIVED = new Set(['base_name', 'container_name']);

@@ -1,3 +1,4 @@
+import { toolhiveLabels } from './fact-labels.ts';
 import type { RunConfig } from './run-config.ts';
 
 /** The state file's text: 2-space JSON with a trailing newline, secrets included, so it is only ever written 0600. */
@@ -6,12 +7,13 @@ export function encodeRunConfig(config: RunConfig): string {
 }
 
 /**
- * What `export` writes: readable by ToolHive (spec run-workload §7.1), without the values of secret variables and
- * without what belongs to this machine (the runtime, and the debug flag of this run).
+ * What `export` writes: readable by ToolHive (spec run-workload §7.1), which looks for its own labels, without the values
+ * of secret variables and without what belongs to this machine (the runtime).
  */
 export function encodeExport(config: RunConfig): string {
   const env = Object.entries(config.env_vars).filter(([name]) => !config.secret_env.includes(name));
-  return toText({ ...members(config), env_vars: Object.fromEntries(env) });
+  const container_labels = { ...config.container_labels, ...toolhiveLabels(config) };
+  return toText({ ...members(config), env_vars: Object.fromEntries(env), container_labels });
 }
 
 function members(config: RunConfig): Record<string, unknown> {

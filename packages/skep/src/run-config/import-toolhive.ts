@@ -1,4 +1,9 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { suggestion } from '@skep/core/settings/did-you-mean.ts';
+import { USED_KEYS } from './decode.ts';
+import { withoutFacts } from './fact-labels.ts';
+import { isNothing } from './is-nothing.ts';
+import { isStepAnyway } from './steps-anyway.ts';
 
 /** Keys ToolHive writes under another name (spec run-workload §7.1). */
 const ALIASES: Readonly<Record<string, string>> = {
@@ -6,11 +11,29 @@ const ALIASES: Readonly<Record<string, string>> = {
   allow_docker_gateway: 'allow_runtime_gateway',
 };
 
+/** Derived from other keys, or a matter of the machine: written anew, whatever a file says. */
+const WRITTEN_ANEW: ReadonlySet<string> = new Set(['base_name', 'container_name', 'runtime']);
+
+/** Keys without effect yet, or without effect here, whose absence harms nobody: kept, and said. */
+const NO_EFFECT: ReadonlySet<string> = new Set([
+  'telemetry_config',
+  'session_ttl',
+  'stateless',
+  'strict_protocol_validation',
+  'skep_ca_bundle',
+  'allow_runtime_gateway',
+  'ignore_config.print_overlays',
+  'rate_limit_namespace',
+  'k8s_pod_template_patch',
+  'mcpserver_generation',
+  'scaling_config',
+]);
+
 /**
- * Keys that guard something. Running the workload without what they ask for would fail open, so a file that uses one
- * is refused until Skep implements it.
+ * Keys of the format that ask for what is not there yet, most of them a guard. This list only words the refusal: a key
+ * that is in no list at all is refused as well.
  */
-const REFUSED: readonly string[] = [
+const LATER: ReadonlySet<string> = new Set([
   'remote_url',
   'remote_auth_config',
   'secrets',
@@ -31,63 +54,102 @@ const REFUSED: readonly string[] = [
   'audit_config_path',
   'validating_webhooks',
   'mutating_webhooks',
+  'middleware_configs',
+  'additional_middleware_configs',
   'embedded_auth_server_config',
   'rate_limit_config',
-];
+  'runtime_config.build_with',
+  'runtime_config.runtime_env',
+]);
 
-/** Keys without effect yet, whose absence harms nobody: kept, and said. */
-const NO_EFFECT: readonly string[] = ['telemetry_config', 'session_ttl'];
+/** Keys whose members have rules of their own. */
+const PARENTS: ReadonlySet<string> = new Set(['runtime_config', 'ignore_config']);
+
+/** Those of their members that this release acts on. */
+const USED_MEMBERS: ReadonlySet<string> = new Set([
+  'runtime_config.builder_image',
+  'runtime_config.additional_packages',
+  'ignore_config.load_global',
+]);
 
 export interface Imported {
   readonly value: unknown;
-  /** Keys that are kept but do nothing in this release. */
-  readonly noEffect: readonly string[];
+  /** What the person should know about the file, a phrase each. */
+  readonly warnings: readonly string[];
 }
 
 /**
- * Makes an exported document of ToolHive or of Skep readable for `decodeRunConfig`: aliases renamed, labels of the
- * other tool dropped, members that protect something refused with `usage/not-available`.
+ * Makes an exported document of ToolHive or of Skep readable for `decodeRunConfig`: aliases renamed, labels that state
+ * facts about another workload dropped. Every key is acted on, named as without effect, or refused as `checkKeys` does.
  */
 export function fromToolhive(value: unknown, where: string): Imported {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { value, noEffect: [] };
-  const members = Object.entries(value).map(([key, member]): [string, unknown] => [
-    Object.hasOwn(ALIASES, key) ? (ALIASES[key] ?? key) : key,
-    Object.hasOwn(REWRITTEN, key) ? REWRITTEN[key]?.(member) : member,
+  if (!isRecord(value)) return { value, warnings: [] };
+  const document = renamed(value);
+  checkKeys(document, where);
+  const idle = withMembers(document).filter(([key, member]) => NO_EFFECT.has(key) && !isNothing(member));
+  const { labels, dropped } = withoutFacts(document['container_labels'], where);
+  return {
+    value: { ...document, ...(labels === undefined ? {} : { container_labels: labels }) },
+    warnings: [
+      ...(idle.length === 0 ? [] : [`kept, but without effect yet: ${idle.map(([key]) => key).join(', ')}`]),
+      ...(dropped.length === 0 ? [] : [`labels of another tool were left out: ${dropped.join(', ')}`]),
+    ],
+  };
+}
+
+/**
+ * A key may stand for a guard, so one that this release neither acts on nor knows to be harmless is refused (docs/decisions/0047): `usage/not-available` for what a later release will do, `run/invalid-config` for what no release knows.
+ */
+export function checkKeys(document: Readonly<Record<string, unknown>>, where: string): void {
+  const asked = withMembers(document).filter(([key, member]) => !isMet(key, member));
+  const unknown = asked.find(([key]) => !LATER.has(key));
+  if (unknown) throw unknownKey(unknown[0], where);
+  if (asked.length === 0) return;
+  const several = asked.length > 1;
+  throw new SkepError('usage/not-available', {
+    message: `${where} uses ${asked.map(([key]) => `"${key}"`).join(', ')}, which ${several ? 'are' : 'is'} not available yet`,
+    hint: `remove ${several ? 'the keys' : 'the key'} if the workload may run without`,
+  });
+}
+
+/** True when running without the key is what it asks for, or when the rest of the import acts on it. */
+function isMet(key: string, member: unknown): boolean {
+  if ([USED_KEYS, USED_MEMBERS, WRITTEN_ANEW, NO_EFFECT].some((keys) => keys.has(key))) return true;
+  if (key === 'middleware_configs' && Array.isArray(member)) return member.every(isStepAnyway);
+  return LATER.has(key) && isNothing(member);
+}
+
+function renamed(document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const members = Object.entries(document).map(([key, member]) => [
+    Object.hasOwn(ALIASES, key) ? ALIASES[key] : key,
+    key === 'ignore_config' ? withSnakeCase(member) : member,
   ]);
-  const refused = members.find(([key, member]) => REFUSED.includes(key) && !isEmpty(member));
-  if (refused) {
-    throw new SkepError('usage/not-available', {
-      message: `${where} uses "${refused[0]}", which is not available yet`,
-      hint: 'remove the key if the workload may run without it',
-    });
-  }
-  const noEffect = members.filter(([key, member]) => NO_EFFECT.includes(key) && !isEmpty(member));
-  return { value: Object.fromEntries(members), noEffect: noEffect.map(([key]) => key) };
+  return Object.fromEntries(members) as Readonly<Record<string, unknown>>;
 }
 
-/** Labels that state facts about one running workload; they are written anew. */
-export function isStandardLabel(key: string): boolean {
-  return key === 'toolhive' || key.startsWith('toolhive-') || key.startsWith('skep.');
+/** The document's keys and, dotted, those of the members that have rules of their own. */
+function withMembers(document: Readonly<Record<string, unknown>>): [string, unknown][] {
+  return Object.entries(document).flatMap(([key, member]): [string, unknown][] =>
+    PARENTS.has(key) && isRecord(member)
+      ? Object.entries(member).map(([inner, value]) => [`${key}.${inner}`, value])
+      : [[key, member]],
+  );
 }
-
-const REWRITTEN: Readonly<Record<string, (member: unknown) => unknown>> = {
-  container_labels: withoutStandardLabels,
-  ignore_config: withSnakeCase,
-};
 
 /** ToolHive writes `LoadGlobal` and `PrintOverlays`. */
 function withSnakeCase(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
+  if (!isRecord(value)) return value;
   const snake = (key: string): string => key.replaceAll(/(?<=.)[A-Z]/g, '_$&').toLowerCase();
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [snake(key), member]));
 }
 
-function withoutStandardLabels(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).filter(([key]) => !isStandardLabel(key)));
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function isEmpty(value: unknown): boolean {
-  if (value === undefined || value === null || value === false || value === '') return true;
-  return typeof value === 'object' && Object.keys(value).length === 0;
+function unknownKey(key: string, where: string): SkepError {
+  return new SkepError('run/invalid-config', {
+    message: `${where} is not a run configuration: "${key}": unknown key`,
+    hint: suggestion(key, [...USED_KEYS, ...NO_EFFECT, ...LATER], 'remove it, or correct its name'),
+  });
 }

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeRunConfig } from './decode.ts';
 import { encodeExport, encodeRunConfig } from './encode.ts';
+import { withoutFacts } from './fact-labels.ts';
 import { fromToolhive } from './import-toolhive.ts';
 import type { RunConfig } from './run-config.ts';
 
@@ -54,6 +55,21 @@ describe('a run configuration', () => {
     });
     expect(JSON.parse(text)).not.toHaveProperty('runtime');
   });
+  test('is exported with the labels that ToolHive looks for, and comes back without them', () => {
+    const exported = JSON.parse(encodeExport(full)) as object;
+    expect(exported).toHaveProperty('container_labels', {
+      team: 'blue',
+      toolhive: 'true',
+      'toolhive-name': 'everything',
+      'toolhive-basename': 'everything',
+      'toolhive-transport': 'stdio',
+      'toolhive-port': '4001',
+    });
+    expect(withoutFacts(full.container_labels, 'f')).toEqual({ labels: { team: 'blue' }, dropped: [] });
+    expect(fromToolhive({ ...exported, runtime_config: undefined }, 'f')).toMatchObject({
+      value: { container_labels: { team: 'blue' } },
+    });
+  });
   test.each([
     [{ ...minimal, name: '../x' }, '"name"'],
     [{ ...minimal, transport: 'carrier-pigeon' }, '"transport"'],
@@ -64,6 +80,11 @@ describe('a run configuration', () => {
     [{ ...minimal, publish: ['1:2:3'] }, '"publish.0"'],
     [{ ...minimal, publish: ['1:70000'] }, '"publish.0"'],
     [{ ...minimal, publish: ['0'] }, '"publish.0"'],
+    [{ ...minimal, secret_env: ['A\u001B[31mB'] }, '"secret_env.0"'],
+    [
+      { ...minimal, permission_profile: { network: { outbound: { deny_host: ['x'] } } } },
+      '"permission_profile.network.outbound"',
+    ],
     [{ ...minimal, target_host: 'a b' }, '"target_host"'],
     [{ ...minimal, target_host: 'x/y?@z' }, '"target_host"'],
     [{ ...minimal, target_host: '999.1.1.1' }, '"target_host"'],
@@ -87,36 +108,5 @@ describe('a run configuration', () => {
         }
       }),
     );
-  });
-});
-
-describe('a ToolHive export', () => {
-  test('is read with its aliases and without its labels', () => {
-    const { value } = fromToolhive(
-      {
-        ...minimal,
-        thv_ca_bundle: '/ca.pem',
-        container_labels: { toolhive: 'true', 'toolhive-port': '1', mine: 'x' },
-      },
-      'f',
-    );
-    const config = decodeRunConfig(value, 'f');
-    expect(config.container_labels).toEqual({ mine: 'x' });
-    expect(config.rest).toEqual({ skep_ca_bundle: '/ca.pem' });
-  });
-  test.each(['authz_config', 'oidc_config', 'tools_filter', 'secrets'])('that needs %s is refused', (key) => {
-    expect(() => fromToolhive({ ...minimal, [key]: ['x'] }, 'f')).toThrow(
-      expect.objectContaining({ code: 'usage/not-available' }),
-    );
-  });
-  test('members that are there but empty are no reason to refuse', () => {
-    expect(
-      fromToolhive({ ...minimal, isolate_network: false, secrets: [], authz_config: null }, 'f').noEffect,
-    ).toEqual([]);
-  });
-  test('members without effect are named', () => {
-    expect(fromToolhive({ ...minimal, telemetry_config: { endpoint: 'x' } }, 'f').noEffect).toEqual([
-      'telemetry_config',
-    ]);
   });
 });

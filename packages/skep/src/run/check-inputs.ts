@@ -9,7 +9,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { parseVolume } from '../permissions/mount-declaration.ts';
 import { loadProfile, type PermissionProfile } from '../permissions/profile.ts';
 import type { Mount } from '../runtime/runtime.ts';
-import { isStandardLabel } from '../run-config/import-toolhive.ts';
+import { isLabel } from '../run-config/labels.ts';
 import { isPortMapping } from '../run-config/port-mapping.ts';
 import { isTargetHost } from '../run-config/target-host.ts';
 import type { RunValues } from '../settings/run-settings.ts';
@@ -113,19 +113,10 @@ async function toIPv4(host: string): Promise<string> {
   }
 }
 
-// Kubernetes label rules, so that a workload can be moved there.
-const LABEL_PART = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
-const LABEL_PREFIX = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
-
 function checkLabels(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const trimmed = Object.entries(labels).map(([key, value]) => [key.trim(), value.trim()] as const);
   for (const [key, value] of trimmed) {
-    const [prefix, name] = key.includes('/')
-      ? [key.slice(0, key.indexOf('/')), key.slice(key.indexOf('/') + 1)]
-      : ['', key];
-    const keyValid =
-      LABEL_PART.test(name) && (prefix === '' ? !key.includes('/') : LABEL_PREFIX.test(prefix));
-    if (keyValid && (value === '' || LABEL_PART.test(value)) && !isStandardLabel(key)) continue;
+    if (isLabel(key, value)) continue;
     throw new SkepError('usage/invalid-value', {
       message: `invalid label "${key}=${value}"`,
       hint: 'keys and values have up to 63 letters, digits, dots, dashes and underscores; skep. is reserved',

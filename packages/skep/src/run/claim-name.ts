@@ -13,15 +13,20 @@ import { lockName } from '../workloads/name-lock.ts';
 /**
  * Makes a name this command's own until the lock is released, so that two runs of one name cannot both find it free.
  * Fails with `run/name-taken` when a workload has it. What is left of a failed or killed run of that name is removed, so
- * that a run can be repeated (spec run-workload §2.7).
+ * that a run can be repeated (spec run-workload §2.7). `rename` says how the person gives it another name.
  */
-export async function claimName(name: string, opened: OpenedRuntime, context: Context): Promise<Lock> {
+export async function claimName(
+  name: string,
+  opened: OpenedRuntime,
+  context: Context,
+  rename = 'choose another --name',
+): Promise<Lock> {
   const { places, signal } = context;
   await checkPlaces(places);
-  const lock = await lockFree(name, context);
+  const lock = await lockFree(name, rename, context);
   try {
     const status = await readStatus(places, name);
-    if (status !== undefined && status.status !== 'error') throw taken(name);
+    if (status !== undefined && status.status !== 'error') throw taken(name, rename);
     // A saved configuration alone is what a command that was killed left.
     const left = status !== undefined || (await savedNames(places)).includes(name);
     if (left) await openClient(context).remove(name, { signal });
@@ -33,19 +38,19 @@ export async function claimName(name: string, opened: OpenedRuntime, context: Co
   }
 }
 
-async function lockFree(name: string, context: Context): Promise<Lock> {
+async function lockFree(name: string, rename: string, context: Context): Promise<Lock> {
   try {
     return await lockName(name, context);
   } catch (error) {
     if (!hasCode(error, 'file/locked')) throw error;
-    throw taken(name, error);
+    throw taken(name, rename, error);
   }
 }
 
-function taken(name: string, cause?: unknown): SkepError {
+function taken(name: string, rename: string, cause?: unknown): SkepError {
   return new SkepError('run/name-taken', {
     message: `workload with name '${name}' already exists`,
-    hint: `choose another --name, or remove it with skep rm ${name}`,
+    hint: `${rename}, or remove it with skep rm ${name}`,
     ...(cause === undefined ? {} : { cause }),
   });
 }

@@ -22,6 +22,8 @@ export interface PortRequest {
   readonly promised: ReadonlySet<number>;
   /** A whole number in [min, max]. */
   readonly random: (min: number, max: number) => number;
+  /** How the person can choose another port, where it is not the flag. */
+  readonly hint?: string;
 }
 
 /**
@@ -29,11 +31,14 @@ export interface PortRequest {
  * is busy or promised is an error (`run/port-busy`), never silently replaced.
  */
 export async function choosePort(request: PortRequest): Promise<number> {
-  const { host, wanted, promised, random } = request;
+  const { host, wanted, promised, random, hint } = request;
   const usable = async (port: number): Promise<boolean> => !promised.has(port) && (await isFree(host, port));
   if (wanted !== undefined && wanted !== 0) {
     if (await usable(wanted)) return wanted;
-    throw new SkepError('run/port-busy', { message: `requested proxy port ${wanted} is not available` });
+    throw new SkepError('run/port-busy', {
+      message: `requested proxy port ${wanted} is not available`,
+      ...(hint === undefined ? {} : { hint }),
+    });
   }
   for (let draw = 0; draw < DRAWS; draw += 1) {
     const port = random(LOWEST, HIGHEST);

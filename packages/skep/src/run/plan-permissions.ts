@@ -1,6 +1,7 @@
 import type { ExtensionPermissions } from '@skep/core/catalog/publisher-extension.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { grantsOf } from '../permissions/grants.ts';
+import { withNetworkMode } from '../permissions/network-mode.ts';
 import {
   decodeProfile,
   loadProfile,
@@ -31,9 +32,7 @@ export interface PermissionInputs {
 export async function planPermissions(inputs: PermissionInputs): Promise<PermissionProfile> {
   const { flag, network, volumes, cwd } = inputs;
   const chosen = flag ?? (await granted(inputs)) ?? (await loadProfile('network', cwd));
-  const mode = network ?? chosen.network?.mode ?? impliedMode(chosen);
-  const withMode = mode === undefined ? chosen : { ...chosen, network: { ...chosen.network, mode } };
-  return withVolumes(withMode, volumes, cwd);
+  return withVolumes(withNetworkMode(chosen, network), volumes, cwd);
 }
 
 /** HTTP needs a network to be reached over. Fails with `usage/conflict`. */
@@ -43,17 +42,6 @@ export function checkReachable(profile: PermissionProfile, transport: 'stdio' | 
     message: 'a server without network cannot be reached over HTTP',
     hint: 'use --permission-profile network, or --transport stdio if the server speaks it',
   });
-}
-
-/**
- * A profile that allows no connection at all means no network (docs/decisions/0040): the switch itself, not a filter,
- * keeps it so. Lists of allowed hosts are kept for the isolation of a later release.
- */
-function impliedMode(profile: PermissionProfile): string | undefined {
-  const outbound = profile.network?.outbound;
-  if (outbound === undefined || outbound.insecure_allow_all === true) return undefined;
-  const listed = (outbound.allow_host?.length ?? 0) + (outbound.allow_port?.length ?? 0);
-  return listed === 0 ? 'none' : undefined;
 }
 
 /** What the catalogue says, after the person agreed to what it says about the host; the flags decide their own part. */

@@ -57,13 +57,12 @@ export async function planRun(
     volumes: inputs.volumes,
     cwd: context.cwd,
   });
-  if (values.ignoreGlobally) {
-    await checkNothingToHide({
-      file: context.places.ignoreFile,
-      mounts: profileMounts(profile, context.cwd),
-      override: 'add --ignore-globally=false',
-    });
-  }
+  await checkNothingToHide({
+    file: context.places.ignoreFile,
+    globally: values.ignoreGlobally,
+    mounts: profileMounts(profile, context.cwd),
+    override: 'add --ignore-globally=false',
+  });
   const args = request.args ?? resolved.plan?.args ?? [];
   checkArguments(request, resolved);
   checkEarly(request, resolved, profile);

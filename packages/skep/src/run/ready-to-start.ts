@@ -3,6 +3,7 @@ import { openRuntime, type OpenedRuntime } from '../cli/open-runtime.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
+import { checkKeys } from '../run-config/import-toolhive.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Report } from '../runtime/runtime.ts';
 import { readStatus } from '../supervisor/state.ts';
@@ -18,13 +19,14 @@ export async function readyToStart(name: string, context: Context, report: Repor
   const { places, signal } = context;
   const config = await loadRunConfig(places, name);
   if ((await readStatus(places, name))?.status === 'running') return;
-  if (config.ignore_config?.load_global ?? true) {
-    await checkNothingToHide({
-      file: places.ignoreFile,
-      mounts: profileMounts(config.permission_profile, '/'),
-      override: 'remove the workload and run it with --ignore-globally=false',
-    });
-  }
+  await checkNothingToHide({
+    file: places.ignoreFile,
+    globally: config.ignore_config?.load_global ?? true,
+    mounts: profileMounts(config.permission_profile, '/'),
+    override: 'remove the workload and run it with --ignore-globally=false',
+  });
+  // Saved by a release that did not look, or by a later one.
+  checkKeys(config.rest, `the saved configuration of "${name}"`);
   const opened = await openRuntime(context, { reference: config.runtime, signal });
   if (await opened.runtime.has(config.image)) return;
   const preparing = await holdPreparing(context);

@@ -1,7 +1,7 @@
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { loadRunConfig } from '../run-config/file.ts';
-import { isStandardLabel } from '../run-config/import-toolhive.ts';
+import { isReservedLabel } from '../run-config/labels.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
@@ -91,7 +91,7 @@ function toView(config: RunConfig, status: ShownStatus): WorkloadView {
     ...(status.created_at === undefined ? {} : { createdAt: new Date(status.created_at) }),
     ...(status.started_at === undefined ? {} : { startedAt: new Date(status.started_at) }),
     labels: Object.fromEntries(
-      Object.entries(config.container_labels).filter(([key]) => !isStandardLabel(key)),
+      Object.entries(config.container_labels).filter(([key]) => !isReservedLabel(key)),
     ),
   };
 }

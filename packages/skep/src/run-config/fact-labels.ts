@@ -1,0 +1,41 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isLabel, isReservedLabel } from './labels.ts';
+import type { RunConfig } from './run-config.ts';
+
+/** Labels that ToolHive asks of a file before it takes it: in exports only, never on what runs (docs/decisions/0047). */
+export function toolhiveLabels({ name, transport, port }: RunConfig): Readonly<Record<string, string>> {
+  return {
+    toolhive: 'true',
+    'toolhive-name': name,
+    'toolhive-basename': name,
+    'toolhive-transport': transport,
+    'toolhive-port': String(port),
+  };
+}
+
+/** What both tools state about a workload in labels, behind a prefix of their own (spec run-workload §4.2). */
+const FACTS =
+  /^(?:toolhive|(?:toolhive-|skep\.)(?:name|basename|transport|port|network-isolation|managed|group|state|spec|host-port))$/;
+
+interface OwnLabels {
+  readonly labels: unknown;
+  /** Reserved labels that were left out although they are no known statement of fact. */
+  readonly dropped: readonly string[];
+}
+
+/** The labels of a file without those that are written anew. Fails with `run/invalid-config` for what is no label. */
+export function withoutFacts(value: unknown, where: string): OwnLabels {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { labels: value, dropped: [] };
+  const entries = Object.entries(value);
+  const own = entries.filter(([key]) => !isReservedLabel(key));
+  const bad = own.find(([key, text]) => typeof text === 'string' && !isLabel(key, text));
+  if (bad) {
+    throw new SkepError('run/invalid-config', {
+      message: `${where} is not a run configuration: "container_labels.${bad[0]}": is not a label`,
+      hint: 'keys and values have up to 63 letters, digits, dots, dashes and underscores',
+    });
+  }
+  const reserved = entries.map(([key]) => key).filter(isReservedLabel);
+  return { labels: Object.fromEntries(own), dropped: reserved.filter((key) => !FACTS.test(key)) };
+}

@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest';
+import { decodeRunConfig } from './decode.ts';
+import { checkKeys, fromToolhive } from './import-toolhive.ts';
+
+const minimal = { name: 'everything', image: 'mcp/everything:1', transport: 'stdio' };
+const read = (more: object) => fromToolhive({ ...minimal, ...more }, 'f');
+const notThere = expect.objectContaining({ code: 'usage/not-available' });
+const invalid = expect.objectContaining({ code: 'run/invalid-config' });
+
+/** Every key that ToolHive writes, with the way its value looks when it asks for something (spec run-workload §7.1). */
+const GUARDS: Readonly<Record<string, unknown>> = {
+  remote_url: 'https://x.example/mcp',
+  remote_auth_config: { issuer: 'https://idp.example' },
+  secrets: ['github,target=TOKEN'],
+  isolate_network: true,
+  endpoint_prefix: '/x',
+  env_file_dir: '/vault/secrets',
+  tools_filter: ['read'],
+  tools_override: { read: { name: 'look' } },
+  header_forward: { add_plaintext_headers: { A: 'b' } },
+  jwks_auth_token_file: '/token',
+  oidc_config: { issuer: 'https://idp.example' },
+  token_exchange_config: { token_url: 'https://idp.example/token' },
+  upstream_swap_config: { header_strategy: 'replace' },
+  aws_sts_config: { region: 'eu-west-1' },
+  authz_config: { version: '1.0', type: 'cedarv1', cedar: { policies: [] } },
+  authz_config_path: '/authz.json',
+  audit_config: { component: 'x' },
+  audit_config_path: '/audit.json',
+  validating_webhooks: [{ name: 'p', url: 'https://hook.example' }],
+  mutating_webhooks: [{ name: 'p', url: 'https://hook.example' }],
+  embedded_auth_server_config: { issuer: 'https://idp.example' },
+  rate_limit_config: { shared: { maxTokens: 1 } },
+};
+
+describe('a guard that is not there yet', () => {
+  test.each(Object.entries(GUARDS))('never lets a file that asks for it run without: %s', (key, value) => {
+    expect(() => read({ [key]: value })).toThrow(notThere);
+    expect(() => read({ [key]: value })).toThrow(`"${key}"`);
+  });
+  test.each(['audit_config', 'oidc_config', 'authz_config', 'rate_limit_config'])(
+    'is asked for by an empty %s',
+    (key) => expect(() => read({ [key]: {} })).toThrow(notThere),
+  );
+  test('is not asked for by null, false, and empty texts and lists', () => {
+    const nothing = { isolate_network: false, secrets: [], authz_config: null, endpoint_prefix: '' };
+    expect(read(nothing).warnings).toEqual([]);
+  });
+  test('hides in no list of steps', () => {
+    const step = (type: string, parameters?: unknown) => ({ type, parameters });
+    for (const one of [
+      step('authorization', { config_data: { version: '1.0' } }),
+      step('auth', { oidc_config: { issuer: 'https://idp.example' } }),
+      step('tool-call-filter', { filter_tools: ['read'] }),
+      step('tool-filter', { filter_tools: ['read'] }),
+      step('origin', { allowed_origins: ['https://app.example'] }),
+      step('bodylimit', { max_bytes: 10 }),
+      step('strip-auth', {}),
+      step('audit', {}),
+      step('constructor', {}),
+      step('something-new'),
+      { type: 'auth', parameters: {}, when: 'always' },
+      'auth',
+      null,
+    ]) {
+      expect(() => read({ middleware_configs: [step('mcp-parser', {}), one] })).toThrow(notThere);
+      expect(() => read({ additional_middleware_configs: [one] })).toThrow(notThere);
+    }
+    expect(() => read({ middleware_configs: { type: 'authorization' } })).toThrow(notThere);
+  });
+  test('is no step that every request passes here anyway', () => {
+    const steps = [
+      { type: 'auth', parameters: { oidc_config: null } },
+      { type: 'mcp-parser', parameters: {} },
+      { type: 'recovery' },
+      { type: 'origin', parameters: { allowed_origins: [] } },
+      { type: 'bodylimit', parameters: { max_bytes: 8_388_608 } },
+    ];
+    expect(read({ middleware_configs: steps }).warnings).toEqual([]);
+  });
+  test('keeps a workload from starting that an earlier release imported without it', () => {
+    expect(() => checkKeys({ middleware_configs: [{ type: 'authorization' }] }, 'f')).toThrow(notThere);
+    expect(() => checkKeys({ telemetry_config: { endpoint: 'x' } }, 'f')).not.toThrow();
+  });
+  test('is named together with all others', () => {
+    const both = { authz_config: { version: '1.0' }, tools_filter: ['read'] };
+    expect(() => read(both)).toThrow('"authz_config", "tools_filter"');
+  });
+});
+
+describe('a key that no release knows', () => {
+  test.each([
+    [{ evil: 1 }, '"evil"'],
+    [{ evil: null }, '"evil"'],
+    [{ authz_conifg: {} }, '"authz_conifg"'],
+    [{ runtime_config: { sandbox: 'off' } }, '"runtime_config.sandbox"'],
+    [{ ignore_config: { LoadLocal: true } }, '"ignore_config.load_local"'],
+    [JSON.parse('{"__proto__":{"authz_config":{}}}') as object, '"__proto__"'],
+    [{ constructor: 1 }, '"constructor"'],
+  ])('is an error that names it: %j', (more, named) => {
+    const own = Object.fromEntries([...Object.entries(minimal), ...Object.entries(more)]) as object;
+    expect(() => fromToolhive(own, 'f')).toThrow(invalid);
+    expect(() => fromToolhive(own, 'f')).toThrow(named);
+  });
+  test('is met with the key that was meant', () => {
+    expect(() => read({ authz_conifg: {} })).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining('authz_config') }),
+    );
+  });
+});
+
+describe('a key without effect', () => {
+  test.each([
+    ['telemetry_config', { endpoint: 'x' }],
+    ['session_ttl', '1h'],
+    ['stateless', true],
+    ['strict_protocol_validation', true],
+    ['scaling_config', { backend_replicas: 2 }],
+    ['k8s_pod_template_patch', '{}'],
+  ])('is kept and said: %s', (key, value) => {
+    const { value: document, warnings } = read({ [key]: value });
+    expect(warnings).toEqual([`kept, but without effect yet: ${key}`]);
+    expect(decodeRunConfig(document, 'f').rest).toEqual({ [key]: value });
+  });
+  test('is said under the name that Skep has for it', () => {
+    const { warnings } = read({ thv_ca_bundle: '/ca.pem', allow_docker_gateway: true });
+    expect(warnings).toEqual(['kept, but without effect yet: skep_ca_bundle, allow_runtime_gateway']);
+  });
+  test.each(['build_with', 'runtime_env'])('is no part of a build: runtime_config.%s is refused', (key) => {
+    expect(() => read({ runtime_config: { builder_image: 'node:24', [key]: ['x'] } })).toThrow(notThere);
+  });
+});
+
+describe('labels of a file', () => {
+  test('are kept, but for those that state facts about another workload', () => {
+    const container_labels = { toolhive: 'true', 'toolhive-port': '1', 'skep.managed': 'true', mine: 'x' };
+    const { value, warnings } = read({ container_labels });
+    expect(decodeRunConfig(value, 'f').container_labels).toEqual({ mine: 'x' });
+    expect(warnings).toEqual([]);
+  });
+  test('that are reserved and no known fact are said to be left out', () => {
+    const { value, warnings } = read({ container_labels: { 'skep.evil': '1', 'toolhive-tool-type': 'mcp' } });
+    expect(decodeRunConfig(value, 'f').container_labels).toEqual({});
+    expect(warnings).toEqual(['labels of another tool were left out: skep.evil, toolhive-tool-type']);
+  });
+  test.each(['a b', '', '-x', 'a/b/c', 'A/b', `x${'y'.repeat(70)}`, 'a\u001B[31m'])(
+    'must be labels: %j',
+    (key) => expect(() => read({ container_labels: { [key]: '1' } })).toThrow(invalid),
+  );
+});

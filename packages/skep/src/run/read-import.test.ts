@@ -1,0 +1,122 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { configGrants } from './config-grants.ts';
+import { readImport } from './read-import.ts';
+
+const minimal = { name: 'everything', image: 'mcp/everything:1', transport: 'stdio' };
+
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), 'skep-import-'));
+});
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+/** The configuration that a file with these members becomes, and what was said about it. */
+async function imported(more: object) {
+  const said: string[] = [];
+  await writeFile(path.join(dir, 'x.json'), JSON.stringify({ ...minimal, ...more }));
+  const terminal = { err: (text: string) => void said.push(text) };
+  const places = { ignoreFile: path.join(dir, 'skepignore') };
+  const config = await readImport('x.json', { cwd: dir, places, terminal });
+  return { config, said };
+}
+
+const invalid = { code: 'run/invalid-config' };
+
+describe('the permission profile of an imported file', () => {
+  test('cuts the network where it allows no connection, as --permission-profile does', async () => {
+    for (const permission_profile of [
+      { name: 'none', network: { outbound: { insecure_allow_all: false } } },
+      { network: { mode: '', outbound: {} } },
+    ]) {
+      const { config } = await imported({ permission_profile });
+      expect(config.permission_profile.network?.mode).toBe('none');
+    }
+  });
+  test('is what its name says where the file holds none', async () => {
+    for (const permission_profile of [undefined, null, {}]) {
+      const file = { permission_profile_name_or_path: 'none', permission_profile };
+      expect((await imported(file)).config.permission_profile.network?.mode).toBe('none');
+    }
+  });
+  test('is never guessed where only a path of another machine is given', async () => {
+    const file = { permission_profile_name_or_path: '/home/other/strict.json', permission_profile: null };
+    await expect(imported(file)).rejects.toMatchObject(invalid);
+  });
+  test('that cuts the network leaves no server to reach over HTTP', async () => {
+    const file = { transport: 'streamable-http', target_port: 80, permission_profile_name_or_path: 'none' };
+    await expect(imported(file)).rejects.toMatchObject({ code: 'usage/conflict' });
+  });
+});
+
+describe('volumes of an imported file', () => {
+  const permission_profile = { read: ['/srv:/data'], write: ['/out:/out'] };
+  test('may repeat what its profile mounts', async () => {
+    const volumes = ['/srv:/data:ro', './elsewhere:/out'];
+    const { config } = await imported({ permission_profile, volumes });
+    expect(config.permission_profile).toMatchObject({ read: ['/srv:/data'], write: ['/out:/out'] });
+  });
+  test.each([['/srv:/data'], ['/srv:/other:ro'], ['/home:/data:ro'], ['/out:/out:ro']])(
+    'are never left out silently: %s',
+    async (volume) => {
+      await expect(imported({ permission_profile, volumes: [volume] })).rejects.toMatchObject(invalid);
+      await expect(imported({ volumes: [volume] })).rejects.toThrow('permission_profile.');
+    },
+  );
+});
+
+describe('a file from anywhere', () => {
+  test.each<[string, object]>([
+    ['reads a file of the host', { permission_profile: { read: ['/etc/shadow:/x'] } }],
+    ['writes the whole host', { permission_profile: { write: ['/:/host'] } }],
+    ['reaches the engine', { permission_profile: { write: ['/var/run/docker.sock'] } }],
+    ['climbs with dots', { permission_profile: { read: ['../../../../etc:/x'] } }],
+    ['is privileged', { permission_profile: { privileged: true } }],
+    ['uses the network of the host', { permission_profile: { network: { mode: 'host' } } }],
+    ['uses the network of another', { permission_profile: { network: { mode: 'container:db' } } }],
+    ['listens to other machines', { host: '0.0.0.0' }],
+    ['listens on an address of the machine', { host: '192.0.2.1' }],
+  ])('needs the person’s word when it %s', async (_, more) => {
+    expect(configGrants((await imported(more)).config, dir)).toHaveLength(1);
+  });
+  test.each<[string, object, string]>([
+    ['a name that climbs', { name: '../../x' }, '"name"'],
+    ['a name that is a path', { name: '/etc/x' }, '"name"'],
+    ['a name of dots', { name: 'a..b' }, '"name"'],
+    ['a host name', { host: 'example.com' }, '"host"'],
+    ['an IPv6 address', { host: '::' }, '"host"'],
+    ['a port out of range', { port: 70_000 }, '"port"'],
+    ['a variable that is no name', { env_vars: { 'LD PRELOAD': 'x' } }, '"env_vars'],
+    ['NUL in an argument', { cmd_args: ['a\0b'] }, '"cmd_args.0"'],
+    ['a group that is not there', { group: 'other' }, 'other'],
+    ['no port to forward to', { transport: 'streamable-http' }, '"target_port"'],
+    ['a newer format', { schema_version: 'v1.0.0' }, '"schema_version"'],
+  ])('is refused with %s', async (_, more, named) => {
+    await expect(imported(more)).rejects.toMatchObject(invalid);
+    await expect(imported(more)).rejects.toThrow(named);
+  });
+  test('is refused as a remote server and over SSE', async () => {
+    const later = { code: 'usage/not-available' };
+    await expect(imported({ remote_url: 'https://x.example' })).rejects.toMatchObject(later);
+    await expect(imported({ transport: 'sse', target_port: 80 })).rejects.toMatchObject(later);
+  });
+  test('does not say what its container is called, where it runs or what was derived', async () => {
+    const runtime = { kind: 'docker', id: 'x', endpoint: '/x.sock' };
+    const { config, said } = await imported({ container_name: '../../x', base_name: '-f', runtime });
+    expect(config).toMatchObject({ name: 'everything', rest: {} });
+    expect(said).toEqual([]);
+  });
+  test('has what is kept without effect said in one line', async () => {
+    const { said } = await imported({ session_ttl: '1h', stateless: true });
+    expect(said).toEqual(['Warning: kept, but without effect yet: session_ttl, stateless\n']);
+  });
+  test('mounts nothing that the user’s ignore file hides', async () => {
+    const ignore = path.join(dir, 'skepignore');
+    await writeFile(ignore, '.env\n');
+    const file = { permission_profile: { read: [`${dir}:/data`] } };
+    await expect(imported(file)).rejects.toMatchObject({ code: 'usage/not-available' });
+    await rm(ignore);
+  });
+});
