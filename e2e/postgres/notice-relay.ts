@@ -5,6 +5,8 @@ export interface NoticeRelay {
   readonly port: number;
   /** Notifications that did not get through. */
   readonly swallowed: number;
+  /** How often the server was waited for. */
+  readonly roundTrips: number;
   /** Keeps the next notification from whoever is connected through here. */
   swallowNext(): void;
   close(): Promise<void>;
@@ -12,14 +14,17 @@ export interface NoticeRelay {
 
 /** NotificationResponse (PostgreSQL manual, "Message Formats"). */
 const NOTIFICATION = 'A'.charCodeAt(0);
+/** ReadyForQuery: the server waits for what the client asks next. */
+const READY = 'Z'.charCodeAt(0);
 /** Type and length. */
 const HEAD_BYTES = 5;
 
 /** Passes connections without TLS on to a database server, and loses a notification when it is told to. */
 export async function noticeRelay(serverPort: number): Promise<NoticeRelay> {
   const open = new Set<net.Socket>();
-  const state = { armed: false, swallowed: 0 };
+  const state = { armed: false, swallowed: 0, roundTrips: 0 };
   const passes = (type: number | undefined): boolean => {
+    if (type === READY) state.roundTrips += 1;
     if (type !== NOTIFICATION || !state.armed) return true;
     state.armed = false;
     state.swallowed += 1;
@@ -53,6 +58,9 @@ export async function noticeRelay(serverPort: number): Promise<NoticeRelay> {
     port: typeof address === 'object' && address !== null ? address.port : 0,
     get swallowed() {
       return state.swallowed;
+    },
+    get roundTrips() {
+      return state.roundTrips;
     },
     swallowNext: () => (state.armed = true),
     close: async () => {

@@ -1,5 +1,5 @@
 import { silentLog } from '@skep/core/log/log.ts';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   allowed,
   publishOf,
@@ -13,6 +13,9 @@ import { openSqlite, type SqliteStore } from '../store/sqlite.ts';
 import { StoreFollower } from './follow-store.ts';
 import { ReadEngine } from './read-engine.ts';
 import type { KeyGroup } from './snapshot.ts';
+
+/** What a follower reads the store by. */
+const READS = ['changesSince', 'listSources', 'listRegistries', 'visitEntries', 'readSomeEntries'] as const;
 
 describe('StoreFollower', () => {
   let store: SqliteStore;
@@ -50,6 +53,33 @@ describe('StoreFollower', () => {
     expect(after.map(({ key }) => key)).toEqual(['a/a', 'b/b', 'c/c']);
     expect([after[1], after[2]].map((group, index) => group === before[index])).toEqual([true, true]);
     expect(engine.current().registries.get('synced')).toBe(synced);
+  });
+
+  it('serves what this process publishes without reading anything back, also an entry with versions', async () => {
+    const reads = READS.map((name) => vi.spyOn(store, name));
+    const several = ['2', '3', '4'].map((version) => store.publish(publishOf('b/b', version), allowed));
+    for (const { revision } of await Promise.all(several)) await follower.reach(revision);
+    const { revision } = await store.publish(publishOf('a/a', '1'), allowed);
+    await follower.reach(revision);
+    expect(reads.flatMap(({ mock }) => mock.calls)).toEqual([]);
+    const shown = groups('all').map(({ key, candidates: [{ entry }] }) => [
+      key,
+      entry.versions.map(({ version, isLatest }) => `${version}${isLatest ? ' latest' : ''}`),
+    ]);
+    expect(shown).toEqual([
+      ['a/a', ['1 latest']],
+      ['b/b', ['1', '2', '3', '4 latest']],
+      ['c/c', ['1 latest']],
+    ]);
+  });
+
+  it('reads what it does not know, where somebody else has committed in between', async () => {
+    const sources = [sourceOf('internal', 'managed'), sourceOf('catalog')];
+    await store.reconcile({ sources, registries: [{ name: 'all', sources: ['internal'], claims: '' }] });
+    const { revision } = await store.publish(publishOf('a/a', '1'), allowed);
+    await follower.reach(revision);
+    expect(groups('all').map(({ key }) => key)).toEqual(['a/a', 'b/b']);
+    expect(engine.current().registries.has('synced')).toBe(false);
   });
 
   it('takes an entry away with its last version, and shows what it hid', async () => {

@@ -1,6 +1,6 @@
 import type { Log } from '@skep/core/log/log.ts';
-import type { ChangedEntry, Changes, Revision } from '../store/changes.ts';
-import type { StoredEntry, StoredSource } from '../store/rows.ts';
+import type { ChangedEntry, Changes, Revision, WrittenEntries } from '../store/changes.ts';
+import type { EntryIdentity, StoredEntry, StoredSource } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { buildBlock, EntrySerialiser, type SourceBlock } from './block.ts';
 import { type ChangedKeys, changedKeys } from './changed-keys.ts';
@@ -35,6 +35,8 @@ interface Patched {
 export class StoreFollower {
   readonly #options: FollowerOptions;
   readonly #written = new Map<string, Written>();
+  /** What commits of this process left that come next, or nearly: what is known need not be read. */
+  readonly #known = new Map<Revision, WrittenEntries>();
   #revision: Revision = 0;
   #step: Promise<void> | undefined;
   #stop: () => void = () => undefined;
@@ -49,7 +51,10 @@ export class StoreFollower {
     const { store } = this.#options;
     const changes = await store.changesSince(this.#revision);
     const sources = await this.#apply({ kind: 'everything', revision: changes.revision });
-    this.#stop = store.onChange((revision) => this.#hear(revision));
+    this.#stop = store.onChange((revision, written) => {
+      if (written !== undefined && revision > this.#revision) this.#known.set(revision, written);
+      this.#hear(revision);
+    });
     return sources;
   }
 
@@ -93,9 +98,45 @@ export class StoreFollower {
   }
 
   async #follow(): Promise<void> {
+    const known = this.#nextKnown();
+    if (known !== undefined) {
+      this.#patch(known);
+      return;
+    }
     const changes = await this.#options.store.changesSince(this.#revision);
     const sources = await this.#apply(changes);
     if (changes.kind === 'everything' || changes.sources.length > 0) this.#options.onSources(sources);
+  }
+
+  /** What the next commit left, if it is of this process and its source is served already. */
+  #nextKnown(): WrittenEntries | undefined {
+    const known = this.#known.get(this.#revision + 1);
+    return known !== undefined && this.#options.engine.blocks().has(known.source) ? known : undefined;
+  }
+
+  /** One snapshot of the commits that come next, as far as what they left is known. */
+  #patch(first: WrittenEntries): void {
+    const { engine } = this.#options;
+    const patches = new Map<string, Required<Patched>>();
+    const changed = new Map<string, EntryIdentity[]>();
+    for (let next: WrittenEntries | undefined = first; next !== undefined; next = this.#nextKnown()) {
+      const { source } = next;
+      const block = patches.get(source)?.block ?? engine.blocks().get(source);
+      if (block === undefined) break;
+      const all = [...(changed.get(source) ?? []), ...next.changed];
+      changed.set(source, all);
+      patches.set(source, { block: patchBlock(block, next.changed, next.entries), keys: changedKeys(all) });
+      this.#reached(this.#revision + 1);
+    }
+    engine.update({
+      blocks: [...patches.values()].map(({ block }) => block),
+      changed: new Map([...patches].map(([source, { keys }]) => [source, keys])),
+    });
+  }
+
+  #reached(revision: Revision): void {
+    this.#revision = Math.max(this.#revision, revision);
+    for (const known of this.#known.keys()) if (known <= this.#revision) this.#known.delete(known);
   }
 
   async #apply(changes: Changes): Promise<readonly StoredSource[]> {
@@ -120,7 +161,7 @@ export class StoreFollower {
       gone: changed.filter((source) => !existing.has(source)),
       ...(registries === undefined ? {} : { registries }),
     });
-    this.#revision = Math.max(this.#revision, changes.revision);
+    this.#reached(changes.revision);
     return sources;
   }
 

@@ -29,6 +29,8 @@ export interface KeyGroup {
 
 export interface RegistryView {
   readonly name: string;
+  /** In order of priority, highest first. */
+  readonly sources: readonly string[];
   /** Claims that callers need to enter; undefined when they cannot be read, and then nobody enters. */
   readonly gate: RawClaims | undefined;
   readonly groups: Readonly<Record<EntryKind, GroupIndex>>;
@@ -58,6 +60,7 @@ export function buildSnapshot(
     const linked = definition.sources.flatMap((source) => blocks.get(source) ?? []);
     registries.set(definition.name, {
       name: definition.name,
+      sources: definition.sources,
       gate: decodeClaimSet(definition.claims),
       groups: {
         server: groupByKey('server', linked, classes),

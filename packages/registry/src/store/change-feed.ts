@@ -1,6 +1,7 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '../sync/clock.ts';
-import type { Revision } from './changes.ts';
+import type { Revision, WrittenEntries } from './changes.ts';
+import type { ChangeListener } from './store.ts';
 
 export interface ChangeFeedOptions {
   readonly clock: Clock;
@@ -13,7 +14,9 @@ export interface ChangeFeedOptions {
 /** Tells listeners of commits: those it is told of, and by looking those that it is not. */
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions;
-  readonly #listeners = new Set<(revision: Revision) => void>();
+  readonly #listeners = new Set<ChangeListener>();
+  /** Commits of this process that are under way. */
+  readonly #own = new Set<Revision>();
   #newest: Revision = 0;
   #failing = false;
   #cancelTimer: (() => void) | undefined;
@@ -23,9 +26,9 @@ export class ChangeFeed {
     this.#options = options;
   }
 
-  subscribe(listener: (revision: Revision) => void): () => void {
+  subscribe(listener: ChangeListener): () => void {
     // A set of functions would take the same one only once.
-    const own = (revision: Revision): void => listener(revision);
+    const own: ChangeListener = (...news) => listener(...news);
     this.#listeners.add(own);
     if (this.#newest > 0) queueMicrotask(() => this.#listeners.has(own) && own(this.#newest));
     void this.check();
@@ -35,11 +38,27 @@ export class ChangeFeed {
     };
   }
 
+  /** This process is about to commit it: the notice that others get may be here sooner than the answer. */
+  committing(revision: Revision): void {
+    this.#own.add(revision);
+  }
+
+  /** A commit that was announced has failed, or nobody knows whether it has. */
+  uncertain(revision: Revision): void {
+    if (this.#own.delete(revision)) void this.check();
+  }
+
   /** There is a commit of this revision, made here or elsewhere. */
-  told(revision: Revision): void {
+  told(revision: Revision, written?: WrittenEntries): void {
+    this.#own.delete(revision);
     if (!(revision > this.#newest)) return;
     this.#newest = revision;
-    for (const listener of this.#listeners) listener(revision);
+    for (const listener of this.#listeners) listener(revision, written);
+  }
+
+  /** As a notice of the database says it, which is about own commits too. */
+  heard(revision: Revision): void {
+    if (!this.#own.has(revision)) this.told(revision);
   }
 
   /** Looks now. A store that does not answer is logged once, and asked again at the next turn. */

@@ -1,10 +1,18 @@
-import type { EntryIdentity } from './rows.ts';
+import type { EntryIdentity, StoredEntry } from './rows.ts';
 
 /** Counts commits that change what is served, over all replicas. What is visible at a revision never changes later. */
 export type Revision = number;
 
 export interface ChangedEntry extends EntryIdentity {
   readonly source: string;
+}
+
+/** What a commit of this process left of the entries that it changed, which spares reading them back. */
+export interface WrittenEntries {
+  readonly source: string;
+  readonly changed: readonly EntryIdentity[];
+  /** Those of them that exist now. */
+  readonly entries: readonly StoredEntry[];
 }
 
 /** What somebody who has read everything at one revision has to read again to be at `revision`. */

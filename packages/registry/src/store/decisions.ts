@@ -1,5 +1,5 @@
 import type { ClaimSet } from '../engine/claim-classes.ts';
-import type { EntryIdentity, EntryKind, StoredRegistry, StoredSource } from './rows.ts';
+import type { EntryIdentity, EntryKind, NamedRegistry, StoredRegistry, StoredSource } from './rows.ts';
 
 /**
  * Decisions are made inside the transaction that acts on them, with the rows locked: what a decision has seen is still
@@ -25,6 +25,8 @@ export interface PublishFacts {
   /** The managed source; undefined where there is none, which the decision must refuse. */
   readonly target: StoredSource | undefined;
   readonly entry: ExistingEntry | undefined;
+  /** The one of the request, if it exists; its sources in no particular order. */
+  readonly registry: NamedRegistry | undefined;
 }
 
 export type DecideOnPublish = (facts: PublishFacts) => void;

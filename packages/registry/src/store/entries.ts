@@ -125,7 +125,9 @@ class Grouping {
   }
 }
 
-function storedVersion(row: VersionOfEntry): StoredVersion {
+export function storedVersion(
+  row: Omit<VersionOfEntry, 'kind' | 'namespace' | 'name' | 'claims'>,
+): StoredVersion {
   const { version, title, description, document, official } = row;
   return {
     version,

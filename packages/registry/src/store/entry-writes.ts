@@ -10,15 +10,15 @@ export function publishing(request: PublishRequest, decide: DecideOnPublish): En
   const identity = identityOf(request);
   return {
     address: identity,
+    ...(request.registry === undefined ? {} : { registry: request.registry }),
     act: (managed) => {
-      const { source: target } = managed;
+      const { source: target, now } = managed;
       const [entry] = managed.find(identity);
-      decide({ target, entry });
+      decide({ target, entry, registry: managed.registry(request.registry) });
       if (target === undefined) throw new SkepError('access/no-managed-source');
       if (entry?.versions.includes(request.version.version) === true) {
         throw new SkepError('access/version-exists');
       }
-      const { now } = managed.write;
       const version = { ...request.version, createdAt: now, updatedAt: now };
       const { claims, versions } = managed.add(target.name, request, version);
       return { source: target.name, ...identity, claims, version, versions };

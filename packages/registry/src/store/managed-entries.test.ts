@@ -7,6 +7,7 @@ import { ManagedEntries } from './managed-entries.ts';
 import { NEWEST_SCHEMA } from './migrate.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { nodeSqliteDialect } from './node-sqlite.ts';
+import { among, writeBatch } from './sqlite-batch.ts';
 import type { Tables } from './tables.ts';
 
 describe('ManagedEntries', () => {
@@ -26,25 +27,22 @@ describe('ManagedEntries', () => {
     const works = Array.from({ length: count }, (_, index) =>
       publishing(publishOf(`${prefix}/${String(index)}`, '1'), allowed),
     );
-    const write = {
-      db,
-      now: '2026-01-01T00:00:00.000Z',
-      locksRows: false,
-      lockAdministration: async () => {},
-      record: () => {},
+    const database = {
+      among,
+      writeBatch,
+      beginManaged: (connection: Kysely<Tables>) =>
+        connection.selectFrom('source').selectAll().where('kind', '=', 'managed').executeTakeFirst(),
     };
-    const managed = await ManagedEntries.read(
-      write,
-      works.map(({ address }) => address),
-    );
+    const begun = { db, database, now: '2026-01-01T00:00:00.000Z' };
+    const managed = await ManagedEntries.begin(begun, works);
     for (const { act } of works) await act(managed);
-    await managed.flush();
+    await managed.finish();
     return statements;
   }
 
   it('publishes sixty-four entries with as many statements as one', async () => {
-    expect(await publishTogether(1, 'one')).toBe(4);
-    expect(await publishTogether(64, 'many')).toBe(4);
+    expect(await publishTogether(1, 'one')).toBe(6);
+    expect(await publishTogether(64, 'many')).toBe(6);
     const rows = await db.selectFrom('entry_version').select('name').execute();
     expect(rows).toHaveLength(65);
   });

@@ -1,14 +1,18 @@
 import type { Kysely } from 'kysely';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Revision, WrittenEntries } from './changes.ts';
+import type { Database } from './database.ts';
 import type { ChooseEntry, EntryAddress, ExistingEntry } from './decisions.ts';
 import { digestOf } from './diff.ts';
-import { entriesNamed, ofEntry } from './entries.ts';
+import { ofEntry } from './entries.ts';
+import { type EntryBatch, insertBatch } from './entry-batch.ts';
 import { identityKey, identityOf } from './entry-identity.ts';
-import type { EntryIdentity, StoredSource, StoredVersion } from './rows.ts';
+import { readManaged } from './managed-rows.ts';
+import { readRevision } from './revisions.ts';
+import type { EntryIdentity, NamedRegistry, StoredEntry, StoredSource, StoredVersion } from './rows.ts';
 import { storedSource } from './sources.ts';
 import type { EntryTable, EntryVersionTable, Tables } from './tables.ts';
 import { versionRow } from './version-row.ts';
-import type { Write } from './write.ts';
 
 /** An entry of the managed source that a write has picked. */
 export interface ChosenEntry {
@@ -20,39 +24,84 @@ export interface ChosenEntry {
 export interface EntryWork<T> {
   /** Which entry of the managed source it is about, so that one statement reads for all of them. */
   readonly address: EntryAddress;
+  /** A registry that it judges by. */
+  readonly registry?: string;
   readonly act: (managed: ManagedEntries) => T | Promise<T>;
+}
+
+/** A transaction that has begun. */
+export interface Begun {
+  readonly db: Kysely<Tables>;
+  readonly database: Pick<Database, 'beginManaged' | 'writeBatch' | 'among'>;
+  /** RFC 3339 UTC. */
+  readonly now: string;
+}
+
+export interface Finished {
+  readonly revision: Revision;
+  /** Absent where nothing changed. */
+  readonly written?: WrittenEntries;
 }
 
 /**
  * The entries of the managed source that one transaction is about, read with one statement however many they are, and kept
  * in step with what the transaction does. What is published is written together at the end: many publishes cost the
- * database as many statements as one.
+ * database as many statements as one, and nobody has to read back what the transaction knows.
  */
 export class ManagedEntries {
   /** Undefined where there is no managed source. Its row is locked: it is the lock of everything that it holds. */
   readonly source: StoredSource | undefined;
-  readonly write: Write;
-  readonly #entries: Map<string, ExistingEntry>;
+  readonly now: string;
+  readonly #begun: Begun;
+  readonly #registries: ReadonlyMap<string, NamedRegistry>;
+  readonly #entries: Map<string, StoredEntry>;
+  readonly #changed = new Map<string, EntryIdentity>();
+  #changes = 0;
   #newEntries: EntryTable[] = [];
   #newVersions: EntryVersionTable[] = [];
 
-  private constructor(write: Write, source: StoredSource | undefined, entries: readonly ExistingEntry[]) {
-    this.write = write;
+  private constructor(
+    begun: Begun,
+    source: StoredSource | undefined,
+    { entries, registries }: Awaited<ReturnType<typeof readManaged>>,
+  ) {
+    this.#begun = begun;
+    this.now = begun.now;
     this.source = source;
     this.#entries = new Map(entries.map((entry) => [identityKey(entry), entry]));
+    this.#registries = new Map(registries.map((registry) => [registry.name, registry]));
   }
 
-  static async read(write: Write, addresses: readonly EntryAddress[]): Promise<ManagedEntries> {
-    const source = await lockedManaged(write);
-    const entries = source === undefined ? [] : await existingEntries(write.db, source.name, addresses);
-    return new ManagedEntries(write, source, entries);
+  /** Begins the transaction of these works. */
+  static async begin(
+    begun: Begun,
+    works: readonly Pick<EntryWork<unknown>, 'address' | 'registry'>[],
+  ): Promise<ManagedEntries> {
+    const { db, database } = begun;
+    const row = await database.beginManaged(db);
+    if (row === undefined) return new ManagedEntries(begun, undefined, { entries: [], registries: [] });
+    const addresses = works.map(({ address }) => address);
+    const registries = works.flatMap(({ registry }) => registry ?? []);
+    const rows = await readManaged(db, database, { source: row.name, addresses, registries });
+    return new ManagedEntries(begun, storedSource(row), rows);
+  }
+
+  /** How often something was changed. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  registry(name: string | undefined): NamedRegistry | undefined {
+    return this.#registries.get(name ?? '');
   }
 
   /** Of those that were read; several only for an address without namespace. */
   find({ kind, namespace, name }: EntryAddress): ExistingEntry[] {
-    if (namespace !== undefined)
-      return [this.#entries.get(identityKey({ kind, namespace, name })) ?? []].flat();
-    return [...this.#entries.values()].filter((entry) => entry.kind === kind && entry.name === name);
+    const found =
+      namespace === undefined
+        ? [...this.#entries.values()].filter((entry) => entry.kind === kind && entry.name === name)
+        : [this.#entries.get(identityKey({ kind, namespace, name })) ?? []].flat();
+    return found.map(existing);
   }
 
   /** The entry that the decision picks; fails as the decision does, or with `registry/not-found`. */
@@ -71,100 +120,95 @@ export class ManagedEntries {
   ): ExistingEntry {
     const identity = identityOf(entry);
     const before = this.#entries.get(identityKey(identity));
-    this.write.record({ subject: 'entry', entry: { source, ...identity } });
     if (before === undefined) this.#newEntries.push({ source, ...identity, claims });
     const { createdAt, updatedAt } = version;
     const digest = digestOf(version);
-    const row = versionRow(source, { ...identity, content: version, digest, createdAt, updatedAt });
-    this.#newVersions.push(row);
-    const versions = [...(before?.versions ?? []), version.version];
-    return this.#now({ ...identity, claims: before?.claims ?? claims, versions });
+    this.#newVersions.push(
+      versionRow(source, { ...identity, content: version, digest, createdAt, updatedAt }),
+    );
+    const versions = [...(before?.versions ?? []), version];
+    return this.#now(identity, { ...identity, claims: before?.claims ?? claims, versions });
   }
 
   /** Takes the entry along with its last version. */
   async removeVersion({ source, entry }: ChosenEntry, version: string): Promise<void> {
-    await this.flush();
-    this.write.record({ subject: 'entry', entry: { source, ...identityOf(entry) } });
-    const left = entry.versions.filter((other) => other !== version);
-    if (left.length === 0) {
-      await this.write.db.deleteFrom('entry').where(ofEntry(source, entry)).execute();
-      this.#entries.delete(identityKey(entry));
+    const before = await this.#held(entry);
+    const versions = before.versions.filter((other) => other.version !== version);
+    const { db } = this.#begun;
+    if (versions.length === 0) {
+      await db.deleteFrom('entry').where(ofEntry(source, entry)).execute();
+      this.#now(identityOf(entry), undefined);
     } else {
-      await this.write.db
+      await db
         .deleteFrom('entry_version')
         .where(ofEntry(source, entry))
         .where('version', '=', version)
         .execute();
-      this.#now({ ...entry, versions: left });
+      this.#now(identityOf(entry), { ...before, versions });
     }
   }
 
   async relabel({ source, entry }: ChosenEntry, claims: string): Promise<ExistingEntry> {
-    await this.flush();
-    this.write.record({ subject: 'entry', entry: { source, ...identityOf(entry) } });
-    await this.write.db.updateTable('entry').set({ claims }).where(ofEntry(source, entry)).execute();
-    return this.#now({ ...entry, claims });
+    const before = await this.#held(entry);
+    await this.#begun.db.updateTable('entry').set({ claims }).where(ofEntry(source, entry)).execute();
+    return this.#now(identityOf(entry), { ...before, claims });
   }
 
-  /** Writes what was added; comes last in the transaction. */
-  async flush(): Promise<void> {
-    const [entries, versions] = [this.#newEntries, this.#newVersions];
+  /** Writes what was added, with the revision; comes last in the transaction. */
+  async finish(): Promise<Finished> {
+    const { db, database } = this.#begun;
+    if (this.source === undefined || this.#changed.size === 0) return { revision: await readRevision(db) };
+    const { name: source } = this.source;
+    const changed = [...this.#changed.values()];
+    const revision = await database.writeBatch(db, { source, changed, ...this.#taken() });
+    const entries = [...this.#changed.keys()].flatMap((key) => this.#entries.get(key) ?? []);
+    return { revision, written: { source, changed, entries } };
+  }
+
+  /** The entry, all that was added to it written. */
+  async #held(entry: ExistingEntry): Promise<StoredEntry> {
+    const held = this.#entries.get(identityKey(entry));
+    if (held === undefined) throw new SkepError('internal/bug', { message: 'the entry was not read' });
+    await insertBatch(this.#begun.db, this.#taken());
+    return held;
+  }
+
+  #taken(): Pick<EntryBatch, 'entries' | 'versions'> {
+    const taken = { entries: this.#newEntries, versions: this.#newVersions };
     this.#newEntries = [];
     this.#newVersions = [];
-    const { db } = this.write;
-    if (entries.length > 0) await db.insertInto('entry').values(entries).execute();
-    if (versions.length > 0) await db.insertInto('entry_version').values(versions).execute();
+    return taken;
   }
 
-  #now(entry: ExistingEntry): ExistingEntry {
-    this.#entries.set(identityKey(entry), entry);
-    return entry;
+  #now(identity: EntryIdentity, entry: StoredEntry): ExistingEntry;
+  #now(identity: EntryIdentity, entry: undefined): void;
+  #now(identity: EntryIdentity, entry: StoredEntry | undefined): ExistingEntry | undefined {
+    const key = identityKey(identity);
+    this.#changes += 1;
+    this.#changed.set(key, identity);
+    if (entry === undefined) this.#entries.delete(key);
+    else this.#entries.set(key, entry);
+    return entry === undefined ? undefined : existing(entry);
   }
 }
 
-export async function findManaged(db: Kysely<Tables>, address: EntryAddress): Promise<ExistingEntry[]> {
+/** Outside of transactions. */
+export async function findManaged(
+  db: Kysely<Tables>,
+  database: Pick<Database, 'among'>,
+  address: EntryAddress,
+): Promise<ExistingEntry[]> {
   const managed = await db
     .selectFrom('source')
     .select('name')
     .where('kind', '=', 'managed')
     .executeTakeFirst();
-  return managed === undefined ? [] : existingEntries(db, managed.name, [address]);
+  if (managed === undefined) return [];
+  const asked = { source: managed.name, addresses: [address], registries: [] };
+  const { entries } = await readManaged(db, database, asked);
+  return entries.map(existing);
 }
 
-async function lockedManaged({ db, locksRows }: Write): Promise<StoredSource | undefined> {
-  const row = await db
-    .selectFrom('source')
-    .selectAll()
-    .where('kind', '=', 'managed')
-    .$if(locksRows, (query) => query.forNoKeyUpdate())
-    .executeTakeFirst();
-  return row === undefined ? undefined : storedSource(row);
-}
-
-async function existingEntries(
-  db: Kysely<Tables>,
-  source: string,
-  addresses: readonly EntryAddress[],
-): Promise<ExistingEntry[]> {
-  const rows = await db
-    .selectFrom('entry as e')
-    .leftJoin('entry_version as v', (join) =>
-      join
-        .onRef('v.source', '=', 'e.source')
-        .onRef('v.kind', '=', 'e.kind')
-        .onRef('v.namespace', '=', 'e.namespace')
-        .onRef('v.name', '=', 'e.name')
-        .on('v.source', '=', source)
-        .on(entriesNamed(addresses, 'v')),
-    )
-    .where('e.source', '=', source)
-    .where(entriesNamed(addresses, 'e'))
-    .select(['e.kind', 'e.namespace', 'e.name', 'e.claims', 'v.version'])
-    .execute();
-  return [...Map.groupBy(rows, identityKey).values()].flatMap((group) => {
-    const [first] = group;
-    if (first === undefined) return [];
-    const versions = group.flatMap((row) => row.version ?? []);
-    return { ...identityOf(first), claims: first.claims, versions };
-  });
+function existing({ versions, ...entry }: StoredEntry): ExistingEntry {
+  return { ...entry, versions: versions.map(({ version }) => version) };
 }

@@ -55,7 +55,7 @@ export class PostgresNotices {
       const client = await connect();
       if (this.#closed) return await client.end();
       this.#client = client;
-      client.on('notification', ({ payload }) => feed.told(Number(payload)));
+      client.on('notification', ({ payload }) => feed.heard(Number(payload)));
       client.on('error', (error) => this.#lost(client, error));
       client.on('end', () => this.#lost(client, undefined));
       await client.query(`listen ${CHANNEL}`);

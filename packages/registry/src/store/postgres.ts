@@ -1,14 +1,16 @@
 import type { Log } from '@skep/core/log/log.ts';
-import { Kysely, PostgresDialect, sql } from 'kysely';
+import { Kysely, PostgresDialect, type RawBuilder, sql, type SqlBool } from 'kysely';
 import { Pool } from 'pg';
 import type { Clock } from '../sync/clock.ts';
 import { ChangeFeed } from './change-feed.ts';
 import type { Database, RowQuery } from './database.ts';
 import { checkSchema } from './migrate.ts';
 import { readVersion } from './migrate-postgres.ts';
+import { beginManaged, writeBatch } from './postgres-batch.ts';
 import { connect, connectionConfig, placeText, type PostgresPlace } from './postgres-connect.ts';
 import { postgresFailure } from './postgres-failure.ts';
 import { CHANNEL, PostgresNotices } from './postgres-notices.ts';
+import { preparedPool } from './prepared-pool.ts';
 import { readRevision } from './revisions.ts';
 import { sqlStore } from './sql-store.ts';
 import type { Store } from './store.ts';
@@ -90,13 +92,16 @@ async function openPool(options: PostgresOptions): Promise<Pool> {
 }
 
 function postgresDatabase(pool: Pool, place: string): Database {
-  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: preparedPool(pool) }) });
   return {
     writer: kysely,
     reader: kysely,
     eachRow: (query, visit) => eachRow(kysely, query, visit),
     // Rows that are judged are locked, so the weakest isolation is enough; named, because servers have other defaults.
     begin: async (connection) => void (await sql`begin isolation level read committed`.execute(connection)),
+    beginManaged,
+    writeBatch,
+    among: (column, texts): RawBuilder<SqlBool> => sql`${column} = any(${texts}::text[])`,
     locksRows: true,
     lockAdministration: async (connection) =>
       void (await sql`select pg_advisory_xact_lock(${ADMINISTRATION_LOCK})`.execute(connection)),

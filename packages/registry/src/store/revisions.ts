@@ -26,7 +26,7 @@ export async function recordChanges(db: Kysely<Tables>, changes: readonly Change
     .returning('revision')
     .executeTakeFirstOrThrow();
   await db.insertInto('change_log').values(distinctRows(changes, revision)).execute();
-  if (revision % PRUNE_EVERY === 0) await prune(db, revision - KEPT_REVISIONS);
+  await prune(db, revision);
   return revision;
 }
 
@@ -61,8 +61,10 @@ export async function changesSince(db: Kysely<Tables>, since: Revision): Promise
   };
 }
 
-async function prune(db: Kysely<Tables>, before: Revision): Promise<void> {
-  if (before <= 0) return;
+/** Shortens the record, now and then. */
+export async function prune(db: Kysely<Tables>, revision: Revision): Promise<void> {
+  const before = revision - KEPT_REVISIONS;
+  if (revision % PRUNE_EVERY !== 0 || before <= 0) return;
   await db.deleteFrom('change_log').where('revision', '<=', before).execute();
   await db
     .updateTable('store_state')

@@ -41,7 +41,7 @@ export function sqlStore({ database, feed, clock }: SqlStoreOptions): Store {
   const writes = new Writes({
     database,
     now: () => clock.now(),
-    committed: (revision) => feed.told(revision),
+    feed,
   });
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
@@ -96,7 +96,7 @@ function entryStore({ database, writes, guarded }: Parts): EntryStore {
     readEntries: (source) => guarded(() => readEntries(database, source)),
     visitEntries: (source, visit) => guarded(() => visitEntries(database, source, visit)),
     readSomeEntries: (source, entries) => guarded(() => readSomeEntries(reader, source, entries)),
-    findManaged: (address) => guarded(() => findManaged(reader, address)),
+    findManaged: (address) => guarded(() => findManaged(reader, database, address)),
     publish: (request, decide) => writes.shared(publishing(request, decide)),
     deleteVersion: (address, version, choose) => writes.shared(deletingVersion(address, version, choose)),
     setEntryClaims: (address, claims, choose) => writes.shared(relabelling(address, claims, choose)),

@@ -6,6 +6,7 @@ import { Kysely, sql } from 'kysely';
 import type { Clock } from '../sync/clock.ts';
 import { ChangeFeed } from './change-feed.ts';
 import type { Database } from './database.ts';
+import { among, writeBatch } from './sqlite-batch.ts';
 import { checkSchema, NEWEST_SCHEMA } from './migrate.ts';
 import { migrateSqlite, readSqliteSchema } from './migrate-sqlite.ts';
 import { nodeSqliteDialect } from './node-sqlite.ts';
@@ -98,15 +99,22 @@ function sqliteDatabase(path: string, { writing, reading }: Files, clock: Clock)
   const writer = new Kysely<Tables>({ dialect: nodeSqliteDialect(writing) });
   const reader = reading === writing ? writer : new Kysely<Tables>({ dialect: nodeSqliteDialect(reading) });
   const wal = path === IN_MEMORY ? undefined : new WalFlush(path);
+  // Immediate: a transaction that reads first and writes later could otherwise lose its turn in the middle.
+  const begin = async (connection: Kysely<Tables>): Promise<void> =>
+    void (await patiently(clock, () => sql`begin immediate`.execute(connection)));
   return {
     writer,
     reader,
     eachRow: async (query, visit) => {
       for await (const row of query.stream()) visit(row);
     },
-    // Immediate: a transaction that reads first and writes later could otherwise lose its turn in the middle.
-    begin: (connection) =>
-      patiently(clock, () => sql`begin immediate`.execute(connection)).then(() => undefined),
+    begin,
+    beginManaged: async (connection) => {
+      await begin(connection);
+      return connection.selectFrom('source').selectAll().where('kind', '=', 'managed').executeTakeFirst();
+    },
+    writeBatch,
+    among,
     locksRows: false,
     lockAdministration: async () => {},
     announce: async () => {},

@@ -1,5 +1,5 @@
 import type { ClaimSet } from '../engine/claim-classes.ts';
-import type { Changes, Revision } from './changes.ts';
+import type { Changes, Revision, WrittenEntries } from './changes.ts';
 import type {
   ChooseEntry,
   DecideOnPublish,
@@ -53,6 +53,8 @@ export interface Lease {
 }
 
 export interface PublishRequest extends EntryIdentity {
+  /** The registry whose door it came by; the decision sees it as it is then. */
+  readonly registry?: string;
   readonly claims: ClaimSet;
   readonly version: NewVersion;
 }
@@ -175,6 +177,9 @@ export interface SyncStore {
   releaseLease(lease: Lease): Promise<void>;
 }
 
+/** `written` comes with commits of this process that changed single entries of the managed source. */
+export type ChangeListener = (revision: Revision, written?: WrittenEntries) => void;
+
 export interface ChangeFeed {
   /** What was committed after `revision`. 0 is before everything. */
   changesSince(revision: Revision): Promise<Changes>;
@@ -184,5 +189,5 @@ export interface ChangeFeed {
    * nothing falls between a first read and this. One call may stand for many commits. The callback must not throw. The
    * returned function ends it.
    */
-  onChange(listener: (revision: Revision) => void): () => void;
+  onChange(listener: ChangeListener): () => void;
 }

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { type Kysely, sql } from 'kysely';
-import type { Revision } from './changes.ts';
+import type { Revision, WrittenEntries } from './changes.ts';
+import type { ChangeFeed } from './change-feed.ts';
 import type { Database } from './database.ts';
 import { type EntryWork, ManagedEntries } from './managed-entries.ts';
 import { recordChanges } from './revisions.ts';
@@ -13,8 +14,8 @@ export interface WritesOptions {
   readonly database: Database;
   /** RFC 3339 UTC. */
   readonly now: () => string;
-  /** Called after each commit that changed something, when it is durable. */
-  readonly committed: (revision: Revision) => void;
+  /** Hears of each commit that changes something before it is made, and when it is durable. */
+  readonly feed: Pick<ChangeFeed, 'committing' | 'told' | 'uncertain'>;
 }
 
 /** One try and this many repetitions when others were faster. */
@@ -26,6 +27,13 @@ interface Waiting {
   readonly work: EntryWork<void>;
   readonly resolve: (done: Committed<unknown>) => void;
   readonly reject: (reason: unknown) => void;
+}
+
+interface Done<T> {
+  readonly value: T;
+  readonly revision: Revision;
+  readonly changed: boolean;
+  readonly written?: WrittenEntries;
 }
 
 /**
@@ -46,17 +54,17 @@ export class Writes {
   /** One transaction of its own, repeated when it lost against others (`store/conflict` after four tries). */
   async alone<T>(work: Work<T>): Promise<Committed<T>> {
     this.#assertOpen();
-    return this.#track(this.#repeated(work));
+    return this.#track(this.#repeated(() => this.#commit(work)));
   }
 
   /** A transaction that may be shared with others like it. */
-  async shared<T>({ address, act }: EntryWork<T>): Promise<Committed<T>> {
+  async shared<T>({ act, ...about }: EntryWork<T>): Promise<Committed<T>> {
     this.#assertOpen();
     const { promise, resolve, reject } = Promise.withResolvers<Committed<T>>();
     let value: { readonly held: T } | undefined;
     this.#waiting.push({
       work: {
-        address,
+        ...about,
         act: async (managed) => {
           value = { held: await act(managed) };
         },
@@ -96,35 +104,26 @@ export class Writes {
 
   async #batch(batch: readonly Waiting[]): Promise<void> {
     const refused = new Map<Waiting, unknown>();
-    const all: Work<void> = async (write) => {
-      refused.clear();
-      let changes = 0;
-      const record = (change: Change): void => {
-        changes += 1;
-        write.record(change);
-      };
-      const addresses = batch.map(({ work }) => work.address);
-      const managed = await ManagedEntries.read({ ...write, record }, addresses);
-      for (const waiting of batch) {
-        const before = changes;
-        try {
-          await waiting.work.act(managed);
-        } catch (error) {
-          // A refusal before the first change leaves the transaction usable for the others; anything else ends it.
-          if (changes > before || !(error instanceof SkepError)) throw error;
-          refused.set(waiting, error);
-        }
-      }
-      await managed.flush();
-    };
-    let revision: Revision;
-    let changed: boolean;
+    const works = batch.map(({ work }) => work);
+    let done: Done<void>;
     try {
-      ({ revision, changed } = await this.#commit(all));
+      done = await this.#commitEntries(works, async (managed) => {
+        for (const waiting of batch) {
+          const before = managed.changes;
+          try {
+            await waiting.work.act(managed);
+          } catch (error) {
+            // A refusal before the first change leaves the transaction usable for the others; anything else ends it.
+            if (managed.changes > before || !(error instanceof SkepError)) throw error;
+            refused.set(waiting, error);
+          }
+        }
+      });
     } catch (cause) {
       await this.#separately(batch, this.#options.database.failure(cause).error);
       return;
     }
+    const { revision } = done;
     const settle = (): void => {
       for (const waiting of batch) {
         if (refused.has(waiting)) waiting.reject(refused.get(waiting));
@@ -133,7 +132,7 @@ export class Writes {
     };
     // The next transaction need not wait until this one is on the disk; only the answers do.
     void this.#track(
-      this.#durable(changed, revision).then(settle, (error: unknown) => {
+      this.#durable(done).then(settle, (error: unknown) => {
         for (const waiting of batch) waiting.reject(error);
       }),
     );
@@ -148,18 +147,21 @@ export class Writes {
 
   async #oneOf(waiting: Waiting): Promise<void> {
     try {
-      waiting.resolve(await this.#repeated(alone(waiting.work)));
+      const { work } = waiting;
+      waiting.resolve(
+        await this.#repeated(() => this.#commitEntries([work], async (managed) => work.act(managed))),
+      );
     } catch (error) {
       waiting.reject(error);
     }
   }
 
-  async #repeated<T>(work: Work<T>): Promise<Committed<T>> {
+  async #repeated<T>(commit: () => Promise<Done<T>>): Promise<Committed<T>> {
     for (let repetition = 0; ; repetition++) {
       try {
-        const { value, revision, changed } = await this.#commit(work);
-        await this.#durable(changed, revision);
-        return { revision, value };
+        const done = await commit();
+        await this.#durable(done);
+        return { revision: done.revision, value: done.value };
       } catch (cause) {
         const { error, again } = this.#options.database.failure(cause);
         if (!again || repetition === REPETITIONS) throw error;
@@ -167,35 +169,62 @@ export class Writes {
     }
   }
 
-  async #durable(changed: boolean, revision: Revision): Promise<void> {
+  async #durable({ changed, revision, written }: Done<unknown>): Promise<void> {
     if (!changed) return;
-    const { database, committed } = this.#options;
+    const { database, feed } = this.#options;
     try {
       await database.flush();
     } catch (cause) {
+      feed.uncertain(revision);
       throw database.failure(cause).error;
     }
-    committed(revision);
+    feed.told(revision, written);
   }
 
-  async #commit<T>(work: Work<T>): Promise<{ value: T; revision: Revision; changed: boolean }> {
+  #commit<T>(work: Work<T>): Promise<Done<T>> {
     const { database, now } = this.#options;
-    return database.writer.connection().execute(async (db) => {
+    return this.#transaction(async (db) => {
       await database.begin(db);
+      const changes: Change[] = [];
+      const value = await work({
+        db,
+        now: now(),
+        locksRows: database.locksRows,
+        lockAdministration: () => database.lockAdministration(db),
+        record: (change) => changes.push(change),
+      });
+      const revision = await recordChanges(db, changes);
+      const changed = changes.length > 0;
+      if (changed) await database.announce(db, revision);
+      return { value, revision, changed };
+    });
+  }
+
+  /** Of works on managed entries, whatever they change. */
+  #commitEntries<T>(
+    works: readonly EntryWork<unknown>[],
+    act: (managed: ManagedEntries) => Promise<T>,
+  ): Promise<Done<T>> {
+    const { database, now } = this.#options;
+    return this.#transaction(async (db) => {
+      const managed = await ManagedEntries.begin({ db, database, now: now() }, works);
+      const value = await act(managed);
+      const finished = await managed.finish();
+      return { value, changed: finished.written !== undefined, ...finished };
+    });
+  }
+
+  #transaction<T>(run: (db: Kysely<Tables>) => Promise<Done<T>>): Promise<Done<T>> {
+    const { database, feed } = this.#options;
+    return database.writer.connection().execute(async (db) => {
+      let done: Done<T> | undefined;
       try {
-        const changes: Change[] = [];
-        const value = await work({
-          db,
-          now: now(),
-          locksRows: database.locksRows,
-          lockAdministration: () => database.lockAdministration(db),
-          record: (change) => changes.push(change),
-        });
-        const revision = await recordChanges(db, changes);
-        if (changes.length > 0) await database.announce(db, revision);
+        done = await run(db);
+        if (done.changed) feed.committing(done.revision);
         await sql`commit`.execute(db);
-        return { value, revision, changed: changes.length > 0 };
+        return done;
       } catch (error) {
+        if (done !== undefined) feed.uncertain(done.revision);
         await rollBack(db);
         throw error;
       }
@@ -210,16 +239,6 @@ export class Writes {
       this.#running.delete(work);
     }
   }
-}
-
-/** A transaction for one. */
-function alone<T>({ address, act }: EntryWork<T>): Work<T> {
-  return async (write) => {
-    const managed = await ManagedEntries.read(write, [address]);
-    const value = await act(managed);
-    await managed.flush();
-    return value;
-  };
 }
 
 /** The error that made it necessary matters; that a lost connection cannot roll back does not. */

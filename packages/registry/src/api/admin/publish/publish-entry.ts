@@ -4,7 +4,7 @@ import type { Entry } from '@skep/core/catalog/entry.ts';
 import { decidePublish } from '../../../access/publish-rules.ts';
 import { exactClaims, storedClaims } from '../../../access/stored-claims.ts';
 import type { PublishFacts } from '../../../store/decisions.ts';
-import type { StoredSource } from '../../../store/rows.ts';
+import type { NamedRegistry, StoredSource } from '../../../store/rows.ts';
 import type { PublishedVersion, PublishRequest } from '../../../store/store.ts';
 import type { AdminCall } from '../admin-route.ts';
 import { enforceWith, type RefusalWords } from '../refuse.ts';
@@ -12,8 +12,10 @@ import type { Payload } from './payload.ts';
 
 /** Where a door publishes to. */
 export interface Target {
-  /** Whether the managed source is one that this door reaches. */
-  readonly accepts: (managed: StoredSource) => boolean;
+  /** The door is one of this registry. */
+  readonly registry?: string;
+  /** Whether the managed source is one that this door reaches; refuses who may not use the door. */
+  readonly accepts: (managed: StoredSource, registry: NamedRegistry | undefined) => boolean;
   /** Said where there is none. */
   readonly missing: string;
 }
@@ -27,7 +29,7 @@ export async function publishEntry(
   payload: Payload,
   target: Target,
 ): Promise<PublishedVersion> {
-  const request = storeRequest(payload);
+  const request = storeRequest(payload, target);
   const words = wordsFor(payload.entry, target);
   const { revision, value } = await call.store.publish(request, (facts) => {
     const decision = decidePublish(call.authority, {
@@ -41,8 +43,9 @@ export async function publishEntry(
   return value;
 }
 
-function storeRequest({ entry, claims }: Payload): PublishRequest {
+function storeRequest({ entry, claims }: Payload, { registry }: Target): PublishRequest {
   return {
+    ...(registry === undefined ? {} : { registry }),
     kind: entry.kind,
     namespace: namespaceOf(entry),
     name: entry.name,
@@ -57,8 +60,10 @@ function storeRequest({ entry, claims }: Payload): PublishRequest {
   };
 }
 
-function reached({ target: managed }: PublishFacts, { accepts }: Target) {
-  return managed === undefined || !accepts(managed) ? undefined : { claims: storedClaims(managed.claims) };
+function reached({ target: managed, registry }: PublishFacts, { accepts }: Target) {
+  return managed === undefined || !accepts(managed, registry)
+    ? undefined
+    : { claims: storedClaims(managed.claims) };
 }
 
 function existing({ entry }: PublishFacts, version: string) {

@@ -7,7 +7,7 @@ import { readPayload, seedDraft } from './payload.ts';
 import { publishEntry } from './publish-entry.ts';
 import { publishedAnswer } from './published-answer.ts';
 import { requireClaims } from './require-claims.ts';
-import { enterRegistry, targetIn } from './target-registry.ts';
+import { enterServedRegistry, targetIn } from './target-registry.ts';
 
 /** Specification §2.6.3 A: the seed's publish endpoint. */
 export const publishToRegistry = adminRoute({
@@ -32,7 +32,7 @@ export const publishToRegistry = adminRoute({
     },
   },
   handler: async (call, { registry: name }) => {
-    const registry = await enterRegistry(call, name);
+    await enterServedRegistry(call, name);
     const body = readJsonBody(call.body);
     const draft = seedDraft(body);
     requireClaims(call.authority, body);
@@ -41,7 +41,7 @@ export const publishToRegistry = adminRoute({
     if (payload.entry.document.description === '') {
       call.log.warn({ registry: name, name: payload.entry.name }, 'published without a description');
     }
-    const published = await publishEntry(call, payload, targetIn(registry));
+    const published = await publishEntry(call, payload, targetIn(name, call.authority));
     return publishedAnswer(payload.entry, published, name);
   },
 });

@@ -35,6 +35,6 @@ export const publish = adminRoute({
     const rules = { bareNames: 'refused', limits: call.limits } as const;
     const payload = readPayload(body, draft, rules);
     const published = await publishEntry(call, payload, ANY_TARGET);
-    return publishedAnswer(payload.entry, published, await registryServing(call, published.source));
+    return publishedAnswer(payload.entry, published, registryServing(call, published.source));
   },
 });

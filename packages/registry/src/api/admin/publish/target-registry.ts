@@ -1,22 +1,45 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { decideGate, enterGate } from '../../../access/gate.ts';
 import { storedClaims } from '../../../access/stored-claims.ts';
-import type { StoredRegistry } from '../../../store/rows.ts';
+import type { Authority } from '../../../access/authority.ts';
+import type { NamedRegistry, StoredRegistry } from '../../../store/rows.ts';
 import type { AdminCall } from '../admin-route.ts';
 import type { Target } from './publish-entry.ts';
 
 /** The registry of the path, once the caller has passed its gate: 404 before 403, as for its readers. */
 export async function enterRegistry(call: AdminCall, name: string): Promise<StoredRegistry> {
   const registry = await call.store.readRegistry(name);
-  if (registry === undefined) throw new SkepError('registry/unknown-registry');
-  enterGate(call.authority, storedClaims(registry.claims));
+  enterStored(call.authority, registry);
   return registry;
 }
 
-/** The managed source among those of a registry. */
-export function targetIn({ name, sources }: StoredRegistry): Target {
+/**
+ * The same by what this process serves, which asks no database. Who publishes is judged once more by what the transaction
+ * finds; see `targetIn`.
+ */
+export async function enterServedRegistry(call: AdminCall, name: string): Promise<void> {
+  const served = call.snapshot.registries.get(name);
+  // Another replica may have made it a moment ago.
+  if (served === undefined) await enterRegistry(call, name);
+  else enterGate(call.authority, served.gate);
+}
+
+function enterStored<R extends NamedRegistry>(
+  authority: Authority,
+  registry: R | undefined,
+): asserts registry is R {
+  if (registry === undefined) throw new SkepError('registry/unknown-registry');
+  enterGate(authority, storedClaims(registry.claims));
+}
+
+/** The managed source among those of a registry, which the caller may enter. */
+export function targetIn(name: string, authority: Authority): Target {
   return {
-    accepts: (managed) => sources.includes(managed.name),
+    registry: name,
+    accepts: (managed, registry) => {
+      enterStored(authority, registry);
+      return registry.sources.includes(managed.name);
+    },
     missing: `registry "${name}" has no managed source`,
   };
 }
@@ -28,10 +51,9 @@ export const ANY_TARGET: Target = {
 };
 
 /** A registry that lists the source and that the caller may enter, the first by name; undefined where there is none. */
-export async function registryServing(call: AdminCall, source: string): Promise<string | undefined> {
-  const registries = await call.store.listRegistries();
+export function registryServing({ snapshot, authority }: AdminCall, source: string): string | undefined {
+  const registries = [...snapshot.registries.values()];
   return registries.find(
-    ({ sources, claims }) =>
-      sources.includes(source) && decideGate(call.authority, storedClaims(claims)).allowed,
+    ({ sources, gate }) => sources.includes(source) && decideGate(authority, gate).allowed,
   )?.name;
 }

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { npmPostgres } from './postgres/binaries.ts';
+import { Cluster } from './postgres/cluster.ts';
+import { type NoticeRelay, noticeRelay } from './postgres/notice-relay.ts';
+import { RegistryFolder, type Running } from './registry/process.ts';
+import { component, title } from './require.ts';
+
+const postgres = await component('postgres');
+
+const MOST = 4;
+const PUBLISHES = 30;
+
+// Counted at the connection and not by a clock: the server says "ready" once for each time that it was waited for.
+describe.skipIf(!postgres.available)(title('a publish on PostgreSQL', postgres), () => {
+  let cluster: Cluster;
+  let relay: NoticeRelay;
+  let folder: RegistryFolder;
+  let registry: Running;
+
+  beforeAll(async () => {
+    cluster = await Cluster.start({ bin: (await npmPostgres()) ?? '' });
+    relay = await noticeRelay(cluster.port);
+    folder = await RegistryFolder.create();
+    const database = await cluster.createDatabase();
+    const config = {
+      sources: [{ name: 'internal', managed: {} }],
+      registries: [{ name: 'team', sources: ['internal'] }],
+      auth: { mode: 'anonymous' },
+      database: { host: '127.0.0.1', port: relay.port, user: 'postgres', database, sslMode: 'disable' },
+    };
+    registry = await folder.serve(await folder.write('registry.yaml', JSON.stringify(config)));
+  });
+  afterAll(async () => {
+    await folder.remove();
+    await relay.close();
+    await cluster.stop();
+  });
+
+  async function publish(path: string, body: object): Promise<void> {
+    const response = await fetch(`${registry.open}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    expect([response.status, await response.text()]).toEqual([201, expect.any(String)]);
+  }
+
+  /** Of each publish on average, without the looks of once in three seconds for lost notices. */
+  async function tripsOf(one: (index: number) => Promise<void>): Promise<number> {
+    await one(-1);
+    const [before, start] = [relay.roundTrips, performance.now()];
+    for (let index = 0; index < PUBLISHES; index += 1) await one(index);
+    const looks = Math.ceil((performance.now() - start) / 3_000) + 1;
+    return (relay.roundTrips - before - looks) / PUBLISHES;
+  }
+
+  const server = { description: 'x', remotes: [{ type: 'streamable-http', url: 'https://a.test/mcp' }] };
+
+  it('waits for the database four times at most, and reads nothing back, for new entries', async () => {
+    const trips = await tripsOf((index) =>
+      publish('/team/v0.1/publish', { ...server, name: `io.a/n${String(index)}`, version: '1.0.0' }),
+    );
+    expect(trips).toBeLessThanOrEqual(MOST);
+  });
+
+  it('and for further versions of one entry, which are served at once', async () => {
+    const trips = await tripsOf((index) =>
+      publish('/v1/entries', {
+        server: { ...server, name: 'io.a/one', version: `1.${String(index + 1)}.0` },
+      }),
+    );
+    expect(trips).toBeLessThanOrEqual(MOST);
+    const response = await fetch(`${registry.open}/team/v0.1/servers/io.a%2Fone/versions`);
+    const { servers } = (await response.json()) as { servers: { _meta: object; server: object }[] };
+    expect(servers).toHaveLength(PUBLISHES + 1);
+    const latest = servers.filter((item) => JSON.stringify(item._meta).includes('"isLatest":true'));
+    expect(latest.map((item) => item.server)).toMatchObject([{ version: `1.${String(PUBLISHES)}.0` }]);
+  });
+});
