@@ -71,10 +71,53 @@ describe.each(['docker', 'sandbox'] as const)('bad input of a run on %s', (kind)
     expect(left()).toEqual([]);
   });
 
-  test.skipIf(!there.available)(onKind('a server that crashes a moment after its start'), async () => {
-    expectRefusal(await run('--', 'crash-later'), 'fatal: lost it', 'exit status 4');
-    expect(left()).toEqual([]);
-  });
+  test.skipIf(!there.available)(
+    onKind('a server that ends after silent seconds is not called running'),
+    async () => {
+      expectRefusal(await run('--', 'crash-later'), 'fatal: lost it', 'exit status 4');
+      expect(left()).toEqual([]);
+    },
+  );
+
+  test.skipIf(!there.available)(
+    onKind('a program that never speaks MCP is refused, unless nobody asks'),
+    async () => {
+      expectRefusal(await run('--', 'mute'), 'did not answer', '--no-check');
+      expect(left()).toEqual([]);
+      const unchecked = await run('--no-check', '--', 'mute');
+      expect(unchecked.code, unchecked.stderr).toBe(0);
+      expect(unchecked.stderr).toContain('was not asked whether it answers');
+    },
+  );
+
+  test.skipIf(!there.available)(
+    onKind('a server that ends later: its clients hear why, until it is back'),
+    async () => {
+      const { stdout, stderr } = await run();
+      expect(stderr).toContain('(moody 1)');
+      const url = stdout.trim();
+      const send = (body: object): Promise<Response> =>
+        fetch(url, {
+          method: 'POST',
+          body: JSON.stringify(body),
+          headers: { 'content-type': 'application/json' },
+        });
+      const lost = await send({ jsonrpc: '2.0', id: 1, method: 'x/exit' });
+      expect(lost.status).toBe(502);
+      expect(await lost.text()).toContain('the server stopped before it had answered; see skep logs');
+      const params = {
+        protocolVersion: '2025-06-18',
+        capabilities: {},
+        clientInfo: { name: 't', version: '1' },
+      };
+      const away = await send({ jsonrpc: '2.0', id: 2, method: 'initialize', params });
+      expect([away.status, away.headers.get('retry-after')]).toEqual([503, '5']);
+      expect(await away.text()).toContain('the server stopped and is being restarted; see skep logs');
+      await expect
+        .poll(async () => ask(url, 'tools/list').catch(() => undefined), { timeout: 30_000 })
+        .toHaveProperty('result.tools');
+    },
+  );
 
   test.skipIf(!there.available)(onKind('a server that prints banners works'), async () => {
     const { code, stdout, stderr } = await run('--', 'banner');

@@ -67,7 +67,7 @@ describe.skipIf(!ours.available)(title('a container engine that is killed', ours
   });
 
   test('while a server starts: the run fails with one line, and its name is free when the engine is back', async () => {
-    const child = user.start(['run', image, '--name', 'first']);
+    const child = user.start(['run', image, '--name', 'first', '--', 'mute']);
     const finished = ended(child);
     await printed(child, 'Waiting for');
     await engine.kill();

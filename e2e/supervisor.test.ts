@@ -189,7 +189,7 @@ describe.skipIf(!engine.available)(title('workloads on an engine', engine), () =
   });
 
   test('Ctrl-C while it starts leaves nothing', async () => {
-    const child = user.start(['run', image, '--name', `${prefix}-a`]);
+    const child = user.start(['run', image, '--name', `${prefix}-a`, '--', 'mute']);
     const finished = ended(child);
     await printed(child, 'Waiting for');
     child.kill('SIGINT');

@@ -59,6 +59,7 @@ const known = z.object({
   container_labels: record.nullish(),
   group: text.exactOptional(),
   debug: z.boolean().default(false),
+  no_check: z.boolean().exactOptional(),
   trust_proxy_headers: z.boolean().default(false),
   runtime: z.object({ kind: z.enum(['docker', 'sandbox']), id: text, endpoint: text }).exactOptional(),
 });

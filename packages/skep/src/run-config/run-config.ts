@@ -63,6 +63,8 @@ export interface RunConfig {
   readonly container_labels: Readonly<Record<string, string>>;
   readonly group: string;
   readonly debug: boolean;
+  /** A start does not wait for the server's first answer. */
+  readonly no_check?: boolean;
   readonly trust_proxy_headers: boolean;
   /** Absent in an exported file: the machine that imports it chooses its own. */
   readonly runtime?: RuntimeReference;

@@ -58,6 +58,7 @@ export function buildRunConfig({ planned, name, port, merged, prepared }: BuildI
     container_labels: inputs.labels,
     group: values.group,
     debug: values.debug ?? false,
+    ...(values.noCheck ? { no_check: true } : {}),
     trust_proxy_headers: values.trustProxyHeaders,
     runtime: referenceTo(opened.info),
     rest: {},

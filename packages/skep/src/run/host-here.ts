@@ -7,6 +7,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import { keepLogsSmall } from '../supervisor/log-keeper.ts';
 import { startEvents } from './start-events.ts';
+import { whenReady } from './when-ready.ts';
 
 /**
  * Hosts a saved workload in this process until it ends or the person presses Ctrl-C, then removes it completely
@@ -21,10 +22,10 @@ export async function hostHere(config: RunConfig, context: Context): Promise<voi
   const logsKept = keepLogsSmall({ ...context, signal: ending.signal, log });
   try {
     const tell = startEvents(progress, terminal);
-    await host.start(config.name, { how: 'start', tell, signal });
+    const endpoint = await host.start(config.name, { how: 'start', tell, signal });
     progress.end();
     terminal.out(`${workloadUrl(config)}\n`);
-    terminal.err(`${config.name} is running. Press Ctrl-C to stop and remove it.\n`);
+    terminal.err(`${whenReady(config.name, endpoint)}. Press Ctrl-C to stop and remove it.\n`);
     await Promise.race([host.over(config.name), aborted(signal)]);
     if (signal.aborted) return;
     throw new SkepError('run/ended', {

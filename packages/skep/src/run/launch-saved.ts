@@ -9,6 +9,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import { hostHere } from './host-here.ts';
 import { startEvents } from './start-events.ts';
+import { whenReady } from './when-ready.ts';
 
 export interface LaunchChoice {
   readonly foreground: boolean;
@@ -32,10 +33,10 @@ export async function launchSaved(
   }
   const client = openClient(context);
   try {
-    await client.start(config.name, { signal, tell: startEvents(progress, terminal) });
+    const endpoint = await client.start(config.name, { signal, tell: startEvents(progress, terminal) });
     progress.end();
     terminal.out(`${workloadUrl(config)}\n`);
-    terminal.err(nextStep(config.name));
+    terminal.err(`${whenReady(config.name, endpoint)}: ${nextStep(config.name)}`);
   } catch (error) {
     progress.end();
     // The person may have pressed Ctrl-C: cleaning up must not be cut short by the same signal.
@@ -67,5 +68,5 @@ function openToOthers(host: string): string {
 }
 
 function nextStep(name: string): string {
-  return `${name} is running: connect an MCP client to the URL above.\n  skep logs ${name}   skep stop ${name}   skep rm ${name}\n`;
+  return `connect an MCP client to the URL above.\n  skep logs ${name}   skep stop ${name}   skep rm ${name}\n`;
 }

@@ -42,6 +42,15 @@ export const identitySettings = defineSettings([
     needs: ['fromConfig'],
   },
   {
+    name: 'noCheck',
+    kind: 'bool',
+    flag: 'no-check',
+    key: 'no_check',
+    group,
+    brief: 'Do not wait for the first answer of the server, for one that needs long',
+    default: false,
+  },
+  {
     name: 'label',
     kind: 'pairs',
     flag: 'label',

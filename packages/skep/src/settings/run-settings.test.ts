@@ -11,7 +11,7 @@ const rows: readonly Field[] = runSettings;
 const flagRows = rows.filter((row) => row.flag !== undefined);
 
 /** Flags that the contract does not have (docs/decisions/0040). */
-const ownFlags = ['trust-config'];
+const ownFlags = ['no-check', 'trust-config'];
 
 /** Which kinds may stand for a type of the contract. */
 const kindsOf: Record<ContractType, readonly FieldKind[]> = {
@@ -75,6 +75,7 @@ describe('what this release delivers', () => {
         'label',
         'name',
         'network',
+        'no-check',
         'permission-profile',
         'proxy-mode',
         'proxy-port',

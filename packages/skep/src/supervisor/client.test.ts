@@ -54,6 +54,7 @@ async function supervisor(): Promise<Host> {
     startProxy: async ({ port }) => ({
       url: 'http://x/mcp',
       port,
+      greet: async () => ({}),
       backendEnded() {},
       backendStarted() {},
       close: async () => {},
@@ -101,8 +102,8 @@ describe('over the socket', () => {
     await save('a1');
     const steps: string[] = [];
     const tell = (event: { kind: string; title?: string }): unknown => steps.push(event.title ?? event.kind);
-    expect(await client.start('a1', { signal, tell })).toEqual({ url: 'http://x/mcp', port: 4001 });
-    expect(steps).toEqual(['Starting a1', 'Waiting for a1']);
+    expect(await client.start('a1', { signal, tell })).toMatchObject({ url: 'http://x/mcp', port: 4001 });
+    expect(steps).toEqual(['Starting a1', 'Waiting for a1 to answer']);
     expect(await client.stop('a1', 0, { signal })).toBe(true);
     await client.remove('a1', { signal });
     await host.release();

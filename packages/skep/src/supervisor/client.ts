@@ -31,7 +31,15 @@ export interface CallOptions {
 const START_MS = 15_000;
 const POLL_MS = 20;
 
-const endpointSchema = z.object({ url: z.string(), port: z.number() });
+const readinessSchema = z.discriminatedUnion('is', [
+  z.object({ is: z.literal('answered'), server: z.string().exactOptional() }),
+  z.object({ is: z.enum(['silent', 'unchecked']) }),
+]);
+const endpointSchema = z.object({
+  url: z.string(),
+  port: z.number(),
+  readiness: readinessSchema.exactOptional(),
+});
 const stoppedSchema = z.object({ stopped: z.boolean() });
 
 /** Talks to this user's supervisor, starting it where a call needs one. */

@@ -67,6 +67,8 @@ function newHost(): Host {
       return {
         url: `http://127.0.0.1:${String(options.port)}/mcp`,
         port: options.port,
+        // A server that is not there any more, and one under a clock that stands, never answers.
+        greet: async () => (timeFlies ? { name: 'fake' } : new Promise(() => {})),
         backendEnded() {},
         backendStarted: () => (proxy.restarts += 1),
         close: async () => void (proxy.closed = true),
@@ -127,7 +129,11 @@ async function resumed(): Promise<void> {
 describe('starting', () => {
   test('gives the endpoint and says running', async () => {
     await save('a1');
-    expect(await start('a1')).toEqual({ url: 'http://127.0.0.1:4001/mcp', port: 4001 });
+    expect(await start('a1')).toEqual({
+      url: 'http://127.0.0.1:4001/mcp',
+      port: 4001,
+      readiness: { is: 'answered', server: 'fake' },
+    });
     expect(await readStatus(where, 'a1')).toMatchObject({ status: 'running', process_id: self.pid });
   });
   test('logs every step of its proxy when the run asked for it, whatever process hosts it', async () => {

@@ -11,6 +11,7 @@ import type { Tell } from './events.ts';
 import { tellNobody } from './events.ts';
 import { inspectOwn } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
+import type { Readiness } from './ready.ts';
 import { removeWorkload } from './remove-workload.ts';
 import { readStatus } from './state.ts';
 import { openStatusRecord, type StatusRecord } from './status-record.ts';
@@ -43,6 +44,8 @@ export interface WorkloadLog {
 export interface Endpoint {
   readonly url: string;
   readonly port: number;
+  /** What a start found out; absent where it did not have to start anything. */
+  readonly readiness?: Readiness;
 }
 
 export interface StartRequest {
@@ -166,7 +169,8 @@ export class Host {
       if (this.#hosted.get(config.name) === supervised) this.#hosted.delete(config.name);
       file.close();
     });
-    return { url: supervised.url, port: supervised.port };
+    const { url, port, readiness } = supervised;
+    return readiness === undefined ? { url, port } : { url, port, readiness };
   }
 
   /** A resume is tried again, so its failure is no end; another engine's workload keeps the status it has. */

@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
-import { systemClock } from './clock.ts';
-import { untilReady } from './ready.ts';
+import type { StartEvent } from './events.ts';
+import { untilHttpAnswer } from './http-probe.ts';
+import { untilReady, type Readiness } from './ready.ts';
 
 const spec = {
   name: 'a1',
@@ -9,49 +10,161 @@ const spec = {
   args: [],
   env: {},
   labels: {},
-  stdio: false,
+  stdio: true,
   mounts: [],
   network: 'bridge',
   ports: [],
   privileged: false,
 } as const;
 
-async function ready(answer: (init: RequestInit) => Promise<Response>, signal: AbortSignal): Promise<string> {
-  const runtime = new MemoryRuntime();
-  await runtime.create(spec);
-  await runtime.start('a1');
-  return untilReady({
-    runtime,
-    name: 'a1',
-    clock: systemClock,
-    tell() {},
-    signal,
-    endpoint: 'http://127.0.0.1:1/mcp',
-    fetch: (_url, init = {}) => answer(init),
-  });
+interface Asked {
+  readonly ask: (signal: AbortSignal) => Promise<unknown>;
+  readonly mayBeSilent?: boolean;
+  /** What the server has written. */
+  readonly says?: string;
+  readonly exits?: number;
 }
 
-const opened = (): Response => new Response('{}', { headers: { 'mcp-session-id': 's' } });
+/** A clock whose sleeps are noted and over at once, unless the server is to end first. */
+async function ready({ ask, mayBeSilent = false, says = '', exits }: Asked) {
+  const runtime = new MemoryRuntime({ 'fake:1': ({ warn }) => warn(says) });
+  const slept: number[] = [];
+  const told: StartEvent[] = [];
+  if (exits !== undefined) runtime.crash = { exitCode: exits, says: '' };
+  await runtime.create(spec);
+  await runtime.start('a1');
+  const clock = {
+    now: () => new Date(),
+    sleep: (ms: number) => (slept.push(ms), exits === undefined ? Promise.resolve() : never<void>()),
+  };
+  const readiness: Promise<Readiness> = untilReady({
+    runtime,
+    name: 'a1',
+    clock,
+    tell: (event) => told.push(event),
+    signal: new AbortController().signal,
+    ask,
+    mayBeSilent,
+  });
+  return { readiness, slept, told };
+}
 
-test('a server that refuses to end the session of the check is ready all the same', async () => {
-  const methods: string[] = [];
-  const outcome = ready(async ({ method = '' }) => {
-    methods.push(method);
-    if (method === 'DELETE') throw new TypeError('fetch failed');
-    return opened();
-  }, new AbortController().signal);
-  expect(await outcome).toBe('ready');
-  expect(methods).toEqual(['POST', 'DELETE']);
+const never = <T = unknown>(): Promise<T> => new Promise(() => {});
+
+describe('a server', () => {
+  test('is ready as soon as it has answered, and says how it calls itself', async () => {
+    const { readiness } = await ready({ ask: async () => ({ name: 'time\u001B[2J', version: '1.2' }) });
+    expect(await readiness).toEqual({ is: 'answered', server: 'time\u{FFFD}[2J 1.2' });
+  });
+
+  test('that answers with an error has answered', async () => {
+    expect(await (await ready({ ask: async () => undefined })).readiness).toEqual({ is: 'answered' });
+  });
+
+  test('that ends is reported with its last lines, however late it ends', async () => {
+    const { readiness, told } = await ready({ ask: never, exits: 3, says: 'KEY is not set\n' });
+    await expect(readiness).rejects.toMatchObject({ code: 'run/crashed-at-start', detail: { exitCode: 3 } });
+    expect(told).toEqual([{ kind: 'output', line: 'KEY is not set' }]);
+  });
+
+  test('whose pipe broke because it ended is reported as ended', async () => {
+    const { readiness } = await ready({ ask: () => Promise.reject(new TypeError('lost')), exits: 1 });
+    await expect(readiness).rejects.toMatchObject({ code: 'run/crashed-at-start' });
+  });
+
+  test('that never answers is refused after ten seconds when it wrote nothing', async () => {
+    const { readiness, slept } = await ready({ ask: never });
+    await expect(readiness).rejects.toMatchObject({
+      code: 'run/no-answer',
+      message: expect.stringContaining('within 10 s'),
+    });
+    expect(slept).toEqual([10_000]);
+  });
+
+  test('that writes may take a minute, then it is refused with its last lines', async () => {
+    const { readiness, slept, told } = await ready({ ask: never, says: 'loading\n' });
+    await expect(readiness).rejects.toMatchObject({ code: 'run/no-answer' });
+    expect(slept).toEqual([10_000, 50_000]);
+    expect(told).toEqual([{ kind: 'output', line: 'loading' }]);
+  });
+
+  test('over HTTP that never answers is silent after a minute, and no error', async () => {
+    const { readiness, slept } = await ready({ ask: never, mayBeSilent: true });
+    expect(await readiness).toEqual({ is: 'silent' });
+    expect(slept).toEqual([10_000, 50_000]);
+  });
 });
 
-test('a server that never answers to the end of the session does not hold up its own stop', async () => {
-  const stop = new AbortController();
-  const outcome = ready(async ({ method, signal }) => {
-    if (method !== 'DELETE') return opened();
-    queueMicrotask(() => stop.abort(new Error('stopped')));
-    return new Promise((_, reject) =>
-      signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true }),
+describe('asking over HTTP', () => {
+  const result = { jsonrpc: '2.0', id: 'skep-init-check', result: { serverInfo: { name: 'web' } } };
+  const json = (value: unknown, init?: ResponseInit) => new Response(JSON.stringify(value), init);
+
+  function asking(
+    answers: readonly ((init: RequestInit) => Response | Promise<Response>)[],
+    signal = new AbortController().signal,
+  ) {
+    const slept: number[] = [];
+    const methods: (string | undefined)[] = [];
+    const left = [...answers];
+    const answer = untilHttpAnswer({
+      endpoint: 'http://127.0.0.1:1/mcp',
+      clock: { now: () => new Date(), sleep: async (ms) => void slept.push(ms) },
+      delays: { first: 10, longest: 30 },
+      signal,
+      fetch: async (_url, init = {}) => {
+        methods.push(init.method);
+        const next = left.shift();
+        if (next === undefined) throw new TypeError('fetch failed');
+        return next(init);
+      },
+    });
+    return { answer, slept, methods };
+  }
+
+  test('begins at once and goes on in short, growing steps', async () => {
+    const refused = (): Response => {
+      throw new TypeError('fetch failed');
+    };
+    const { answer, slept } = asking([refused, refused, refused, refused, () => json(result)]);
+    expect(await answer).toEqual({ name: 'web' });
+    expect(slept).toEqual([10, 20, 30, 30]);
+  });
+
+  test('takes no web page and no word of a failing gateway for an answer', async () => {
+    const { answer, slept } = asking([
+      () => new Response('<html>'),
+      () => json({ jsonrpc: '2.0', id: 1, error: { code: -32603, message: 'Bad gateway' } }, { status: 502 }),
+      () => new Response('data: {"jsonrpc":"2.0","id":1,"resu', { status: 200 }),
+      () => new Response(`: hello\nevent: message\ndata: ${JSON.stringify(result)}\n\n`),
+    ]);
+    expect(await answer).toEqual({ name: 'web' });
+    expect(slept).toHaveLength(3);
+  });
+
+  test.each([401, 403])('takes %d for an answer: somebody is there who wants a token', async (status) => {
+    expect(await asking([() => new Response('', { status })]).answer).toBeUndefined();
+  });
+
+  test('ends the session that it opened, and a server that refuses that is ready all the same', async () => {
+    const { answer, methods } = asking([() => json(result, { headers: { 'mcp-session-id': 's' } })]);
+    expect(await answer).toEqual({ name: 'web' });
+    expect(methods).toEqual(['POST', 'DELETE']);
+  });
+
+  test('a server that never answers to the end of the session does not hold up its own stop', async () => {
+    const stop = new AbortController();
+    const { answer } = asking(
+      [
+        () => json(result, { headers: { 'mcp-session-id': 's' } }),
+        ({ signal }) => {
+          queueMicrotask(() => stop.abort(new Error('stopped')));
+          return new Promise((_, reject) =>
+            signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true }),
+          );
+        },
+      ],
+      stop.signal,
     );
-  }, stop.signal);
-  await expect(outcome).rejects.toThrow('stopped');
+    await expect(answer).rejects.toThrow('stopped');
+  });
 });

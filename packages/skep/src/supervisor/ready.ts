@@ -1,21 +1,28 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { member } from '@skep/proxy/message/json-rpc.ts';
+import { printable } from '../print/printable.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Clock } from './clock.ts';
 import type { Tell } from './events.ts';
 import { lastLines } from './last-lines.ts';
 
-/** How long a stdio server must stay up to count as started: most crashes (missing key, bad argument) come sooner. */
-export const SETTLE_MS = 1_500;
 const SHOWN_LINES = 10;
+const SHOWN_CHARS = 80;
 
-/** Readiness of HTTP servers, spec run-workload §6.4 step 2. Milliseconds. */
-const PROBE = {
-  firstDelayMs: 100,
-  longestDelayMs: 2_000,
-  requestMs: 10_000,
-  endSessionMs: 2_000,
-  totalMs: 60_000,
-} as const;
+/**
+ * How long a server may take to answer, milliseconds: one that has written nothing at all is hardly starting, one that
+ * writes may be loading something large.
+ */
+const PATIENCE = { mute: 10_000, writing: 60_000 } as const;
+
+/** What a start found out about the server. */
+export type Readiness =
+  /** `server`: how it calls itself, for people. */
+  | { readonly is: 'answered'; readonly server?: string }
+  /** An HTTP server that has not answered yet. */
+  | { readonly is: 'silent' }
+  /** The person did not want to know. */
+  | { readonly is: 'unchecked' };
 
 export interface ReadyOptions {
   readonly runtime: Runtime;
@@ -23,102 +30,84 @@ export interface ReadyOptions {
   readonly clock: Clock;
   readonly tell: Tell;
   readonly signal: AbortSignal;
-  /** The proxied endpoint of an HTTP server; absent for stdio, where staying up is the sign. */
-  readonly endpoint?: string;
-  readonly fetch: typeof fetch;
+  /** Resolves with the server's `serverInfo`, or anything else, when the server has answered `initialize`. */
+  readonly ask: (signal: AbortSignal) => Promise<unknown>;
+  /** A server that takes long is no error; its clients are told by the proxy. */
+  readonly mayBeSilent: boolean;
 }
 
 /**
- * Waits until the workload can be used. Fails with `run/crashed-at-start`, after telling the server's last lines, when
- * it ends before that. An HTTP server that never answers is not an error: some take minutes, and the proxy says so.
+ * Waits until the server has answered. Fails, after telling the server's last lines, with `run/crashed-at-start` when it
+ * ends before that, and with `run/no-answer` when it does not answer in time and may not be silent.
  */
-export async function untilReady(options: ReadyOptions): Promise<'ready' | 'silent'> {
+export async function untilReady(options: ReadyOptions): Promise<Readiness> {
   const { runtime, name, signal } = options;
   const race = new AbortController();
   const both = AbortSignal.any([signal, race.signal]);
   try {
     const outcome = await Promise.race([
-      runtime.wait(name, both).then((exitCode) => ({ exitCode })),
-      options.endpoint === undefined
-        ? options.clock.sleep(SETTLE_MS, both).then(() => 'ready' as const)
-        : answers(options.endpoint, options, both),
+      options.ask(both).then(answered, () => aborted(both)),
+      runtime.wait(name, both).then((exitCode) => ({ is: 'ended', exitCode }) as const),
+      patience(options, both).then((ms) => ({ is: 'late', ms }) as const),
     ]);
-    if (typeof outcome === 'string') return outcome;
-    throw await crashedAtStart(options, outcome.exitCode);
+    if (outcome.is === 'ended') throw await crashedAtStart(options, outcome.exitCode);
+    if (outcome.is !== 'late') return outcome;
+    if (options.mayBeSilent) return { is: 'silent' };
+    throw await noAnswer(options, outcome.ms);
   } finally {
     race.abort();
   }
 }
 
+function answered(serverInfo: unknown): Readiness {
+  const [name, version] = ['name', 'version'].map((key) => member(serverInfo, key));
+  if (typeof name !== 'string') return { is: 'answered' };
+  const text = typeof version === 'string' ? `${name} ${version}` : name;
+  return { is: 'answered', server: printable(text).slice(0, SHOWN_CHARS) };
+}
+
+/** A server that cannot be asked has ended, or will run out of time: the others of the race say which. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const fail = (): void => reject(new SkepError('run/cancelled', { cause: signal.reason }));
+    if (signal.aborted) fail();
+    else signal.addEventListener('abort', fail, { once: true });
+  });
+}
+
+/** Resolves when the time is up, with how long that was. */
+async function patience(
+  { runtime, name, clock, mayBeSilent }: ReadyOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  const { mute, writing } = PATIENCE;
+  await clock.sleep(mute, signal);
+  if (!mayBeSilent && (await lastLines(runtime, name, 1)).length === 0) return mute;
+  await clock.sleep(writing - mute, signal);
+  return writing;
+}
+
+type Failing = Pick<ReadyOptions, 'runtime' | 'name' | 'tell'>;
+
 /** The error for a server that ended before it could be used, after telling what it wrote last. */
-export async function crashedAtStart(
-  { runtime, name, tell }: Pick<ReadyOptions, 'runtime' | 'name' | 'tell'>,
-  exitCode: number,
-): Promise<SkepError> {
-  for (const line of await lastLines(runtime, name, SHOWN_LINES)) tell({ kind: 'output', line });
+export async function crashedAtStart(failing: Failing, exitCode: number): Promise<SkepError> {
+  const { name } = failing;
+  await tellLastLines(failing);
   return new SkepError('run/crashed-at-start', {
     message: `the server of "${name}" stopped right after it was started, with exit status ${String(exitCode)}`,
     detail: { name, exitCode },
   });
 }
 
-async function answers(
-  endpoint: string,
-  options: ReadyOptions,
-  signal: AbortSignal,
-): Promise<'ready' | 'silent'> {
-  const started = options.clock.now().getTime();
-  for (let delay: number = PROBE.firstDelayMs; ; delay = Math.min(delay * 2, PROBE.longestDelayMs)) {
-    if (await probe(endpoint, options.fetch, signal)) return 'ready';
-    if (options.clock.now().getTime() - started > PROBE.totalMs) return 'silent';
-    await options.clock.sleep(delay, signal);
-  }
+async function noAnswer(failing: Failing, ms: number): Promise<SkepError> {
+  const { name } = failing;
+  await tellLastLines(failing);
+  return new SkepError('run/no-answer', {
+    message: `the server of "${name}" did not answer an MCP initialize on its standard input within ${String(ms / 1000)} s`,
+    detail: { name },
+  });
 }
 
-async function probe(endpoint: string, fetch: ReadyOptions['fetch'], signal: AbortSignal): Promise<boolean> {
-  try {
-    const response = await fetch(endpoint, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 'skep-init-check',
-        method: 'initialize',
-        params: {
-          protocolVersion: '2025-11-25',
-          capabilities: {},
-          clientInfo: { name: 'skep', version: '1' },
-        },
-      }),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(PROBE.requestMs)]),
-    });
-    await response.body?.cancel();
-    const session = response.headers.get('mcp-session-id');
-    if (session !== null) await endSession(endpoint, session, { fetch, signal });
-    return response.status === 200 || response.status === 401 || response.status === 403;
-  } catch (error) {
-    signal.throwIfAborted();
-    // A refused connection, a reset or a slow answer: it is not ready yet.
-    if (error instanceof Error) return false;
-    throw error;
-  }
-}
-
-/** The check should not leave a session behind in a server that counts them; one that does not answer keeps it. */
-async function endSession(
-  endpoint: string,
-  session: string,
-  { fetch, signal }: Pick<ReadyOptions, 'fetch' | 'signal'>,
-): Promise<void> {
-  try {
-    const response = await fetch(endpoint, {
-      method: 'DELETE',
-      headers: { 'mcp-session-id': session },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(PROBE.endSessionMs)]),
-    });
-    await response.body?.cancel();
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof Error)) throw error;
-  }
+async function tellLastLines({ runtime, name, tell }: Failing): Promise<void> {
+  for (const line of await lastLines(runtime, name, SHOWN_LINES)) tell({ kind: 'output', line });
 }

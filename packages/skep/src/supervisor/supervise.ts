@@ -7,7 +7,8 @@ import type { Observed, Runtime } from '../runtime/runtime.ts';
 import type { Clock } from './clock.ts';
 import type { Tell } from './events.ts';
 import { forwardTarget, GRACE_MS, hostPortOf, inspectOwn, launch } from './launch.ts';
-import { crashedAtStart, untilReady } from './ready.ts';
+import { untilHttpAnswer } from './http-probe.ts';
+import { crashedAtStart, untilReady, type Readiness } from './ready.ts';
 import type { StatusRecord } from './status-record.ts';
 import { watch } from './watch.ts';
 
@@ -35,6 +36,8 @@ export interface SuperviseOptions {
 export interface Supervised {
   readonly url: string;
   readonly port: number;
+  /** Absent for a workload that was taken up. */
+  readonly readiness: Readiness | undefined;
   /** Resolves when hosting has ended: by `stop`, by `release`, or because restarts were used up. Never rejects. */
   readonly over: Promise<void>;
   /** Stops the workload and its proxy. Idempotent. */
@@ -47,6 +50,10 @@ export interface Supervised {
 const REQUEST_TIMEOUT_MS = 60_000;
 const SESSION_TTL_MS = 2 * 60 * 60_000;
 const BODY_LIMIT_BYTES = 8 * 1024 * 1024;
+/** Between two looks at an HTTP server: while a person waits for it, and later. Milliseconds. */
+const WAITING = { first: 10, longest: 500 } as const;
+const LATER = { first: 1_000, longest: 60_000 } as const;
+const SILENT = 'the server has not answered yet';
 /** How long calls in flight may hold up a stop. */
 const PROXY_GRACE_MS = 2_000;
 
@@ -70,9 +77,9 @@ export async function supervise(
     });
     try {
       options.signal.throwIfAborted();
-      const context = taken ? undefined : await settle(config, proxy, { options, deps });
-      await deps.status.set('running', context);
-      return host(config, { proxy, hostPort: hostPortOf(observed) }, deps);
+      const readiness = taken ? undefined : await settle(config, proxy, { options, deps });
+      await deps.status.set('running', readiness?.is === 'silent' ? SILENT : undefined);
+      return host(config, { proxy, hostPort: hostPortOf(observed), readiness }, deps);
     } catch (error) {
       await proxy.close();
       throw error;
@@ -86,12 +93,17 @@ export async function supervise(
 interface Front {
   readonly proxy: Proxy;
   readonly hostPort: number | undefined;
+  readonly readiness: Readiness | undefined;
 }
 
 function host(config: RunConfig, front: Front, deps: SuperviseDeps): Supervised {
-  const { proxy } = front;
+  const { proxy, readiness } = front;
   const ending = new AbortController();
-  const over = watch(config, { ...deps, ...front, signal: ending.signal }).then(() => proxy.close());
+  const over = watch(config, { ...deps, ...front, signal: ending.signal }).then(() => {
+    ending.abort();
+    return proxy.close();
+  });
+  if (readiness?.is === 'silent') void hearLateAnswer(proxy.url, ending.signal, deps);
   async function release(): Promise<void> {
     ending.abort();
     await over;
@@ -99,6 +111,7 @@ function host(config: RunConfig, front: Front, deps: SuperviseDeps): Supervised 
   return {
     url: proxy.url,
     port: proxy.port,
+    readiness,
     over,
     release,
     async stop(graceMs) {
@@ -156,23 +169,36 @@ async function crashBehind(name: string, { options, deps }: Settling): Promise<S
   return crashedAtStart({ runtime: deps.runtime, name, tell: options.tell }, seen.exitCode ?? 1);
 }
 
-/** Waits for readiness; what is still odd then is returned for the status. */
+/** Waits until the server answers, unless the person said not to. */
 async function settle(
   config: RunConfig,
-  proxy: Proxy,
+  { url: endpoint, greet }: Proxy,
   { options, deps }: Settling,
-): Promise<string | undefined> {
-  options.tell({ kind: 'step', title: `Waiting for ${config.name}` });
-  const outcome = await untilReady({
-    runtime: deps.runtime,
+): Promise<Readiness> {
+  if (config.no_check) return { is: 'unchecked' };
+  options.tell({ kind: 'step', title: `Waiting for ${config.name} to answer` });
+  const { runtime, clock, fetch } = deps;
+  const { tell, signal } = options;
+  return untilReady({
+    runtime,
     name: config.name,
-    clock: deps.clock,
-    fetch: deps.fetch,
-    tell: options.tell,
-    signal: options.signal,
-    ...(config.transport === 'stdio' ? {} : { endpoint: proxy.url }),
+    clock,
+    tell,
+    signal,
+    ask: greet ?? ((until) => untilHttpAnswer({ endpoint, fetch, clock, signal: until, delays: WAITING })),
+    mayBeSilent: greet === undefined,
   });
-  return outcome === 'ready' ? undefined : 'the server has not answered yet';
+}
+
+/** Makes the status true again when a server that took too long answers after all. Never rejects. */
+async function hearLateAnswer(endpoint: string, signal: AbortSignal, deps: SuperviseDeps): Promise<void> {
+  const { status, log } = deps;
+  try {
+    await untilHttpAnswer({ ...deps, endpoint, signal, delays: LATER });
+    if (!signal.aborted) await status.set('running');
+  } catch (error) {
+    if (!signal.aborted) log.warn({ err: error }, 'waiting for the first answer failed');
+  }
 }
 
 /** After a failed start; a second failure is logged, the first one is what the person must hear. */
