@@ -27,7 +27,7 @@ interface Asked {
 
 /** A clock whose sleeps are noted and over at once, unless the server is to end first. */
 async function ready({ ask, mayBeSilent = false, says = '', exits }: Asked) {
-  const runtime = new MemoryRuntime({ 'fake:1': ({ warn }) => warn(says) });
+  const runtime = new MemoryRuntime({ 'fake:1': (process) => process.warn(says) });
   const slept: number[] = [];
   const told: StartEvent[] = [];
   if (exits !== undefined) runtime.crash = { exitCode: exits, says: '' };
