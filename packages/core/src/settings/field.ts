@@ -60,8 +60,9 @@ export interface Field {
   /** Names of fields that must not be given as well, in the same place (flags, environment or file). */
   readonly excludes?: readonly string[];
   /**
-   * Behaviour arrives with a later release: giving the flag or key fails with `usage/not-available`. Its environment
-   * variable is not read: it may be set for good, and alone it switches nothing on.
+   * Behaviour arrives with a later release: giving the flag or key fails with `usage/not-available`, unless the value is
+   * what happens anyway (`holdsAnyway`). Its environment variable is not read: it may be set for good, and alone it
+   * switches nothing on.
    */
   readonly notYet?: true;
 }

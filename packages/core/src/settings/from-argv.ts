@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { SkepError } from '../errors/skep-error.ts';
 import { suggestion } from './did-you-mean.ts';
-import type { Field, Setting, Settings } from './field.ts';
+import type { Field, FieldValue, Setting, Settings } from './field.ts';
+import { holdsAnyway } from './holds-anyway.ts';
 import { combine, parseValue } from './parse-value.ts';
 import { checkExcludes } from './relations.ts';
 
@@ -103,16 +104,16 @@ function readFlag(
 ): void {
   const field = fieldOf(rows, token);
   if (field === undefined) throw unknownFlag(rows, token.rawName);
-  if (field.notYet === true) {
-    throw new SkepError('usage/not-available', {
-      message: `the flag "${token.rawName}" is not available yet`,
-    });
-  }
   if (field.deprecated !== undefined) warnings.add(`${token.rawName} is deprecated: ${field.deprecated}`);
   const where = { label: token.rawName, code: 'usage/invalid-value' } as const;
-  const value = parseValue(field, textOf(field, token), where);
+  const read = (): FieldValue => parseValue(field, textOf(field, token), where);
+  const value = field.notYet === true ? holdsAnyway(field, read, notYet(token.rawName)) : read();
   const combined = combine(field, settings.get(field.name)?.value, value);
   settings.set(field.name, { value: combined, origin: 'flag' });
+}
+
+function notYet(flag: string): SkepError {
+  return new SkepError('usage/not-available', { message: `the flag "${flag}" is not available yet` });
 }
 
 function textOf(field: Field, token: Extract<Token, { kind: 'option' }>): string {

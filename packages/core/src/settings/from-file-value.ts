@@ -1,4 +1,5 @@
 import type { Field, FieldKind, FieldValue } from './field.ts';
+import { holdsAnyway } from './holds-anyway.ts';
 import { checkValue, invalid, parseValue, type Where } from './parse-value.ts';
 import { SkepError } from '../errors/skep-error.ts';
 
@@ -28,18 +29,20 @@ const DECODE: Readonly<Record<FieldKind, Decode>> = {
 
 /**
  * A typed value of a configuration file (JSON data model) as the field's value. Fails with `config/invalid`, or with
- * `usage/not-available` for a field or choice of a later release.
+ * `usage/not-available` for a field or choice of a later release, unless the value is what happens anyway.
  */
 export function fromFileValue(field: Field, value: unknown): FieldValue {
   const label = `key "${field.key ?? field.name}"`;
-  if (field.notYet === true) {
-    throw new SkepError('usage/not-available', {
-      message: `${label} is not available yet`,
-      hint: 'leave the key out; a later version will have it',
-    });
-  }
   const where: Where = { label, code: 'config/invalid' };
-  return checkValue(field, DECODE[field.kind](field, value, where), where);
+  const read = (): FieldValue => checkValue(field, DECODE[field.kind](field, value, where), where);
+  return field.notYet === true ? holdsAnyway(field, read, notYet(label)) : read();
+}
+
+function notYet(label: string): SkepError {
+  return new SkepError('usage/not-available', {
+    message: `${label} is not available yet`,
+    hint: 'leave the key out; a later version will have it',
+  });
 }
 
 function must(what: string, accepts: (value: unknown) => boolean): Decode {

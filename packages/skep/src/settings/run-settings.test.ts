@@ -56,6 +56,43 @@ test('every flag of a later release is refused by name', () => {
   }
 });
 
+describe('a flag of a later release whose value is what happens anyway', () => {
+  const later = flagRows.filter((row) => row.notYet === true);
+  const given = (row: Field, value: string) => fromArgv({ rows }, [`--${row.flag ?? ''}=${value}`]).settings;
+
+  test.each(later.filter((row) => row.default !== undefined).map((row) => [row.flag ?? '', row] as const))(
+    '--%s is accepted with its default',
+    (_flag, row) => {
+      const value = showValue(row, row.default ?? '');
+      expect(given(row, value).get(row.name)).toEqual({ value: row.default, origin: 'flag' });
+    },
+  );
+  test.each(later.filter((row) => row.kind === 'bool').map((row) => [row.flag ?? '', row] as const))(
+    '--%s=false is accepted',
+    (_flag, row) => expect(given(row, 'false').get(row.name)?.value).toBe(false),
+  );
+  test.each(
+    later
+      .filter((row) => /^(?:string|path|json-file|strings)$/.test(row.kind))
+      .map((row) => [row.flag ?? '', row] as const),
+  )('--%s is accepted empty, as scripts write what they have no value for', (_flag, row) => {
+    expect(given(row, '').has(row.name)).toBe(true);
+  });
+  test.each(later.map((row) => [row.flag ?? '', row] as const))(
+    '--%s is refused with any other value, alone and after an accepted one',
+    (_flag, row) => {
+      const other = row.kind === 'bool' ? (row.default === true ? 'x' : 'true') : '7';
+      const both = row.kind === 'bool' ? [`--${row.flag ?? ''}=false`] : [];
+      expect(() => fromArgv({ rows }, [...both, `--${row.flag ?? ''}=${other}`])).toThrow(
+        expect.objectContaining({ code: 'usage/not-available' }),
+      );
+    },
+  );
+  test('still counts as given beside --from-config', () => {
+    expect([...fromArgv({ rows }, ['--isolate-network=false']).settings.keys()]).toEqual(['isolateNetwork']);
+  });
+});
+
 describe('what this release delivers', () => {
   test('is exactly this', () => {
     const delivered = flagRows.filter((row) => row.notYet !== true);
