@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { SkepError } from '../errors/skep-error.ts';
 import { faultLine } from './checked-text.ts';
 import { PUBLISHER_META, type ServerDocument } from './server-json.ts';
+import { VARIABLE_NAME } from './variable-name.ts';
 
 /**
  * The publisher's extension block: `_meta[publisher-provided]["io.github.stacklok"][<image, package or URL>]`. The key is
@@ -33,7 +34,7 @@ const permissions = z.looseObject({
 });
 
 const environmentVariable = z.looseObject({
-  name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
+  name: z.string().regex(VARIABLE_NAME),
   description: z.string().nullish(),
   required: z.boolean().nullish(),
   secret: z.boolean().nullish(),

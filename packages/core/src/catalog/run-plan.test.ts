@@ -68,6 +68,31 @@ describe('what runs', () => {
     ['a version that is a path', { packages: [npm({ version: 'file:/etc' })] }, 'is no exact version'],
     ['a version range', { packages: [npm({ version: '^1.0.0' })] }, 'is no exact version'],
     ['an image that is a flag', { packages: [oci({ identifier: '--privileged' })] }, 'is no image reference'],
+    [
+      'an npm name that is a git address',
+      { packages: [npm({ identifier: 'git+ssh://x/y' })] },
+      'no npm package',
+    ],
+    [
+      'a version that is a git address',
+      { packages: [npm({ version: 'github:x/y' })] },
+      'is no exact version',
+    ],
+    [
+      'a variable that would steer the terminal',
+      { packages: [npm({ environmentVariables: [{ name: 'TOK\u001B[31mEN' }] })] },
+      'is no name of an environment variable',
+    ],
+    [
+      'a variable without a name',
+      { packages: [npm({ environmentVariables: [{ name: '' }] })] },
+      '"" is no name of an environment variable',
+    ],
+    [
+      'a variable of the container engine that is no name',
+      { packages: [oci({ runtimeArguments: [{ type: 'named', name: '-e', value: 'x-api-key=1' }] })] },
+      '"x-api-key" is no name of an environment variable',
+    ],
     ['an image with a space', { packages: [oci({ identifier: 'a b' })] }, 'is no image reference'],
     [
       'an unknown transport',
@@ -250,6 +275,23 @@ describe('environment', () => {
       { flag: '-p', value: '80:80' },
       { flag: '--privileged' },
     ]);
+  });
+
+  it('never takes a program, a network or a value of the caller from an entry', () => {
+    const runtimeArguments = [
+      { type: 'named', name: '--network', value: 'host' },
+      { type: 'named', name: '--entrypoint', value: '/bin/sh' },
+      ...['AWS_SECRET_ACCESS_KEY', 'GITHUB_TOKEN', 'SSH_AUTH_SOCK'].map((value) => ({
+        type: 'named',
+        name: '-e',
+        value,
+      })),
+    ];
+    const plan = local(npm({ runtimeHint: 'bash', runtimeArguments }));
+    expect(plan.target).toEqual({ kind: 'package', ecosystem: 'npm', name: '@acme/x', version: '1.2.3' });
+    expect(plan.args).toEqual([]);
+    expect(plan.env.filter((one) => one.default !== undefined || one.required)).toEqual([]);
+    expect(plan.notApplied.map(({ flag }) => flag)).toEqual(['--network', '--entrypoint']);
   });
 });
 

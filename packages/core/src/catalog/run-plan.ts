@@ -6,6 +6,7 @@ import { fill, requirementOf, variableOf, variableValue, type Requirement } from
 import { planRuntimeArguments, type NotApplied } from './run-plan/runtime-arguments.ts';
 import { isTransport, planTransport, type Transport } from './run-plan/transport.ts';
 import type { ServerDocument, ServerPackage, ServerRemote } from './server-json.ts';
+import { VARIABLE_NAME } from './variable-name.ts';
 
 interface CommonPlan {
   readonly transport: Transport;
@@ -68,6 +69,9 @@ function planPackage(document: ServerDocument, entry: ServerPackage): LocalPlan 
   const declared = (entry.environmentVariables ?? []).map((variable) =>
     requirementOf(variable.name, variable),
   );
+  const env = distinct(declared, runtime.env);
+  const misnamed = env.find(({ name }) => !VARIABLE_NAME.test(name));
+  if (misnamed) return { fault: `${JSON.stringify(misnamed.name)} is no name of an environment variable` };
   const targetPort = spoken.port ?? extension.target_port ?? undefined;
   const ownArgs = entry.packageArguments?.length ? args : (extension.args ?? []);
   return {
@@ -78,7 +82,7 @@ function planPackage(document: ServerDocument, entry: ServerPackage): LocalPlan 
     ...(extension.proxy_port ? { proxyPort: extension.proxy_port } : {}),
     args: ownArgs,
     missingArgs: missing,
-    env: distinct(declared, runtime.env),
+    env,
     ...(extension.permissions ? { permissions: extension.permissions } : {}),
     tools: extension.tools ?? [],
     notApplied: runtime.notApplied,

@@ -83,6 +83,8 @@ test('control characters and line breaks of a quoted value do not reach the term
   const error = new SkepError('config/invalid', { message: 'bad "a\nb\u001B[2Jc"' });
   const { text } = toTerminal(error, plain);
   expect(text.startsWith('Error: bad "a b\u{FFFD}[2Jc"; ')).toBe(true);
+  const hidden = toTerminal(new SkepError('usage/conflict', { message: 'a\u202Eb', hint: '\u2066c' }), plain);
+  expect(hidden.text).toBe('Error: a\u{FFFD}b; \u{FFFD}c\n');
   expect(text.indexOf('\n')).toBe(text.length - 1);
 });
 

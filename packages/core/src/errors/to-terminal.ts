@@ -1,5 +1,6 @@
 import { inspect, styleText } from 'node:util';
 import { redact, redactText } from '../log/redact.ts';
+import { printable, printableLines } from '../terminal/printable.ts';
 import { CODES } from './codes.ts';
 import { SkepError } from './skep-error.ts';
 
@@ -17,24 +18,19 @@ export interface TerminalError {
 }
 
 /**
- * One line `Error: <message>; <hint>`, and with `debug` the facts behind it. Errors that are not
+ * One line `Error: <message>; <hint>`, whose texts may quote what others wrote, and with `debug` the facts behind it. Errors that are not
  * SkepErrors are defects: their text may hold anything, so it is shown under `debug` only, and redacted as in logs.
  */
 export function toTerminal(error: unknown, style: TerminalStyle): TerminalError {
   const known = error instanceof SkepError ? error : new SkepError('internal/bug', { cause: error });
   const paint = (format: 'red' | 'dim', text: string): string =>
     style.color ? styleText(format, text, { validateStream: false }) : text;
-  const message = oneLine(known.message);
+  const message = printable(known.message);
   const between = /[.?!]$/u.test(message) ? ' ' : '; ';
-  const hint = known.hint === '' ? '' : paint('dim', between + oneLine(known.hint));
+  const hint = known.hint === '' ? '' : paint('dim', between + printable(known.hint));
   const lines = [`${paint('red', 'Error:')} ${message}${hint}`];
   if (style.debug) lines.push(...debugLines(known).map((line) => paint('dim', line)));
   return { text: `${lines.join('\n')}\n`, exitCode: CODES[known.code].exitCode };
-}
-
-/** Messages quote hostile text (file contents, server output): control characters must not reach the terminal. */
-function oneLine(text: string): string {
-  return text.replace(/\s+/gu, ' ').replace(/\p{Cc}/gu, '\u{FFFD}');
 }
 
 function debugLines(error: SkepError): string[] {
@@ -42,13 +38,13 @@ function debugLines(error: SkepError): string[] {
   if (Object.keys(error.detail).length > 0)
     lines.push(`  detail: ${inspect(redact(error.detail), { breakLength: Infinity, depth: 10 })}`);
   for (let cause: unknown = error; cause !== undefined; cause = causeOf(cause)) {
-    lines.push(...stackOf(cause).split('\n').map(printable));
+    lines.push(...stackOf(cause).split('\n').map(debugLine));
   }
   return lines;
 }
 
-function printable(line: string): string {
-  return `  ${redactText(line).replace(/\p{Cc}/gu, '\u{FFFD}')}`;
+function debugLine(line: string): string {
+  return `  ${printableLines(redactText(line))}`;
 }
 
 function causeOf(error: unknown): unknown {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts';
+import { printableJson, printableLines } from '@skep/core/terminal/printable.ts';
 import { type AccessReport, accessReport } from '../access/access-report.ts';
 import {
   accessFacts,
@@ -105,7 +106,11 @@ export const explain: Command = {
     const config = await servedConfig(host, values.config);
     const authority = await explainedCaller(host, values, config.auth);
     const report = accessReport(authority, await factsOf(host, config, questionOf(values)));
-    host.stdout.write(values.format === 'json' ? `${JSON.stringify(report)}\n` : inWords(report));
+    host.stdout.write(
+      values.format === 'json'
+        ? `${printableJson(JSON.stringify(report))}\n`
+        : printableLines(inWords(report)),
+    );
     return 0;
   },
 };

@@ -1,4 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import type { Output } from '../host.ts';
 
 /**
@@ -11,7 +12,7 @@ export function problemsError(path: string, problems: readonly string[], stderr:
   if (problems.length === 1 && only !== undefined) {
     return new SkepError('config/invalid', { message: only, hint: '' });
   }
-  for (const problem of problems) stderr.write(`${problem}\n`);
+  for (const problem of problems) stderr.write(`${printable(problem)}\n`);
   return new SkepError('config/invalid', {
     message: `${String(problems.length)} problems in the configuration "${path}"`,
     hint: 'correct the lines above and try again',

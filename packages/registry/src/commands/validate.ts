@@ -2,6 +2,7 @@ import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readBytes } from '@skep/core/files/read-limited.ts';
 import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts';
+import { printableJson, printableLines } from '@skep/core/terminal/printable.ts';
 import { type Command, COMMON_ROWS, FORMAT_ROW } from '../command.ts';
 import type { RegistryConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
@@ -75,7 +76,7 @@ async function validateConfig(host: Host, path: string, format: Format): Promise
   });
   if (format === 'json') {
     const problems = 'problems' in loaded ? loaded.problems : [];
-    host.stdout.write(`${JSON.stringify({ valid: problems.length === 0, problems })}\n`);
+    host.stdout.write(`${printableJson(JSON.stringify({ valid: problems.length === 0, problems }))}\n`);
   }
   if ('problems' in loaded) throw problemsError(path, loaded.problems, host.stderr);
   if (format === 'text')
@@ -104,7 +105,11 @@ async function validateCatalogue(
 ): Promise<number> {
   const bytes = await readBytes(path, { maxBytes: MAX_CATALOGUE_BYTES, what: 'catalogue' });
   const { report } = ingest({ bytes, label: path });
-  host.stdout.write(format === 'json' ? `${JSON.stringify(report)}\n` : catalogueSummary(path, report));
+  host.stdout.write(
+    format === 'json'
+      ? `${printableJson(JSON.stringify(report))}\n`
+      : printableLines(catalogueSummary(path, report)),
+  );
   if (report.replaced > 0) {
     const some = report.replaced === 1 ? 'an entry occurs' : `${String(report.replaced)} entries occur`;
     throw new SkepError('config/invalid', {

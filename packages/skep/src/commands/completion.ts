@@ -5,7 +5,7 @@ import type { Context } from '../cli/context.ts';
 import { COMMANDS } from '../commands.ts';
 import { offersFor, type Offer, type OfferSources } from '../completion/offers.ts';
 import { COMPLETION_SCRIPTS } from '../completion/scripts.ts';
-import { printable } from '../print/printable.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import { statusNames } from '../supervisor/state.ts';
 
 /** Nobody waits longer than this for a Tab. */

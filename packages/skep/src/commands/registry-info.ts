@@ -1,5 +1,6 @@
 import { runPlans } from '@skep/core/catalog/run-plan.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
+import { printableJson } from '@skep/core/terminal/printable.ts';
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { formatSettings } from '../cli/format-setting.ts';
@@ -19,7 +20,7 @@ export const registryInfo = defineCommand({
       throw new SkepError('target/not-found', { message: `server "${name}" not found in the catalogue` });
     const { terminal } = context;
     // The publisher's own text: nothing is lost or reordered on the way.
-    if (values.format === 'json') return terminal.out(`${entry.json}\n`);
+    if (values.format === 'json') return terminal.out(`${printableJson(entry.json)}\n`);
     const { document } = entry;
     terminal.out(
       toFacts([

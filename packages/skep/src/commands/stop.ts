@@ -1,5 +1,6 @@
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { ensureHosted, openClient } from '../cli/open-client.ts';
 import { shouldRun } from '../supervisor/state.ts';
@@ -56,7 +57,7 @@ export const stop = defineCommand({
       } catch (error) {
         // Stopping what does not run is no failure: scripts stop before they start.
         if (!hasCode(error, 'workload/not-found') && !hasCode(error, 'run/invalid-name')) throw error;
-        terminal.err(`Warning: ${error.message}\n`);
+        terminal.err(`Warning: ${printable(error.message)}\n`);
       }
     });
     await onlyWaiting(stopping);

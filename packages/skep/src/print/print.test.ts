@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Terminal } from '../cli/terminal.ts';
 import { openTerminal } from '../cli/terminal.ts';
-import { printable } from './printable.ts';
 import { openProgress } from './progress.ts';
 import { toFacts, toTable } from './table.ts';
 
@@ -54,8 +53,10 @@ describe('tables', () => {
   });
 });
 
-test('what a server or catalogue says cannot steer the terminal', () => {
-  expect(printable(`a${ESCAPE}[2Jb\nc\u202Ed`)).toBe('a\uFFFD[2Jb c\uFFFDd');
+test('neither names nor values of a catalogue can steer the terminal', () => {
+  const hostile = `a${ESCAPE}[2Jb\nc\u202Ed`;
+  expect(toFacts([[`-e ${hostile}`, hostile]])).toBe('-e a\uFFFD[2Jb c\uFFFDd: a\uFFFD[2Jb c\uFFFDd\n');
+  expect(toTable(['A'], [[hostile]])).toBe('A\na\uFFFD[2Jb c\uFFFDd\n');
 });
 
 describe('progress', () => {

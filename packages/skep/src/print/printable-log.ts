@@ -1,3 +1,5 @@
+import { printableLines } from '@skep/core/terminal/printable.ts';
+
 const ESCAPE = String.fromCodePoint(0x1b);
 /** SGR: colours and weights (ECMA-48 §8.3.117). Harmless, but their reset may never come. */
 const STYLING = new RegExp(String.raw`${ESCAPE}\[[\d;:]*m`, 'gu');
@@ -7,8 +9,5 @@ const STYLING = new RegExp(String.raw`${ESCAPE}\[[\d;:]*m`, 'gu');
  * cursor, rename the window or worse, is shown as �. Line ends and tabs stay.
  */
 export function printableLog(text: string): string {
-  return text
-    .replaceAll(STYLING, '')
-    .replaceAll('\r\n', '\n')
-    .replaceAll(/[\p{Cc}\p{Cf}]/gu, (found) => (found === '\n' || found === '\t' ? found : '\u{FFFD}'));
+  return printableLines(text.replaceAll(STYLING, ''));
 }

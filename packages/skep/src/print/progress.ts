@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import type { Report } from '../runtime/runtime.ts';
 import type { Terminal } from '../cli/terminal.ts';
-import { printable } from './printable.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 
 export interface Progress extends Report {
   /** Clears the live lines. Call it before anything else is written. */

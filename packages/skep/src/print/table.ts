@@ -1,5 +1,5 @@
 import Table from 'cli-table3';
-import { printable } from './printable.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 
 const NOTHING = {
   top: '',
@@ -33,6 +33,7 @@ export function toTable(head: readonly string[], rows: readonly (readonly string
 /** `Name:  value` lines with the values below each other; rows without a value are left out. */
 export function toFacts(facts: readonly (readonly [string, string | undefined])[]): string {
   const shown = facts.filter((fact): fact is [string, string] => fact[1] !== undefined && fact[1] !== '');
-  const width = Math.max(0, ...shown.map(([name]) => name.length)) + 2;
-  return shown.map(([name, value]) => `${`${name}:`.padEnd(width)}${printable(value)}\n`).join('');
+  const lines = shown.map(([name, value]) => [printable(name), printable(value)] as const);
+  const width = Math.max(0, ...lines.map(([name]) => name.length)) + 2;
+  return lines.map(([name, value]) => `${`${name}:`.padEnd(width)}${value}\n`).join('');
 }

@@ -1,3 +1,4 @@
+import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
 import { isWorkloadName } from '../run/workload-name.ts';
@@ -11,7 +12,7 @@ const text = z.string();
 const record = z.record(text, text);
 const noNul = text.refine((value) => !value.includes('\0'), 'contains NUL');
 
-const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not a variable name');
+const variable = z.string().regex(VARIABLE_NAME, 'not a variable name');
 
 /** Keys this release acts on. Everything else goes to `rest`. */
 const known = z.object({

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { printable } from '../print/printable.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 
 /** Asks a person for one value; undefined where nobody can be asked. */
 export type Ask = (requirement: Requirement) => Promise<string>;
@@ -13,7 +13,7 @@ export type Ask = (requirement: Requirement) => Promise<string>;
 export async function askValue(requirement: Requirement, output: Writable): Promise<string> {
   const { isCancel, password, select, text } = await import('@clack/prompts');
   const about = requirement.description === undefined ? '' : ` — ${printable(requirement.description)}`;
-  const message = `${requirement.name}${about}`;
+  const message = `${printable(requirement.name)}${about}`;
   const { choices, placeholder } = requirement;
   const answer = requirement.secret
     ? await password({ message, output })

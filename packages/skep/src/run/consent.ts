@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { printable } from '../print/printable.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 
 /** Asks a person yes or no; the answer to a bare Enter is no. Absent where nobody can be asked. */
 export type Confirm = (question: string) => Promise<boolean>;

@@ -1,12 +1,11 @@
+import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-
-const KEY = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Fails with `run/invalid-env` unless `key` can name an environment variable; `where` says where it was written. */
 export function checkEnvKey(key: string, where: string): string {
   if (key === '')
     throw new SkepError('run/invalid-env', { message: `empty environment variable key in ${where}` });
-  if (KEY.test(key)) return key;
+  if (VARIABLE_NAME.test(key)) return key;
   throw new SkepError('run/invalid-env', {
     message: `invalid environment variable key ${JSON.stringify(key)} in ${where}`,
   });

@@ -1,6 +1,6 @@
 import type { Context } from '../cli/context.ts';
 import { openRuntime, referenceTo } from '../cli/open-runtime.ts';
-import { printable } from '../print/printable.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import { openProgress } from '../print/progress.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { claimName, promisedPorts } from './claim-name.ts';

@@ -5,6 +5,7 @@ import type { Progress } from '../print/progress.ts';
 import { isLoopback } from '@skep/proxy/steps/origin.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import { hostHere } from './host-here.ts';
@@ -58,7 +59,9 @@ async function undo(name: string, context: Context): Promise<void> {
       });
   } catch (error) {
     const reason = error instanceof SkepError ? error.message : 'internal error';
-    context.terminal.err(`Warning: ${name} is not removed yet (${reason}); do it with skep rm ${name}\n`);
+    context.terminal.err(
+      `Warning: ${name} is not removed yet (${printable(reason)}); do it with skep rm ${name}\n`,
+    );
   }
 }
 

@@ -12,7 +12,7 @@ import {
   withVolumes,
   type PermissionProfile,
 } from '../permissions/profile.ts';
-import { printable } from '../print/printable.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import { decodeRunConfig } from '../run-config/decode.ts';
 import { MAX_RUN_CONFIG_BYTES } from '../run-config/file.ts';
 import { fromToolhive } from '../run-config/import-toolhive.ts';

@@ -1,5 +1,5 @@
 import type { Terminal } from '../cli/terminal.ts';
-import { printable } from '../print/printable.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import type { Progress } from '../print/progress.ts';
 import type { Tell } from '../supervisor/events.ts';
 

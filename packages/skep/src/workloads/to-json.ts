@@ -1,3 +1,4 @@
+import { printableJson } from '@skep/core/terminal/printable.ts';
 import type { WorkloadView } from './view.ts';
 
 /** What an unknown time reads as, as in Go's zero time. */
@@ -54,6 +55,7 @@ export function uptimeOf(view: WorkloadView, now: Date): string | undefined {
   return [...parts, `${String(minutes % 60)}m`].filter((part) => part !== '').join(' ');
 }
 
+/** JSON for scripts, which a terminal can show as it is. */
 export function toJsonText(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+  return `${printableJson(JSON.stringify(value, null, 2))}\n`;
 }
