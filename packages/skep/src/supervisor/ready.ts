@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { member } from '@skep/proxy/message/json-rpc.ts';
-import { printable } from '../print/printable.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Clock } from './clock.ts';
 import type { Tell } from './events.ts';
