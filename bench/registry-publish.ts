@@ -1,16 +1,20 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import autocannon from 'autocannon';
 import { npmPostgres } from '../e2e/postgres/binaries.ts';
 import { Cluster } from '../e2e/postgres/cluster.ts';
 import { syntheticCatalogue } from './registry/catalogue.ts';
-import { startRegistry } from './registry/served.ts';
+import { type ServedRegistry, startRegistry } from './registry/served.ts';
 import type { Bench } from './row.ts';
 
 const ENTRIES = 10_000;
 const WRITERS = 32;
 const READERS = 8;
+/** Of each comparison; both programs wait for the disk, which is not always equally fast. */
+const ROUNDS = 3;
 
 /**
  * Publishes per second that are durable and served when they are answered, beside 10,000 other entries, while readers ask
@@ -30,10 +34,71 @@ export const registryPublishBench: Bench = async (report, options) => {
     const place = { host: '127.0.0.1', port: cluster.port, user: 'postgres', sslMode: 'disable' };
     const database = { ...place, database: await cluster.createDatabase() };
     await measure('PostgreSQL', { database }, report, options);
+    const bare = await cluster.createDatabase();
+    const own = await cluster.createDatabase();
+    const against: BareProgram = (publishers, seconds) => bareRate([cluster.port, bare, publishers, seconds]);
+    await compare({ ...place, database: own }, { against, report, ...options });
   } finally {
     await cluster.stop();
   }
 };
+
+type BareProgram = (publishers: number, seconds: number) => Promise<number>;
+
+interface Comparison {
+  readonly against: BareProgram;
+  readonly report: Parameters<Bench>[0];
+  readonly seconds: number;
+}
+
+/** Each figure beside that of the bare program in the same seconds of load: rounds alternate, and the medians count. */
+async function compare(database: object, { against, report, seconds }: Comparison): Promise<void> {
+  const registry = await served({ database });
+  try {
+    await publishRate(registry.url, { seconds: 1, writers: 8 });
+    for (const writers of [1, 8]) {
+      for (const readers of [0, READERS]) {
+        const ratios: number[] = [];
+        for (let round = 0; round < ROUNDS; round += 1) {
+          const own = await beside(registry.url, { readers, seconds }, () =>
+            publishRate(registry.url, { seconds, writers }),
+          );
+          const bare = await beside(registry.url, { readers, seconds }, () => against(writers, seconds));
+          ratios.push(own / bare);
+        }
+        const value = ratios.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? 0;
+        const name = `registry: publishes on PostgreSQL, ${writers} at once${readers === 0 ? '' : ', beside readers'} / bare program`;
+        report({ name, value, unit: 'ratio', floor: readers === 0 ? 0.4 : 0.3 });
+      }
+    }
+  } finally {
+    await registry.stop();
+  }
+}
+
+/** The work while so many readers ask for pages as fast as they get them. */
+async function beside<T>(
+  url: string,
+  { readers, seconds }: { readonly readers: number; readonly seconds: number },
+  work: () => Promise<T>,
+): Promise<T> {
+  if (readers === 0) return work();
+  const reading = autocannon({
+    url: `${url}/servers?limit=100`,
+    connections: readers,
+    duration: seconds + 1,
+  });
+  const done = await work();
+  const { errors, non2xx } = await reading;
+  if (errors > 0 || non2xx > 0) throw new Error(`readers: ${errors} errors, ${non2xx} not 2xx`);
+  return done;
+}
+
+async function bareRate(given: readonly (string | number)[]): Promise<number> {
+  const program = path.join(import.meta.dirname, 'registry/bare-publisher.ts');
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...given.map(String)]);
+  return Number(stdout);
+}
 
 async function measure(
   label: string,
@@ -41,36 +106,38 @@ async function measure(
   report: Parameters<Bench>[0],
   { seconds }: Parameters<Bench>[1],
 ): Promise<void> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'skep-bench-'));
+  const registry = await served(store);
   try {
-    const config = path.join(folder, 'registry.yaml');
-    await writeFile(path.join(folder, 'catalog.json'), syntheticCatalogue(ENTRIES));
-    await writeFile(config, JSON.stringify({ ...CONFIG, ...store }));
-    const registry = await startRegistry(config);
-    try {
-      await publishRate(registry.url, 1);
-      const alone = await publishRate(registry.url, seconds);
-      report({ name: `registry: publishes on ${label}`, value: alone, unit: 'per s', floor: 500 });
-      const readers = autocannon({
-        url: `${registry.url}/servers?limit=100`,
-        connections: READERS,
-        duration: seconds + 1,
-      });
-      const beside = await publishRate(registry.url, seconds);
-      const { errors, non2xx } = await readers;
-      if (errors > 0 || non2xx > 0) throw new Error(`readers: ${errors} errors, ${non2xx} not 2xx`);
-      report({
-        name: `registry: publishes on ${label}, ${READERS} readers at full rate`,
-        value: beside,
-        unit: 'per s',
-        floor: 500,
-      });
-    } finally {
-      await registry.stop();
-    }
+    await publishRate(registry.url, { seconds: 1, writers: WRITERS });
+    const publish = () => publishRate(registry.url, { seconds, writers: WRITERS });
+    const alone = await publish();
+    report({ name: `registry: publishes on ${label}`, value: alone, unit: 'per s', floor: 500 });
+    const busy = await beside(registry.url, { readers: READERS, seconds }, publish);
+    report({
+      name: `registry: publishes on ${label}, ${READERS} readers at full rate`,
+      value: busy,
+      unit: 'per s',
+      floor: 500,
+    });
   } finally {
-    await rm(folder, { recursive: true });
+    await registry.stop();
   }
+}
+
+/** The program beside a catalogue, on a store. */
+async function served(store: object): Promise<Pick<ServedRegistry, 'url' | 'stop'>> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'skep-bench-'));
+  const config = path.join(folder, 'registry.yaml');
+  await writeFile(path.join(folder, 'catalog.json'), syntheticCatalogue(ENTRIES));
+  await writeFile(config, JSON.stringify({ ...CONFIG, ...store }));
+  const registry = await startRegistry(config);
+  return {
+    url: registry.url,
+    stop: async () => {
+      await registry.stop();
+      await rm(folder, { recursive: true });
+    },
+  };
 }
 
 const CONFIG = {
@@ -85,11 +152,14 @@ const CONFIG = {
 let published = 0;
 
 /** Every request publishes another entry. */
-async function publishRate(url: string, duration: number): Promise<number> {
+async function publishRate(
+  url: string,
+  { seconds: duration, writers }: { readonly seconds: number; readonly writers: number },
+): Promise<number> {
   const result = await autocannon({
     url,
     duration,
-    connections: WRITERS,
+    connections: writers,
     requests: [
       {
         method: 'POST',

@@ -118,6 +118,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const store = await openStore(options.storePlace, { clock: options.clock, log });
     state.store = store;
     closers.push(() => (state.started ? store.close() : store.discard()));
+    await store.forgetLeases?.();
     const operations = await openOperations(config, operationsServices(options, { engine, store }));
     state.operations = operations;
     const traced = operations.tracing === undefined ? store : tracedStore(store, operations.tracing);

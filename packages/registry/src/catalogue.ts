@@ -94,6 +94,8 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
     await reconciler.reconcile({ sources, registries });
     served = await follower.start();
     await startUnlessStopped(scheduler, served, options.stop);
+    // Another replica may have loaded what this one has waited for.
+    await follower.catchUp();
   } catch (error) {
     await close();
     throw error;

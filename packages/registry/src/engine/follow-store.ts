@@ -63,7 +63,13 @@ export class StoreFollower {
    * still serves a state that was committed, and goes on with the next notice.
    */
   async reach(revision: Revision): Promise<void> {
-    while (this.#revision < revision && !this.#isClosed) await this.#catchUp();
+    while (this.#revision < revision && !this.#isClosed) await this.#next();
+  }
+
+  /** Resolves when reads of this process see everything that was committed until now, by whomever. */
+  async catchUp(): Promise<void> {
+    const { revision } = await this.#options.store.changesSince(this.#revision);
+    await this.reach(revision);
   }
 
   /** As `reach`, with the entries that the commit left in a source. */
@@ -90,7 +96,7 @@ export class StoreFollower {
     });
   }
 
-  #catchUp(): Promise<void> {
+  #next(): Promise<void> {
     this.#step ??= this.#follow().finally(() => {
       this.#step = undefined;
     });

@@ -15,6 +15,8 @@ export type StorePlace =
 export interface OpenedStore extends Store {
   /** Of a store that keeps connections to a database. */
   pool?(): PoolState;
+  /** Of a store that no other machine uses: a process that begins to serve need not wait for those of one that died. */
+  forgetLeases?(): Promise<void>;
   /** Closes, and removes what this opening has made as far as that is a file: for a start that failed. */
   discard(): Promise<void>;
 }

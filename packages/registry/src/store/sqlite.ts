@@ -26,6 +26,11 @@ export interface SqliteOptions {
 }
 
 export interface SqliteStore extends Store {
+  /**
+   * Ends all leases: those of a process that was killed would hold up the first look. Another process that shares the file
+   * loses what it is at, and looks again soon.
+   */
+  forgetLeases(): Promise<void>;
   /** Closes, and removes the file if this opening has made it: for a start that failed. */
   discard(): Promise<void>;
 }
@@ -54,6 +59,13 @@ export async function openSqlite({ path, clock, log }: SqliteOptions): Promise<S
   const store = sqlStore({ database, feed, clock });
   return {
     ...store,
+    forgetLeases: async () => {
+      try {
+        await patiently(clock, () => database.writer.deleteFrom('sync_lease').execute());
+      } catch (cause) {
+        throw database.failure(cause).error;
+      }
+    },
     discard: async () => {
       await store.close();
       if (isNew) await rm(path, { force: true });

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest';
 import type { Source } from '../sources/source.ts';
 import type { NamedSource, StoredSource, SyncStatus } from '../store/rows.ts';
 import { openSqlite, type SqliteStore } from '../store/sqlite.ts';
+import { firstStatus } from '../store/statuses.ts';
 import { DEFAULT_DOCUMENTS } from './document-limits.ts';
 import { ingest } from './ingest.ts';
 import { LEASE_MS } from './lease.ts';
@@ -300,10 +301,10 @@ describe('the scheduler', () => {
 
   it('does not look while another replica holds the lease, and takes over soon after that one has died', async () => {
     const sources = await configured(named('one'));
+    await store.writeStatus('one', { ...firstStatus('git'), phase: 'syncing', contentHash: 'stored' });
     await store.acquireLease({ source: 'one', owner: 'dead' }, LEASE_MS);
-    const started = scheduler().start(sources);
+    await scheduler().start(sources);
     await until(() => expect(clock.nextIn).toBe(LEASE_MS / 2));
-    await started;
     clock.pass(LEASE_MS / 2);
     await until(() => expect(clock.nextIn).toBe(LEASE_MS / 2));
     expect(fetches).toBe(0);

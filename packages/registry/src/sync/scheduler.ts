@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { SYNCED_KINDS, type StoredSource, type SyncStatus } from '../store/rows.ts';
+import { isLocal } from './is-local.ts';
 import { Lanes } from './lanes.ts';
 import { type Attempt, type LoopOptions, SourceLoop } from './source-loop.ts';
 
@@ -19,47 +20,58 @@ export interface SyncControl {
 }
 
 /** So many sources are read at once; each may need a thread and the memory of its catalogue. */
-const LANES = 4;
-/** Milliseconds that a start waits for sources elsewhere that have never been loaded. */
+const READING = 4;
+/** So many other machines are waited for at once. */
+const FETCHING = 16;
+/** Milliseconds that a start waits for what has never been loaded, however many sources there are. */
 const LONGEST_START = 30_000;
+/** How soon to see whether another replica has loaded a source that the store has nothing of. */
+const ELSEWHERE_MS = 500;
 
 /** Looks at every source at start, after a change, and then at its interval, until it is closed. */
 export class SyncScheduler implements SyncControl {
   readonly #options: LoopOptions;
   readonly #loops = new Map<string, SourceLoop>();
   readonly #ending = new Set<Promise<void>>();
-  #isClosed = false;
+  readonly #closing = new AbortController();
 
   constructor(options: SchedulerOptions) {
-    this.#options = { ...options, lanes: new Lanes(LANES) };
+    this.#options = {
+      ...options,
+      lanes: { fetching: new Lanes(FETCHING), reading: new Lanes(READING) },
+    };
   }
 
   /**
-   * Looks at every source for the first time. Waits for files on this machine, and for a while for sources elsewhere that
-   * the store has nothing of. A file of the configuration that was never loaded fails with `registry/no-first-sync`: that
-   * is a mistake in it. Another place that does not answer is a state of the world, and what somebody made through the API
-   * must not keep the server from starting: both are logged, and tried again.
+   * Looks at every source for the first time. Waits for files on this machine, and for sources elsewhere that the store has
+   * nothing of, whoever loads them; for all together not longer than `LONGEST_START`. A file of the configuration that was
+   * never loaded fails with `registry/no-first-sync`: that is a mistake in it. Another place that does not answer is a state
+   * of the world, and what somebody made through the API must not keep the server from starting: both are logged, and tried
+   * again.
    */
   async start(sources: readonly StoredSource[]): Promise<void> {
     const statuses = await this.#options.parts.store.readStatuses();
-    if (this.#isClosed) return;
+    if (this.#closing.signal.aborted) return;
+    const ended = new AbortController();
     const waits = sources.filter(isSynced).map(async (stored) => {
-      const first = this.#add(stored).run('start');
+      const loop = this.#add(stored);
+      const first = loop.run('start');
       const hasData = (statuses.get(stored.name)?.contentHash ?? null) !== null;
-      if (isLocal(stored)) {
-        const { failure } = await first;
-        const isConfigured = stored.creationType === 'CONFIG';
-        if (failure !== undefined && !hasData && isConfigured) throw neverLoaded(stored.name, failure);
-      } else if (!hasData) {
-        await this.#atMost(LONGEST_START, first);
-      }
+      if (hasData && !isLocal(stored)) return;
+      const { failure } = await this.#loaded(loop, first, ended.signal);
+      const isMistake = isLocal(stored) && stored.creationType === 'CONFIG';
+      if (failure !== undefined && !hasData && isMistake) throw neverLoaded(stored.name, failure);
     });
-    await Promise.all(waits);
+    try {
+      await Promise.race([Promise.all(waits), this.#pause(LONGEST_START, ended.signal)]);
+    } finally {
+      ended.abort();
+    }
   }
 
   /** Brings the loops in line with the sources: new and changed ones are looked at now, those that are gone end. */
   update(sources: readonly StoredSource[]): void {
-    if (this.#isClosed) return;
+    if (this.#closing.signal.aborted) return;
     const wanted = new Map(sources.filter(isSynced).map((source) => [source.name, source]));
     for (const [name, loop] of this.#loops) {
       const next = wanted.get(name);
@@ -100,7 +112,7 @@ export class SyncScheduler implements SyncControl {
 
   /** Stops timers, cancels what runs and waits for it. Idempotent. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort();
     for (const loop of this.#loops.values()) this.#end(loop);
     this.#loops.clear();
     await this.#settled();
@@ -121,10 +133,23 @@ export class SyncScheduler implements SyncControl {
     await Promise.allSettled(this.#ending);
   }
 
-  async #atMost(milliseconds: number, attempt: Promise<Attempt>): Promise<void> {
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#options.clock.after(milliseconds, resolve);
-    await Promise.race([attempt, late]);
+  /** The first look that has ended, of this process or of another: until then there may be nothing to serve. */
+  async #loaded(loop: SourceLoop, first: Promise<Attempt>, ended: AbortSignal): Promise<Attempt> {
+    for (let attempt = await first; ; attempt = await loop.run('changed')) {
+      const isStored = (attempt.status?.contentHash ?? null) !== null;
+      if (attempt.isElsewhere !== true || isStored || ended.aborted) return attempt;
+      await this.#pause(ELSEWHERE_MS, ended);
+    }
+  }
+
+  /** Ends with the scheduler too. */
+  async #pause(milliseconds: number, ended: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const either = AbortSignal.any([ended, this.#closing.signal]);
+    const end = (): void => resolve();
+    const cancel = this.#options.clock.after(milliseconds, end);
+    either.addEventListener('abort', end);
+    if (!either.aborted) await promise;
     cancel();
   }
 }
@@ -132,13 +157,6 @@ export class SyncScheduler implements SyncControl {
 /** Orphaned sources are served as they are. */
 function isSynced({ kind, orphaned }: StoredSource): boolean {
   return SYNCED_KINDS.includes(kind) && !orphaned;
-}
-
-/** Read in no time, and there when the machine is. */
-function isLocal({ kind, config }: StoredSource): boolean {
-  if (kind !== 'file') return false;
-  const block: unknown = JSON.parse(config);
-  return typeof block === 'object' && block !== null && !('url' in block);
 }
 
 /** What decides about how a source is read. */

@@ -6,6 +6,7 @@ import type { Lease } from '../store/store.ts';
 import type { Clock } from './clock.ts';
 import { contentKey, knownBytes } from './content-hash.ts';
 import { type FailureClass, failureClass } from './failure-class.ts';
+import { isLocal } from './is-local.ts';
 import type { Lanes } from './lanes.ts';
 import { LEASE_MS, withLease } from './lease.ts';
 import { reportOf, syncFailed, syncStarted } from './status.ts';
@@ -32,7 +33,12 @@ export interface LoopOptions {
   readonly log: Log;
   /** Unique to this process. */
   readonly owner: string;
-  readonly lanes: Lanes;
+  readonly lanes: {
+    /** Waiting for other machines costs little, and one that never answers must not hold up what is here. */
+    readonly fetching: Lanes;
+    /** Reading needs a thread and the memory of a catalogue. */
+    readonly reading: Lanes;
+  };
   readonly observe: (event: SyncEvent) => void;
 }
 
@@ -57,6 +63,7 @@ export class SourceLoop {
   readonly #closing = new AbortController();
   #source: Source | undefined;
   #running: Promise<Attempt> | undefined;
+  #again: Promise<Attempt> | undefined;
   #cancelTimer: () => void = () => undefined;
 
   constructor(stored: StoredSource, options: LoopOptions) {
@@ -64,14 +71,21 @@ export class SourceLoop {
     this.#options = options;
   }
 
-  get isRunning(): boolean {
-    return this.#running !== undefined;
-  }
-
-  /** Looks now, or joins the look that is going on. Never rejects. */
+  /**
+   * Looks now, or joins the look that is going on. Who asks gets one more look after that one, which may have read the place
+   * before it changed. Never rejects.
+   */
   run(occasion: Occasion): Promise<Attempt> {
     this.#cancelTimer();
-    this.#running ??= this.#options.lanes
+    if (this.#running !== undefined && occasion === 'asked') {
+      this.#again ??= this.#running.then(() => {
+        this.#again = undefined;
+        return this.run('asked');
+      });
+      return this.#again;
+    }
+    const { fetching, reading } = this.#options.lanes;
+    this.#running ??= (isLocal(this.stored) ? reading : fetching)
       .run(() => this.#attempt(occasion))
       .then((attempt) => {
         this.#running = undefined;
@@ -86,6 +100,7 @@ export class SourceLoop {
     this.#closing.abort(new SkepError('source/timeout', { message: 'the synchronisation was stopped' }));
     this.#cancelTimer();
     await this.#running;
+    await this.#again;
   }
 
   async #attempt(occasion: Occasion): Promise<Attempt> {
@@ -103,7 +118,7 @@ export class SourceLoop {
       const failure = asError(error);
       if (!this.#closing.signal.aborted)
         log.warn({ source: name, err: failure }, 'synchronisation impossible');
-      return { failure };
+      return { failure, ...takenOver(failure) };
     }
   }
 
@@ -156,6 +171,8 @@ export class SourceLoop {
         lease: this.#lease,
         before: started,
         nextSync: () => this.#next(0),
+        inTurn: <T>(read: () => Promise<T>): Promise<T> =>
+          isLocal(stored) ? read() : this.#options.lanes.reading.run(read),
       };
       const status = await syncSource(parts, task, signal);
       logSuccess(log, stored.name, status);
@@ -170,7 +187,7 @@ export class SourceLoop {
   async #failed(started: SyncStatus, failure: Error): Promise<Attempt> {
     const { parts, clock, log } = this.#options;
     const { name } = this.stored;
-    if (failure instanceof SkepError && failure.code === 'store/lease-lost') return { failure };
+    if (takenOver(failure).isElsewhere === true) return { failure, isElsewhere: true };
     const now = clock.now();
     const nextSync = this.#next(started.attemptCount + 1);
     const status = syncFailed(started, { now, nextSync, message: failure.message });
@@ -225,6 +242,11 @@ export class SourceLoop {
     const due = Date.parse(status?.nextSync ?? '') - Date.parse(clock.now());
     return due > 0 && status?.phase !== 'syncing' ? due : waitFor(interval, 0, random());
   }
+}
+
+/** Who has lost the lease looks again soon, whatever the interval: whoever took it may have died at it. */
+function takenOver(failure: Error): { readonly isElsewhere?: true } {
+  return failure instanceof SkepError && failure.code === 'store/lease-lost' ? { isElsewhere: true } : {};
 }
 
 function asError(error: unknown): Error {

@@ -28,6 +28,8 @@ export interface SyncTask {
   readonly before: SyncStatus;
   /** When the next one is due, RFC 3339 UTC; null for sources that are read once. */
   readonly nextSync: () => string | null;
+  /** Runs what takes memory and a thread, when it is its turn. */
+  readonly inTurn: <T>(read: () => Promise<T>) => Promise<T>;
 }
 
 /**
@@ -37,7 +39,7 @@ export interface SyncTask {
  */
 export async function syncSource(parts: SyncParts, task: SyncTask, signal: AbortSignal): Promise<SyncStatus> {
   const { store, ingest, apply, now, limits } = parts;
-  const { stored, source, lease, before, nextSync } = task;
+  const { stored, source, lease, before, nextSync, inTurn } = task;
   const key = contentKey(stored, limits);
   const known = knownBytes(key, before.contentHash);
   const content = await fetchUnlessKnown(source, known, signal);
@@ -48,16 +50,19 @@ export async function syncSource(parts: SyncParts, task: SyncTask, signal: Abort
     await store.writeStatus(stored.name, status, lease);
     return status;
   }
-  const { entries, report } = await ingest(
-    inputOf({ stored, bytes: content.bytes, label: source.label, limits }),
-    signal,
-  );
-  const at = now();
-  const hash = contentHash(key, content.hash);
-  const status = syncSucceeded(before, { ...finished, now: at, changed: true, report, contentHash: hash });
-  const replaced = await store.replaceEntries({ source: stored.name, entries, at, status, lease });
-  await apply(replaced.revision, stored.name, replaced.value);
-  return status;
+  return inTurn(async () => {
+    signal.throwIfAborted();
+    const { entries, report } = await ingest(
+      inputOf({ stored, bytes: content.bytes, label: source.label, limits }),
+      signal,
+    );
+    const at = now();
+    const hash = contentHash(key, content.hash);
+    const status = syncSucceeded(before, { ...finished, now: at, changed: true, report, contentHash: hash });
+    const replaced = await store.replaceEntries({ source: stored.name, entries, at, status, lease });
+    await apply(replaced.revision, stored.name, replaced.value);
+    return status;
+  });
 }
 
 interface Readable {
