@@ -45,6 +45,7 @@ const BUBBLEWRAP: Bubblewrap = {
   setpriv: undefined,
   architecture: 'x64',
   inherited: [],
+  network: 'slirp4netns is not installed',
 };
 const DOCKER = 'unix:///var/run/docker.sock';
 const PODMAN = 'unix:///var/run/podman/podman.sock';

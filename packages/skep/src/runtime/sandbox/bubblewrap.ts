@@ -1,14 +1,15 @@
 import { once } from 'node:events';
 import { execFile } from 'node:child_process';
-import { access, constants, realpath, stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { arch } from 'node:os';
-import path from 'node:path';
 import { promisify } from 'node:util';
 import { text } from 'node:stream/consumers';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { confinedUser } from './confined-user.ts';
 import { startConfined } from './confine.ts';
+import { findProgram, type Environment } from './find-program.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
+import { findNetworkTools, type NetworkTools } from './own-network.ts';
 import type { Architecture } from './seccomp/rules.ts';
 
 const run = promisify(execFile);
@@ -24,10 +25,12 @@ export interface Bubblewrap {
   readonly architecture: Architecture;
   /** Descriptors that must not get inside. */
   readonly inherited: readonly number[];
+  /** What makes a network of its own for a workload, or why none can be made. */
+  readonly network: NetworkTools | string;
 }
 
 export interface BubblewrapSearch {
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   readonly platform: NodeJS.Platform;
 }
 
@@ -59,6 +62,7 @@ export async function findBubblewrap({ env, platform }: BubblewrapSearch): Promi
     setpriv: setpriv === undefined ? undefined : await realpath(setpriv),
     architecture,
     inherited: inheritedDescriptors(),
+    network: await findNetworkTools(env, asRoot),
   };
   // Mounts of the machine may come and go meanwhile, which can make a first attempt fail.
   const trouble = (await prove(found)) && (await prove(found));
@@ -115,28 +119,6 @@ async function versionOf(program: string): Promise<string> {
     });
   });
   return /\d+(?:\.\d+)+/.exec(stdout)?.[0] ?? '0';
-}
-
-/** Absolute path of an executable on the PATH or in the places where the system has its own. */
-export async function findProgram(name: string, env: BubblewrapSearch['env']): Promise<string | undefined> {
-  const directories = [
-    ...(env['PATH'] ?? '').split(':').filter((one) => path.isAbsolute(one)),
-    '/usr/bin',
-    '/usr/local/bin',
-    '/usr/sbin',
-  ];
-  for (const directory of directories) {
-    const program = path.join(directory, name);
-    if (await isExecutable(program)) return program;
-  }
-  return undefined;
-}
-
-async function isExecutable(file: string): Promise<boolean> {
-  return access(file, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
 }
 
 const INSTALL_HINT =

@@ -3,11 +3,19 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { checkWorkloadName } from '../workload-name.ts';
 
+const NETWORKS: ReadonlySet<string> = new Set(['none', 'bridge', 'host']);
+
 /** Refuses what the sandbox cannot do, before anything exists. Throws `runtime/invalid-workload`. */
-export async function checkSpec(spec: WorkloadSpec): Promise<void> {
+export async function checkSpec(spec: WorkloadSpec, ownNetwork: boolean): Promise<void> {
   checkWorkloadName(spec.name);
   if (spec.privileged)
     throw invalid('privileged workloads are not possible in the sandbox', 'use a container engine');
+  if (!NETWORKS.has(spec.network)) {
+    throw invalid(
+      `the sandbox has no network "${spec.network}"`,
+      'use none, bridge or host, or a container engine',
+    );
+  }
   for (const port of spec.ports) {
     if (spec.network === 'none') {
       throw invalid(
@@ -15,11 +23,12 @@ export async function checkSpec(spec: WorkloadSpec): Promise<void> {
         'use --permission-profile network',
       );
     }
-    // The sandbox shares the host's network: there is nothing in between that could translate a port.
-    if (port.hostPort !== port.containerPort) {
+    // In the machine's own network there is nothing in between that could translate a port.
+    const translated = ownNetwork ? port.hostPort === 0 : port.hostPort !== port.containerPort;
+    if (translated) {
       throw invalid(
         `the sandbox cannot map port ${port.hostPort} to ${port.containerPort}`,
-        'use the same port on both sides',
+        ownNetwork ? 'name both sides, as HOST:CONTAINER' : 'use the same port on both sides',
       );
     }
   }

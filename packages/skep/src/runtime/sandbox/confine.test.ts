@@ -11,6 +11,7 @@ const ordinary: Bubblewrap = {
   setpriv: undefined,
   architecture: 'x64',
   inherited: [],
+  network: 'slirp4netns is not installed',
 };
 const root: Bubblewrap = { ...ordinary, setpriv: '/usr/bin/setpriv' };
 const program: ConfinedProgram = {

@@ -42,6 +42,8 @@ export interface ConfinedDescriptors {
   readonly life?: number;
   /** The program waits until `release` is called. */
   readonly held?: boolean;
+  /** Starts bubblewrap in surroundings of its own: the command to be used for the given one. */
+  readonly within?: (command: readonly string[]) => readonly string[];
 }
 
 export interface Confined {
@@ -59,7 +61,7 @@ export interface Confined {
 export function startConfined(
   bubblewrap: Bubblewrap,
   program: ConfinedProgram,
-  { stdio, status, life, held }: ConfinedDescriptors,
+  { stdio, status, life, held, within = (command) => command }: ConfinedDescriptors,
 ): Confined {
   const descriptors: ('ignore' | 'pipe' | number)[] = [...stdio];
   const inputs = new Map<number, string | Uint8Array>();
@@ -92,7 +94,8 @@ export function startConfined(
   const given = input(options.map((option) => `${option}\0`).join(''));
   const devNull = openSync('/dev/null', 'r+');
   try {
-    const child = spawn(bubblewrap.program, ['--args', given, '--', ...command], {
+    const [file = '', ...args] = within([bubblewrap.program, '--args', given, '--', ...command]);
+    const child = spawn(file, args, {
       cwd: '/',
       // Nothing of ours goes in, and no LD_PRELOAD of the program reaches bubblewrap itself, which is not confined.
       env: {},

@@ -1,12 +1,14 @@
 import type { ChildProcess } from 'node:child_process';
-import { closeSync, fchownSync, openSync } from 'node:fs';
+import { closeSync, constants, fchownSync, openSync } from 'node:fs';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import { pause } from '../pause.ts';
+import type { PortBinding } from '../runtime.ts';
 import type { Bubblewrap } from './bubblewrap.ts';
-import { startConfined, type ConfinedProgram } from './confine.ts';
-import { bootId, identify, programInside } from './linux-process.ts';
+import { startConfined, type Confined, type ConfinedProgram } from './confine.ts';
+import { bootId, identify, programInside, sendSignal } from './linux-process.ts';
 import { logTail } from './log-file.ts';
+import { connectNetwork, inOwnNetwork, type NetworkTools } from './own-network.ts';
 import { holdPipes } from './pipes.ts';
 import type { WorkloadPlaces } from './places.ts';
 import { encodeRun, readStatus } from './run-record.ts';
@@ -22,6 +24,8 @@ export interface Launch {
   readonly program: ConfinedProgram;
   /** The program speaks over the workload's pipes. */
   readonly stdio: boolean;
+  /** Makes a network of its own for it, with these ports forwarded; absent for none, or that of the machine. */
+  readonly ownNetwork?: { readonly tools: NetworkTools; readonly ports: readonly PortBinding[] };
 }
 
 /**
@@ -34,8 +38,9 @@ export async function launch(launching: Launch): Promise<void> {
   await removeFile(places.status);
   // Before the process exists: a launcher that dies in between must not leave a workload that looks never started.
   await atomicWrite(places.run, encodeRun(run));
-  const child = spawnWorkload(launching);
-  const init = await firstProcess(child, places.status);
+  const started = spawnWorkload(launching);
+  const { child } = started;
+  const init = await orKill(startProgram(launching, started), child, places);
   if (init !== undefined) {
     const [inside, outside] = await Promise.all([identify(init), identify(child.pid ?? 0)]);
     const processes = { ...(inside ? { init: inside } : {}), ...(outside ? { monitor: outside } : {}) };
@@ -44,18 +49,17 @@ export async function launch(launching: Launch): Promise<void> {
   }
   // A program that ended before it was seen did run; bubblewrap has written its exit code.
   if ((await readStatus(places.status)).exitCode !== undefined) return;
-  child.kill('SIGKILL');
-  await removeFile(places.run);
-  await removeFile(places.status);
+  await kill(child, places);
   const said = (await logTail(places.log, 2)).trim().replaceAll('\n', '; ') || 'bubblewrap gave no reason';
   throw new SkepError('runtime/start-failed', {
     message: `workload "${name}" could not be started in the sandbox: ${said}`,
   });
 }
 
-function spawnWorkload({ bubblewrap, places, program, stdio }: Launch): ChildProcess {
+function spawnWorkload({ bubblewrap, places, program, stdio, ownNetwork }: Launch): Confined {
   const log = openSync(places.log, 'a', 0o600);
   const status = openSync(places.status, 'a', 0o600);
+  const life = openSync(places.life, constants.O_RDWR);
   const pipes = stdio ? holdPipes(places) : undefined;
   try {
     // The program may open its own standard streams again by name.
@@ -64,31 +68,71 @@ function spawnWorkload({ bubblewrap, places, program, stdio }: Launch): ChildPro
         fchownSync(one, program.user.uid, program.user.gid);
       }
     }
-    const { child } = startConfined(bubblewrap, program, {
+    const confined = startConfined(bubblewrap, program, {
       stdio: [pipes?.stdin ?? 'ignore', pipes?.stdout ?? log, log],
       status,
+      life,
+      ...(ownNetwork === undefined
+        ? {}
+        : {
+            held: true,
+            within: (command) => inOwnNetwork(ownNetwork.tools, bubblewrap.setpriv !== undefined, command),
+          }),
     });
-    child.unref();
-    return child;
+    confined.child.unref();
+    return confined;
   } finally {
     closeSync(log);
     closeSync(status);
+    closeSync(life);
     pipes?.release();
   }
 }
 
 /**
- * The first process inside, once the program has taken the place of bubblewrap's set-up. Undefined when bubblewrap ended
- * before, or takes too long.
+ * Waits for the first process inside, connects its network, lets the program go and waits until that has taken the place
+ * of bubblewrap's set-up. Undefined when bubblewrap ended before, or takes too long.
  */
-async function firstProcess(child: ChildProcess, statusFile: string): Promise<number | undefined> {
+async function startProgram(
+  { bubblewrap, places, ownNetwork }: Launch,
+  { child, release }: Confined,
+): Promise<number | undefined> {
   const ended = new AbortController();
   const end = () => ended.abort();
   child.once('error', end).once('exit', end);
-  for (let waited = 0; waited < LAUNCH_MS && !ended.signal.aborted; waited += LOOK_MS) {
-    const { initPid } = await readStatus(statusFile);
-    if (initPid !== undefined && (await programInside(initPid)) !== undefined) return initPid;
+  const init = await look(async () => (await readStatus(places.status)).initPid, ended.signal);
+  if (init === undefined) return undefined;
+  if (ownNetwork !== undefined) {
+    const { inherited } = bubblewrap;
+    await connectNetwork({ ...ownNetwork, places, pid: child.pid ?? 0, inherited });
+    release();
+  }
+  return look(async () => ((await programInside(init)) === undefined ? undefined : init), ended.signal);
+}
+
+async function look(ask: () => Promise<number | undefined>, ended: AbortSignal): Promise<number | undefined> {
+  for (let waited = 0; waited < LAUNCH_MS && !ended.aborted; waited += LOOK_MS) {
+    const found = await ask();
+    if (found !== undefined) return found;
     await pause(LOOK_MS);
   }
   return undefined;
+}
+
+async function orKill<T>(starting: Promise<T>, child: ChildProcess, places: WorkloadPlaces): Promise<T> {
+  try {
+    return await starting;
+  } catch (error) {
+    await kill(child, places);
+    throw error;
+  }
+}
+
+/** Ends what was begun, the first process inside before bubblewrap, which would let a waiting program go on its end. */
+async function kill(child: ChildProcess, places: WorkloadPlaces): Promise<void> {
+  const { initPid } = await readStatus(places.status);
+  if (initPid !== undefined && child.exitCode === null) sendSignal(initPid, 'SIGKILL');
+  child.kill('SIGKILL');
+  await removeFile(places.run);
+  await removeFile(places.status);
 }

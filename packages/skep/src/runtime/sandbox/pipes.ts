@@ -11,10 +11,11 @@ import type { WorkloadPlaces } from './places.ts';
 const run = promisify(execFile);
 const { O_RDONLY, O_RDWR, O_WRONLY, O_NONBLOCK } = constants;
 
-/** Makes the two FIFOs of a stdio workload. Node has no call for it; the program is part of every Linux system. */
-export async function makePipes(places: WorkloadPlaces): Promise<void> {
+/** Makes the FIFOs of a workload. Node has no call for it; the program is part of every Linux system. */
+export async function makePipes(places: WorkloadPlaces, stdio: boolean): Promise<void> {
+  const speaking = stdio ? [places.stdin, places.stdout] : [];
   try {
-    await run('mkfifo', ['-m', '600', '--', places.stdin, places.stdout]);
+    await run('mkfifo', ['-m', '600', '--', places.life, ...speaking]);
   } catch (cause) {
     throw new SkepError('runtime/start-failed', {
       message: `cannot make pipes in "${places.directory}"`,

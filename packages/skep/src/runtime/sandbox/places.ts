@@ -12,6 +12,8 @@ export interface WorkloadPlaces {
   readonly status: string;
   readonly stdin: string;
   readonly stdout: string;
+  /** A pipe that bubblewrap holds while anything of the workload runs: its end is the workload's. */
+  readonly life: string;
   /** stderr, and stdout too where it is not the protocol channel. */
   readonly log: string;
 }
@@ -35,6 +37,7 @@ export function workloadPlaces(directory: string): WorkloadPlaces {
     status: at('status.json'),
     stdin: at('stdin'),
     stdout: at('stdout'),
+    life: at('life'),
     log: at('output.log'),
   };
 }

@@ -25,6 +25,7 @@ import { bootId } from './linux-process.ts';
 import { FileChanges, followFile } from './log-file.ts';
 import { packageCommand } from './package-program.ts';
 import { hasTree, packageTree, removeTree } from './package-trees.ts';
+import { NETWORK_FILES, type NetworkTools } from './own-network.ts';
 import { attachPipes, holdPipes, makePipes, type HeldPipes } from './pipes.ts';
 import { removeIfEmpty } from './remove-if-empty.ts';
 import {
@@ -96,6 +97,11 @@ async function prepare(environment: RuntimeEnvironment, request: PrepareRequest)
   return { reference: await prefetchNpm(environment, fetch), ours: true, exposedPorts: [] };
 }
 
+/** What makes a network of its own for this workload; undefined where it gets none, or that of the machine. */
+function ownNetworkOf(spec: WorkloadSpec, bubblewrap: Bubblewrap): NetworkTools | undefined {
+  return spec.network === 'bridge' && typeof bubblewrap.network === 'object' ? bubblewrap.network : undefined;
+}
+
 class Sandbox {
   readonly #environment: RuntimeEnvironment;
   readonly #bubblewrap: Bubblewrap;
@@ -119,14 +125,14 @@ class Sandbox {
   }
 
   async create(spec: WorkloadSpec): Promise<void> {
-    await checkSpec(spec);
+    await checkSpec(spec, ownNetworkOf(spec, this.#bubblewrap) !== undefined);
     await packageTree(this.#environment, spec.reference);
     const root = workloadsDirectory(this.#environment);
     const draft = workloadPlaces(path.join(root, scratchName(this.#environment)));
     await mkdir(draft.directory, { recursive: true, mode: 0o700 });
     try {
       await writeFile(draft.spec, encodeSpec({ spec, createdAt: new Date() }), { mode: 0o600 });
-      if (spec.stdio) await makePipes(draft);
+      await makePipes(draft, spec.stdio);
       await rename(draft.directory, path.join(root, spec.name));
     } catch (error) {
       await rm(draft.directory, { recursive: true, force: true });
@@ -145,10 +151,13 @@ class Sandbox {
     const command = await packageCommand(tree);
     const bubblewrap = this.#bubblewrap;
     const user = await confinedUser({ asRoot: bubblewrap.setpriv !== undefined, name, mounts: spec.mounts });
+    const tools = ownNetworkOf(spec, bubblewrap);
     const network = spec.network === 'none' ? 'none' : 'joined';
+    const files = tools === undefined ? {} : NETWORK_FILES;
     try {
-      const program = confinedWorkload({ spec, tree, node, command, user, network, files: {} });
-      await launch({ bubblewrap, name, places, program, stdio: spec.stdio });
+      const program = confinedWorkload({ spec, tree, node, command, user, network, files });
+      const ownNetwork = tools === undefined ? {} : { ownNetwork: { tools, ports: spec.ports } };
+      await launch({ bubblewrap, name, places, program, stdio: spec.stdio, ...ownNetwork });
     } finally {
       this.#release(name);
     }

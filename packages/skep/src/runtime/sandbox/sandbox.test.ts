@@ -58,6 +58,7 @@ describe('checkSpec refuses', () => {
     ['privileges', { privileged: true }],
     ['a port without a network', { ports: [{ ...port, hostPort: 2 }] }],
     ['a port that would need translation', { network: 'bridge', ports: [port] }],
+    ['a network that it cannot make', { network: 'container:db' }],
     ['a NUL in an argument', { args: ['a\0b'] }],
     ['a NUL in the environment', { env: { A: '\0' } }],
     ['an environment name with "="', { env: { 'A=B': 'x' } }],
@@ -70,13 +71,17 @@ describe('checkSpec refuses', () => {
     ),
     ['a name that is a path', { name: '../x' }],
   ])('%s', async (_what, changes) => {
-    await expect(checkSpec({ ...spec, ...changes })).rejects.toMatchObject({
+    await expect(checkSpec({ ...spec, ...changes }, false)).rejects.toMatchObject({
       code: 'runtime/invalid-workload',
     });
   });
 
   it('nothing of an ordinary workload', async () => {
-    await checkSpec({ ...spec, mounts: [{ source: tmpdir(), target: '/data/tmp', readOnly: true }] });
+    await checkSpec({ ...spec, mounts: [{ source: tmpdir(), target: '/data/tmp', readOnly: true }] }, false);
+  });
+
+  it('nothing of a port that a network of its own translates', async () => {
+    await checkSpec({ ...spec, network: 'bridge', ports: [port] }, true);
   });
 });
 

@@ -1,0 +1,167 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, openSync } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { connect } from 'node:net';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { z } from 'zod';
+import type { PortBinding } from '../runtime.ts';
+import { findProgram, type Environment } from './find-program.ts';
+import { coverInherited } from './inherited-descriptors.ts';
+import type { WorkloadPlaces } from './places.ts';
+
+/** The programs that make a network of its own for a workload. */
+export interface NetworkTools {
+  readonly unshare: string;
+  readonly slirp: string;
+}
+
+/** Addresses inside: slirp4netns' own. */
+const RESOLVER = '10.0.2.3';
+
+/** What name resolution reads in a network of its own: the resolver there, and no name of this machine. */
+export const NETWORK_FILES: Readonly<Record<string, string>> = {
+  '/etc/resolv.conf': `nameserver ${RESOLVER}\n`,
+  '/etc/hosts': '127.0.0.1 localhost skep\n::1 localhost\n',
+  '/etc/nsswitch.conf': 'hosts: files dns\n',
+};
+
+const PROOF_MS = 5000;
+
+/** The tools, or why a workload cannot have a network of its own here. */
+export async function findNetworkTools(env: Environment, asRoot: boolean): Promise<NetworkTools | string> {
+  const [unshare, slirp] = await Promise.all([findProgram('unshare', env), findProgram('slirp4netns', env)]);
+  if (slirp === undefined) return 'slirp4netns is not installed';
+  if (unshare === undefined) return 'unshare is not installed';
+  try {
+    await access('/dev/net/tun', constants.R_OK | constants.W_OK);
+  } catch {
+    return '/dev/net/tun cannot be opened';
+  }
+  const tools = { unshare, slirp };
+  const [program = '', ...args] = inOwnNetwork(tools, asRoot, ['/bin/true']);
+  const child = spawn(program, args, { stdio: 'ignore', timeout: PROOF_MS, env: {} });
+  const status = await once(child, 'exit').then(
+    ([code]) => code as number | null,
+    () => null,
+  );
+  return status === 0 ? tools : 'this user may not make network namespaces';
+}
+
+/**
+ * The command in a network namespace without any connection. There the kernel lets what arrives from outside reach
+ * loopback, so that a server which listens only there can be reached through a forwarded port.
+ */
+export function inOwnNetwork(
+  { unshare }: NetworkTools,
+  asRoot: boolean,
+  command: readonly string[],
+): readonly string[] {
+  const enter = 'echo 1 >/proc/sys/net/ipv4/conf/all/route_localnet && exec "$@"';
+  const user = asRoot ? [] : ['--user', '--map-root-user'];
+  return [unshare, ...user, '--net', '--', '/bin/sh', '-c', enter, 'sh', ...command];
+}
+
+export interface Connecting {
+  readonly tools: NetworkTools;
+  readonly places: WorkloadPlaces;
+  /** A process in the namespace. */
+  readonly pid: number;
+  readonly ports: readonly PortBinding[];
+  readonly inherited: readonly number[];
+}
+
+/**
+ * Connects a workload's network namespace to the outside, without the loopback of this machine, and forwards the ports.
+ * The process that does it lives as long as anything holds the workload's life pipe, whatever becomes of this program.
+ * Throws `runtime/start-failed`.
+ */
+export async function connectNetwork(connecting: Connecting): Promise<void> {
+  // Its own confinement needs mounts and filters that some containers do not allow.
+  const hardened = ['--enable-sandbox', '--enable-seccomp'];
+  const started = (await startSlirp(connecting, hardened)) ?? (await startSlirp(connecting, []));
+  if (started === undefined) throw failed('slirp4netns ended before the network was up');
+  try {
+    for (const port of connecting.ports) await forward(connecting.places, port);
+  } catch (error) {
+    started.kill('SIGKILL');
+    throw error;
+  }
+}
+
+const READY_AT = 3;
+const EXIT_AT = 4;
+
+/** Undefined when it ended instead of getting ready. */
+async function startSlirp(
+  { tools, places, pid, inherited }: Connecting,
+  hardened: readonly string[],
+): Promise<ChildProcess | undefined> {
+  const life = openSync(places.life, constants.O_RDONLY | constants.O_NONBLOCK);
+  const devNull = openSync('/dev/null', 'r+');
+  try {
+    const options = ['--configure', '--disable-host-loopback', '--mtu=65520', ...hardened];
+    const ends = [`--ready-fd=${READY_AT}`, `--exit-fd=${EXIT_AT}`, `--api-socket=${API_SOCKET}`];
+    const child = spawn(tools.slirp, [...options, ...ends, String(pid), 'tap0'], {
+      // A socket's path must be short, and this directory's may be long.
+      cwd: places.directory,
+      env: {},
+      detached: true,
+      // What it says grows with what the workload sends, so it goes nowhere.
+      stdio: coverInherited(['ignore', 'ignore', 'ignore', 'pipe', life], inherited, devNull),
+    });
+    child.unref();
+    return (await saysReady(child)) ? child : undefined;
+  } finally {
+    closeSync(life);
+    closeSync(devNull);
+  }
+}
+
+async function saysReady(child: ChildProcess): Promise<boolean> {
+  const ready = child.stdio[READY_AT] as Readable | null | undefined;
+  if (!ready) return false;
+  try {
+    return await Promise.race([once(ready, 'data').then(() => true), once(child, 'exit').then(() => false)]);
+  } catch {
+    return false;
+  } finally {
+    ready.destroy();
+  }
+}
+
+const API_SOCKET = 'network.sock';
+const answerShape = z.object({ error: z.object({ desc: z.string() }).optional() });
+
+/** `add_hostfwd` of slirp4netns(1), to the workload's loopback. */
+async function forward(places: WorkloadPlaces, port: PortBinding): Promise<void> {
+  const command = {
+    execute: 'add_hostfwd',
+    arguments: {
+      proto: 'tcp',
+      host_addr: port.hostIp,
+      host_port: port.hostPort,
+      guest_addr: '127.0.0.1',
+      guest_port: port.containerPort,
+    },
+  };
+  const directory = openSync(places.directory, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    const socket = connect({
+      path: path.join('/proc/self/fd', String(directory), API_SOCKET),
+      allowHalfOpen: true,
+    });
+    socket.end(JSON.stringify(command));
+    const { error } = answerShape.parse(JSON.parse(await text(socket)));
+    if (error) {
+      throw failed(`port ${port.hostPort} of ${port.hostIp} cannot be forwarded: ${error.desc}`);
+    }
+  } finally {
+    closeSync(directory);
+  }
+}
+
+const failed = (message: string) => new SkepError('runtime/start-failed', { message });
