@@ -43,8 +43,8 @@ export async function openRuntime(
 }
 
 /** `reference` as a run configuration keeps it. */
-export function referenceTo({ kind, id, endpoint }: RuntimeInfo): RuntimeReference {
-  return { kind, id, endpoint };
+export function referenceTo({ kind, id, endpoint, sharesNetwork }: RuntimeInfo): RuntimeReference {
+  return { kind, id, endpoint, ...(sharesNetwork === undefined ? {} : { shares_network: sharesNetwork }) };
 }
 
 function runtimeEnvironment(context: Context, reference: RuntimeReference | undefined): RuntimeEnvironment {

@@ -25,6 +25,7 @@ export const status = defineCommand({
         ['Port', String(view.port)],
         ['Transport', view.transport],
         ['Proxy Mode', view.proxyMode],
+        ['Not Enforced', view.notEnforced?.join('; ')],
         ['Group', view.group],
         ['Created', view.createdAt?.toISOString().replace('T', ' ').slice(0, 19)],
         ['Uptime', uptimeOf(view, now)],

@@ -3,6 +3,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
 import { isWorkloadName } from '../run/workload-name.ts';
 import { profileSchema } from '../permissions/profile.ts';
+import { CONFINED_USER } from '../runtime/sandbox/confined-user.ts';
 import { isPortMapping } from './port-mapping.ts';
 import { SCHEMA_VERSION, type RunConfig } from './run-config.ts';
 import { isTargetHost } from './target-host.ts';
@@ -53,6 +54,7 @@ const known = z.object({
   publish: z.array(text.refine(isPortMapping, 'is not hostPort:containerPort')).nullish(),
   permission_profile_name_or_path: text.exactOptional(),
   permission_profile: profileSchema.nullish(),
+  sandbox_user: text.regex(CONFINED_USER, 'is not root, UID or UID:GID').exactOptional(),
   env_vars: z.record(variable, noNul).nullish(),
   secret_env: z.array(variable).nullish(),
   volumes: z.array(text).nullish(),
@@ -62,7 +64,14 @@ const known = z.object({
   debug: z.boolean().default(false),
   no_check: z.boolean().exactOptional(),
   trust_proxy_headers: z.boolean().default(false),
-  runtime: z.object({ kind: z.enum(['docker', 'sandbox']), id: text, endpoint: text }).exactOptional(),
+  runtime: z
+    .object({
+      kind: z.enum(['docker', 'sandbox']),
+      id: text,
+      endpoint: text,
+      shares_network: text.exactOptional(),
+    })
+    .exactOptional(),
 });
 
 /** The keys of a run configuration that this release acts on. */

@@ -10,6 +10,8 @@ export interface RuntimeReference {
   readonly id: string;
   /** Socket path or program it was reached at. */
   readonly endpoint: string;
+  /** See `Runtime.sharesNetwork`. */
+  readonly shares_network?: string;
 }
 
 export interface RuntimeConfig {
@@ -53,6 +55,8 @@ export interface RunConfig {
   readonly permission_profile_name_or_path?: string;
   /** Resolved: volumes merged in, paths absolute, network mode set. */
   readonly permission_profile: PermissionProfile;
+  /** `--sandbox-user`. */
+  readonly sandbox_user?: string;
   readonly env_vars: Readonly<Record<string, string>>;
   /** Names in `env_vars` whose values are secrets: kept in the private state file, never exported or listed. */
   readonly secret_env: readonly string[];

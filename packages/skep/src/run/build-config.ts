@@ -51,6 +51,7 @@ export function buildRunConfig({ planned, name, port, merged, prepared }: BuildI
       ? {}
       : { permission_profile_name_or_path: values.permissionProfile }),
     permission_profile: profile,
+    ...(values.sandboxUser === undefined ? {} : { sandbox_user: values.sandboxUser }),
     env_vars: merged.env,
     secret_env: merged.secret,
     volumes: values.volume ?? [],

@@ -9,6 +9,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { parseVolume } from '../permissions/mount-declaration.ts';
 import { loadProfile, type PermissionProfile } from '../permissions/profile.ts';
 import type { Mount } from '../runtime/runtime.ts';
+import { parseConfinedUser } from '../runtime/sandbox/confined-user.ts';
 import { isLabel } from '../run-config/labels.ts';
 import { isPortMapping } from '../run-config/port-mapping.ts';
 import { isTargetHost } from '../run-config/target-host.ts';
@@ -52,6 +53,7 @@ export async function checkInputs(
   checkGroup(values.group);
   for (const item of values.publish ?? []) checkPublish(item);
   checkTargetHost(values.targetHost);
+  if (values.sandboxUser !== undefined) parseConfinedUser(values.sandboxUser);
   const caPath = values.caCert ?? around.caPath;
   return {
     name: values.name === undefined ? undefined : checkWorkloadName(values.name.replaceAll('/', '-')),

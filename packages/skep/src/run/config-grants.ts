@@ -6,6 +6,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 export function configGrants(config: RunConfig, cwd: string): readonly string[] {
   return [
     ...grantsOf(config.permission_profile, cwd),
+    ...(config.sandbox_user === undefined ? [] : [`run as the user ${config.sandbox_user} in the sandbox`]),
     ...(config.allowed_origins ?? []).map((origin) => `let web pages of ${origin} use the server`),
     ...(isLoopback(config.host) ? [] : [`listen on ${config.host}, which other machines can reach`]),
   ];

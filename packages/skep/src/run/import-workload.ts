@@ -11,6 +11,7 @@ import { launchSaved } from './launch-saved.ts';
 import { mergeEnv } from './merge-env.ts';
 import { prepareSaved } from './prepare-saved.ts';
 import { readImport } from './read-import.ts';
+import { tellLimits } from './tell-limits.ts';
 import { savePrepared } from './save-prepared.ts';
 
 export interface ImportRequest {
@@ -51,6 +52,7 @@ export async function importWorkload(request: ImportRequest, context: Context): 
       runtime: referenceTo(opened.info),
     };
     await savePrepared(config, opened.runtime, context.places);
+    await tellLimits(config, opened.runtime, context);
     await launchSaved(config, { foreground, progress, context });
   } finally {
     progress.end();

@@ -8,6 +8,7 @@ import { claimName, promisedPorts } from './claim-name.ts';
 import { choosePort } from './free-port.ts';
 import { launchSaved } from './launch-saved.ts';
 import { savePrepared } from './save-prepared.ts';
+import { tellLimits } from './tell-limits.ts';
 import { planEnv, planRun, type PlannedRun, type RunRequest } from './plan-run.ts';
 
 /**
@@ -32,6 +33,7 @@ export async function runWorkload(request: RunRequest, context: Context): Promis
       const discard = (): Promise<void> => discardUnused(prepared, planned, { name, context });
       const config = await orElse(() => buildRunConfig({ planned, name, port, merged, prepared }), discard);
       await savePrepared(config, planned.opened.runtime, context.places);
+      await tellLimits(config, planned.opened.runtime, context);
       await launchSaved(config, { foreground: request.values.foreground, progress, context });
     } finally {
       progress.end();

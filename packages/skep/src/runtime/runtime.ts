@@ -13,6 +13,8 @@ export interface RuntimeInfo {
   readonly version: string;
   /** Socket path or program, for people. */
   readonly endpoint: string;
+  /** See `Runtime.sharesNetwork`. */
+  readonly sharesNetwork?: string;
 }
 
 /** A validated package of a protocol scheme (`npx://`, `uvx://`, `go://`). */
@@ -86,6 +88,8 @@ export interface WorkloadSpec {
   readonly network: string;
   readonly ports: readonly PortBinding[];
   readonly privileged: boolean;
+  /** Whom the server runs as in the sandbox: `root`, `UID` or `UID:GID`; absent for a user that is never root. */
+  readonly user?: string;
 }
 
 export type WorkloadState = 'created' | 'running' | 'exited';
@@ -127,6 +131,8 @@ export interface RuntimeEvent {
 
 export interface Runtime {
   readonly kind: RuntimeKind;
+  /** Why the network `bridge` is that of the machine here; absent where workloads get one of their own. */
+  readonly sharesNetwork?: string;
   /** Fails with a hint when the runtime cannot be used now. */
   probe(signal: AbortSignal): Promise<RuntimeInfo>;
   /** Pulls, builds or prefetches. Leaves nothing behind when it fails or is aborted. */
@@ -140,6 +146,8 @@ export interface Runtime {
    * directories. Only while nothing is being prepared or created. Idempotent.
    */
   sweep(): Promise<void>;
+  /** What of the wishes for a workload will not be as a person expects, a phrase each. */
+  cautions(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user'>): Promise<readonly string[]>;
   /** Creates without starting. A leftover of the same name is an error (`runtime/name-taken`). */
   create(spec: WorkloadSpec): Promise<void>;
   /** Attach first where stdio matters: output before `attach` may be lost. */

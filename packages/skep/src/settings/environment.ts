@@ -82,6 +82,16 @@ export const environmentSettings = defineSettings([
     defaultText: "the catalogue's profile, else network",
   },
   {
+    name: 'sandboxUser',
+    kind: 'string',
+    flag: 'sandbox-user',
+    key: 'sandbox_user',
+    group,
+    brief: 'User that the server is in the sandbox; root only when named here',
+    placeholder: 'root|uid[:gid]',
+    defaultText: 'the owner of what it may write, or nobody else, never root',
+  },
+  {
     name: 'imageVerification',
     kind: 'choice',
     flag: 'image-verification',

@@ -11,7 +11,7 @@ const rows: readonly Field[] = runSettings;
 const flagRows = rows.filter((row) => row.flag !== undefined);
 
 /** Flags that the contract does not have (docs/decisions/0040). */
-const ownFlags = ['no-check', 'trust-config'];
+const ownFlags = ['no-check', 'sandbox-user', 'trust-config'];
 
 /** Which kinds may stand for a type of the contract. */
 const kindsOf: Record<ContractType, readonly FieldKind[]> = {
@@ -119,6 +119,7 @@ describe('what this release delivers', () => {
         'publish',
         'runtime-add-package',
         'runtime-image',
+        'sandbox-user',
         'target-host',
         'target-port',
         'transport',

@@ -2,7 +2,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { choosePort, isFree } from '../run/free-port.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
-import { HOST_PORT_LABEL, isOwn, networkOf, SPEC_LABEL, toWorkloadSpec } from './workload-spec.ts';
+import { HOST_PORT_LABEL, isOwn, SPEC_LABEL, toWorkloadSpec, usesHostNetwork } from './workload-spec.ts';
 
 export interface LaunchOptions {
   /** Host port to bind again: a proxy that forwards there already is waiting. */
@@ -24,12 +24,13 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   const { runtime, owner } = options;
   const left = await inspectOwn(config.name, options);
   const hostPort = await hostPortFor(config, left, options);
-  const spec = toWorkloadSpec(config, { owner, ...(hostPort === undefined ? {} : { hostPort }) });
+  const spec = toWorkloadSpec(config, { owner, runtime, ...(hostPort === undefined ? {} : { hostPort }) });
   const reusable = left?.state === 'exited' && left.labels[SPEC_LABEL] === spec.labels[SPEC_LABEL];
   if (left && !reusable) {
     await runtime.stop(config.name, GRACE_MS);
     await runtime.remove(config.name);
   }
+  await checkTargetPort(config, runtime);
   if (!reusable) await runtime.create(spec);
   try {
     await runtime.start(config.name);
@@ -41,6 +42,20 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   if (started) return started;
   throw new SkepError('run/crashed-at-start', {
     message: `workload "${config.name}" vanished while it was started`,
+  });
+}
+
+/**
+ * In the machine's network another program on the port would be taken for the server, and get what is meant for it.
+ * Fails with `run/port-busy`.
+ */
+async function checkTargetPort(config: RunConfig, runtime: Runtime): Promise<void> {
+  const { transport, target_port: port } = config;
+  if (transport === 'stdio' || port === undefined || !usesHostNetwork(config, runtime)) return;
+  if (await isFree(config.target_host || '127.0.0.1', port)) return;
+  throw new SkepError('run/port-busy', {
+    message: `port ${port}, which the server of "${config.name}" is to listen on, is taken`,
+    hint: 'give the server another --target-port, or end what listens there',
   });
 }
 
@@ -74,16 +89,15 @@ export function forwardTarget(config: RunConfig, observed: Observed): URL | unde
 }
 
 /**
- * A free port of the host for the server's own port. A container has its own port space, so two servers may both
- * want 3000; a sandbox and host networking share the host's, so there the server's own port is used as it is.
+ * A free port of the host for the server's own port. A network of its own has its own ports, so two servers may both
+ * want 3000; in that of the machine the server's own port is used as it is.
  */
 async function hostPortFor(
   config: RunConfig,
   left: Observed | undefined,
   options: LaunchOptions,
 ): Promise<number | undefined> {
-  if (config.transport === 'stdio' || options.runtime.kind !== 'docker') return undefined;
-  if (networkOf(config) === 'host') return undefined;
+  if (config.transport === 'stdio' || usesHostNetwork(config, options.runtime)) return undefined;
   if (options.hostPort !== undefined) return options.hostPort;
   const earlier = hostPortOf(left) ?? 0;
   if (left?.state === 'exited' && earlier > 0 && (await isFree('127.0.0.1', earlier))) return earlier;

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { profileMounts } from '../permissions/profile.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
-import type { Observed, PortBinding, WorkloadSpec } from '../runtime/runtime.ts';
+import type { Observed, PortBinding, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
 
 export interface SpecOptions {
   /** Which Skep installation owns the workload; see `ownerOf`. */
   readonly owner: string;
   /** Host port of the server's own port, for HTTP transports that are published. */
   readonly hostPort?: number;
+  readonly runtime: Pick<Runtime, 'kind' | 'sharesNetwork'>;
 }
 
 /** Short identity of one user's state directory, so that two of them can share an engine without touching each other. */
@@ -26,13 +27,14 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     name: config.name,
     reference: config.image,
     args: config.cmd_args,
-    env: { ...config.env_vars, ...transportEnv(config) },
+    env: { ...config.env_vars, ...transportEnv(config, options.runtime) },
     stdio: config.transport === 'stdio',
     // Paths were made absolute when the config was built, so the directory does not matter here.
     mounts: profileMounts(config.permission_profile, '/'),
     network: networkOf(config),
     ports: portsOf(config, options.hostPort),
     privileged: config.permission_profile.privileged ?? false,
+    ...(config.sandbox_user === undefined ? {} : { user: config.sandbox_user }),
   };
   const hash = createHash('sha256').update(JSON.stringify(spec)).digest('hex').slice(0, 16);
   return { ...spec, labels: { ...config.container_labels, ...standardLabels(config, options, hash) } };
@@ -57,7 +59,7 @@ function standardLabels(config: RunConfig, options: SpecOptions, hash: string): 
   };
 }
 
-function transportEnv(config: RunConfig): Record<string, string> {
+function transportEnv(config: RunConfig, runtime: SpecOptions['runtime']): Record<string, string> {
   if (config.transport === 'stdio' || config.target_port === undefined)
     return { MCP_TRANSPORT: config.transport };
   const port = String(config.target_port);
@@ -65,9 +67,26 @@ function transportEnv(config: RunConfig): Record<string, string> {
     MCP_TRANSPORT: config.transport,
     MCP_PORT: port,
     FASTMCP_PORT: port,
-    // Inside a container of its own, listening on loopback would be listening to nobody.
-    MCP_HOST: networkOf(config) === 'host' ? config.target_host || '127.0.0.1' : '0.0.0.0',
+    MCP_HOST: listeningAddress(config, runtime),
   };
+}
+
+/**
+ * Inside a container of its own, listening on loopback would be listening to nobody. In the sandbox the proxy reaches the
+ * server's loopback, and where that is the machine's, any other address would be open to other machines.
+ */
+function listeningAddress(config: RunConfig, runtime: SpecOptions['runtime']): string {
+  if (usesHostNetwork(config, runtime)) return config.target_host || '127.0.0.1';
+  return runtime.kind === 'sandbox' ? '127.0.0.1' : '0.0.0.0';
+}
+
+/** True when the server's ports are those of the machine. */
+export function usesHostNetwork(
+  config: Pick<RunConfig, 'permission_profile'>,
+  { sharesNetwork }: Pick<Runtime, 'sharesNetwork'>,
+): boolean {
+  const network = networkOf(config);
+  return network === 'host' || (network === 'bridge' && sharesNetwork !== undefined);
 }
 
 /** `none` of a profile means no network for stdio servers, see docs/decisions/0040. */

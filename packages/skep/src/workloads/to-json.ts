@@ -34,6 +34,7 @@ export function toStatusItem(view: WorkloadView, now: Date): Record<string, unkn
     port: view.port,
     transport: view.transport,
     ...(view.proxyMode === undefined ? {} : { proxy_mode: view.proxyMode }),
+    ...(view.notEnforced === undefined ? {} : { not_enforced: view.notEnforced }),
     group: view.group,
     ...(uptime === undefined ? {} : { uptime }),
   };

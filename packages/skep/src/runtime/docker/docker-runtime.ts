@@ -44,6 +44,8 @@ export function dockerRuntime(endpoint: Endpoint, environment: RuntimeEnvironmen
     has: async (reference) => (await findImage(client, reference)) !== undefined,
     discard: (reference) => discardImage(client, reference),
     sweep: () => sweepBuilds(client, environment),
+    cautions: ({ user }) =>
+      Promise.resolve(user === undefined ? [] : ['--sandbox-user has no effect on a container engine']),
     create: (spec) => create(client, spec),
     start: (name) => start(client, name),
     attach: (name) => attach(client, name),

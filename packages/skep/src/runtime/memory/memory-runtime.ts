@@ -50,6 +50,10 @@ export class MemoryRuntime implements Runtime {
     return { reference, ours: source.kind === 'package', exposedPorts: [] };
   }
 
+  async cautions(): Promise<readonly string[]> {
+    return [];
+  }
+
   async has(reference: string): Promise<boolean> {
     this.#reachable();
     return this.#programs.has(reference);

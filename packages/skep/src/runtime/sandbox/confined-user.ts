@@ -16,10 +16,13 @@ const UNUSED = 478;
 /** What the kernel takes; the last number means "unchanged". */
 const LARGEST = 0xfffffffe;
 
+/** How a person names one: `root`, `UID` or `UID:GID`. */
+export const CONFINED_USER = /^(?:root|(\d{1,10})(?::(\d{1,10}))?)$/;
+
 /** Reads `root` or `UID[:GID]`. Throws `usage/invalid-value`. */
 export function parseConfinedUser(text: string): ConfinedUser {
   if (text === 'root') return { uid: 0, gid: 0 };
-  const [uid, gid] = (/^(\d{1,10})(?::(\d{1,10}))?$/.exec(text)?.slice(1) ?? []).map(Number);
+  const [uid, gid] = (CONFINED_USER.exec(text)?.slice(1) ?? []).map(Number);
   if (uid !== undefined && uid <= LARGEST && (Number.isNaN(gid) || (gid ?? 0) <= LARGEST)) {
     return { uid, gid: gid === undefined || Number.isNaN(gid) ? uid : gid };
   }

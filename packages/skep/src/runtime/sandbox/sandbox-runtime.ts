@@ -16,7 +16,7 @@ import type {
 import { checkWorkloadName } from '../workload-name.ts';
 import type { Bubblewrap } from './bubblewrap.ts';
 import { checkSpec } from './check-spec.ts';
-import { confinedUser } from './confined-user.ts';
+import { closedMounts, confinedUser, type ConfinedUser } from './confined-user.ts';
 import { confinedWorkload } from './confinement.ts';
 import { sandboxEvents } from './events.ts';
 import { sandboxId } from './identity.ts';
@@ -53,14 +53,18 @@ const ENDING_MS = 20;
  */
 export function sandboxRuntime(environment: RuntimeEnvironment, bubblewrap: Bubblewrap): Runtime {
   const sandbox = new Sandbox(environment, bubblewrap);
+  const shared = typeof bubblewrap.network === 'string' ? { sharesNetwork: bubblewrap.network } : {};
   return {
     kind: 'sandbox',
+    ...shared,
     probe: async () => ({
       kind: 'sandbox',
       id: await sandboxId(environment),
       version: bubblewrap.version,
       endpoint: bubblewrap.program,
+      ...shared,
     }),
+    cautions: (wanted) => sandbox.cautions(wanted),
     prepare: (request) => prepare(environment, request),
     has: (reference) => hasTree(environment, reference),
     discard: (reference) => sandbox.discard(reference),
@@ -124,6 +128,16 @@ class Sandbox {
     await sweepDirectory(packagesDirectory(this.#environment), used);
   }
 
+  async cautions(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user'>): Promise<readonly string[]> {
+    // Started by an ordinary user, the server may do with a mount what that user may.
+    if (this.#bubblewrap.setpriv === undefined) return [];
+    const user = await this.#userOf(wanted);
+    return (await closedMounts(user, wanted.mounts)).map(
+      (mount) =>
+        `the server ${mount}, because it runs as user ${user.uid} (chown it, or give --sandbox-user UID or root)`,
+    );
+  }
+
   async create(spec: WorkloadSpec): Promise<void> {
     await checkSpec(spec, ownNetworkOf(spec, this.#bubblewrap) !== undefined);
     await packageTree(this.#environment, spec.reference);
@@ -150,7 +164,7 @@ class Sandbox {
     const node = await realpath(this.#environment.execPath);
     const command = await packageCommand(tree);
     const bubblewrap = this.#bubblewrap;
-    const user = await confinedUser({ asRoot: bubblewrap.setpriv !== undefined, name, mounts: spec.mounts });
+    const user = await this.#userOf(spec);
     const tools = ownNetworkOf(spec, bubblewrap);
     const network = spec.network === 'none' ? 'none' : 'joined';
     const files = tools === undefined ? {} : NETWORK_FILES;
@@ -278,6 +292,10 @@ class Sandbox {
     const places: WorkloadPlaces = workloadPlaces(path.join(workloadsDirectory(this.#environment), name));
     const saved = await readSpec(places.spec);
     return saved && { ...saved, places, run: await runState(places, await bootId()) };
+  }
+
+  #userOf({ name, mounts, user }: Pick<WorkloadSpec, 'name' | 'mounts' | 'user'>): Promise<ConfinedUser> {
+    return confinedUser({ asRoot: this.#bubblewrap.setpriv !== undefined, name, mounts, wanted: user });
   }
 
   #release(name: string): void {

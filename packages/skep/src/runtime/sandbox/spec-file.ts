@@ -16,6 +16,7 @@ const specShape = z.object({
     network: z.string(),
     ports: z.array(z.object({ hostIp: z.string(), hostPort: z.number(), containerPort: z.number() })),
     privileged: z.boolean(),
+    user: z.string().exactOptional(),
   }),
 });
 
