@@ -1,7 +1,7 @@
 import type { Context } from '../cli/context.ts';
 import { notEnforced } from '../permissions/not-enforced.ts';
 import { profileMounts } from '../permissions/profile.ts';
-import { printable } from '../print/printable.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 
