@@ -19,6 +19,7 @@ beforeAll(async () => {
     anonymous: await governed.serve({ auth: { mode: 'anonymous' } }),
     restless: await governed.serve({ limits: { requestRate: { perSecond: 0.001, burst: 1 } } }),
     'cut-off': await governed.serve({ auth: await governed.authWithoutKeys() }),
+    unmanaged: await governed.serve({ managed: false }),
   };
   const { text } = await send(programs.governed.open, { target: '/openapi.json' });
   documented = new Documented(text);

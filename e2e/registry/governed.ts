@@ -46,6 +46,8 @@ export interface GovernedOptions {
   /** `auth` of the configuration instead of full authorization by the identity provider. */
   readonly auth?: object;
   readonly limits?: object;
+  /** False where nothing can be published. */
+  readonly managed?: boolean;
 }
 
 /** An identity provider, a folder, and programs that are configured alike but for what each test asks for. */
@@ -76,18 +78,19 @@ export class Governed {
     return token === undefined ? {} : { authorization: `Bearer ${token}` };
   }
 
-  async serve({ auth = this.auth(), limits = {} }: GovernedOptions = {}): Promise<Running> {
+  async serve({ auth = this.auth(), limits = {}, managed = true }: GovernedOptions = {}): Promise<Running> {
     this.#started += 1;
     const name = `registry-${String(this.#started)}`;
+    const internal = managed ? ['internal'] : [];
     const config = {
       sources: [
         { name: 'catalog', file: { path: 'catalogue.json' }, ...every, claims: { org: 'acme' } },
         { name: `${HIDDEN}-src`, file: { path: 'hidden.json' }, ...every, claims: { org: 'other' } },
-        { name: 'internal', managed: {} },
+        ...internal.map((one) => ({ name: one, managed: {} })),
       ],
       registries: [
-        { name: 'all', sources: ['catalog', `${HIDDEN}-src`, 'internal'], claims: { org: 'acme' } },
-        { name: 'gated', sources: ['catalog', 'internal'], claims: { org: 'other' } },
+        { name: 'all', sources: ['catalog', `${HIDDEN}-src`, ...internal], claims: { org: 'acme' } },
+        { name: 'gated', sources: ['catalog', ...internal], claims: { org: 'other' } },
       ],
       limits: { allowedPaths: [this.folder.path], ...limits },
       auth,

@@ -4,7 +4,7 @@ import type { CallerName } from './governed.ts';
 
 export interface Step {
   /** Which of the programs is asked; `governed` unless said. */
-  readonly of?: 'governed' | 'anonymous' | 'restless' | 'cut-off';
+  readonly of?: 'governed' | 'anonymous' | 'restless' | 'cut-off' | 'unmanaged';
   readonly as?: CallerName;
   /** Values of path parameters that differ from DEFAULTS. `{fresh}` is a name that no other step has. */
   readonly path?: Readonly<Record<string, string>>;
@@ -66,7 +66,41 @@ const bundles = (kind: 'Skill' | 'Plugin', name: string): Scenarios => {
   };
 };
 
+/** What the official publisher sends; its claims stand in the publisher's own block. */
+const official = (more: object = {}) => ({
+  ...entry(),
+  _meta: { 'io.modelcontextprotocol.registry/publisher-provided': { 'dev.skep': { claims } } },
+  ...more,
+});
+const MADE = { after: [PUBLISH], path: { serverName: 'io.acme%2F{fresh}' } } as const;
+const NONE = { path: { serverName: 'io.acme%2Fabsent' } };
+const statusChanges = (root: boolean): Readonly<Record<number, Scenario>> => ({
+  200: { ...MADE, as: 'both', body: { status: 'deprecated', statusMessage: 'use another' } },
+  400: { ...MADE, body: { status: 'gone' } },
+  403: { ...MADE, as: 'outsider', body: { status: 'active' } },
+  404: { ...(root ? NONE : NO_REGISTRY), body: { status: 'active' } },
+});
+const officialDoor = (suffix: '' | 'AtRoot'): Scenarios => ({
+  [`publishOfficial${suffix}`]: {
+    200: { as: 'both', body: official() },
+    400: { body: official({ version: 'latest' }) },
+    403: { as: 'outsider', body: official() },
+    404: { of: 'unmanaged', body: official() },
+    409: { after: [PUBLISH], body: official() },
+  },
+  [`validateOfficial${suffix}`]: {
+    200: { body: official() },
+    ...(suffix === ''
+      ? { 400: { path: { registry: '%20' }, body: official() }, 404: { ...NO_REGISTRY, body: official() } }
+      : {}),
+  },
+  [`changeVersionStatus${suffix}`]: statusChanges(suffix === 'AtRoot'),
+  [`changeServerStatus${suffix}`]: statusChanges(suffix === 'AtRoot'),
+});
+
 export const SCENARIOS: Scenarios = {
+  ...officialDoor(''),
+  ...officialDoor('AtRoot'),
   listServers: reads({ 400: { query: 'updated_since=yesterday' } }),
   listServerVersions: reads({ 400: { path: { serverName: '-' } } }),
   getServerVersion: reads({ 404: { path: { serverName: 'io.acme%2Fabsent' } } }),

@@ -64,7 +64,7 @@ export interface Reply {
   readonly schema?: string;
 }
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** A JSON body that an endpoint takes. `schema` names a component of the OpenAPI document. */
 export interface RequestBody {

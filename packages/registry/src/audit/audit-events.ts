@@ -16,6 +16,8 @@ export const AUDIT_EVENTS = [
   'registry.entries.list',
   'entry.publish',
   'entry.delete',
+  'entry.status.update',
+  'entry.validate',
   'entry.claims.read',
   'entry.claims.update',
   'user.info',

@@ -8,6 +8,7 @@ import type { ClaimSet } from './claim-classes.ts';
 import type { Instant } from './instant.ts';
 import { entryKey, KINDS, shownKey } from './kinds.ts';
 import { haystack } from './search.ts';
+import { isDeleted } from './server-meta.ts';
 
 /** A version ready to be served: `entry.bytes` from `start` to `end` is its item. */
 export interface ServedVersion {
@@ -62,9 +63,12 @@ export class EntrySerialiser {
     this.#bytes = new BodyBytes(chunkBytes);
   }
 
-  add(entry: StoredEntry): void {
-    const key = entryKey(entry);
-    const { kind, claims } = entry;
+  /** Leaves out what its registry says is deleted; an entry of which nothing is left is not served. */
+  add(stored: StoredEntry): void {
+    const key = entryKey(stored);
+    const { kind, claims } = stored;
+    const entry = { ...stored, versions: stored.versions.filter(({ official }) => !isDeleted(official)) };
+    if (entry.versions.length === 0) return;
     this.#served[kind].push({ key, claims, part: partOf(key), ...serialised(key, entry, this.#bytes) });
   }
 

@@ -51,6 +51,12 @@ function metaOf(input: MetaInput, isLatest: boolean): ServerMeta {
   };
 }
 
+/** Whether an official block says that the version is deleted: its registry keeps it, and shows it to nobody. */
+export function isDeleted(official: string | null): boolean {
+  if (official === null || !/deleted/i.test(official)) return false;
+  return textOf(objectOf(JSON.parse(official))['status'])?.toLowerCase() === 'deleted';
+}
+
 function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }

@@ -3,7 +3,13 @@ import type { ClaimSet } from '../engine/claim-classes.ts';
 import type { ChooseEntry, DecideOnPublish, EntryAddress, ExistingEntry } from './decisions.ts';
 import { identityOf } from './entry-identity.ts';
 import type { EntryWork } from './managed-entries.ts';
-import type { DeletedVersion, PublishedVersion, PublishRequest } from './store.ts';
+import type {
+  DeletedVersion,
+  MarkedVersions,
+  MarkRequest,
+  PublishedVersion,
+  PublishRequest,
+} from './store.ts';
 
 /** Publishes of one managed source judge and write one after the other: its row is the lock. */
 export function publishing(request: PublishRequest, decide: DecideOnPublish): EntryWork<PublishedVersion> {
@@ -41,6 +47,27 @@ export function deletingVersion(
       }
       await managed.removeVersion(chosen, version);
       return chosen;
+    },
+  };
+}
+
+export function marking(request: MarkRequest, choose: ChooseEntry): EntryWork<MarkedVersions> {
+  const { address, version, mark } = request;
+  return {
+    address,
+    act: async (managed) => {
+      const chosen = managed.choose(address, choose);
+      const { source, entry } = chosen;
+      if (version !== undefined && !entry.versions.includes(version)) {
+        throw new SkepError('registry/not-found', { message: `"${entry.name}" has no version "${version}"` });
+      }
+      const official = JSON.stringify({
+        status: mark.status,
+        statusChangedAt: managed.write.now,
+        ...(mark.message === undefined ? {} : { statusMessage: mark.message }),
+      });
+      const marked = await managed.mark(chosen, version === undefined ? entry.versions : [version], official);
+      return { source, marked, versions: entry.versions };
     },
   };
 }

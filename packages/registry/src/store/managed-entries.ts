@@ -148,6 +148,35 @@ export class ManagedEntries {
     }
   }
 
+  /** Gives versions another official block; the versions as they are then. */
+  async mark(
+    { source, entry }: ChosenEntry,
+    versions: readonly string[],
+    official: string,
+  ): Promise<StoredVersion[]> {
+    await this.flush();
+    this.write.record({ subject: 'entry', entry: { source, ...identityOf(entry) } });
+    const { db, now } = this.write;
+    const rows = await db
+      .selectFrom('entry_version')
+      .selectAll()
+      .where(ofEntry(source, entry))
+      .where('version', 'in', versions)
+      .execute();
+    const marked: StoredVersion[] = [];
+    for (const { version, title, description, document, created_at: createdAt } of rows) {
+      const content = { version, title, description, document, official };
+      await db
+        .updateTable('entry_version')
+        .set({ official, digest: digestOf(content), updated_at: now })
+        .where(ofEntry(source, entry))
+        .where('version', '=', version)
+        .execute();
+      marked.push({ ...content, createdAt, updatedAt: now });
+    }
+    return marked;
+  }
+
   async relabel({ source, entry }: ChosenEntry, claims: string): Promise<ExistingEntry> {
     const before = await this.#held(entry);
     await this.#begun.db.updateTable('entry').set({ claims }).where(ofEntry(source, entry)).execute();

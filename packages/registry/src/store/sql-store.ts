@@ -3,7 +3,7 @@ import type { ChangeFeed } from './change-feed.ts';
 import { removeReplica, renewReplica } from './config-generation.ts';
 import type { Database } from './database.ts';
 import { readEntries, readSomeEntries, visitEntries } from './entries.ts';
-import { deletingVersion, publishing, relabelling } from './entry-writes.ts';
+import { deletingVersion, marking, publishing, relabelling } from './entry-writes.ts';
 import { acquireLease, type LeaseTerm, releaseLease, renewLease } from './leases.ts';
 import { findManaged } from './managed-entries.ts';
 import { reconciling } from './reconcile.ts';
@@ -98,6 +98,7 @@ function entryStore({ database, writes, guarded }: Parts): EntryStore {
     readSomeEntries: (source, entries) => guarded(() => readSomeEntries(reader, source, entries)),
     findManaged: (address) => guarded(() => findManaged(reader, database, address)),
     publish: (request, decide) => writes.shared(publishing(request, decide)),
+    markVersions: (request, choose) => writes.shared(marking(request, choose)),
     deleteVersion: (address, version, choose) => writes.shared(deletingVersion(address, version, choose)),
     setEntryClaims: (address, claims, choose) => writes.shared(relabelling(address, claims, choose)),
   };

@@ -73,6 +73,22 @@ export interface DeletedVersion {
   readonly entry: ExistingEntry;
 }
 
+/** What the registry itself says about versions, beside their documents. */
+export interface MarkRequest {
+  readonly address: EntryAddress;
+  /** All versions of the entry when absent. */
+  readonly version?: string;
+  readonly mark: { readonly status: 'active' | 'deprecated' | 'deleted'; readonly message?: string };
+}
+
+export interface MarkedVersions {
+  readonly source: string;
+  /** Those that were marked, as they are now. */
+  readonly marked: readonly StoredVersion[];
+  /** All versions of the entry, in no particular order. */
+  readonly versions: readonly string[];
+}
+
 /**
  * Durable state of the registry. Consumer reads are answered from memory; this is read at start, after a change, and by
  * the admin API. Every method that writes is one transaction: after a crash the store holds the state before or after,
@@ -150,6 +166,8 @@ export interface EntryStore {
     version: string,
     choose: ChooseEntry,
   ): Promise<Committed<DeletedVersion>>;
+  /** Replaces the status of versions of the managed source. Fails with `registry/not-found` when one is not there. */
+  markVersions(request: MarkRequest, choose: ChooseEntry): Promise<Committed<MarkedVersions>>;
   /** Replaces the claims of an entry of the managed source. `value` is the entry as it is now. */
   setEntryClaims(
     address: EntryAddress,

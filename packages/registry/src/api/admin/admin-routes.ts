@@ -1,3 +1,6 @@
+import { changeServerStatus, changeVersionStatus } from './official/change-status.ts';
+import { publishOfficial } from './official/publish-official.ts';
+import { validateOfficial } from './official/validate-official.ts';
 import type { Route } from '../route.ts';
 import { deleteEntryVersion, deleteFromRegistry } from './entries/delete-version.ts';
 import { getEntryClaims, putEntryClaims } from './entries/entry-claims.ts';
@@ -16,6 +19,10 @@ import { getSync, startSync } from './sources/sync-source.ts';
 export const ADMIN_ROUTES: readonly Route[] = [
   publishToRegistry,
   deleteFromRegistry,
+  ...publishOfficial,
+  ...validateOfficial,
+  ...changeVersionStatus,
+  ...changeServerStatus,
   publish,
   deleteEntryVersion,
   getEntryClaims,

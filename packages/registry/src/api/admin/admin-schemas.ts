@@ -58,6 +58,18 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, object>> = {
     ...object({ server: ref('Server'), skill: ref('Bundle'), plugin: ref('Bundle'), claims }, []),
     ...exactlyOne('server', 'skill', 'plugin'),
   },
+  StatusBody: object(
+    {
+      status: { enum: ['active', 'deprecated', 'deleted'] },
+      statusMessage: { ...text, maxLength: 500 },
+    },
+    ['status'],
+  ),
+  Validation: object({
+    valid: { type: 'boolean' },
+    issues: list(object({ type: text, path: text, message: text, severity: text, reference: text })),
+  }),
+  ChangedServers: object({ updatedCount: count, servers: list(ref('ServerItem')) }),
   Published: { anyOf: [ref('Server'), ref('PublishedBundle')] },
   Bundle: object(
     {

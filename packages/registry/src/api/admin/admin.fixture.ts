@@ -13,6 +13,7 @@ import { DEFAULT_DOCUMENTS } from '../../sync/document-limits.ts';
 import { ingest } from '../../sync/ingest.ts';
 import { ANONYMOUS_AUTH, apiUnderTest, type ApiUnderTest, oauthWith } from '../api.fixture.ts';
 import type { ListenerOptions } from '../listener.ts';
+import type { Method } from '../route.ts';
 import type { AdminLimits } from './admin-parts.ts';
 import { storeUnderTest } from './store.fixture.ts';
 
@@ -42,11 +43,7 @@ export interface AdminUnderTest {
   readonly api: ApiUnderTest;
   /** What the synchronisation was asked to do. */
   readonly asked: string[];
-  send(
-    method: 'GET' | 'PUT' | 'POST' | 'DELETE',
-    url: string,
-    request?: Request,
-  ): Promise<LightMyRequestResponse>;
+  send(method: Method, url: string, request?: Request): Promise<LightMyRequestResponse>;
   /** Everything the store holds, as text. */
   state(): Promise<string>;
   close(): Promise<void>;

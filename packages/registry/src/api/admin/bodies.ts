@@ -15,6 +15,20 @@ export const PUBLISH_BODY: RequestBody = {
   maxBytes: DEFAULT_BODIES.any,
 };
 
+export const OFFICIAL_BODY: RequestBody = {
+  description: 'A server document as the official registry defines it',
+  schema: 'Server',
+  limit: 'any',
+  maxBytes: DEFAULT_BODIES.any,
+};
+
+export const STATUS_BODY: RequestBody = {
+  description: 'The status, and a message about it for people',
+  schema: 'StatusBody',
+  limit: 'any',
+  maxBytes: DEFAULT_BODIES.any,
+};
+
 export const CLAIMS_BODY: RequestBody = {
   description: 'The claims that replace those of the entry; none clear them',
   schema: 'ClaimsBody',

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { repliesOf } from '../openapi.ts';
-import type { Route } from '../route.ts';
+import type { Method, Route } from '../route.ts';
 import { type AdminUnderTest, adminUnderTest, type Request } from './admin.fixture.ts';
 import { ADMIN_ROUTES } from './admin-routes.ts';
 
@@ -9,7 +9,7 @@ const document = (version: string): object => ({ name: 'io.acme/x', version, des
 const skill = (namespace: string): object => ({ namespace, name: 's', version: '1', description: 'd' });
 const claims = { org: 'acme' };
 
-type Step = readonly [method: 'GET' | 'PUT' | 'POST' | 'DELETE', url: string, request?: Request];
+type Step = readonly [method: Method, url: string, request?: Request];
 
 /** In an order in which each finds what it needs; every row of the table at least once with each of its own statuses. */
 const STEPS: readonly Step[] = [
@@ -22,6 +22,21 @@ const STEPS: readonly Step[] = [
   ['POST', '/v1/entries', { body: {} }],
   ['POST', '/v1/entries', { body: { skill: skill('io.one') } }],
   ['POST', '/v1/entries', { body: { skill: skill('io.two') } }],
+  ...['/registry/open/v0', '/v0'].flatMap((door): Step[] => [
+    ['POST', `${door}/publish`, { body: { ...document('9'), name: `io.acme/${String(door.length)}` } }],
+    ['POST', `${door}/publish`, { body: { ...document('9'), name: `io.acme/${String(door.length)}` } }],
+    ['POST', `${door}/publish`, { body: '{' }],
+    ['POST', `${door}/validate`, { body: document('9') }],
+    ['PATCH', `${door}/servers/io.acme%2Fx/versions/1/status`, { body: { status: 'deprecated' } }],
+    ['PATCH', `${door}/servers/io.acme%2Fx/versions/1/status`, { body: {} }],
+    ['PATCH', `${door}/servers/io.acme%2Fx/versions/7/status`, { body: { status: 'active' } }],
+    ['PATCH', `${door}/servers/io.acme%2Fx/status`, { body: { status: 'active' } }],
+    ['PATCH', `${door}/servers/io.acme%2Fx/status`, { body: {} }],
+    ['PATCH', `${door}/servers/io.acme%2Fabsent/status`, { body: { status: 'active' } }],
+  ]),
+  ['POST', '/registry/none/v0/publish', { body: document('9') }],
+  ['POST', '/registry/none/v0/validate', { body: document('9') }],
+  ['POST', '/registry/a%20b/v0/validate', { body: document('9') }],
   ['GET', '/v1/entries/server/io.acme%2Fx/claims'],
   ['GET', '/v1/entries/robot/x/claims'],
   ['GET', '/v1/entries/server/a%2Fb/claims'],
@@ -78,6 +93,8 @@ it('every documented status of the admin API occurs, and no other', async () => 
   const admin = await adminUnderTest();
   const busy = await adminUnderTest({ listener: { requestRate: () => ({ perSecond: 0.001, burst: 1 }) } });
   const outage = await adminUnderTest();
+  const unmanaged = await adminUnderTest({ sources: [], registries: [] });
+  await unmanaged.send('POST', '/v0/publish', { body: document('1') });
   outage.api.issuer.broken.set('/.well-known/openid-configuration', 500).set('/jwks', 500);
   for (const [method, url, request] of STEPS) await admin.send(method, url, request);
   await busy.send('GET', '/v1/registries');
@@ -85,12 +102,12 @@ it('every documented status of the admin API occurs, and no other', async () => 
     await refusals(route, admin);
     for (const api of [busy, outage]) await api.send(route.method, pathOf(route));
   }
-  const seen = new Set([admin, busy, outage].flatMap(({ api }) => [...api.seen]));
+  const seen = new Set([admin, busy, outage, unmanaged].flatMap(({ api }) => [...api.seen]));
   const documented = ADMIN_ROUTES.flatMap((route) =>
     Object.keys(repliesOf(route)).map((status) => `${route.name} ${status}`),
   );
   expect([...seen].toSorted()).toEqual(documented.toSorted());
-  await Promise.all([admin, busy, outage].map((one) => one.close()));
+  await Promise.all([admin, busy, outage, unmanaged].map((one) => one.close()));
 });
 
 /** What a row answers before its handler runs. */

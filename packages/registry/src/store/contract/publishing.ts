@@ -32,6 +32,7 @@ export function publishing(fixture: Fixture): void {
     publishesAtOnce(fixture, publish);
     mixes(fixture, publish);
     deletes(fixture, publish);
+    marks(fixture, publish);
     relabels(fixture, publish);
   });
 }
@@ -187,6 +188,44 @@ function mixes(fixture: Fixture, publish: Publish): void {
       'skill io.acme/triage@2',
       'skill io.other/triage@1',
     ]);
+  });
+}
+
+function marks(fixture: Fixture, publish: Publish): void {
+  const address = { kind: 'server', namespace: '', name: 'a/a' } as const;
+  const mark = { status: 'deprecated', message: 'use b/b' } as const;
+
+  it('marks one version or all of them, and leaves documents and times of publishing alone', async () => {
+    const { store } = fixture;
+    for (const version of ['1', '2']) await publish(publishOf('a/a', version, ACME));
+    const before = await store.readEntries('internal');
+    const one = await store.markVersions({ address, version: '2', mark }, only);
+    expect(one.value).toMatchObject({ source: 'internal', marked: [{ version: '2' }] });
+    const [entry] = await store.readEntries('internal');
+    expect(entry?.versions.map(({ official }) => JSON.parse(official ?? 'null')?.status)).toEqual([
+      undefined,
+      'deprecated',
+    ]);
+    const all = await store.markVersions({ address, mark: { status: 'deleted' } }, only);
+    expect(all.value.marked.map(({ version }) => version).toSorted()).toEqual(['1', '2']);
+    const [after] = await store.readEntries('internal');
+    const kept = (one: typeof after) => one?.versions.map(({ document, createdAt }) => [document, createdAt]);
+    expect(kept(after)).toEqual(kept(before[0]));
+    expect((await store.changesSince(one.revision)).revision).toBe(all.revision);
+  });
+
+  it('refuses a version that is not there, and what the decision refuses', async () => {
+    const { store } = fixture;
+    await publish(publishOf('a/a', '1', ACME));
+    await expect(store.markVersions({ address, version: '9', mark }, only)).rejects.toMatchObject({
+      code: 'registry/not-found',
+    });
+    const refuse = (): never => {
+      throw new Error('refused');
+    };
+    await expect(store.markVersions({ address, mark }, refuse)).rejects.toThrow('refused');
+    const [entry] = await store.readEntries('internal');
+    expect(entry?.versions[0]?.official).toBe(null);
   });
 }
 

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { decideEntryAccess } from '../../../access/publish-rules.ts';
+import { enforce } from '../../../access/decision.ts';
+import { storedClaims } from '../../../access/stored-claims.ts';
+import type { ChooseEntry } from '../../../store/decisions.ts';
+import type { MarkedVersions } from '../../../store/store.ts';
+import { badRequest } from '../../parameter.ts';
+import { serverName, versionName } from '../../path-parameters.ts';
+import type { AdminCall } from '../admin-route.ts';
+import { STATUS_BODY } from '../bodies.ts';
+import { chooseEntry, chooseVersion } from '../entries/choose-entry.ts';
+import { readJsonBody } from '../json-body.ts';
+import type { Target } from '../publish/publish-entry.ts';
+import { officialItem, officialRoutes, requireManaged } from './official-route.ts';
+
+const ROW = {
+  method: 'PATCH',
+  access: { role: 'manageEntries' },
+  audit: 'entry.status.update',
+  body: STATUS_BODY,
+} as const;
+const REFUSALS = {
+  400: { description: 'The status, its message or another parameter is invalid', schema: 'Error' },
+  403: {
+    description: 'The caller may not enter the registry, or lacks a claim of the entry',
+    schema: 'Error',
+  },
+  404: { description: 'There is no such registry, or no such version was published to it', schema: 'Error' },
+} as const;
+
+/** `PATCH /v0/servers/{serverName}/versions/{version}/status` of the official API. */
+export const changeVersionStatus = officialRoutes({
+  ...ROW,
+  path: '/servers/{serverName}/versions/{version}/status',
+  name: 'changeVersionStatus',
+  summary: 'Say that a published version is active, deprecated or deleted',
+  parameters: { serverName, version: versionName },
+  replies: { 200: { description: 'The version as it is now', schema: 'ServerItem' }, ...REFUSALS },
+  handler: async (call, target, { serverName: name, version }) => {
+    const { marked, versions } = await change(call, target, { name, version });
+    const [one] = marked;
+    return { status: 200, body: () => (one === undefined ? '{}' : officialItem(one, versions)) };
+  },
+});
+
+/** `PATCH /v0/servers/{serverName}/status` of the official API: all versions in one transaction. */
+export const changeServerStatus = officialRoutes({
+  ...ROW,
+  path: '/servers/{serverName}/status',
+  name: 'changeServerStatus',
+  summary: 'Say that all published versions of a server are active, deprecated or deleted',
+  parameters: { serverName },
+  replies: { 200: { description: 'The versions as they are now', schema: 'ChangedServers' }, ...REFUSALS },
+  handler: async (call, target, { serverName: name }) => {
+    const { marked, versions } = await change(call, target, { name });
+    const items = marked.map((version) => officialItem(version, versions));
+    return {
+      status: 200,
+      body: () => `{"updatedCount":${String(items.length)},"servers":[${items.join(',')}]}`,
+    };
+  },
+});
+
+const LONGEST_MESSAGE = 500;
+const statusBody = z.object({
+  status: z.enum(['active', 'deprecated', 'deleted'], 'status must be "active", "deprecated" or "deleted"'),
+  statusMessage: z
+    .string('statusMessage must be a text')
+    .max(LONGEST_MESSAGE, `statusMessage has more than ${String(LONGEST_MESSAGE)} characters`)
+    .optional(),
+});
+
+interface Subject {
+  readonly name: string;
+  /** All versions when absent. */
+  readonly version?: string;
+}
+
+async function change(call: AdminCall, target: Target, { name, version }: Subject): Promise<MarkedVersions> {
+  await requireManaged(call, target);
+  const read = statusBody.safeParse(readJsonBody(call.body).value);
+  if (!read.success) throw badRequest(read.error.issues[0]?.message ?? 'invalid status');
+  const address = { kind: 'server', namespace: '', name } as const;
+  const pick = version === undefined ? chooseEntry(address) : chooseVersion(address, version);
+  const choose: ChooseEntry = (found) => {
+    const entry = pick(found);
+    enforce(decideEntryAccess(call.authority, storedClaims(entry.claims)));
+    return entry;
+  };
+  const { status, statusMessage: message } = read.data;
+  const mark = { status, ...(message === undefined ? {} : { message }) };
+  const { revision, value } = await call.store.markVersions(
+    { address, mark, ...(version === undefined ? {} : { version }) },
+    choose,
+  );
+  await call.applied(revision);
+  return value;
+}

@@ -1,0 +1,46 @@
+import { memberSlice } from '@skep/core/catalog/json-slices.ts';
+import { PUBLISHER_META } from '@skep/core/catalog/server-json.ts';
+import { OFFICIAL_BODY } from '../bodies.ts';
+import { readJsonBody, type JsonBody } from '../json-body.ts';
+import { readPayload } from '../publish/payload.ts';
+import { publishEntry } from '../publish/publish-entry.ts';
+import { requireClaims } from '../publish/require-claims.ts';
+import { officialItem, officialRoutes, requireManaged } from './official-route.ts';
+
+/** `POST /v0/publish` of the official API: the body is a server document, and the answer shows it as lists do. */
+export const publishOfficial = officialRoutes({
+  method: 'POST',
+  path: '/publish',
+  access: { role: 'manageEntries' },
+  name: 'publishOfficial',
+  audit: 'entry.publish',
+  summary: "Publish a server with the official registry's publisher",
+  parameters: {},
+  body: OFFICIAL_BODY,
+  replies: {
+    200: { description: 'Published', schema: 'ServerItem' },
+    400: { description: 'The document, its claims, name or version are invalid', schema: 'Error' },
+    403: { description: 'The caller may not enter the registry, or lacks a claim it sends', schema: 'Error' },
+    404: { description: 'There is no such registry, or no managed source to publish to', schema: 'Error' },
+    409: { description: 'The version exists, or the claims differ from the first version', schema: 'Error' },
+  },
+  handler: async (call, target) => {
+    await requireManaged(call, target);
+    const body = withClaims(readJsonBody(call.body));
+    requireClaims(call.authority, body);
+    const rules = { bareNames: 'refused', limits: call.limits } as const;
+    const payload = readPayload(body, { kind: 'server', document: body.text }, rules);
+    const { version, versions } = await publishEntry(call, payload, target);
+    return { status: 200, body: () => officialItem(version, versions) };
+  },
+});
+
+/**
+ * The official document has no place for claims of its own, so they are taken from the publisher's block, which the
+ * official publisher hands on as it is: `_meta["…/publisher-provided"]["dev.skep"].claims`.
+ */
+function withClaims(body: JsonBody): JsonBody {
+  const { claims: _, ...value } = body.value;
+  const block = memberSlice(body.text, ['_meta', PUBLISHER_META, 'dev.skep', 'claims']);
+  return { text: body.text, value: block === undefined ? value : { ...value, claims: JSON.parse(block) } };
+}
