@@ -63,7 +63,7 @@ export function marking(request: MarkRequest, choose: ChooseEntry): EntryWork<Ma
       }
       const official = JSON.stringify({
         status: mark.status,
-        statusChangedAt: managed.write.now,
+        statusChangedAt: managed.now,
         ...(mark.message === undefined ? {} : { statusMessage: mark.message }),
       });
       const marked = await managed.mark(chosen, version === undefined ? entry.versions : [version], official);

@@ -154,26 +154,21 @@ export class ManagedEntries {
     versions: readonly string[],
     official: string,
   ): Promise<StoredVersion[]> {
-    await this.flush();
-    this.write.record({ subject: 'entry', entry: { source, ...identityOf(entry) } });
-    const { db, now } = this.write;
-    const rows = await db
-      .selectFrom('entry_version')
-      .selectAll()
-      .where(ofEntry(source, entry))
-      .where('version', 'in', versions)
-      .execute();
+    const before = await this.#held(entry);
+    const { db, now } = this.#begun;
     const marked: StoredVersion[] = [];
-    for (const { version, title, description, document, created_at: createdAt } of rows) {
-      const content = { version, title, description, document, official };
+    for (const version of before.versions.filter((one) => versions.includes(one.version))) {
+      const after = { ...version, official, updatedAt: now };
       await db
         .updateTable('entry_version')
-        .set({ official, digest: digestOf(content), updated_at: now })
+        .set({ official, digest: digestOf(after), updated_at: now })
         .where(ofEntry(source, entry))
-        .where('version', '=', version)
+        .where('version', '=', version.version)
         .execute();
-      marked.push({ ...content, createdAt, updatedAt: now });
+      marked.push(after);
     }
+    const left = before.versions.filter((one) => !versions.includes(one.version));
+    this.#now(identityOf(entry), { ...before, versions: [...left, ...marked] });
     return marked;
   }
 

@@ -31,10 +31,11 @@ export function officialRoutes<P extends Parameters>(route: OfficialRoute<P>): r
   const handle: Route['handle'] = async ({ admin, snapshot }, { authority, body, ...texts }) => {
     const named = joinedName(texts.path);
     const call = { ...admin(), authority, body, snapshot: snapshot() };
-    const target = Object.hasOwn(named, 'registry')
-      ? targetIn(await enterRegistry(call, parseParameters({ registry: registryName }, named).registry))
-      : ANY_TARGET;
-    return handler(call, target, parseParameters(parameters, named));
+    if (!Object.hasOwn(named, 'registry'))
+      return handler(call, ANY_TARGET, parseParameters(parameters, named));
+    const { registry } = parseParameters({ registry: registryName }, named);
+    await enterRegistry(call, registry);
+    return handler(call, targetIn(registry, authority), parseParameters(parameters, named));
   };
   const forms = [path, ...decodedForm(path)];
   const inRegistry = forms.flatMap((form) => [`/registry/{registry}/v0${form}`, `/{registry}/v0${form}`]);
@@ -64,7 +65,8 @@ function decodedForm(path: string): string[] {
 export async function requireManaged(call: AdminCall, target: Target): Promise<void> {
   const sources = await call.store.listSources();
   const managed = sources.find(({ kind }) => kind === 'managed');
-  if (managed !== undefined && target.accepts(managed)) return;
+  const registry = target.registry === undefined ? undefined : await call.store.readRegistry(target.registry);
+  if (managed !== undefined && target.accepts(managed, registry)) return;
   throw new SkepError('registry/not-found', {
     message: `${target.missing}: add one to the configuration, or publish to a registry that lists it`,
   });
