@@ -6,6 +6,7 @@ import type { PipeState } from './backend/stdio/pipe.ts';
 import type { Step } from './chain.ts';
 import type { Clock } from './clock.ts';
 import type { Health } from './endpoint/asides.ts';
+import type { UnreadBudget } from './endpoint/unread-budget.ts';
 import { StreamableHttp } from './endpoint/streamable-http.ts';
 import type { ParserSettings } from './steps/mcp-parser.ts';
 
@@ -30,6 +31,7 @@ export interface FrontOptions {
   readonly trustProxyHeaders: boolean;
   readonly requestTimeoutMs: number;
   readonly sessionTtlMs: number;
+  readonly unread: UnreadBudget;
   readonly skepVersion?: string | undefined;
   readonly log: Log;
 }
@@ -49,7 +51,7 @@ const STATUS: Readonly<Record<PipeState, Health['status']>> = {
 const stdioFront = (backend: StdioBackend, options: FrontOptions, clock: Clock): Front => {
   const { log, requestTimeoutMs, sessionTtlMs, skepVersion = '0' } = options;
   const mux = new Mux({ backend, clock, log, requestTimeoutMs, skepVersion });
-  const endpoint = new StreamableHttp({ mux, clock, sessionTtlMs });
+  const endpoint = new StreamableHttp({ mux, clock, sessionTtlMs, budget: options.unread });
   return {
     step: endpoint.step,
     revisions: 'known',

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
+import { newBudgets, type Budgets } from './budgets.ts';
 import type { Backend } from './backend/backend.ts';
 import type { Call } from './call.ts';
 import { chain, compose } from './chain.ts';
@@ -41,6 +42,8 @@ export interface ProxyOptions {
   readonly osUser?: string;
   /** How long `close` waits for calls in flight, in milliseconds; 30 s by default. */
   readonly graceMs?: number;
+  /** Shared with the other proxies of this process; of its own by default. */
+  readonly budgets?: Budgets;
   /** Real time by default. */
   readonly clock?: Clock;
   readonly log: Log;
@@ -71,14 +74,15 @@ export interface Proxy {
  */
 export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const clock = options.clock ?? systemClock;
+  const budgets = options.budgets ?? newBudgets();
   const log = options.log.child({ workload: options.name });
-  const front = frontOf({ ...options, log }, clock);
+  const front = frontOf({ ...options, log, unread: budgets.unread }, clock);
   const server = httpServer();
   try {
     await front.attach();
     const port = await listen(server, options.host, options.port);
     const state = { closing: false };
-    server.on('request', requestHandler({ ...options, log, port }, front, { clock, state }));
+    server.on('request', requestHandler({ ...options, budgets, log, port }, front, { clock, state }));
     // Accepting may fail for want of descriptors; without a listener that would end the process.
     const limited = new LimitedLog(log, clock);
     server.on('error', (error) => limited.warn({ err: error }, 'a connection could not be accepted'));
@@ -117,7 +121,11 @@ interface Running {
 }
 
 /** Builds the chain; the only place where steps meet their settings. */
-function requestHandler(options: ProxyOptions, front: Front, { clock, state }: Running): Handler {
+function requestHandler(
+  options: ProxyOptions & { readonly budgets: Budgets },
+  front: Front,
+  { clock, state }: Running,
+): Handler {
   const { log } = options;
   const guard = {
     recovery: recovery(log),
@@ -130,7 +138,7 @@ function requestHandler(options: ProxyOptions, front: Front, { clock, state }: R
   const throughChain = compose(
     chain({
       ...guard,
-      bodyLimit: bodyLimit(options.bodyLimitBytes),
+      bodyLimit: bodyLimit(options.bodyLimitBytes, options.budgets.bodies),
       auth: localAuth(options.osUser, clock),
       mcpParser: mcpParser({ revisions: front.revisions }),
       transport: front.step,
@@ -145,8 +153,10 @@ function requestHandler(options: ProxyOptions, front: Front, { clock, state }: R
       return;
     }
     const call = callOf(req, res);
+    const { path } = call;
+    // Lives as long as the response, so it must not hold the call with its body.
     const failed = (error: unknown): void => {
-      log.error({ err: error, path: call.path }, 'an answer could not be written');
+      log.error({ err: error, path }, 'an answer could not be written');
       res.destroy();
     };
     res.on('error', failed);

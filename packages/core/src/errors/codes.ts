@@ -206,6 +206,7 @@ export const CODES = {
   'proxy/body-too-large': row(413, 'Request Entity Too Large', 'send a smaller request'),
   'proxy/batch': row(400, 'batch requests are not accepted', 'send one message per request', -32600),
   'proxy/not-json': row(400, 'Parse error', 'send one JSON object', -32700),
+  'proxy/too-deep': row(400, 'nested too deeply', 'nest at most 1,000 levels', -32600),
   'proxy/not-json-rpc': row(400, 'Invalid Request', 'send one JSON-RPC 2.0 message', -32600),
   'proxy/version-unsupported': row(400, 'Unsupported protocol version', 'use a version named in the message', -32600),
   'proxy/era-mismatch': row(400, 'Header does not match the request', 'send the header and the body alike', -32020),
@@ -227,6 +228,7 @@ export const CODES = {
   'proxy/client-gone': row(499, 'the client went away', 'connect again'),
   'proxy/withheld': row(500, 'Internal error', 'see the log for the step that withheld the reply', -32603),
   'proxy/busy': row(503, 'the server takes no more messages now', 'try again after a second', -32000),
+  'proxy/bodies-unfinished': row(503, 'too many unfinished requests', 'send the request again, without a pause in it', -32000),
   'proxy/shutting-down': row(503, 'the proxy is shutting down', 'connect again later', -32000),
 
   // programming errors and the unexpected

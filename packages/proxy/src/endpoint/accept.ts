@@ -1,5 +1,5 @@
-/** How a POST can be answered; `neither` is HTTP 406. */
-export type ReplyForm = 'stream' | 'json' | 'neither';
+/** How a POST can be answered; `either` names event streams and admits JSON, `neither` is HTTP 406. */
+export type ReplyForm = 'stream' | 'either' | 'json' | 'neither';
 
 /** The media ranges of an Accept header that are wanted at all (RFC 9110 §12.5.1; `;q=0` means not wanted). */
 const ranges = (accept: string): readonly string[] =>
@@ -9,14 +9,14 @@ const ranges = (accept: string): readonly string[] =>
     .filter((range) => !/;\s*q=0(?:\.0*)?\s*$/u.test(range))
     .map((range) => (range.split(';', 1)[0] ?? '').trim());
 
-/** An event stream if the client names it, else JSON if the header admits that; no header admits anything. */
+/** Event streams are for clients that name them; no header admits anything. */
 export function replyForm(accept: string | undefined): ReplyForm {
   if (accept === undefined || accept === '*/*') return 'json';
   const wanted = ranges(accept);
-  if (wanted.includes('text/event-stream')) return 'stream';
   const admitsJson = wanted.some(
     (range) => range === 'application/json' || range === '*/*' || range === 'application/*',
   );
+  if (wanted.includes('text/event-stream')) return admitsJson ? 'either' : 'stream';
   if (admitsJson) return 'json';
   return wanted.includes('text/*') ? 'stream' : 'neither';
 }

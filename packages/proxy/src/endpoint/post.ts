@@ -11,7 +11,7 @@ import { replyForm, type ReplyForm } from './accept.ts';
 import { refuse } from './refuse.ts';
 import { principalOf, type Session, type Sessions } from './sessions.ts';
 import type { UnreadBudget } from './unread-budget.ts';
-import { jsonWaiter, StreamWaiter, type PostedRequest } from './waiters.ts';
+import { waiterFor, type PostedRequest } from './waiters.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
 export interface PostOptions {
@@ -21,8 +21,11 @@ export interface PostOptions {
   readonly budget: UnreadBudget;
 }
 
-/** Handles a POST by the decision table of spec run-proxy §1.3.2, from the Accept header downwards. */
-export function post(call: Call, options: PostOptions): void {
+/**
+ * Handles a POST by the decision table of spec run-proxy §1.3.2, from the Accept header downwards. A promise is given back
+ * where the message is kept: until it is not any more.
+ */
+export function post(call: Call, options: PostOptions): Promise<void> | undefined {
   const { incoming, identity, res } = call;
   if (incoming === undefined || identity === undefined) throw new SkepError('internal/bug');
   const { message, era } = incoming;
@@ -30,24 +33,26 @@ export function post(call: Call, options: PostOptions): void {
   const form = replyForm(call.req.headers.accept);
   if (form === 'neither') {
     refuse(res, 'proxy/not-acceptable', { id });
-    return;
+    return undefined;
   }
   if (era === 'modern') {
     refuseModern(call, message);
-    return;
+    return undefined;
   }
   if (message.kind === 'request' && message.method === METHODS.initialize) {
     initialize(call, message, { ...options, form, principal: principalOf(identity) });
-    return;
+    // It waits for the handshake.
+    return new Promise((resolve) => res.once('close', () => resolve()));
   }
   const sessionId = call.req.headers['mcp-session-id'];
   const session =
     typeof sessionId === 'string' ? options.sessions.find(sessionId, principalOf(identity)) : undefined;
   if (sessionId !== undefined && session === undefined) {
     refuse(res, 'proxy/session-unknown', { id });
-    return;
+    return undefined;
   }
   take(call, message, { ...options, form, session });
+  return undefined;
 }
 
 /** Clients that know both families fall back to `initialize` when no modern version is on offer. */
@@ -88,10 +93,12 @@ const ask = (call: Call, request: Request, peer: Peer, taking: Taking): void => 
     refuse(call.res, 'proxy/session-needed', { id: request.id });
     return;
   }
-  const posted: PostedRequest = { call, request, session, clock, budget };
+  const { res, replyHooks } = call;
+  const head = { id: request.id, method: request.method };
+  const posted: PostedRequest = { res, replyHooks, request: head, session, clock, budget, form };
   // Only a session can fetch an answer later (MCP 2025-11-25: a disconnect alone cancels nothing there).
-  if (session === undefined) call.res.once('close', () => mux.gone(peer));
-  mux.request(peer, request, form === 'stream' ? new StreamWaiter(posted) : jsonWaiter(posted));
+  if (session === undefined) res.once('close', () => mux.gone(peer));
+  mux.request(peer, request, waiterFor(posted));
 };
 
 interface Initializing extends PostOptions {
@@ -107,8 +114,8 @@ const initialize = (
 ): void => {
   const answer = (reply: Response, session: Session | undefined): void => {
     const headers = session === undefined ? {} : { 'Mcp-Session-Id': session.key };
-    const posted: PostedRequest = { call, request, session, clock, budget, headers };
-    (form === 'stream' ? new StreamWaiter(posted) : jsonWaiter(posted)).finish(reply);
+    const { res, replyHooks } = call;
+    waiterFor({ res, replyHooks, request, session, clock, budget, form, headers }).finish(reply);
   };
   const newcomer: Newcomer = {
     request,

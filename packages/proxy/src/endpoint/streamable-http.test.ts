@@ -161,8 +161,8 @@ describe('resuming a stream', () => {
     const server = scriptedServer();
     await using proxy = await runningProxy(server);
     const [mine, theirs] = [await newSession(proxy.url), await newSession(proxy.url)];
-    await postJson(proxy.url, { ...call, params: { secret: 'theirs' } }, theirs);
-    for (const id of ['1-0', '2-0', '3-0']) {
+    await postJson(proxy.url, { ...call, params: { secret: 'theirs' } }, { ...theirs, ...SSE });
+    for (const id of ['2-0', '3-0', '1-0']) {
       const stream = await openStream(proxy.url, {
         method: 'GET',
         headers: { ...SSE, ...mine, 'Last-Event-ID': id },
@@ -205,7 +205,7 @@ describe('sessions', () => {
     const session = await newSession(proxy.url);
     const pending = postJson(proxy.url, call, session);
     const message = await server.heard(({ method }) => method === 'tools/call');
-    clock.pass(30);
+    clock.pass(2_000);
     clock.pass(30_000);
     server.reply(message, {});
     const { text } = await pending;

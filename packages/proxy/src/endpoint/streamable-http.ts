@@ -11,7 +11,7 @@ import { readEventId } from './replay.ts';
 import { principalOf, Sessions, type Session } from './sessions.ts';
 import { SseSocket } from './sse-socket.ts';
 import { StandaloneStream } from './standalone.ts';
-import { UnreadBudget } from './unread-budget.ts';
+import type { UnreadBudget } from './unread-budget.ts';
 
 export const ENDPOINT_PATH = '/mcp';
 
@@ -19,13 +19,13 @@ export interface StreamableHttpOptions {
   readonly mux: Mux;
   readonly clock: Clock;
   readonly sessionTtlMs: number;
+  readonly budget: UnreadBudget;
 }
 
 /** The MCP endpoint of a stdio server: POST, GET and DELETE on `/mcp` (spec run-proxy §1.3). */
 export class StreamableHttp {
   readonly #options: StreamableHttpOptions;
   readonly #sessions: Sessions;
-  readonly #budget = new UnreadBudget();
 
   constructor(options: StreamableHttpOptions) {
     const { mux, clock, sessionTtlMs } = options;
@@ -40,9 +40,8 @@ export class StreamableHttp {
   }
 
   /** The last row of the chain. */
-  readonly step: Step = (call) => {
-    this.#handle(call);
-    return Promise.resolve();
+  readonly step: Step = async (call) => {
+    await this.#handle(call);
   };
 
   /** The server's process has ended; sessions stay until it was started anew, so that clients hear why. */
@@ -66,18 +65,19 @@ export class StreamableHttp {
     this.#sessions.close();
   }
 
-  #handle(call: Call): void {
+  #handle(call: Call): Promise<void> | undefined {
     const { req, res, path } = call;
     if (path !== ENDPOINT_PATH) refuse(res, 'proxy/no-route');
-    else if (req.method === 'POST') this.#post(call);
+    else if (req.method === 'POST') return this.#post(call);
     else if (req.method === 'GET') this.#get(call);
     else if (req.method === 'DELETE') this.#delete(call);
     else refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'GET, POST, DELETE, OPTIONS' } });
+    return undefined;
   }
 
-  #post(call: Call): void {
-    const { mux, clock } = this.#options;
-    post(call, { mux, clock, sessions: this.#sessions, budget: this.#budget });
+  #post(call: Call): Promise<void> | undefined {
+    const { mux, clock, budget } = this.#options;
+    return post(call, { mux, clock, sessions: this.#sessions, budget });
   }
 
   #get(call: Call): void {
@@ -87,7 +87,7 @@ export class StreamableHttp {
       refuse(call.res, 'proxy/not-acceptable');
       return;
     }
-    const socket = new SseSocket(call.res, { clock: this.#options.clock, budget: this.#budget });
+    const socket = new SseSocket(call.res, { clock: this.#options.clock, budget: this.#options.budget });
     const from = call.req.headers['last-event-id'];
     if (typeof from !== 'string' || !resume(session, from, socket)) {
       openStandalone(session, call, socket);

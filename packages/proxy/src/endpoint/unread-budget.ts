@@ -6,11 +6,11 @@ export interface Reader {
   cut(): void;
 }
 
-/** What all clients of one proxy together may leave unread: one process hosts the proxies of all workloads. */
+/** What all clients together may leave unread: one process hosts the proxies of all workloads. */
 const LIMIT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Bounds what slow readers make a proxy remember. When all together leave too much unread, the one with most is cut off.
+ * Bounds what slow readers make the process remember. When all together leave too much unread, the one with most is cut off.
  * A reader that is alone is left to its own bounds.
  */
 export class UnreadBudget {

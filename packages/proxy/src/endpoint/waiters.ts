@@ -1,10 +1,11 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { CODES, type Code, type CodeRow } from '@skep/core/errors/codes.ts';
 import type { Waiter } from '../backend/stdio/peer.ts';
-import { throughHooks, type Call } from '../call.ts';
+import { throughHooks, type ReplyHook } from '../call.ts';
 import type { Clock, Timer } from '../clock.ts';
-import { errorOf, type Message, type Request, type Response } from '../message/json-rpc.ts';
+import { errorOf, type Message, type RequestHead, type Response } from '../message/json-rpc.ts';
 import { METHODS } from '../message/methods.ts';
+import type { ReplyForm } from './accept.ts';
 import { bodyOf } from './event.ts';
 import { refuse, rpcFailure } from './refuse.ts';
 import type { Session } from './sessions.ts';
@@ -12,13 +13,18 @@ import { SseSocket } from './sse-socket.ts';
 import { EventStream } from './stream.ts';
 import type { Reader, UnreadBudget } from './unread-budget.ts';
 
-/** A quick answer goes out in one piece; a slower one opens its stream after this, so that a client can resume it. */
-const OPEN_AFTER_MS = 25;
+/**
+ * An answer that comes before anything else goes out as JSON, which clients take in any size, where they bound events. A
+ * stream is opened by the first other message, or after this, so that the answer to a long call can be resumed.
+ */
+const OPEN_AFTER_MS = 2_000;
 
-/** What the endpoint knows about one POST with a request in it. */
+/** What the endpoint keeps of one POST with a request in it: nothing that grows with its body. */
 export interface PostedRequest {
-  readonly call: Call;
-  readonly request: Request;
+  readonly res: ServerResponse;
+  readonly replyHooks: readonly ReplyHook[];
+  readonly request: RequestHead;
+  readonly form: ReplyForm;
   readonly session: Session | undefined;
   readonly clock: Clock;
   readonly budget: UnreadBudget;
@@ -45,33 +51,37 @@ function sendJson(res: ServerResponse, text: string, { headers, budget }: Posted
   budget.update(reader);
 }
 
+/** Takes the answer to a POST in the form that its client admits. */
+export const waiterFor = (posted: PostedRequest): Waiter =>
+  posted.form === 'json' ? jsonWaiter(posted) : new StreamWaiter(posted);
+
 /** Answers with one JSON body. Nothing can be said before the answer. */
-export function jsonWaiter(posted: PostedRequest): Waiter {
-  const { call, request } = posted;
+function jsonWaiter(posted: PostedRequest): Waiter {
+  const { res, replyHooks, request } = posted;
   const answer = (reply: Response): void => {
-    const passed = throughHooks(call.replyHooks, { message: reply, request });
-    if (passed === undefined) refuse(call.res, 'proxy/withheld', { id: request.id });
-    else sendJson(call.res, passed.text, posted);
+    const passed = throughHooks(replyHooks, { message: reply, request });
+    if (passed === undefined) refuse(res, 'proxy/withheld', { id: request.id });
+    else sendJson(res, passed.text, posted);
   };
   return {
     carries: false,
     send() {},
     finish: answer,
-    fail: (code) => refuse(call.res, code, { id: request.id }),
+    fail: (code) => refuse(res, code, { id: request.id }),
   };
 }
 
 /** Answers with an event stream: what belongs to the request first, then the answer. */
-export class StreamWaiter implements Waiter {
+class StreamWaiter implements Waiter {
   readonly #posted: PostedRequest;
   readonly #stream: EventStream;
   readonly #opening: Timer;
 
   constructor(posted: PostedRequest) {
-    const { call, session, clock } = posted;
+    const { res, session, clock } = posted;
     this.#posted = posted;
     this.#stream = session?.openStream() ?? new EventStream(clock);
-    this.#stream.attach(new SseSocket(call.res, posted));
+    this.#stream.attach(new SseSocket(res, posted));
     this.#opening = clock.after(OPEN_AFTER_MS, () => this.#stream.start());
   }
 
@@ -89,30 +99,39 @@ export class StreamWaiter implements Waiter {
   }
 
   finish(reply: Response): void {
-    const passed = this.#hooked(reply) ?? this.#error('proxy/withheld');
-    this.#end(passed.text);
+    const { res, form } = this.#posted;
+    const { text } = this.#hooked(reply) ?? this.#error('proxy/withheld');
+    if (form !== 'either' || res.headersSent || res.destroyed) this.#end(text);
+    else {
+      this.#letGo();
+      sendJson(res, text, this.#posted);
+    }
   }
 
   fail(code: Code): void {
-    const { res } = this.#posted.call;
+    const { res } = this.#posted;
     const row: CodeRow = CODES[code];
     if (!res.headersSent && row.httpStatus === 503) {
-      this.#opening.cancel();
-      this.#posted.session?.streamDone(this.#stream);
+      this.#letGo();
       refuse(res, code, { id: this.#posted.request.id });
     } else if (code === 'proxy/cancelled') this.#end();
     else this.#end(this.#error(code).text);
   }
 
   #end(text?: string): void {
-    this.#opening.cancel();
     this.#stream.end(text);
+    this.#letGo();
+  }
+
+  /** The stream says nothing, or nothing more. */
+  #letGo(): void {
+    this.#opening.cancel();
     this.#posted.session?.streamDone(this.#stream);
   }
 
   #hooked(message: Message): Message | undefined {
-    const { call, request } = this.#posted;
-    return throughHooks(call.replyHooks, { message, request });
+    const { replyHooks, request } = this.#posted;
+    return throughHooks(replyHooks, { message, request });
   }
 
   #error(code: Code): Response {

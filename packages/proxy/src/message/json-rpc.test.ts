@@ -68,3 +68,57 @@ describe('changing a message', () => {
     );
   });
 });
+
+describe('a large message', () => {
+  const ballast = 'x'.repeat(100_000);
+
+  test('is read as a small one is, as far as the proxy acts upon it', () => {
+    const members = { _meta: { progressToken: 't' }, name: 'echo', requestId: 7, arguments: { ballast } };
+    const read = readMessage(
+      JSON.stringify({ jsonrpc: '2.0', id: 'i', method: 'tools/call', params: members }),
+    );
+    expect(read).toMatchObject({
+      kind: 'request',
+      id: '"i"',
+      method: 'tools/call',
+      value: { params: { _meta: { progressToken: 't' }, name: 'echo', requestId: 7 } },
+    });
+    const result = { task: { taskId: 't1', more: ballast } };
+    expect(readMessage(JSON.stringify({ jsonrpc: '2.0', id: 1, result }))).toMatchObject({
+      kind: 'response',
+      failed: false,
+      value: { result: { task: { taskId: 't1' } } },
+    });
+  });
+
+  test.each([
+    ['cut short', `{"jsonrpc":"2.0","id":1,"result":"${ballast}`, 'not-json'],
+    ['an array', `[{"a":"${ballast}"}]`, 'batch'],
+    ['no object', `"${ballast}"`, 'not-json-rpc'],
+    [
+      'with a doubled token',
+      `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"${ballast}","_meta":{"progressToken":1,"progressToken":2},"_meta":{}}}`,
+      'not-json-rpc',
+    ],
+    ['with an id of its size', `{"jsonrpc":"2.0","id":"${ballast}","method":"x"}`, 'not-json-rpc'],
+    [
+      'nested beyond reason',
+      `{"jsonrpc":"2.0","id":1,"method":"x","params":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+      'too-deep',
+    ],
+  ])('%s is refused', (_name, text, why) => expect(readMessage(text)).toBe(why));
+
+  test('of millions of values is read without making them', () => {
+    const text = `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":[${'[],'.repeat(2_700_000)}1]}}`;
+    const before = process.memoryUsage().heapUsed;
+    expect(readMessage(text)).toMatchObject({ kind: 'request', id: '1' });
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(40 * 1024 * 1024);
+  });
+});
+
+test('a small message nested beyond reason is refused as well', () => {
+  const nested = (depth: number): string =>
+    `{"jsonrpc":"2.0","id":1,"method":"x","params":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+  expect(readMessage(nested(999))).toMatchObject({ kind: 'request' });
+  expect(readMessage(nested(1_001))).toBe('too-deep');
+});

@@ -1,11 +1,25 @@
-import { findElements, findMembers, findPath, onOneLine, rawAt, splice, type Span } from './raw-json.ts';
+import { judge, MAX_DEPTH } from './json-text.ts';
+import { outline, OUTLINED_FROM } from './outline.ts';
+import {
+  findElements,
+  findMembers,
+  findPath,
+  isDeeperThan,
+  onOneLine,
+  rawAt,
+  splice,
+  type Span,
+} from './raw-json.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 interface Envelope {
   /** The message on one line, as it is or will be on the wire. */
   readonly text: string;
-  /** The message as its sender wrote it, parsed. Where the proxy exchanged an id, `text` has the new one. */
+  /**
+   * The message as its sender wrote it, parsed. Where the proxy exchanged an id, `text` has the new one. Of a large message
+   * only what the proxy acts upon (outline.ts); who needs more reads `text`.
+   */
   readonly value: JsonObject;
 }
 
@@ -33,8 +47,16 @@ export interface Response extends Envelope {
 /** One JSON-RPC 2.0 message of MCP. */
 export type Message = Request | Notification | Response;
 
-/** Why a text is no message: not JSON at all, an array, or JSON that is not JSON-RPC 2.0. */
-export type Unreadable = 'not-json' | 'batch' | 'not-json-rpc';
+/** What is left of a request when it has gone to the server: nothing that grows with its body. */
+export type RequestHead = Pick<Request, 'id' | 'method'>;
+
+/** Why a text is no message: not JSON at all, nested beyond reason, an array, or JSON that is not JSON-RPC 2.0. */
+export type Unreadable = 'not-json' | 'too-deep' | 'batch' | 'not-json-rpc';
+
+/** Ids and tokens are kept while their request is unanswered; nobody needs longer ones. */
+export const ID_LIMIT = 1024;
+/** Messages of one array of a server that are looked at. */
+const BATCH_LIMIT = 10_000;
 
 /** True for what JSON calls an object. */
 export const isObject = (value: unknown): value is JsonObject =>
@@ -53,20 +75,31 @@ export const memberAt = (value: unknown, path: readonly string[]): unknown => {
   return value;
 };
 
-const parse = (text: string): unknown => {
+const parse = (text: string): JsonObject | Unreadable => {
+  if (isDeeperThan(MAX_DEPTH, text)) return 'too-deep';
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    if (Array.isArray(value)) return 'batch';
+    return isObject(value) ? value : 'not-json-rpc';
   } catch {
-    return undefined;
+    return 'not-json';
   }
+};
+
+/** A few megabytes of brackets or names are seconds of `JSON.parse`, so of a large text nothing is made but its outline. */
+const parseLarge = (text: string): JsonObject | Unreadable => {
+  const verdict = judge(text);
+  if (verdict !== 'json') return verdict;
+  if (/^\s*\[/u.test(text)) return 'batch';
+  const value = outline(text);
+  return isObject(value) ? value : 'not-json-rpc';
 };
 
 /** Text to message, by the rules of JSON-RPC 2.0 §4 and §5 as MCP narrows them: the id is a string or a number. */
 export function readMessage(input: string): Message | Unreadable {
-  const value = parse(input);
-  if (Array.isArray(value)) return 'batch';
-  if (value === undefined) return 'not-json';
-  if (!isObject(value) || member(value, 'jsonrpc') !== '2.0') return 'not-json-rpc';
+  const value = input.length < OUTLINED_FROM ? parse(input) : parseLarge(input);
+  if (typeof value === 'string') return value;
+  if (member(value, 'jsonrpc') !== '2.0') return 'not-json-rpc';
   const text = onOneLine(input);
   const spans = findMembers(text, 0, ENVELOPE);
   return (spans === undefined ? undefined : classify(text, value, spans)) ?? 'not-json-rpc';
@@ -74,20 +107,34 @@ export function readMessage(input: string): Message | Unreadable {
 
 /** The members of a batch (JSON-RPC 2.0 §6), which MCP 2025-03-26 alone allows; each is a message or is not. */
 export const readBatch = (input: string): readonly (Message | Unreadable)[] =>
-  findElements(input).map((span) => readMessage(rawAt(input, span)));
+  findElements(input, BATCH_LIMIT).map((span) => readMessage(rawAt(input, span)));
 
 const classify = (text: string, value: JsonObject, spans: ReadonlyMap<string, Span>): Message | undefined => {
   const idSpan = spans.get('id');
+  if (idSpan !== undefined && idSpan.end - idSpan.start > ID_LIMIT) return undefined;
   if (idSpan !== undefined && !isId(value['id'])) return undefined;
   const method = member(value, 'method');
   if (typeof method === 'string') {
     if (idSpan === undefined) return { kind: 'notification', text, value, method };
-    return { kind: 'request', text, value, method, id: rawAt(text, idSpan), idSpan };
+    return { kind: 'request', text, value, method, id: copied(rawAt(text, idSpan)), idSpan };
   }
   const failed = spans.has('error');
   if (spans.has('method') || idSpan === undefined || failed === spans.has('result')) return undefined;
-  return { kind: 'response', text, value, id: rawAt(text, idSpan), idSpan, failed };
+  return { kind: 'response', text, value, id: copied(rawAt(text, idSpan)), idSpan, failed };
 };
+
+/** A piece of a text is a view of it, which would keep all of a large message for the sake of its id. */
+export const copied = (piece: string): string =>
+  piece.length < 13 ? piece : Buffer.from(piece, 'utf16le').toString('utf16le');
+
+/**
+ * The raw JSON text of a token of ours that came back: integers of ours, for which `7`, `"7"` and `7.0` are the same.
+ * Undefined for what can be none of ours.
+ */
+export function ownToken(value: unknown): string | undefined {
+  const text = typeof value === 'number' ? String(value) : value;
+  return typeof text === 'string' && /^[1-9]\d{0,15}$/u.test(text) ? text : undefined;
+}
 
 /** The message under another id (raw JSON text); nothing else changes. */
 export function withId<M extends Request | Response>(message: M, id: string): M {

@@ -57,6 +57,23 @@ const skipContainer = (text: string, at: number): number => {
   return at;
 };
 
+/** True when brackets outside strings are open to more than `limit` levels at once. */
+export function isDeeperThan(limit: number, text: string): boolean {
+  let depth = 0;
+  // As many brackets as levels are needed at least.
+  for (let at = 0; at < text.length && text.length > limit;) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) {
+      at = skipString(text, at);
+      continue;
+    }
+    at += 1;
+    if (char === CLOSE_OBJECT || char === CLOSE_ARRAY) depth -= 1;
+    else if ((char === OPEN_OBJECT || char === OPEN_ARRAY) && (depth += 1) > limit) return true;
+  }
+  return false;
+}
+
 const endsScalar = (char: number): boolean =>
   char === COMMA || char === CLOSE_OBJECT || char === CLOSE_ARRAY || char <= SPACE;
 
@@ -101,13 +118,13 @@ export function findMembers(
   return found;
 }
 
-/** The elements of the array that starts at or after `from`; none where there is no array. */
-export function findElements(text: string, from = 0): readonly Span[] {
+/** The elements of an array, the first `limit` of them; none where there is no array. */
+export function findElements(text: string, limit: number): readonly Span[] {
   const found: Span[] = [];
-  let at = skipSpace(text, from);
+  let at = skipSpace(text, 0);
   if (text.charCodeAt(at) !== OPEN_ARRAY) return found;
   at = skipSpace(text, at + 1);
-  while (at < text.length && text.charCodeAt(at) !== CLOSE_ARRAY) {
+  while (at < text.length && found.length < limit && text.charCodeAt(at) !== CLOSE_ARRAY) {
     const end = skipValue(text, at);
     found.push({ start: at, end });
     at = skipSpace(text, end);

@@ -1,36 +1,94 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Call } from '../call.ts';
 import type { Step } from '../chain.ts';
+import type { BodyBudget, HeldBody, Yielding } from './body-budget.ts';
 
-/** Bounds what a later step may read. A declared length over the limit is refused before a byte of it is read. */
+/**
+ * Bounds what a later step may read, of one request and of all together. A declared length over the limit is refused before
+ * a byte of it is read. The body counts until the later steps are done with it: the transport step is when it has gone on.
+ */
 export const bodyLimit =
-  (limitBytes: number): Step =>
+  (limitBytes: number, budget: BodyBudget): Step =>
   async (call, next) => {
     if (Number(call.req.headers['content-length'] ?? 0) > limitBytes) {
       throw new SkepError('proxy/body-too-large');
     }
+    const arrival = new Arrival(call, limitBytes, budget);
     let body: Promise<Buffer> | undefined;
-    call.readBody = () => (body ??= readWithin(call.req, limitBytes));
-    await next();
+    call.readBody = () => (body ??= arrival.read());
+    try {
+      await next();
+    } finally {
+      arrival.held.release();
+    }
   };
 
-const readWithin = (req: IncomingMessage, limitBytes: number): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    req.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= limitBytes) chunks.push(chunk);
-      else {
-        req.pause();
-        reject(new SkepError('proxy/body-too-large'));
-      }
-    });
-    req.on('end', () =>
-      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
-    );
-    req.on('error', reject);
-    req.on('close', () => {
-      if (!req.complete) reject(new SkepError('proxy/client-gone'));
-    });
-  });
+/** Listeners outlive the call where the connection does, so nothing here leads to the body once it is read. */
+class Arrival implements Yielding {
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+  readonly #limit: number;
+  readonly held: HeldBody;
+  #chunks: Buffer[] = [];
+  #size = 0;
+  #done: ((body: Buffer) => void) | undefined;
+  #fail: ((error: SkepError) => void) | undefined;
+
+  constructor({ req, res }: Pick<Call, 'req' | 'res'>, limitBytes: number, budget: BodyBudget) {
+    this.#req = req;
+    this.#res = res;
+    this.#limit = limitBytes;
+    this.held = budget.hold(this);
+  }
+
+  /** One that is unfinished is refused; what has arrived whole is held up by the server behind, and its client is cut off. */
+  giveWay(): void {
+    if (this.#fail === undefined) this.#res.destroy();
+    else this.#stop('proxy/bodies-unfinished');
+  }
+
+  read(): Promise<Buffer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+    this.#done = resolve;
+    this.#fail = reject;
+    const req = this.#req;
+    req.on('data', (chunk: Buffer) => this.#take(chunk));
+    req.on('end', () => this.#end());
+    req.on('error', () => this.#stop('proxy/client-gone'));
+    req.on('close', () => this.#stop('proxy/client-gone'));
+    return promise;
+  }
+
+  #take(chunk: Buffer): void {
+    this.#size += chunk.length;
+    if (this.#size > this.#limit) {
+      this.#stop('proxy/body-too-large');
+      return;
+    }
+    this.#chunks.push(chunk);
+    this.held.add(chunk.length);
+  }
+
+  #stop(code: Code): void {
+    if (this.#fail === undefined) return;
+    this.#req.pause();
+    this.#size = Infinity;
+    this.#fail(new SkepError(code));
+    this.#forget();
+  }
+
+  #end(): void {
+    const [first = Buffer.alloc(0), ...more] = this.#chunks;
+    this.#done?.(more.length === 0 ? first : Buffer.concat([first, ...more]));
+    this.#forget();
+  }
+
+  /** Whoever can settle a promise holds its value too. */
+  #forget(): void {
+    this.#chunks = [];
+    this.#done = undefined;
+    this.#fail = undefined;
+  }
+}

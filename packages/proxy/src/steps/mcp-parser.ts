@@ -14,6 +14,7 @@ export interface ParserSettings {
 
 const UNREADABLE: Readonly<Record<Unreadable, Code>> = {
   'not-json': 'proxy/not-json',
+  'too-deep': 'proxy/too-deep',
   batch: 'proxy/batch',
   'not-json-rpc': 'proxy/not-json-rpc',
 };

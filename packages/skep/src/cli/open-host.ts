@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { openLog } from '@skep/core/log/pino-log.ts';
 import type { Log } from '@skep/core/log/log.ts';
+import { newBudgets } from '@skep/proxy/budgets.ts';
 import { startProxy } from '@skep/proxy/start.ts';
 import { Host, type WorkloadLog } from '../supervisor/host.ts';
 import { workloadLogPath } from '../supervisor/remove-workload.ts';
@@ -14,11 +15,12 @@ import { openRuntime } from './open-runtime.ts';
 /** A host of workloads in this process, on the real machine: in the supervisor, and with `--foreground`. */
 export function openHost(context: Context, log: Log): Host {
   const { places, clock, random, fetch, self, isAlive, terminate, osUser } = context;
+  const budgets = newBudgets();
   return new Host({
     places,
     // Not under the context's signal: after Ctrl-C there is still something to stop and remove.
     openRuntime: async (reference) => (await openRuntime(context, { reference })).runtime,
-    startProxy: (options) => startProxy(osUser === undefined ? options : { ...options, osUser }),
+    startProxy: (options) => startProxy({ ...options, budgets, ...(osUser === undefined ? {} : { osUser }) }),
     owner: ownerOf(places.stateDir),
     clock,
     random,

@@ -1,4 +1,4 @@
-import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent, request, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
@@ -13,6 +13,13 @@ export interface ForwardOptions {
   readonly target: URL;
   readonly trustProxyHeaders: boolean;
   readonly log: Log;
+}
+
+/** A call that waits for its answer. */
+interface Pending {
+  readonly res: ServerResponse;
+  /** Raw JSON text; undefined where no answer is due. */
+  readonly id: string | undefined;
 }
 
 /** What a modern, stateless server does not offer. */
@@ -46,7 +53,7 @@ export class Forward {
       return;
     }
     if (call.target === '') refuse(res, 'proxy/no-route');
-    else this.#send(call, await call.readBody());
+    else await this.#send(call, await call.readBody());
   };
 
   /** Ends the replies to GET: such a stream has no end of its own. */
@@ -59,8 +66,12 @@ export class Forward {
     this.#agent.destroy();
   }
 
-  #send(call: Call, body: Buffer): void {
-    const { req, res } = call;
+  /** Resolves when the backend has taken the body, or will not. What waits for the answer does not hold the body. */
+  #send({ req, res, target: path, incoming }: Call, body: Buffer): Promise<void> {
+    const pending: Pending = {
+      res,
+      id: incoming?.message.kind === 'request' ? incoming.message.id : undefined,
+    };
     const { target, trustProxyHeaders } = this.#options;
     const headers = towardsBackend(req, target, trustProxyHeaders);
     if (body.length > 0 || req.method === 'POST') headers['content-length'] = body.length;
@@ -68,7 +79,7 @@ export class Forward {
       host: target.hostname.replace(/^\[|\]$/gu, ''),
       port: target.port === '' ? 80 : target.port,
       method: req.method,
-      path: call.target,
+      path,
       headers,
       agent: this.#agent,
     });
@@ -80,20 +91,23 @@ export class Forward {
     let answered = false;
     upstream.once('response', (reply) => {
       answered = true;
-      this.#relay(reply, call);
+      this.#relay(reply, pending);
     });
     // Nobody asked for another protocol, so there is no answer in it.
     upstream.once('upgrade', (_reply, socket) => void socket.destroy());
-    upstream.once('error', (error) => this.#failed(call, error));
+    upstream.once('error', (error) => this.#failed(pending, error));
     upstream.once('close', () => {
-      if (!answered) this.#failed(call, new SkepError('proxy/bad-gateway'));
+      if (!answered) this.#failed(pending, new SkepError('proxy/bad-gateway'));
     });
-    upstream.end(body);
+    return new Promise((resolve) => {
+      upstream.once('close', () => resolve());
+      upstream.end(body, () => resolve());
+    });
   }
 
   /** What a server answers may be anything; what cannot be passed on is answered as a bad gateway. */
-  #relay(reply: IncomingMessage, call: Call): void {
-    const { res } = call;
+  #relay(reply: IncomingMessage, pending: Pending): void {
+    const { res } = pending;
     try {
       // A final status was due; Node passes 101 on where nothing is upgraded.
       const status = reply.statusCode ?? 0;
@@ -103,7 +117,7 @@ export class Forward {
       res.writeHead(status, towardsClient(reply.headers, res.getHeader('vary')));
     } catch (error) {
       reply.destroy();
-      this.#failed(call, error);
+      this.#failed(pending, error);
       return;
     }
     this.#reachable = true;
@@ -113,8 +127,7 @@ export class Forward {
     });
   }
 
-  #failed(call: Call, error: unknown): void {
-    const { res, incoming } = call;
+  #failed({ res, id }: Pending, error: unknown): void {
     if (res.destroyed || res.writableEnded) return;
     this.#reachable = false;
     this.#options.log.warn({ err: error }, 'the backend gave no answer that can be passed on');
@@ -122,7 +135,6 @@ export class Forward {
       res.destroy();
       return;
     }
-    const id = incoming?.message.kind === 'request' ? incoming.message.id : undefined;
     refuse(res, 'proxy/bad-gateway', { id });
   }
 }

@@ -185,7 +185,7 @@ describe('the table of calls in flight', () => {
   test('is not filled by one session', async () => {
     const { join, ask } = await started(silent);
     const [greedy, other] = [join('a'), join('b')];
-    for (let n = 0; n < 256; n += 1) ask(greedy, call(n));
+    for (let n = 0; n < 1_024; n += 1) ask(greedy, call(n));
     expect(await ask(greedy, call('one more')).done).toBe('proxy/busy');
     const outcome = ask(other, request('b', 'ping'));
     expect(await outcome.done).toContain('"id":"b"');

@@ -1,23 +1,23 @@
 import type { Code } from '@skep/core/errors/codes.ts';
 import type { Clock, Timer } from '../../clock.ts';
-import { withId, withToken, type Request } from '../../message/json-rpc.ts';
+import { withId, withToken, type Request, type RequestHead } from '../../message/json-rpc.ts';
 import type { Peer, Waiter } from './peer.ts';
 
 /** More unanswered requests than this are refused. */
 const LIMIT = 4096;
-/** No session takes more of them than this. */
-const SESSION_LIMIT = 256;
+/** No session takes more of them than this; clients do send some hundreds at once. */
+const SESSION_LIMIT = LIMIT / 4;
 /** All clients without a session together leave the other half to sessions. */
 const ONE_OFF_LIMIT = LIMIT / 2;
 
 export const PROGRESS_TOKEN = ['params', '_meta', 'progressToken'];
 
-/** One request on its way through the pipe. */
+/** One request on its way through the pipe. Its body has gone to the server and is not kept. */
 export interface Flight {
   /** The id on the pipe; also its progress token there. Raw JSON text of an integer. */
   readonly id: string;
   readonly peer: Peer;
-  readonly request: Request;
+  readonly request: RequestHead;
   readonly waiter: Waiter;
   /** The client's progress token as raw JSON text. */
   readonly token: string | undefined;
@@ -64,12 +64,12 @@ export class InFlight {
   }
 
   /** Registers a request; `token` is its progress token as raw JSON text. */
-  add(peer: Peer, request: Request, waiter: Waiter, token: string | undefined): Flight {
+  add(peer: Peer, { id: clientId, method }: RequestHead, waiter: Waiter, token: string | undefined): Flight {
     const id = String((this.#last += 1));
     const flight: Flight = {
       id,
       peer,
-      request,
+      request: { id: clientId, method },
       waiter,
       token,
       timer: this.#options.clock.after(this.#options.timeoutMs, () => this.#expire(flight)),
@@ -103,8 +103,23 @@ export class InFlight {
     return latest;
   }
 
-  values(): IterableIterator<Flight> {
-    return this.#flights.values();
+  /**
+   * The one client whose requests are unanswered: `none` when there is no such request, `several` when the server could mean
+   * any of them. What the proxy itself asks does not count.
+   */
+  caller(): Peer | 'none' | 'several' {
+    let only: Peer | 'none' = 'none';
+    for (const peer of this.#counts.keys()) {
+      if (peer.kind === 'proxy') continue;
+      if (only !== 'none') return 'several';
+      only = peer;
+    }
+    return only;
+  }
+
+  /** The requests of one peer, oldest first. */
+  of(peer: Peer): readonly Flight[] {
+    return [...this.#flights.values()].filter((flight) => flight.peer === peer);
   }
 
   /** Progress, or an answer of the client to the server, proves life: the clock begins anew. */
@@ -129,7 +144,7 @@ export class InFlight {
 }
 
 /** The request as the server gets it: our id, and our token if the client asked for progress. */
-export function onPipe(flight: Flight): string {
-  const request = withId(flight.request, flight.id);
+export function onPipe(asked: Request, flight: Flight): string {
+  const request = withId(asked, flight.id);
   return flight.token === undefined ? request.text : withToken(request, PROGRESS_TOKEN, flight.id).text;
 }

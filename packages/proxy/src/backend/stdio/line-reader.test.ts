@@ -40,3 +40,15 @@ test('drops a line over the limit and goes on with the next', () => {
   expect(lines).toEqual(['12345678', 'next']);
   expect(tooLong()).toBe(1);
 });
+
+test('an unfinished line takes memory by its length, not by the pieces it comes in', () => {
+  const bytes = 4 * 1024 * 1024;
+  const { reader, lines } = reading();
+  const memory = (): number => process.memoryUsage().external + process.memoryUsage().heapUsed;
+  const before = memory();
+  const slab = Buffer.alloc(64 * 1024, 'x');
+  for (let at = 0; at < bytes; at += 1) reader.push(slab.subarray(at % slab.length, (at % slab.length) + 1));
+  expect(memory() - before).toBeLessThan(bytes * 8);
+  reader.push(Buffer.from('\n'));
+  expect(lines).toEqual(['x'.repeat(bytes)]);
+});

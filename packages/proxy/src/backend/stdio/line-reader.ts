@@ -3,6 +3,8 @@ export const LINE_LIMIT_BYTES = 64 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
+const FIRST_CAPACITY = 16 * 1024;
+const NOTHING = Buffer.alloc(0);
 
 export interface LineSink {
   line(text: string): void;
@@ -10,11 +12,15 @@ export interface LineSink {
   tooLong(): void;
 }
 
-/** Cuts a byte stream into UTF-8 lines: no trimming but of a trailing `\r`, blank lines left out. */
+/**
+ * Cuts a byte stream into UTF-8 lines: no trimming but of a trailing `\r`, blank lines left out. An unfinished line takes
+ * memory by its length, in whatever pieces it comes.
+ */
 export class LineReader {
   readonly #sink: LineSink;
   readonly #limit: number;
-  #partial: Buffer[] = [];
+  /** The unfinished line: `#size` bytes of it. */
+  #partial: Buffer = NOTHING;
   #size = 0;
   #skipping = false;
 
@@ -35,11 +41,11 @@ export class LineReader {
   }
 
   #finish(rest: Buffer): void {
-    this.#keep(rest);
-    const line = this.#partial.length === 1 ? rest : Buffer.concat(this.#partial);
+    const whole = this.#size === 0 && rest.length <= this.#limit;
+    if (!whole) this.#keep(rest);
+    const line = whole ? rest : this.#partial.subarray(0, this.#size);
     const skipped = this.#skipping;
-    this.#partial = [];
-    this.#size = 0;
+    this.#forget();
     this.#skipping = false;
     if (skipped) return;
     const end = line.at(-1) === RETURN ? line.length - 1 : line.length;
@@ -47,12 +53,28 @@ export class LineReader {
   }
 
   #keep(part: Buffer): void {
-    this.#size += part.length;
-    if (!this.#skipping && this.#size > this.#limit) {
+    if (this.#skipping) return;
+    const size = this.#size + part.length;
+    if (size > this.#limit) {
       this.#skipping = true;
+      this.#forget();
       this.#sink.tooLong();
+      return;
     }
-    if (this.#skipping) this.#partial = [];
-    else this.#partial.push(part);
+    if (size > this.#partial.length) this.#grow(size);
+    part.copy(this.#partial, this.#size);
+    this.#size = size;
+  }
+
+  #grow(size: number): void {
+    const capacity = Math.min(Math.max(FIRST_CAPACITY, this.#partial.length * 2, size), this.#limit);
+    const larger = Buffer.allocUnsafeSlow(capacity);
+    this.#partial.copy(larger, 0, 0, this.#size);
+    this.#partial = larger;
+  }
+
+  #forget(): void {
+    this.#partial = NOTHING;
+    this.#size = 0;
   }
 }

@@ -4,8 +4,10 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '../../clock.ts';
 import { LimitedLog } from '../../limited-log.ts';
 import {
+  copied,
   errorOf,
   findToken,
+  ID_LIMIT,
   isAmbiguousAt,
   memberAt,
   notification,
@@ -23,7 +25,7 @@ import {
   type Unreadable,
 } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
-import { rawAt } from '../../message/raw-json.ts';
+import { findPath, rawAt } from '../../message/raw-json.ts';
 import type { StdioBackend } from '../backend.ts';
 import { Handshake, type Newcomer } from './handshake.ts';
 import { InFlight, onPipe, PROGRESS_TOKEN, type Flight } from './in-flight.ts';
@@ -235,14 +237,16 @@ export class Mux {
   }
 
   #forward(peer: Peer, request: Request, waiter: Waiter): void {
-    if (isAmbiguousAt(request, PROGRESS_TOKEN)) waiter.fail('proxy/not-json-rpc');
+    const span = findToken(request, PROGRESS_TOKEN);
+    const token = span === undefined ? undefined : copied(rawAt(request.text, span));
+    const isUsable = !isAmbiguousAt(request, PROGRESS_TOKEN) && (token?.length ?? 0) <= ID_LIMIT;
+    if (!isUsable) waiter.fail('proxy/not-json-rpc');
     else if (this.#pipe.state !== 'attached') waiter.fail('proxy/backend-away');
     else if (!this.#inFlight.hasRoomFor(peer)) waiter.fail('proxy/busy');
     else {
-      const span = findToken(request, PROGRESS_TOKEN);
-      const token = span === undefined ? undefined : rawAt(request.text, span);
       const flight = this.#inFlight.add(peer, request, waiter, token);
-      if (!this.#pipe.write(onPipe(flight))) this.#inFlight.take(flight.id)?.waiter.fail('proxy/busy');
+      if (!this.#pipe.write(onPipe(request, flight)))
+        this.#inFlight.take(flight.id)?.waiter.fail('proxy/busy');
     }
   }
 
@@ -314,8 +318,8 @@ export class Mux {
 
   #abandonAll(peer: Peer, code: Code, reason: string): void {
     if (!this.isBusy(peer)) return;
-    for (const flight of this.#inFlight.values()) {
-      if (flight.peer !== peer || this.#inFlight.take(flight.id) === undefined) continue;
+    for (const flight of this.#inFlight.of(peer)) {
+      if (this.#inFlight.take(flight.id) === undefined) continue;
       flight.waiter.fail(code);
       this.#tellCancelled(flight, reason);
     }
@@ -350,9 +354,20 @@ export class Mux {
 
   #take(read: Message | Unreadable, line: string): void {
     if (typeof read !== 'string') this.#routing.route(read);
-    else if (line.trim() !== '') {
+    else if (!this.#failUnreadable(line, read) && line.trim() !== '') {
       this.#log.debug({ line: line.slice(0, LOG_EXCERPT), why: read }, 'skipped a line of the server');
     }
+  }
+
+  /** An answer that nobody may read ends its call at once, not when its time is over. */
+  #failUnreadable(line: string, why: Unreadable): boolean {
+    if (why === 'not-json') return false;
+    const span = findPath(line, ['id']);
+    const id = span && span.end - span.start <= ID_LIMIT ? rawAt(line, span) : '';
+    const flight = this.#inFlight.take(id);
+    flight?.waiter.fail('proxy/bad-gateway');
+    if (flight) this.#log.warn({ why }, 'the server gave an answer that cannot be passed on');
+    return flight !== undefined;
   }
 
   /** Clients wait for the answers in it, whatever revision was agreed, so its messages are taken one by one. */

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock, Timer } from '../../clock.ts';
@@ -8,6 +9,14 @@ import { WriteQueue } from './write-queue.ts';
 const TRIES = 10;
 const FIRST_DELAY_MS = 2_000;
 const LONGEST_DELAY_MS = 30_000;
+
+/** Who writes so much at a time is read one piece per turn, because one process hosts all workloads. */
+const FLOOD_BYTES = 16 * 1024;
+
+const letOthersRun = (stdout: Readable): void => {
+  stdout.pause();
+  setImmediate(() => stdout.resume());
+};
 
 /** `attaching` tries again by itself; `lost` waits for `restarted`. */
 export type PipeState = 'attached' | 'attaching' | 'lost';
@@ -95,7 +104,9 @@ export class Pipe {
       if (this.#attached === mine) this.#broken();
     };
     streams.stdout.on('data', (chunk: Buffer) => {
-      if (this.#attached === mine) reader.push(chunk);
+      if (this.#attached !== mine) return;
+      reader.push(chunk);
+      if (chunk.length >= FLOOD_BYTES) letOthersRun(streams.stdout);
     });
     for (const event of ['end', 'close', 'error']) streams.stdout.on(event, broken);
     for (const event of ['close', 'error']) streams.stdin.on(event, broken);

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   call,
@@ -161,6 +162,58 @@ describe('what the server tells', () => {
     expect([a.heard.length, b.heard.map(({ params }) => params?.['data'])]).toEqual([0, ['one']]);
   });
 
+  test('a log message in the middle of several calls of one session goes to no other session', async () => {
+    const { server, join, ask, settled } = await started(silent);
+    const [a, b] = [join('a'), join('b')];
+    const calls = [ask(a, call(1)), ask(a, call(2))];
+    await server.heard(({ id }) => id === 2);
+    say(server, 'notifications/message', { level: 'info', data: 'about a' });
+    say(server, 'notifications/own', { data: 'about a' });
+    await expect.poll(() => calls.flatMap(({ before }) => before).length).toBe(2);
+    await settled(b);
+    expect([a.heard, b.heard]).toEqual([[], []]);
+  });
+
+  test('a log message for a caller that only listens goes to its stream, never to another session', async () => {
+    const { server, mux, join, settled } = await started(silent);
+    const [a, b, deaf] = [join('a'), join('b'), join('deaf', false)];
+    const waiter = { carries: false, send() {}, finish() {}, fail() {} };
+    mux.request(a, call(1), waiter);
+    await server.heard(isCall);
+    say(server, 'notifications/message', { level: 'info', data: 'about a' });
+    await expect.poll(() => a.heard.length).toBe(1);
+    mux.leave(a);
+    mux.request(deaf, call(1), waiter);
+    await server.heard(({ id }) => id === 2);
+    say(server, 'notifications/message', { level: 'info', data: 'about the deaf one' });
+    await settled(b);
+    expect(b.heard).toEqual([]);
+  });
+
+  test('a log message while two sessions wait goes to all that listen', async () => {
+    const { server, join, ask, settled } = await started(silent);
+    const [a, b, c] = [join('a'), join('b'), join('c')];
+    for (const client of [a, b]) ask(client, call(1));
+    await server.heard(({ id }) => id === 2);
+    say(server, 'notifications/message', { level: 'info', data: 'whose?' });
+    await settled(c);
+    expect([a, b, c].map(({ heard }) => heard.length)).toEqual([1, 1, 1]);
+  });
+
+  test('names that a server makes up are not kept in any length', async () => {
+    const long = 't'.repeat(2_000);
+    const { server, join, ask, settled } = await started((message, { reply }) => {
+      if (!isCall(message)) return undefined;
+      reply(message, { task: { taskId: long } });
+      return 'handled';
+    });
+    const a = join('a');
+    await ask(a, call(1)).done;
+    say(server, 'notifications/tasks/status', { taskId: long });
+    await settled(a);
+    expect(a.heard).toEqual([]);
+  });
+
   test("a task's status reaches the client that created it", async () => {
     const { server, join, ask, settled } = await started((message, { reply }) => {
       if (!isCall(message)) return undefined;
@@ -187,5 +240,79 @@ describe('what the server tells', () => {
     ])
       server.say(line);
     expect(await ask(join('a'), call(1)).done).toContain('"id":1');
+  });
+});
+
+describe('answers of a server', () => {
+  test.each(['1', '"1"', '1.0', '1e0'])('that come back under the id %s find their call', async (id) => {
+    const { server, join, ask } = await started(silent);
+    const outcome = ask(join('a'), call('mine'));
+    await server.heard(isCall);
+    server.say(`{"jsonrpc":"2.0","id":${id},"result":{}}`);
+    expect(JSON.parse(await outcome.done)).toEqual({ jsonrpc: '2.0', id: 'mine', result: {} });
+  });
+
+  test.each(['"01"', '" 1"', '-1', '1.5', 'true', '[1]', '{"a":1}'])(
+    'under the id %s find none',
+    async (id) => {
+      const { server, join, ask, settled } = await started(silent);
+      const a = join('a');
+      const outcome = ask(a, call('mine'));
+      await server.heard(isCall);
+      server.say(`{"jsonrpc":"2.0","id":${id},"result":{}}`);
+      await settled(a);
+      expect(await Promise.race([outcome.done, 'waits'])).toBe('waits');
+    },
+  );
+
+  test('that are nested beyond reason end their own call at once, and no other', async () => {
+    const { server, join, ask } = await started(silent);
+    const a = join('a');
+    const [deep, plain] = [ask(a, call(1)), ask(a, call(2))];
+    await server.heard(({ id }) => id === 2);
+    const depth = 2_000_000;
+    const before = performance.now();
+    server.say(`{"jsonrpc":"2.0","id":1,"result":${'['.repeat(depth)}${']'.repeat(depth)}}`);
+    expect(await deep.done).toBe('proxy/bad-gateway');
+    expect(performance.now() - before).toBeLessThan(1_000);
+    server.say('{"jsonrpc":"2.0","id":2,"result":{}}');
+    expect(await plain.done).toContain('"id":2');
+  });
+
+  test('whatever their order and the form of their ids, reach the session that asked', async () => {
+    const forms = [(id: number) => String(id), (id: number) => `"${id}"`, (id: number) => `${id}.0`];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc.record({
+            session: fc.nat(4),
+            id: fc.oneof(fc.nat(3), fc.constantFrom('a', '1', '2')),
+            form: fc.nat(2),
+            order: fc.nat(),
+          }),
+          { minLength: 1, maxLength: 30 },
+        ),
+        async (plan) => {
+          const { server, join, ask } = await started(silent);
+          const sessions = Array.from({ length: 5 }, (_, n) => join(String(n)));
+          const outcomes = plan.map(({ session, id }, n) => ask(sessions[session]!, call(id, { n })));
+          await server.heard(({ params }) => params?.['n'] === plan.length - 1);
+          const arrived = server.received.filter(isCall);
+          const shuffled = arrived
+            .map((message, n) => ({ message, ...plan[n]! }))
+            .toSorted((x, y) => x.order - y.order);
+          for (const { message, form } of shuffled) {
+            const id = forms[form]!(Number(message.id));
+            server.say(`{"jsonrpc":"2.0","id":${id},"result":{"n":${String(message.params?.['n'])}}}`);
+          }
+          const answers = await Promise.all(outcomes.map(({ done }) => done));
+          expect(answers.map((text) => JSON.parse(text))).toEqual(
+            plan.map(({ id }, n) => ({ jsonrpc: '2.0', id, result: { n } })),
+          );
+          expect(sessions.flatMap(({ heard }) => heard)).toEqual([]);
+        },
+      ),
+      { numRuns: 50 },
+    );
   });
 });

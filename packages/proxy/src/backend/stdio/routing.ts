@@ -1,9 +1,12 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '../../clock.ts';
 import {
+  copied,
   errorOf,
   findToken,
+  ID_LIMIT,
   memberAt,
+  ownToken,
   resultOf,
   withId,
   withToken,
@@ -76,13 +79,13 @@ export class Routing {
   }
 
   #response(reply: Response): void {
-    const flight = this.#options.inFlight.take(reply.id);
+    const flight = this.#options.inFlight.take(ownToken(reply.value['id']) ?? '');
     if (flight === undefined) {
       this.#drop('an answer that nobody waits for', { id: reply.id.slice(0, 64) });
       return;
     }
     const task = memberAt(reply.value, ['result', 'task', 'taskId']);
-    if (typeof task === 'string' && flight.peer.kind === 'session') this.#taskOwners.set(task, flight.peer);
+    if (flight.peer.kind === 'session') this.#remember(this.#taskOwners, task, flight.peer);
     flight.waiter.finish(withId(reply, flight.request.id));
   }
 
@@ -106,19 +109,22 @@ export class Routing {
       this.#refuse(request);
       return;
     }
-    const elicitation = memberAt(request.value, ['params', 'elicitationId']);
-    if (typeof elicitation === 'string') this.#elicited.set(elicitation, target.peer);
+    this.#remember(this.#elicited, memberAt(request.value, ['params', 'elicitationId']), target.peer);
+  }
+
+  /** Servers choose these names, and each is kept while its client is there. */
+  #remember(owners: BoundedMap<string, Peer>, name: unknown, peer: Peer): void {
+    if (typeof name === 'string' && name.length <= ID_LIMIT) owners.set(copied(name), peer);
   }
 
   /** The one client the server can mean: the only one with calls in flight, else the only one that listens. */
   #target(): Target | undefined {
-    const calls = [...this.#options.inFlight.values()].filter(({ peer }) => peer.kind !== 'proxy');
-    const peers = new Set(calls.map(({ peer }) => peer));
-    if (peers.size > 1) return undefined;
-    const [caller] = peers;
-    if (caller !== undefined) {
+    const caller = this.#options.inFlight.caller();
+    if (caller === 'several' || (caller !== 'none' && caller.kind === 'one-off')) return undefined;
+    if (caller !== 'none') {
+      const calls = this.#options.inFlight.of(caller);
       const flight = calls.findLast(({ waiter }) => waiter.carries);
-      if (caller.kind === 'one-off') return undefined;
+
       if (flight !== undefined) return { peer: caller, channel: flight.waiter, flight };
       return listening(caller, calls.at(-1));
     }
@@ -155,12 +161,12 @@ export class Routing {
       this.#toOwner(message, this.#taskOwners, memberAt(value, ['params', 'taskId']));
     } else if (method === METHODS.elicitationComplete) {
       this.#toOwner(message, this.#elicited, memberAt(value, ['params', 'elicitationId']));
-    } else this.#toOnlyListener(message);
+    } else this.#unknown(message);
   }
 
   #progress(message: Notification): void {
-    const span = findToken(message, PROGRESS_TOKEN);
-    const flight = span === undefined ? undefined : this.#options.inFlight.get(rawAt(message.text, span));
+    const token = ownToken(memberAt(message.value, PROGRESS_TOKEN));
+    const flight = token === undefined ? undefined : this.#options.inFlight.get(token);
     if (flight?.token === undefined) {
       this.#drop('progress that nobody waits for', {});
       return;
@@ -176,10 +182,9 @@ export class Routing {
 
   #log(message: Notification): void {
     const level = memberAt(message.value, ['params', 'level']);
-    const calls = [...this.#options.inFlight.values()].filter(({ peer }) => peer.kind !== 'proxy');
-    const only = calls.length === 1 ? calls[0] : undefined;
-    if (only?.peer.kind === 'session' && only.waiter.carries) {
-      if (admits(only.peer.logLevel, level)) only.waiter.send(message);
+    const caller = this.#onlySession();
+    if (caller !== undefined) {
+      if (admits(caller.logLevel, level)) this.#toCaller(message, caller);
       return;
     }
     const willing = [...this.#options.peers].filter(({ logLevel }) => admits(logLevel, level));
@@ -203,10 +208,26 @@ export class Routing {
     else owner.listener?.send(message);
   }
 
-  #toOnlyListener(message: Notification): void {
-    const listeners = this.#listeners();
-    if (listeners.length === 1) listeners[0]?.listener?.send(message);
+  /** What is not known is its caller's, or its only session's where nobody waits for an answer. */
+  #unknown(message: Notification): void {
+    const caller = this.#onlySession();
+    const [session, ...others] = this.#options.peers;
+    const isAlone = others.length === 0 && this.#options.inFlight.caller() === 'none';
+    if (caller !== undefined) this.#toCaller(message, caller);
+    else if (isAlone && session !== undefined) session.listener?.send(message);
     else this.#drop('a notification for no particular client', { method: message.method });
+  }
+
+  /** The session that all unanswered requests are of: what the server says now is about them. */
+  #onlySession(): Peer | undefined {
+    const caller = this.#options.inFlight.caller();
+    return typeof caller === 'object' && caller.kind === 'session' ? caller : undefined;
+  }
+
+  /** On the stream of one of its calls, else on the stream it listens on, else not at all: never to another session. */
+  #toCaller(message: Notification, caller: Peer): void {
+    const flight = this.#options.inFlight.of(caller).find(({ waiter }) => waiter.carries);
+    (flight?.waiter ?? caller.listener)?.send(message);
   }
 
   #drop(what: string, fields: object): void {

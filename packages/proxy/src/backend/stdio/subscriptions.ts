@@ -11,6 +11,7 @@ interface Subject {
 
 /** Different URIs that all clients together may hold. */
 const LIMIT = 10_000;
+const URI_LIMIT = 8 * 1024;
 
 /**
  * Who subscribed to which resource. The server hears of the first subscriber and of the last unsubscriber only
@@ -23,7 +24,7 @@ export class Subscriptions {
 
   /** Calls `alone` when no trip to the server is needed, else makes the trip; refuses over the limit. */
   subscribe(uri: string, peer: Peer, trip: Trip, alone: () => void): boolean {
-    if (!this.#subjects.has(uri) && this.#subjects.size >= LIMIT) return false;
+    if (uri.length > URI_LIMIT || (!this.#subjects.has(uri) && this.#subjects.size >= LIMIT)) return false;
     this.#inTurn(uri, (subject, next) => {
       if (this.#departed.has(peer)) {
         alone();

@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream';
 
-/** Messages that may wait while the server does not read its stdin (spec run-proxy §1.3.5). */
-const WAITING_LIMIT = 100;
-const WAITING_BYTES = 32 * 1024 * 1024;
+/** What may wait while the server does not read its stdin (spec run-proxy §1.3.5): as many as may be unanswered. */
+const WAITING_LIMIT = 4096;
+const WAITING_CHARACTERS = 16 * 1024 * 1024;
 
 /** Writes lines to the server's stdin without an endless buffer in front of a server that does not read. */
 export class WriteQueue {
@@ -21,7 +21,8 @@ export class WriteQueue {
       this.#stdin.write(`${line}\n`);
       return true;
     }
-    if (this.#waiting.length >= WAITING_LIMIT || this.#characters + line.length > WAITING_BYTES) return false;
+    if (this.#waiting.length >= WAITING_LIMIT || this.#characters + line.length > WAITING_CHARACTERS)
+      return false;
     this.#waiting.push(line);
     this.#characters += line.length;
     return true;

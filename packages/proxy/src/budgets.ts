@@ -1,0 +1,10 @@
+import { UnreadBudget } from './endpoint/unread-budget.ts';
+import { BodyBudget } from './steps/body-budget.ts';
+
+/** What all proxies of one process may hold together. */
+export interface Budgets {
+  readonly bodies: BodyBudget;
+  readonly unread: UnreadBudget;
+}
+
+export const newBudgets = (): Budgets => ({ bodies: new BodyBudget(), unread: new UnreadBudget() });
