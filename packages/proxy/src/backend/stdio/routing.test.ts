@@ -261,7 +261,7 @@ describe('answers of a server', () => {
       await server.heard(isCall);
       server.say(`{"jsonrpc":"2.0","id":${id},"result":{}}`);
       await settled(a);
-      expect(await Promise.race([outcome.done, 'waits'])).toBe('waits');
+      expect(await Promise.race([outcome.done, Promise.resolve('waits')])).toBe('waits');
     },
   );
 
