@@ -79,6 +79,42 @@ test.each([
   expect(asked).toBe(status === 302 ? 2 : 3);
 });
 
+describe('what an error says', () => {
+  const said = async (body: string | undefined, status = 422): Promise<unknown> => {
+    const origin = await serve((_request, response) => {
+      response.writeHead(status);
+      if (body === undefined) response.write('{"detail":"never ends"');
+      else response.end(body);
+    });
+    const telling = await client({ tellWhatWasSaid: true });
+    const error: unknown = await telling.get(`${origin}/x`).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ code: 'fetch/bad-status', detail: { status } });
+    return String((error as Error).message).replace(/^.*answered with status \d+/, '');
+  };
+  test.each([
+    ['{"error":"invalid server name"}', ': invalid server name'],
+    ['{"error":{"code":"x","message":"too short"}}', ': too short'],
+    [
+      '{"title":"Bad","detail":"validation failed","errors":[{"message":"length >= 3"}]}',
+      ': validation failed: length >= 3',
+    ],
+    [`{"detail":"${'x'.repeat(500)}"}`, `: ${'x'.repeat(300)}`],
+    ['<h1>no</h1>', ''],
+    ['[1]', ''],
+    ['{"detail":7,"errors":{}}', ''],
+    [`{"detail":"${'x'.repeat(20_000)}"}`, ''],
+  ])('%s', async (body, expected) => {
+    expect(await said(body)).toBe(expected);
+  });
+  test('is not waited for when it never ends', async () => {
+    expect(await said(undefined)).toBe('');
+  });
+  test('is not told of a server that nobody chose', async () => {
+    const origin = await serve((_request, response) => response.writeHead(400).end('{"error":"hush"}'));
+    await expect((await client()).get(origin)).rejects.toThrow(/status 400$/);
+  });
+});
+
 describe('limits', () => {
   test.each([true, false])('a body over the limit is refused, announced or not (%s)', async (announced) => {
     const origin = await serve((_request, response) => {

@@ -8,6 +8,7 @@ import { checkHost, guardedLookup, type Resolve } from './address-guard.ts';
 import { trustedWith } from './ca-bundle.ts';
 import { readLimited } from './read-limited.ts';
 import { defaultRetry, parseRetryAfter, sleep, withRetry, type RetryOptions, type Verdict } from './retry.ts';
+import { saidIn } from './said.ts';
 
 export interface ClientOptions {
   /** For one try, in milliseconds, body included. */
@@ -19,6 +20,8 @@ export interface ClientOptions {
   /** Extra certificate authorities, PEM (readCaBundle). */
   readonly ca?: readonly string[];
   readonly retry?: Partial<RetryOptions>;
+  /** Puts what an error says in words into the message, for a person who has chosen the server. */
+  readonly tellWhatWasSaid?: true;
   /** Replaces the system's resolver. */
   readonly resolve?: Resolve;
   /** Milliseconds since the epoch, for Retry-After dates. */
@@ -167,9 +170,11 @@ async function readAnswer(
   const { statusCode: status } = response;
   if ((status < 200 || status > 299) && status !== 304) {
     const retryAfterMs = parseRetryAfter(headerOf(response, 'retry-after'), (options.now ?? Date.now)());
+    const asked = options.tellWhatWasSaid === true && !RETRIED.has(status);
+    const said = asked ? await saidIn(response.body) : undefined;
     drop(response.body);
     throw new SkepError('fetch/bad-status', {
-      message: `"${shown(url)}" answered with status ${String(status)}`,
+      message: `"${shown(url)}" answered with status ${String(status)}${said === undefined ? '' : `: ${said}`}`,
       detail: { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
     });
   }

@@ -1,4 +1,5 @@
 import { createClient } from '@skep/core/fetch/client.ts';
+import { redactUrl } from '@skep/core/log/redact.ts';
 import { defineSettings } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { catalogOf } from '../catalog-view/catalog-of.ts';
@@ -43,7 +44,7 @@ export const setRegistry = defineCommand({
       });
     const choice = await detectRegistry(address, { cwd, allowPrivate, client, signal });
     await updateAppConfig(places, { ...choice, allow_private_registry_ip: allowPrivate ? true : undefined });
-    terminal.err(`Servers are now looked up in ${address}\n`);
+    terminal.err(`Servers are now looked up in ${redactUrl(address)}\n`);
   },
 });
 
@@ -53,7 +54,7 @@ export const getRegistry = defineCommand({
   settings: [...commonSettings],
   async run(_input, context) {
     const { kind, location } = await catalogOf(context);
-    context.terminal.out(location === '' ? 'built-in catalogue\n' : `${location} (${kind})\n`);
+    context.terminal.out(location === '' ? 'built-in catalogue\n' : `${redactUrl(location)} (${kind})\n`);
   },
 });
 

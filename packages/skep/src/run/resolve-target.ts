@@ -1,5 +1,6 @@
 import { choosePlan, type LocalPlan, type RunPlan } from '@skep/core/catalog/run-plan.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { redactUrl } from '@skep/core/log/redact.ts';
 import type { RuntimeKind, Source } from '../runtime/runtime.ts';
 import type { CatalogSource } from '../target/catalog-source.ts';
 import type { Target } from '../target/parse-target.ts';
@@ -46,7 +47,9 @@ export async function resolveTarget(target: Target, options: ResolveOptions): Pr
     return { source: { kind: 'image', reference: target.name }, generatedName: nameOfImage(target.name) };
   }
   const where =
-    catalog.kind === 'built-in' ? 'the built-in catalogue' : `the catalogue at ${catalog.location}`;
+    catalog.kind === 'built-in'
+      ? 'the built-in catalogue'
+      : `the catalogue at ${redactUrl(catalog.location)}`;
   throw new SkepError('target/not-found', { message: `server "${target.name}" not found in ${where}` });
 }
 

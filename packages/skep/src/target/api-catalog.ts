@@ -1,6 +1,8 @@
+import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { findServer, newestPerName } from '@skep/core/catalog/find.ts';
 import { decodeServerItem, decodeServerPage } from '@skep/core/catalog/registry-wire.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { statusOf, type Client } from '@skep/core/fetch/client.ts';
 import type { CatalogSource } from './catalog-source.ts';
 
@@ -27,15 +29,30 @@ export function apiCatalog(base: string, client: Client): CatalogSource {
     return newestPerName(entries);
   }
 
+  /** Only "there is no such server" goes on; an outage must never turn a name into something else. */
   async function find(name: string, signal: AbortSignal): Promise<ServerEntry | undefined> {
+    // No registry holds what cannot be a name, so none is asked for an image with a tag or a host.
+    if (serverNameFault(name) !== undefined) return undefined;
+    const full = name.includes('/');
     const url = `${root}/v0.1/servers/${encodeURIComponent(name)}/versions/latest`;
     try {
       return decodeServerItem(await client.getJson(url, { signal }), url);
     } catch (error) {
-      // Only "there is no such server" goes on; an outage must never turn a name into something else.
-      if (statusOf(error) !== 404) throw error;
+      // Many registries know full names only and call any other a bad request.
+      if (statusOf(error) !== 404 && (full || !isComplaint(error))) throw error;
     }
-    return findServer(await list(name.split('/').at(-1) ?? name, signal), name);
+    try {
+      return findServer(await list(name.split('/').at(-1) ?? name, signal), name);
+    } catch (error) {
+      if (!isComplaint(error)) throw error;
+      // The term is what the registry does not like; that it has no server of a full name is known already.
+      if (full) return undefined;
+      throw new SkepError('target/not-found', {
+        message: `"${name}" is not the full name of a server, and the registry does not search for it: ${error.message}`,
+        hint: 'give the full name, like io.example/name',
+        cause: error,
+      });
+    }
   }
 
   async function closing<T>(ask: () => Promise<T>): Promise<T> {
@@ -52,4 +69,9 @@ export function apiCatalog(base: string, client: Client): CatalogSource {
     find: (name, signal) => closing(() => find(name, signal)),
     list: ({ search, signal }) => closing(() => list(search, signal)),
   };
+}
+
+/** The registry understood, and does not take what it was asked for. */
+function isComplaint(error: unknown): error is SkepError {
+  return statusOf(error) === 400 || statusOf(error) === 422;
 }

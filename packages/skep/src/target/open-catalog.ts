@@ -29,6 +29,7 @@ export async function openCatalog({ config, version }: CatalogOptions): Promise<
       maxBytes: MAX_BYTES,
       allowPrivate: config.allowPrivateRegistryIp,
       userAgent: `skep/${version}`,
+      tellWhatWasSaid: true,
     });
   if (config.registryApiUrl !== undefined) return apiCatalog(config.registryApiUrl, await client(API_MS));
   if (config.registryUrl !== undefined) return remoteFile(config.registryUrl, await client(FILE_MS));

@@ -1,0 +1,63 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Client } from '@skep/core/fetch/client.ts';
+import { describe, expect, test } from 'vitest';
+import { apiCatalog } from './api-catalog.ts';
+
+const signal = new AbortController().signal;
+const ENTRY = { name: 'io.example/everything', version: '1.0.0', description: 'x' };
+
+/** A registry that answers the exact name and the search as told: with a status, or with what it found. */
+function registry(exact: number | object, search: number | readonly object[] = []) {
+  const asked: string[] = [];
+  const failing = (status: number): never => {
+    const message = `"http://r.example" answered with status ${String(status)}: too short`;
+    throw new SkepError('fetch/bad-status', { message, detail: { status } });
+  };
+  const getJson = async (url: string): Promise<unknown> => {
+    asked.push(url);
+    if (url.includes('/versions/')) return typeof exact === 'number' ? failing(exact) : { server: exact };
+    if (typeof search === 'number') return failing(search);
+    return { servers: search.map((server) => ({ server })), metadata: {} };
+  };
+  const client = { getJson, close: async () => undefined } as Pick<Client, 'getJson' | 'close'> as Client;
+  return { asked, find: (name: string) => apiCatalog('http://r.example', client).find(name, signal) };
+}
+
+describe('a registry of another maker', () => {
+  test.each(['skep-test/tiny:1', 'ghcr.io/org/image', 'image@sha256:0a', 'a/b/c', '-x', 'a b'])(
+    'is not asked for what cannot be the name of a server, so that it cannot stop it from being an image: %s',
+    async (name) => {
+      const other = registry(400, 400);
+      expect(await other.find(name)).toBeUndefined();
+      expect(other.asked).toEqual([]);
+    },
+  );
+  test.each([400, 404, 422])('that answers %d to a short name is searched for it', async (status) => {
+    expect(await registry(status, [ENTRY]).find('everything')).toMatchObject({ name: ENTRY.name });
+    expect(await registry(status).find('everything')).toBeUndefined();
+  });
+  test.each([400, 422])(
+    'that answers %d to the search for a short name says why, and the name becomes nothing else',
+    async (status) => {
+      const found = registry(422, status).find('ab');
+      await expect(found).rejects.toMatchObject({
+        code: 'target/not-found',
+        message: expect.stringContaining('too short'),
+        hint: expect.stringContaining('full name'),
+      });
+    },
+  );
+  test('that has no server of a full name need not like to search for its end', async () => {
+    expect(await registry(404, 422).find('org/ab')).toBeUndefined();
+  });
+  test.each([400, 401, 403, 422, 500, 503])('that answers %d to a full name is an error', async (status) => {
+    await expect(registry(status).find('mcp/everything')).rejects.toMatchObject({ detail: { status } });
+  });
+  test.each([401, 403, 404, 500])('whose search fails with %d is an error', async (status) => {
+    await expect(registry(404, status).find('mcp/everything')).rejects.toMatchObject({ detail: { status } });
+    await expect(registry(404, status).find('everything')).rejects.toMatchObject({ detail: { status } });
+  });
+  test.each([401, 403, 500])('that answers %d to a short name is an error', async (status) => {
+    await expect(registry(status, [ENTRY]).find('everything')).rejects.toMatchObject({ detail: { status } });
+  });
+});
