@@ -1,7 +1,9 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { redactUrl } from '@skep/core/log/redact.ts';
 import { statusOf, type Client } from '@skep/core/fetch/client.ts';
+import { parseHttpUrl } from '../target/http-url.ts';
 import { localFile, remoteFile } from '../target/open-catalog.ts';
 
 /** A catalogue choice as keys of the configuration file: one is set, the others go. */
@@ -31,7 +33,12 @@ export interface KindOptions {
 export async function detectRegistry(text: string, options: KindOptions): Promise<RegistryChoice> {
   const { cwd, signal } = options;
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? URL.parse(text) : undefined;
-  if (url === null) throw new SkepError('usage/invalid-value', { message: `invalid address "${text}"` });
+  if (url === null || (url !== undefined && url.protocol !== 'file:' && !parseHttpUrl(text))) {
+    throw new SkepError('usage/invalid-value', {
+      message: `invalid address "${redactUrl(text)}"`,
+      hint: 'give a file, or an http or https address with a host',
+    });
+  }
   if (url === undefined || url.protocol === 'file:') {
     const path = url === undefined ? resolve(cwd, text) : fileURLToPath(url);
     await localFile(path).list({ signal });
@@ -39,7 +46,7 @@ export async function detectRegistry(text: string, options: KindOptions): Promis
   }
   if (url.protocol === 'http:' && !options.allowPrivate) {
     throw new SkepError('catalog-source/refused', {
-      message: `plain http is not safe for a catalogue: "${text}"`,
+      message: `plain http is not safe for a catalogue: "${redactUrl(text)}"`,
     });
   }
   if (!url.pathname.endsWith('.json') && (await speaksApi(text, options)))

@@ -13,6 +13,7 @@ import { prepareSaved } from './prepare-saved.ts';
 import { readImport } from './read-import.ts';
 import { tellLimits } from './tell-limits.ts';
 import { savePrepared } from './save-prepared.ts';
+import { warnUnverified } from './warn-unverified.ts';
 
 export interface ImportRequest {
   readonly path: string;
@@ -41,6 +42,7 @@ export async function importWorkload(request: ImportRequest, context: Context): 
       hint: 'set another "port" in the file, or 0 for a free one',
     });
     const env = await withSecrets(imported, context);
+    if (!imported.package) warnUnverified({ kind: 'image', reference: imported.image }, context.terminal);
     const prepared = await prepareSaved(imported, { opened, context, report: progress });
     const { reference: image, ours: image_is_ours } = prepared;
     const config = {

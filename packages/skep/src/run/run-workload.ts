@@ -9,6 +9,8 @@ import { choosePort } from './free-port.ts';
 import { launchSaved } from './launch-saved.ts';
 import { savePrepared } from './save-prepared.ts';
 import { tellLimits } from './tell-limits.ts';
+import { wantedPort } from './wanted-port.ts';
+import { warnUnverified } from './warn-unverified.ts';
 import { planEnv, planRun, type PlannedRun, type RunRequest } from './plan-run.ts';
 
 /**
@@ -22,7 +24,7 @@ export async function runWorkload(request: RunRequest, context: Context): Promis
   try {
     const port = await choosePort({
       host: planned.inputs.host,
-      wanted: request.values.proxyPort,
+      ...wantedPort(request.values, planned.resolved.plan),
       promised: await promisedPorts(context),
       random: context.random,
     });
@@ -49,6 +51,7 @@ function prepare(planned: PlannedRun, context: Context, report: Progress): Promi
   if (resolved.source.kind === 'image' && (runtimeImage !== undefined || runtimeAddPackage !== undefined)) {
     context.terminal.err('Warning: --runtime-image and --runtime-add-package have no effect on an image\n');
   }
+  if (request.values.imageVerification === 'warn') warnUnverified(resolved.source, context.terminal);
   return opened.runtime.prepare({
     source: resolved.source,
     ...(runtimeImage === undefined ? {} : { baseImage: runtimeImage }),

@@ -30,9 +30,17 @@ describe('what the argument of run means', () => {
   test.each([
     ['ftp://x', 'target/invalid'],
     ['http://', 'target/invalid'],
+    // Not the host x.
+    ['https:///x', 'target/invalid'],
+    ['http://\\x', 'target/invalid'],
+    ['https://?x', 'target/invalid'],
     ['npx://; rm -rf /', 'target/invalid-package'],
     ['', 'usage/missing-argument'],
     ['a\nb', 'target/invalid'],
+    ['go://./server', 'usage/not-available'],
+    ['go://../server', 'usage/not-available'],
+    ['go://.', 'usage/not-available'],
+    ['go:///srv/server', 'usage/not-available'],
   ])('%j is refused', (text, code) => {
     expect(() => parseTarget(text)).toThrow(expect.objectContaining({ code }));
   });

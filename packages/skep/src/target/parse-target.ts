@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { PackageSource } from '../runtime/runtime.ts';
+import { parseHttpUrl } from './http-url.ts';
 import { isPackageReference, parsePackageReference } from './protocol/reference.ts';
 
 /** What the positional argument of `skep run` can mean before anything was looked up (spec run-workload §2.1). */
@@ -33,7 +34,7 @@ export function parseTarget(text: string): Target {
 }
 
 function parseUrl(text: string): URL {
-  const url = URL.parse(text);
-  if (url !== null && url.hostname !== '') return url;
-  throw new SkepError('target/invalid', { message: `invalid URL "${text}"` });
+  const url = parseHttpUrl(text);
+  if (url !== undefined) return url;
+  throw new SkepError('target/invalid', { message: `invalid URL "${text}"`, hint: 'it names no host' });
 }

@@ -37,6 +37,11 @@ const alive = { isAlive: () => true };
 const dead = { isAlive: () => false };
 
 describe('a workload as people see it', () => {
+  test.each(['x', '', '../a1', 'a b'])('is not there under a name that none can have: %j', async (name) => {
+    await expect(viewWorkload(name, { places: where, ...alive })).rejects.toMatchObject({
+      code: 'run/invalid-name',
+    });
+  });
   test('has the keys that scripts rely on, in their order', async () => {
     await workload('a1', 'running', {
       env_vars: { TOKEN: 'hush' },

@@ -2,6 +2,7 @@ import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { notEnforced } from '../permissions/not-enforced.ts';
 import { loadRunConfig } from '../run-config/file.ts';
+import { checkWorkloadName } from '../run/workload-name.ts';
 import { isReservedLabel } from '../run-config/labels.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
@@ -40,9 +41,9 @@ export async function viewWorkloads(deps: ViewDeps): Promise<readonly WorkloadVi
   return views.filter((view) => view !== undefined);
 }
 
-/** Fails with `workload/not-found`. */
+/** Fails with `workload/not-found`, and with `run/invalid-name` for what can name no workload. */
 export async function viewWorkload(name: string, deps: ViewDeps): Promise<WorkloadView> {
-  const view = await viewOne(name, deps);
+  const view = await viewOne(checkWorkloadName(name), deps);
   if (view) return view;
   throw new SkepError('workload/not-found', { message: `workload "${name}" not found` });
 }

@@ -41,7 +41,6 @@ describe('parsePackageReference', () => {
     'uvx://a@>=1',
     'uvx://a[extra]',
     'uvx://a@1;id',
-    'go://./local',
     'go://nohost/x',
     'go://x.test/../y',
     'go://x.test/y@v1/z',

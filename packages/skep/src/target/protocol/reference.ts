@@ -30,7 +30,7 @@ export function isPackageReference(text: string): boolean {
 /**
  * Parses and validates a package reference (spec run-workload §3.1). The name and version are safe to hand to npm, uv
  * or go as one argument each. `@latest` is the same as no version, so that every ecosystem understands it.
- * Throws `target/invalid-package`.
+ * Throws `target/invalid-package`, and `usage/not-available` for a local Go project.
  */
 export function parsePackageReference(text: string): PackageSource {
   const grammar = grammarOf(text);
@@ -40,6 +40,12 @@ export function parsePackageReference(text: string): PackageSource {
   const name = at === -1 ? rest : rest.slice(0, at);
   const version = at === -1 ? undefined : rest.slice(at + 1);
   const hint = `write it like ${grammar.example}`;
+  if (grammar.ecosystem === 'go' && /^(?:\/|\.{1,2}(?:\/|$))/.test(name)) {
+    throw new SkepError('usage/not-available', {
+      message: `"${text}" is a Go project of this machine, and running those is not available yet`,
+      hint: hint + ', or build an image of it',
+    });
+  }
   if (!grammar.name(name)) throw invalid(text, `"${name}" is no ${grammar.ecosystem} package name`, hint);
   if (version === undefined || version === 'latest') {
     return { kind: 'package', ecosystem: grammar.ecosystem, name };

@@ -1,0 +1,12 @@
+import { printable } from '@skep/core/terminal/printable.ts';
+import type { Terminal } from '../cli/terminal.ts';
+import type { Source } from '../runtime/runtime.ts';
+
+/** Says that nobody has looked where an image comes from (`--image-verification warn`, spec run-workload §4.8). */
+export function warnUnverified(source: Source, terminal: Pick<Terminal, 'err'>): void {
+  if (source.kind !== 'image') return;
+  const image = printable(source.reference);
+  terminal.err(
+    `Warning: where the image "${image}" comes from is not verified, which is not available yet\n`,
+  );
+}
