@@ -89,7 +89,7 @@ describe('what an error says', () => {
     const telling = await client({ tellWhatWasSaid: true });
     const error: unknown = await telling.get(`${origin}/x`).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ code: 'fetch/bad-status', detail: { status } });
-    return String((error as Error).message).replace(/^.*answered with status \d+/, '');
+    return (error as Error).message.replace(/^.*answered with status \d+/, '');
   };
   test.each([
     ['{"error":"invalid server name"}', ': invalid server name'],
