@@ -4,7 +4,7 @@ export type CatalogueFormat =
   | 'registry-file'
   /** `{servers: {name: {image}}, remote_servers: {name: {url}}}`, the older ToolHive file. */
   | 'toolhive-native'
-  /** `{servers: [{server, _meta}], metadata}`, an answer of the MCP Registry API v0.1. */
+  /** `{servers: [{server, _meta}], metadata}`, an answer of the MCP Registry API v0.1; `skills` and `plugins` may stand beside. */
   | 'official-list'
   /** An array of server documents or of `{server, _meta}`. */
   | 'server-array'

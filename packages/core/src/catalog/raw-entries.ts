@@ -23,7 +23,11 @@ const LISTS: Readonly<Partial<Record<CatalogueFormat, readonly EntryList[]>>> = 
     { path: ['data', 'skills'], kind: 'skill' },
     { path: ['data', 'plugins'], kind: 'plugin' },
   ],
-  'official-list': [{ path: ['servers'], kind: 'server', wrapped: true }],
+  'official-list': [
+    { path: ['servers'], kind: 'server', wrapped: true },
+    { path: ['skills'], kind: 'skill' },
+    { path: ['plugins'], kind: 'plugin' },
+  ],
   'server-array': [{ path: [], kind: 'server', wrapped: true }],
 };
 

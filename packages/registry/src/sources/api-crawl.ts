@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
 import type { Answer } from '@skep/core/fetch/client.ts';
-import { type ApiItem, readPage } from './api-page.ts';
+import { type ApiItem, type ListName, readPage } from './api-page.ts';
 import { conditionsFor, type Validators, validatorsOf } from './validators.ts';
 
 /** A list that fitted on one page, and how to ask whether it is still the same. */
@@ -22,6 +22,8 @@ export type GetPage = (url: string, headers: Readonly<Record<string, string>>) =
 
 export interface CrawlStart {
   readonly url: URL;
+  /** Default `servers`. */
+  readonly list?: ListName;
   /** The list of the crawl before. */
   readonly known?: SinglePage;
   readonly limits: ListLimits;
@@ -43,12 +45,12 @@ export const DEFAULT_LIST: ListLimits = { pages: 1_000, servers: 100_000, bytes:
  * `source/too-large` for more servers or bytes, and with what `get` and readPage fail with.
  */
 export async function crawl(get: GetPage, start: CrawlStart): Promise<Crawl | undefined> {
-  const { url: first, known, limits } = start;
+  const { url: first, known, limits, list = 'servers' } = start;
   const label = `${first.origin}${first.pathname}`;
   const conditions = known?.url === first.href ? conditionsFor(known.validators) : {};
   const answer = await get(first.href, conditions);
   if (answer.status === 304 && Object.keys(conditions).length > 0) return undefined;
-  let page = readAnswer(answer, label, limits);
+  let page = readAnswer(answer, { label, limits, list });
   if (page.nextCursor === undefined) {
     return { items: page.items, single: { url: first.href, validators: validatorsOf(answer.headers) } };
   }
@@ -61,7 +63,7 @@ export async function crawl(get: GetPage, start: CrawlStart): Promise<Crawl | un
       throw endless(label, `come back to the cursor "${page.nextCursor.slice(0, 100)}"`);
     seen.add(page.nextCursor);
     const next = await get(withCursor(first, page.nextCursor), {});
-    page = readAnswer(next, `${label} (page ${String(number)})`, limits);
+    page = readAnswer(next, { label: `${label} (page ${String(number)})`, limits, list });
     bytes += next.body.byteLength;
     for (const item of page.items) items.push(item);
     if (items.length > limits.servers || bytes > limits.bytes) throw tooLarge(label, limits);
@@ -72,10 +74,9 @@ export async function crawl(get: GetPage, start: CrawlStart): Promise<Crawl | un
 /** The page of an answer; anything but 200 is none. */
 function readAnswer(
   { status, body }: Answer,
-  label: string,
-  { servers }: ListLimits,
+  { label, limits, list }: { readonly label: string; readonly limits: ListLimits; readonly list: ListName },
 ): ReturnType<typeof readPage> {
-  if (status === 200) return readPage(body, { label, maxServers: servers });
+  if (status === 200) return readPage(body, { label, maxServers: limits.servers, list });
   throw new SkepError('source/bad-answer', {
     message: `"${label}" answered with status ${String(status)} instead of a list`,
     detail: { status },

@@ -41,14 +41,24 @@ export function changesSince(mirror: ApiMirror, now: number): string | undefined
   return newest === undefined ? undefined : new Date(newest - OVERLAP_MS).toISOString();
 }
 
+/** Documents of skills and plugins, in the order of the list. */
+export type ApiBundles = Readonly<Record<'skills' | 'plugins', readonly ApiItem[]>>;
+
 /**
- * The list as one document of the official shape, each item byte for byte as it was sent, without the deleted ones. In
- * the order of the keys, so that equal lists have equal hashes however they were gathered.
+ * The lists as one document of the official shape, each item as it was sent, without the deleted ones. In the order of the
+ * keys, so that equal lists have equal hashes however they were gathered.
  */
-export function contentOf(mirror: ApiMirror): SourceContent {
+export function contentOf(mirror: ApiMirror, bundles: ApiBundles): SourceContent {
   const shown = [...mirror.values()].filter((item) => !item.deleted);
-  shown.sort((a, b) => (a.key < b.key ? -1 : 1));
-  const list = shown.map(({ json }) => json).join(listFrame.separator);
-  const bytes = Buffer.from(listFrame.open + list + listFrame.close(shown.length));
+  const beside = (['skills', 'plugins'] as const).flatMap((list) =>
+    bundles[list].length === 0 ? [] : `"${list}":[${joined(bundles[list])}],`,
+  );
+  const open = `{${beside.join('')}${listFrame.open.slice(1)}`;
+  const bytes = Buffer.from(open + joined(shown) + listFrame.close(shown.length));
   return { bytes, hash: hash('sha256', bytes) };
+}
+
+function joined(items: readonly ApiItem[]): string {
+  const sorted = items.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  return sorted.map(({ json }) => json).join(listFrame.separator);
 }

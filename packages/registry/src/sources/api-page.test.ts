@@ -3,7 +3,11 @@ import { readPage } from './api-page.ts';
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 const read = (text: string) =>
-  readPage(Buffer.from(text), { label: 'https://r.example/v0.1/servers', maxServers: 100_000 });
+  readPage(Buffer.from(text), {
+    label: 'https://r.example/v0.1/servers',
+    maxServers: 100_000,
+    list: 'servers',
+  });
 
 test('items keep their exact text', () => {
   const item = `{ "server": {"name":"a/b","version":"1.0.0","big":12345678901234567890,"x":1.0 } }`;

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { apiSource } from './api.ts';
 import { DEFAULT_LIST } from './api-crawl.ts';
-import { type ScriptedRequest, scriptedClient } from './scripted-client.fixture.ts';
+import { type ScriptedAnswer, type ScriptedRequest, scriptedClient } from './scripted-client.fixture.ts';
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 const HOUR = 3_600_000;
@@ -43,8 +43,16 @@ function registry(list: { items: readonly Listed[] }, { pageSize = 2, etag = fal
   };
 }
 
-function started(answer: Parameters<typeof scriptedClient>[0]) {
-  const client = scriptedClient(answer);
+/** Questions for skills and plugins are answered by `vendor` and not among the requests. */
+function started(
+  answer: Parameters<typeof scriptedClient>[0],
+  vendor: (url: URL) => ScriptedAnswer = () => ({ status: 404 }),
+) {
+  const client = scriptedClient((request, index) => {
+    if (!request.url.pathname.includes('/x/')) return answer(request, index);
+    client.requests.pop();
+    return vendor(request.url);
+  });
   let time = Date.UTC(2026, 0, 2);
   const source = apiSource(
     { name: 'a', endpoint: 'https://ann:pw@r.example/registry/main/' },
@@ -273,6 +281,92 @@ describe('looking again', () => {
       { numRuns: 50 },
     );
   });
+});
+
+describe('skills and plugins', () => {
+  const skill = (name: string, version = '1.0.0', more: object = {}): object => ({
+    namespace: 'io.a',
+    name,
+    version,
+    description: 'd',
+    ...more,
+  });
+  const servers = registry({ items: [{ name: 'io.a/b', at: 10 }] });
+  const kindsIn = (bytes: Uint8Array | undefined): string[] =>
+    readCatalogue(bytes ?? Buffer.from('[]'), { label: 'a' }).entries.map(
+      ({ kind, name, version }) => `${kind} ${name}@${version}`,
+    );
+
+  test.each(['dev.skep', 'dev.toolhive'])('are read where servers list them: x/%s', async (vendor) => {
+    const { source } = started(servers, ({ pathname, searchParams }) => {
+      if (!pathname.includes(`/v0.1/x/${vendor}/`)) return { status: 404 };
+      const list = pathname.endsWith('/skills') ? 'skills' : 'plugins';
+      const page = Number(searchParams.get('cursor') ?? 0);
+      const items =
+        list === 'skills'
+          ? [skill('one', '1.0.0', { isLatest: true, id: 'x' }), skill('two')]
+          : [skill('three')];
+      const metadata = page + 1 < items.length ? { nextCursor: String(page + 1) } : {};
+      return { body: JSON.stringify({ [list]: items.slice(page, page + 1), metadata }) };
+    });
+    const { bytes } = await source.fetch(idle);
+    expect(kindsIn(bytes)).toEqual([
+      'server io.a/b@1.0.0',
+      'skill one@1.0.0',
+      'skill two@1.0.0',
+      'plugin three@1.0.0',
+    ]);
+    // What the other registry says about its own copy is no part of the document.
+    expect(Buffer.from(bytes).toString()).not.toContain('isLatest');
+  });
+
+  test('are looked at again each time, and a change of theirs is a change of the source', async () => {
+    let skills = [skill('one')];
+    const { source } = started(servers, ({ pathname }) =>
+      pathname.endsWith('dev.skep/skills') ? { body: JSON.stringify({ skills }) } : { status: 404 },
+    );
+    const { hash } = await source.fetch(idle);
+    expect(await source.fetchIfChanged(hash, idle)).toBeUndefined();
+    skills = [skill('one'), skill('new')];
+    const changed = await source.fetchIfChanged(hash, idle);
+    expect(kindsIn(changed?.bytes)).toContain('skill new@1.0.0');
+  });
+
+  test.each([500, 401])('are not lost because the registry answers %d for a while', async (status) => {
+    let broken = false;
+    const { source } = started(servers, ({ pathname }) => {
+      if (!pathname.endsWith('dev.skep/skills')) return { status: 404 };
+      return broken ? { status } : { body: JSON.stringify({ skills: [skill('one')] }) };
+    });
+    const { hash } = await source.fetch(idle);
+    broken = true;
+    await expect(source.fetchIfChanged(hash, idle)).rejects.toMatchObject({ code: 'fetch/bad-status' });
+    broken = false;
+    expect(await source.fetchIfChanged(hash, idle)).toBeUndefined();
+  });
+
+  test.each([
+    ['404', { status: 404 }],
+    ['a page for people', { body: '<html>' }],
+    ['something else', { body: '{"servers":[]}' }],
+  ])(
+    'are not there where the registry answers %s, and are not asked for at each look',
+    async (_what, answer) => {
+      let asked = 0;
+      const { source, pass } = started(servers, () => {
+        asked += 1;
+        return answer;
+      });
+      const { bytes, hash } = await source.fetch(idle);
+      expect(kindsIn(bytes)).toEqual(['server io.a/b@1.0.0']);
+      expect(asked).toBe(4);
+      await source.fetchIfChanged(hash, idle);
+      expect(asked).toBe(4);
+      pass(6 * HOUR);
+      await source.fetchIfChanged(hash, idle);
+      expect(asked).toBe(8);
+    },
+  );
 });
 
 describe('a registry that misbehaves', () => {

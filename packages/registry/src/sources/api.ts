@@ -10,7 +10,8 @@ import {
   type SinglePage,
   tooLarge,
 } from './api-crawl.ts';
-import { type ApiMirror, changesSince, contentOf, exceeds, merged } from './api-mirror.ts';
+import { type BundleList, findBundles, type FoundBundles } from './api-bundles.ts';
+import { type ApiBundles, type ApiMirror, changesSince, contentOf, exceeds, merged } from './api-mirror.ts';
 import type { ConditionalSource } from './conditional-source.ts';
 import { type OpenClient, withClient } from './open-client.ts';
 import type { SourceContent } from './source.ts';
@@ -49,13 +50,16 @@ interface State {
   /** When the list was last read whole, by `now`. */
   readonly fullAt: number;
   readonly single?: SinglePage;
+  readonly bundles: Readonly<Record<BundleList, FoundBundles>>;
+  /** When a registry without these lists was last asked for them, by `now`. */
+  readonly bundlesAt: number;
 }
 
 type Look = State & { readonly content?: SourceContent };
 
 /**
- * The servers of another registry that speaks the MCP Registry API v0.1. Between full looks only what changed is asked
- * for (`updated_since`); a version that vanished without a `deleted` status is noticed by the next full look. A fetch
+ * The servers of another registry that speaks the MCP Registry API v0.1, and the skills and plugins of one that lists
+ * them. Between full looks only what changed of the servers is asked for (`updated_since`); a version that vanished without a `deleted` status is noticed by the next full look. A fetch
  * that fails changes nothing that is remembered. Making the source fails with `fetch/invalid-url`, fetching with
  * `fetch/*`, `source/bad-answer`, `-endless`, `-too-large` and `catalog/not-json`.
  */
@@ -75,18 +79,41 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
       client.get(url, { signal, headers: { ...headers, ...conditions, accept: 'application/json' } });
     const known = before?.single === undefined ? {} : { known: before.single };
     const { found, since } = await crawlSince(get, { list, since: asked, limits, ...known });
-    if (found === undefined) {
-      if (before === undefined) throw new SkepError('internal/bug', { message: 'nothing was asked about' });
-      state = since === undefined ? { ...before, fullAt: startedAt } : before;
-      return state;
+    const bundles = await bundlesNow(get, startedAt);
+    if (found === undefined && before === undefined) {
+      throw new SkepError('internal/bug', { message: 'nothing was asked about' });
     }
     const isUpdate = base !== undefined && since !== undefined;
-    const mirror = merged(isUpdate ? base.mirror : new Map(), found.items);
+    const mirror =
+      found === undefined
+        ? (before?.mirror ?? new Map())
+        : merged(isUpdate ? base.mirror : new Map(), found.items);
     if (exceeds(mirror, limits)) throw tooLarge(label, limits);
-    const content = contentOf(mirror);
-    const single = found.single === undefined ? {} : { single: found.single };
-    state = { mirror, hash: content.hash, fullAt: isUpdate ? base.fullAt : startedAt, ...single };
-    return { ...state, content };
+    const same = found === undefined && before?.bundles === bundles.bundles;
+    const content = same ? undefined : contentOf(mirror, itemsOf(bundles.bundles));
+    const single = found === undefined ? before?.single : found.single;
+    const kept = isUpdate || (found === undefined && since !== undefined) ? before?.fullAt : undefined;
+    state = {
+      mirror,
+      hash: content?.hash ?? before?.hash ?? '',
+      fullAt: kept ?? startedAt,
+      ...bundles,
+      ...(single === undefined ? {} : { single }),
+    };
+    return content === undefined ? state : { ...state, content };
+  }
+
+  /** The lists beside that of the servers: at each look where there are any, else as rarely as a full look. */
+  async function bundlesNow(get: GetPage, startedAt: number): Promise<Pick<State, 'bundles' | 'bundlesAt'>> {
+    const before = state?.bundles;
+    const offered = before !== undefined && Object.values(before).some(({ vendor }) => vendor !== undefined);
+    if (state !== undefined && !offered && startedAt - state.bundlesAt < fullEveryMs) {
+      return { bundles: state.bundles, bundlesAt: state.bundlesAt };
+    }
+    const asked = { servers: list, limits };
+    const skills = await findBundles(get, { ...asked, list: 'skills', before: before?.skills });
+    const plugins = await findBundles(get, { ...asked, list: 'plugins', before: before?.plugins });
+    return { bundles: { skills, plugins }, bundlesAt: startedAt };
   }
 
   const look = (signal: AbortSignal): Promise<Look> =>
@@ -98,17 +125,21 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
     name: options.name,
     label,
     async fetch(signal) {
-      const { content, mirror } = await look(signal);
-      return content ?? contentOf(mirror);
+      const { content, mirror, bundles } = await look(signal);
+      return content ?? contentOf(mirror, itemsOf(bundles));
     },
     async fetchIfChanged(known, signal) {
-      const { content, mirror, hash } = await look(signal);
-      return hash === known ? undefined : (content ?? contentOf(mirror));
+      const { content, mirror, hash, bundles } = await look(signal);
+      return hash === known ? undefined : (content ?? contentOf(mirror, itemsOf(bundles)));
     },
   };
 }
 
-interface SinceStart extends Omit<CrawlStart, 'url'> {
+function itemsOf({ skills, plugins }: State['bundles']): ApiBundles {
+  return { skills: skills.items, plugins: plugins.items };
+}
+
+interface SinceStart extends Omit<CrawlStart, 'url' | 'list'> {
   readonly list: URL;
   readonly since: string | undefined;
 }

@@ -1,0 +1,77 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { statusOf } from '@skep/core/fetch/client.ts';
+import { crawl, type GetPage, type ListLimits } from './api-crawl.ts';
+import type { ApiItem } from './api-page.ts';
+
+/** Where servers list skills and plugins: below `x/<vendor>/` of the registry (specification §2.5.7). */
+const VENDORS = ['dev.skep', 'dev.toolhive'] as const;
+const PAGE_SIZE = '100';
+/** What servers answer that do not have the list. */
+const NOT_THERE: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 410, 422, 501]);
+
+export type BundleList = 'skills' | 'plugins';
+
+/** A list as it was found; without `vendor` the registry does not offer it. */
+export interface FoundBundles {
+  readonly vendor?: (typeof VENDORS)[number];
+  readonly items: readonly ApiItem[];
+}
+
+interface Asked {
+  readonly list: BundleList;
+  /** Address of the list of servers. */
+  readonly servers: URL;
+  readonly limits: ListLimits;
+  /** What the look before found. */
+  readonly before: FoundBundles | undefined;
+}
+
+/**
+ * All versions of the skills or plugins of another registry. A registry that never had the list may answer anything to
+ * the question; of one that had it only 404 and 410 mean that it has it no more, and everything else fails as in `crawl`.
+ */
+export async function findBundles(get: GetPage, asked: Asked): Promise<FoundBundles> {
+  const { before } = asked;
+  if (before?.vendor !== undefined) {
+    try {
+      return await listed(get, asked, before.vendor);
+    } catch (error) {
+      if (![404, 410].includes(statusOf(error) ?? 0)) throw error;
+      return { items: [] };
+    }
+  }
+  for (const vendor of VENDORS) {
+    try {
+      return await listed(get, asked, vendor);
+    } catch (error) {
+      if (!isNoList(error)) throw error;
+    }
+  }
+  return { items: [] };
+}
+
+function isNoList(error: unknown): boolean {
+  if (NOT_THERE.has(statusOf(error) ?? 0)) return true;
+  // A page for people in place of an answer.
+  return (
+    error instanceof SkepError &&
+    ['source/bad-answer', 'catalog/not-json', 'catalog/wrong-shape'].includes(error.code)
+  );
+}
+
+async function listed(
+  get: GetPage,
+  { list, servers, limits }: Asked,
+  vendor: (typeof VENDORS)[number],
+): Promise<FoundBundles> {
+  const url = new URL(servers);
+  url.pathname = url.pathname.replace(/servers$/u, `x/${vendor}/${list}`);
+  url.search = new URLSearchParams({ limit: PAGE_SIZE, version: 'all' }).toString();
+  const found = await crawl(get, { url, list, limits });
+  return { vendor, items: latestOfEach(found?.items ?? []) };
+}
+
+/** Pages that shift while they are read may show an item twice. */
+function latestOfEach(items: readonly ApiItem[]): readonly ApiItem[] {
+  return [...new Map(items.map((item) => [item.key, item])).values()];
+}
