@@ -9,12 +9,47 @@ const PAGE_SIZE = '100';
 /** What servers answer that do not have the list. */
 const NOT_THERE: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 410, 422, 501]);
 
-export type BundleList = 'skills' | 'plugins';
+type BundleList = 'skills' | 'plugins';
 
 /** A list as it was found; without `vendor` the registry does not offer it. */
-export interface FoundBundles {
+interface FoundBundles {
   readonly vendor?: (typeof VENDORS)[number];
   readonly items: readonly ApiItem[];
+}
+
+export interface BundleState {
+  readonly bundles: Readonly<Record<BundleList, FoundBundles>>;
+  /** When a registry was last asked for them, milliseconds since the epoch. */
+  readonly bundlesAt: number;
+}
+
+interface BundleLook {
+  /** Address of the list of servers. */
+  readonly servers: URL;
+  readonly limits: ListLimits;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** After how many milliseconds a registry without these lists is asked for them again. */
+  readonly everyMs: number;
+}
+
+/** The lists beside that of the servers: at each look where there are any, else as rarely as the look says. */
+export async function bundlesNow(
+  get: GetPage,
+  before: BundleState | undefined,
+  { servers, limits, now, everyMs }: BundleLook,
+): Promise<BundleState> {
+  const offered =
+    before !== undefined && Object.values(before.bundles).some(({ vendor }) => vendor !== undefined);
+  if (before !== undefined && !offered && now - before.bundlesAt < everyMs) return before;
+  const skills = await findBundles(get, { servers, limits, list: 'skills', before: before?.bundles.skills });
+  const plugins = await findBundles(get, {
+    servers,
+    limits,
+    list: 'plugins',
+    before: before?.bundles.plugins,
+  });
+  return { bundles: { skills, plugins }, bundlesAt: now };
 }
 
 interface Asked {
@@ -30,7 +65,7 @@ interface Asked {
  * All versions of the skills or plugins of another registry. A registry that never had the list may answer anything to
  * the question; of one that had it only 404 and 410 mean that it has it no more, and everything else fails as in `crawl`.
  */
-export async function findBundles(get: GetPage, asked: Asked): Promise<FoundBundles> {
+async function findBundles(get: GetPage, asked: Asked): Promise<FoundBundles> {
   const { before } = asked;
   if (before?.vendor !== undefined) {
     try {

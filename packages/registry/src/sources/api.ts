@@ -10,7 +10,7 @@ import {
   type SinglePage,
   tooLarge,
 } from './api-crawl.ts';
-import { type BundleList, findBundles, type FoundBundles } from './api-bundles.ts';
+import { bundlesNow, type BundleState } from './api-bundles.ts';
 import { type ApiBundles, type ApiMirror, changesSince, contentOf, exceeds, merged } from './api-mirror.ts';
 import type { ConditionalSource } from './conditional-source.ts';
 import { type OpenClient, withClient } from './open-client.ts';
@@ -44,15 +44,12 @@ const MAX_PAGE_BYTES = 32 * 1024 * 1024;
 /** What servers answer that do not know the question. */
 const NOT_UNDERSTOOD: ReadonlySet<number> = new Set([400, 404, 422, 501]);
 
-interface State {
+interface State extends BundleState {
   readonly mirror: ApiMirror;
   readonly hash: string;
   /** When the list was last read whole, by `now`. */
   readonly fullAt: number;
   readonly single?: SinglePage;
-  readonly bundles: Readonly<Record<BundleList, FoundBundles>>;
-  /** When a registry without these lists was last asked for them, by `now`. */
-  readonly bundlesAt: number;
 }
 
 type Look = State & { readonly content?: SourceContent };
@@ -79,7 +76,12 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
       client.get(url, { signal, headers: { ...headers, ...conditions, accept: 'application/json' } });
     const known = before?.single === undefined ? {} : { known: before.single };
     const { found, since } = await crawlSince(get, { list, since: asked, limits, ...known });
-    const bundles = await bundlesNow(get, startedAt);
+    const bundles = await bundlesNow(get, before, {
+      servers: list,
+      limits,
+      now: startedAt,
+      everyMs: fullEveryMs,
+    });
     if (found === undefined && before === undefined) {
       throw new SkepError('internal/bug', { message: 'nothing was asked about' });
     }
@@ -97,23 +99,11 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
       mirror,
       hash: content?.hash ?? before?.hash ?? '',
       fullAt: kept ?? startedAt,
-      ...bundles,
+      bundles: bundles.bundles,
+      bundlesAt: bundles.bundlesAt,
       ...(single === undefined ? {} : { single }),
     };
     return content === undefined ? state : { ...state, content };
-  }
-
-  /** The lists beside that of the servers: at each look where there are any, else as rarely as a full look. */
-  async function bundlesNow(get: GetPage, startedAt: number): Promise<Pick<State, 'bundles' | 'bundlesAt'>> {
-    const before = state?.bundles;
-    const offered = before !== undefined && Object.values(before).some(({ vendor }) => vendor !== undefined);
-    if (state !== undefined && !offered && startedAt - state.bundlesAt < fullEveryMs) {
-      return { bundles: state.bundles, bundlesAt: state.bundlesAt };
-    }
-    const asked = { servers: list, limits };
-    const skills = await findBundles(get, { ...asked, list: 'skills', before: before?.skills });
-    const plugins = await findBundles(get, { ...asked, list: 'plugins', before: before?.plugins });
-    return { bundles: { skills, plugins }, bundlesAt: startedAt };
   }
 
   const look = (signal: AbortSignal): Promise<Look> =>
