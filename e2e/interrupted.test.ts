@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { builtBy } from './fixtures/built-by.ts';
+import { MOODY_SERVER } from './fixtures/moody-server.ts';
 import { npmRegistryWith } from './fixtures/npm-registry.ts';
 import { ensureNodeBase, NODE_BASE } from './images.ts';
 import { component, title } from './require.ts';
@@ -14,12 +15,13 @@ const npm = await component('npm');
 
 let user: TestUser;
 
-/** Processes that fetch a package for this user. */
+/** Processes that fetch a package for this user, in their sandbox. */
 function fetching(): readonly number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => {
     try {
-      return readlinkSync(`/proc/${String(pid)}/cwd`).startsWith(path.join(user.dir, 'cache/skep/packages/'));
+      const mounts = readFileSync(`/proc/${String(pid)}/mountinfo`, 'utf8');
+      return mounts.includes(`${path.basename(user.dir)}/cache/skep/packages/`);
     } catch {
       // It ended while we looked, or belongs to somebody else.
       return false;
@@ -73,18 +75,26 @@ describe.skipIf(!sandbox.available || !npm.available)(title('commands that meet'
     expect(user.leftFiles()).toEqual([]);
   });
 
-  test('rm --all removes what a killed run had fetched so far', async () => {
+  test('a killed run ends what it had begun, and the next one removes what it had fetched so far', async () => {
     await using registry = await npmRegistryWith('skep-test-stalled', '', { stalls: true });
-    const env = { npm_config_registry: registry.url };
-    const run = user.start(['run', 'npx://skep-test-stalled'], { env });
+    const run = user.start(['run', 'npx://skep-test-stalled'], {
+      env: { npm_config_registry: registry.url },
+    });
     const closed = once(run, 'exit');
-    await printed(run, 'Fetching');
     await vi.waitFor(() => expect(fetching()).not.toEqual([]), { timeout: 30_000, interval: 100 });
     run.kill('SIGKILL');
     await closed;
-    expect(fetching()).not.toEqual([]);
+    await vi.waitFor(() => expect(fetching()).toEqual([]), { timeout: 30_000, interval: 100 });
+    const packages = path.join(user.dir, 'cache/skep/packages');
+    const abandoned = readdirSync(packages);
+    expect(abandoned).toEqual([expect.stringMatching(/^\./)]);
+    await using other = await npmRegistryWith('skep-test-other', MOODY_SERVER);
+    const next = await user.skep(['run', 'npx://skep-test-other'], {
+      env: { npm_config_registry: other.url },
+    });
+    expect(next.code, next.stderr).toBe(0);
+    expect(readdirSync(packages)).toEqual([expect.stringMatching(/^npm-skep-test-other@/)]);
     expect(await user.skep(['rm', '--all'])).toMatchObject({ code: 0, stderr: '' });
-    expect(fetching()).toEqual([]);
     expect(user.leftFiles()).toEqual([]);
   });
 

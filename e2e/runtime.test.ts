@@ -1,14 +1,5 @@
 import { spawn } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -16,7 +7,9 @@ import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import { runtimeContract } from '@skep/cli/runtime/contract.ts';
 import type { ContractHarness } from '@skep/cli/runtime/contract/bench.ts';
 import type { Report, RuntimeKind, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
-import { prefetchNpm } from '@skep/cli/runtime/sandbox/prefetch.ts';
+import { findBubblewrap } from '@skep/cli/runtime/sandbox/bubblewrap.ts';
+import { sandboxRuntime } from '@skep/cli/runtime/sandbox/sandbox-runtime.ts';
+import { npmRegistryWith } from './fixtures/npm-registry.ts';
 import { engine, ensureNodeBase, ensureScriptImage } from './images.ts';
 import { component, title } from './require.ts';
 import { openRuntime, TEST_TOKEN, testEnvironment } from './runtimes.ts';
@@ -53,20 +46,16 @@ describe.skipIf(!sandboxThere.available)(title('the sandbox runtime', sandboxThe
   const environment = testEnvironment(directories);
   const harness: ContractHarness = {
     open: () => openRuntime('sandbox', directories),
-    probeServer() {
-      const source = path.join(directories.root, 'probe');
-      mkdirSync(source);
-      cpSync(probeScript, path.join(source, 'server.mjs'));
-      const manifest = { name: 'skep-probe', version: '1.0.0', bin: './server.mjs' };
-      writeFileSync(path.join(source, 'package.json'), JSON.stringify(manifest));
-      const name = {
-        kind: 'package',
-        ecosystem: 'npm',
-        name: manifest.name,
-        version: manifest.version,
-      } as const;
-      const signal = new AbortController().signal;
-      return prefetchNpm(environment, { source: name, specifier: `file:${source}`, report: silent, signal });
+    async probeServer(runtime) {
+      const script = readFileSync(probeScript, 'utf8');
+      await using registry = await npmRegistryWith('skep-probe', script);
+      const env = { ...environment.env, npm_config_registry: registry.url };
+      const own = sandboxRuntime({ ...environment, env }, await findBubblewrap(environment));
+      const source = { kind: 'package', ecosystem: 'npm', name: 'skep-probe' } as const;
+      const { signal } = new AbortController();
+      const { reference } = await own.prepare({ source, addPackages: [], report: silent, signal });
+      expect(await runtime.has(reference)).toBe(true);
+      return reference;
     },
     missing: { source: { kind: 'image', reference: 'some/image:1' }, code: 'runtime/image-needs-engine' },
     hold: (spec) => holder('sandbox', directories, spec),

@@ -1,5 +1,5 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { repoRoot } from './require.ts';
@@ -39,11 +39,15 @@ export function skepEntry(): string {
     : path.join(bundle, 'skep/skep.js');
 }
 
-/** `runtime` forces what workloads run on; `more` wins over everything. */
-export function openUser(more: Readonly<Record<string, string>> = {}): TestUser {
+/** Someone without any rights, to run as where the tests run as root. */
+export const NOBODY = 65_534;
+
+/** `more` wins over the environment made here; `uid` is whom everything runs as, if not the one who runs the tests. */
+export function openUser(more: Readonly<Record<string, string>> = {}, uid?: number): TestUser {
   const dir = mkdtempSync(path.join(tmpdir(), 'skep-user-'));
   const at = (name: string): string => path.join(dir, name);
   mkdirSync(at('run'), { mode: 0o700 });
+  const entry = uid === undefined ? skepEntry() : ownProgram(dir, uid);
   const env = {
     HOME: dir,
     PATH: process.env['PATH'] ?? '',
@@ -58,7 +62,8 @@ export function openUser(more: Readonly<Record<string, string>> = {}): TestUser 
     ...more,
   };
   const start = (args: readonly string[], options: SkepOptions = {}): ChildProcess =>
-    spawn(process.execPath, ['--', skepEntry(), ...args], {
+    spawn(process.execPath, ['--', entry, ...args], {
+      ...(uid === undefined ? {} : { uid, gid: uid }),
       cwd: options.cwd ?? dir,
       env: { ...env, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -79,6 +84,14 @@ export function openUser(more: Readonly<Record<string, string>> = {}): TestUser 
       if (removed.code !== 0) throw new Error(`rm --all failed: ${removed.stderr}`);
     },
   };
+}
+
+/** The folder and a copy of the program as that user's own: what was unpacked for the tests others may not read. */
+function ownProgram(dir: string, uid: number): string {
+  const copy = path.join(dir, 'program');
+  cpSync(path.dirname(skepEntry()), copy, { recursive: true });
+  execFileSync('chown', ['-R', `${String(uid)}:${String(uid)}`, dir]);
+  return path.join(copy, path.basename(skepEntry()));
 }
 
 /** The output of a started command when it has ended. */

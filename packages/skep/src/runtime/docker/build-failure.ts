@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { isMissingPackage } from '../npm/resolve-version.ts';
+import { isMissingPackage, npmComplaint } from '../npm/failure.ts';
 
 /**
  * What a build that failed becomes: `runtime/package-not-found` when the package itself is what is missing, else
@@ -23,9 +23,11 @@ function failedStep(output: string): readonly string[] {
   return lines.slice(lines.findLastIndex((line) => /^Step \d+\/\d+ :/.test(line)) + 1);
 }
 
-/** Its error lines where it marks them as such, else its last lines. */
+/** Its error lines where it marks them as such, else its last lines. npm begins with the reason and ends with advice. */
 function lastWords(step: readonly string[]): string {
-  const marked = step.filter((line) => /^(?:npm error|npm ERR!|skep:|error:|cause:|ERROR)/.test(line));
+  const ofNpm = step.filter((line) => /^npm (?:error|ERR!)/.test(line));
+  if (ofNpm.length > 0) return npmComplaint(ofNpm.join('\n'));
+  const marked = step.filter((line) => /^(?:skep:|error:|cause:|ERROR)/.test(line));
   return (marked.length > 0 ? marked.slice(-2) : step.slice(-3)).join('; ');
 }
 

@@ -1,5 +1,3 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { BuildRecipe, RecipeOptions } from '../../target/protocol/build-recipe.ts';
 import { imageTag } from '../../target/protocol/image-tag.ts';
@@ -7,11 +5,11 @@ import { NPX_BASE_IMAGE, npxRecipe } from '../../target/protocol/npx.ts';
 import { packageReference } from '../../target/protocol/reference.ts';
 import { UVX_BASE_IMAGE, uvxRecipe } from '../../target/protocol/uvx.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
-import { findNpm } from '../npm/program.ts';
-import { resolveNpmVersion } from '../npm/resolve-version.ts';
-import { npmRegistry } from '../npm/settings.ts';
+import { readNpmConfig } from '../npm/npmrc.ts';
+import { registryFor, withoutLogin } from '../npm/registries.ts';
+import { resolveVersion } from '../npm/resolve-version.ts';
+import { Upstream } from '../npm/upstream.ts';
 import type { PackageSource, Prepared, PrepareRequest } from '../runtime.ts';
-import { userFile } from '../user-file.ts';
 import { buildImage } from './build.ts';
 import type { EngineClient } from './client.ts';
 import { findImage } from './images.ts';
@@ -53,7 +51,7 @@ export async function preparePackage(build: PackageBuild): Promise<Prepared> {
   const baseImage = request.baseImage ?? scheme.baseImage;
   const base = await build.ensureBase(baseImage);
   const buildId = buildIdOf(environment);
-  const registry = await registryOf(source.ecosystem, environment);
+  const registry = await registryOf(source, environment);
   const recipe = scheme.recipe({
     name: source.name,
     baseImage,
@@ -73,32 +71,30 @@ export async function preparePackage(build: PackageBuild): Promise<Prepared> {
   return { reference: tag, ours: true, exposedPorts: [] };
 }
 
-/** Without npm on this machine the build itself resolves the version, at the price of never reusing the image. */
+/** Where only npm knows which registry to ask, and it is not on this machine, the build itself resolves the version. */
 async function exactVersion({ environment, source, request }: PackageBuild): Promise<string | undefined> {
   request.report.step(`Looking up ${packageReference(source)}`);
-  await mkdir(environment.cacheDir, { recursive: true, mode: 0o750 });
-  const cwd = await mkdtemp(path.join(environment.cacheDir, 'lookup-'));
   try {
-    const caFile = path.join(cwd, 'ca.crt');
-    if (request.caCert !== undefined) await writeFile(caFile, request.caCert);
-    const env: Record<string, string> = request.caCert === undefined ? {} : { npm_config_cafile: caFile };
-    const npm = await findNpm(environment);
-    return await resolveNpmVersion(npm, environment, { source, cwd, env, signal: request.signal });
+    const upstream = await Upstream.open(environment, request.caCert);
+    try {
+      return (await resolveVersion(upstream, source, request.signal)).version;
+    } finally {
+      await upstream.close();
+    }
   } catch (error) {
     if (!hasCode(error, 'runtime/npm-missing')) throw error;
     request.report.detail('npm is not on this machine; the build looks the version up');
     return source.version;
-  } finally {
-    await rm(cwd, { recursive: true, force: true });
   }
 }
 
+/** The address alone: what signs in to it has no place in a build. */
 async function registryOf(
-  ecosystem: PackageSource['ecosystem'],
+  source: PackageSource,
   environment: RuntimeEnvironment,
 ): Promise<string | undefined> {
-  const { env, home } = environment;
-  if (ecosystem !== 'npm') return env['UV_DEFAULT_INDEX'] ?? env['PIP_INDEX_URL'];
-  const npmrc = await userFile(env['npm_config_userconfig'] ?? path.join(home, '.npmrc'));
-  return npmRegistry({ env, ...(npmrc === undefined ? {} : { npmrc }) });
+  const { env } = environment;
+  if (source.ecosystem !== 'npm') return env['UV_DEFAULT_INDEX'] ?? env['PIP_INDEX_URL'];
+  const registry = registryFor(await readNpmConfig(environment), '');
+  return registry && withoutLogin(registry);
 }

@@ -53,20 +53,6 @@ export async function processesLoggingBelow(directory: string): Promise<readonly
   return found;
 }
 
-/** In the environment of every process that fetches a package: the directory it works in. */
-export const STAGE_VARIABLE = 'SKEP_STAGE';
-
-/** Processes that fetch into `directory`; npm does not notice when the command that started it is killed. */
-export async function processesFetchingInto(directory: string): Promise<readonly number[]> {
-  const found: number[] = [];
-  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-    // It ended while we looked, or belongs to another user.
-    const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
-    if (environment.split('\0').includes(`${STAGE_VARIABLE}=${directory}`)) found.push(Number(pid));
-  }
-  return found;
-}
-
 /** The first process of the sandbox whose log lies in `directory`: number 1 in its own process namespace. */
 export async function firstInside(directory: string): Promise<ProcessIdentity | undefined> {
   for (const pid of await processesLoggingBelow(directory)) {

@@ -4,7 +4,8 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { removeIfEmpty } from './remove-if-empty.ts';
-import { packagesDirectory, scratchName } from './places.ts';
+import { packagesDirectory } from './places.ts';
+import { scratchName } from './scratch.ts';
 
 /** Directory of a fetched package. Throws `runtime/package-not-found` when it is not (or no longer) there. */
 export async function packageTree(environment: RuntimeEnvironment, reference: string): Promise<string> {
@@ -30,7 +31,7 @@ export async function hasTree(environment: RuntimeEnvironment, reference: string
 export async function removeTree(environment: RuntimeEnvironment, reference: string): Promise<void> {
   if (!isTreeId(reference)) return;
   const packages = packagesDirectory(environment);
-  const doomed = path.join(packages, scratchName(environment));
+  const doomed = path.join(packages, await scratchName(environment));
   try {
     await rename(path.join(packages, reference), doomed);
   } catch (error) {

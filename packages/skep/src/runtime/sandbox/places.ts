@@ -25,9 +25,6 @@ export const SANDBOX_LOGS = 'sandbox/*/output.log';
 export const packagesDirectory = (environment: RuntimeEnvironment) =>
   path.join(environment.cacheDir, 'packages');
 
-/** Names that start with a dot are work in progress and never a workload or package. */
-export const scratchName = (environment: RuntimeEnvironment) => `.${environment.randomId()}`;
-
 export function workloadPlaces(directory: string): WorkloadPlaces {
   const at = (name: string) => path.join(directory, name);
   return {

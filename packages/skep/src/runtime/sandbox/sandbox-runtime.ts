@@ -1,4 +1,4 @@
-import { mkdir, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
@@ -28,15 +28,10 @@ import { hasTree, packageTree, removeTree } from './package-trees.ts';
 import { NETWORK_FILES, type NetworkTools } from './own-network.ts';
 import { attachPipes, holdPipes, makePipes, type HeldPipes } from './pipes.ts';
 import { removeIfEmpty } from './remove-if-empty.ts';
-import {
-  packagesDirectory,
-  scratchName,
-  workloadPlaces,
-  workloadsDirectory,
-  type WorkloadPlaces,
-} from './places.ts';
+import { packagesDirectory, workloadPlaces, workloadsDirectory, type WorkloadPlaces } from './places.ts';
 import { prefetchNpm } from './prefetch.ts';
 import { readStatus, runState } from './run-record.ts';
+import { scratchDirectory, scratchName } from './scratch.ts';
 import { sweepDirectory } from './sweep.ts';
 import { encodeSpec, readSpec } from './spec-file.ts';
 import { killBelow, stopProcesses } from './stop.ts';
@@ -65,7 +60,7 @@ export function sandboxRuntime(environment: RuntimeEnvironment, bubblewrap: Bubb
       ...shared,
     }),
     cautions: (wanted) => sandbox.cautions(wanted),
-    prepare: (request) => prepare(environment, request),
+    prepare: (request) => prepare(environment, bubblewrap, request),
     has: (reference) => hasTree(environment, reference),
     discard: (reference) => sandbox.discard(reference),
     sweep: () => sandbox.sweep(),
@@ -82,7 +77,11 @@ export function sandboxRuntime(environment: RuntimeEnvironment, bubblewrap: Bubb
   };
 }
 
-async function prepare(environment: RuntimeEnvironment, request: PrepareRequest): Promise<Prepared> {
+async function prepare(
+  environment: RuntimeEnvironment,
+  bubblewrap: Bubblewrap,
+  request: PrepareRequest,
+): Promise<Prepared> {
   const { source } = request;
   if (request.signal.aborted) throw new SkepError('runtime/aborted', { cause: request.signal.reason });
   if (source.kind === 'image') {
@@ -98,7 +97,7 @@ async function prepare(environment: RuntimeEnvironment, request: PrepareRequest)
   }
   const { caCert, report, signal } = request;
   const fetch = { source, report, signal, ...(caCert === undefined ? {} : { caCert }) };
-  return { reference: await prefetchNpm(environment, fetch), ours: true, exposedPorts: [] };
+  return { reference: await prefetchNpm(environment, bubblewrap, fetch), ours: true, exposedPorts: [] };
 }
 
 /** What makes a network of its own for this workload; undefined where it gets none, or that of the machine. */
@@ -142,8 +141,7 @@ class Sandbox {
     await checkSpec(spec, ownNetworkOf(spec, this.#bubblewrap) !== undefined);
     await packageTree(this.#environment, spec.reference);
     const root = workloadsDirectory(this.#environment);
-    const draft = workloadPlaces(path.join(root, scratchName(this.#environment)));
-    await mkdir(draft.directory, { recursive: true, mode: 0o700 });
+    const draft = workloadPlaces(await scratchDirectory(root, this.#environment));
     try {
       await writeFile(draft.spec, encodeSpec({ spec, createdAt: new Date() }), { mode: 0o600 });
       await makePipes(draft, spec.stdio);
@@ -223,7 +221,7 @@ class Sandbox {
     const root = workloadsDirectory(this.#environment);
     await this.stop(name, 0);
     this.#release(name);
-    const doomed = path.join(root, scratchName(this.#environment));
+    const doomed = path.join(root, await scratchName(this.#environment));
     try {
       await rename(path.join(root, name), doomed);
     } catch (error) {

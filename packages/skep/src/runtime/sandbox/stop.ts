@@ -1,7 +1,6 @@
 import { pause } from '../pause.ts';
 import {
   isRunning,
-  processesFetchingInto,
   processesLoggingBelow,
   programInside,
   sendSignal,
@@ -34,10 +33,10 @@ export async function stopProcesses(
   await until(async () => (await readStatus(statusFile)).exitCode !== undefined, 1000);
 }
 
-/** KILL to everything that logs below `directory` or fetches a package into it, for what no record tells about. */
+/** KILL to everything that logs below `directory`, for what no record tells about. */
 export async function killBelow(directory: string): Promise<void> {
   await until(async () => {
-    const left = [...(await processesLoggingBelow(directory)), ...(await processesFetchingInto(directory))];
+    const left = await processesLoggingBelow(directory);
     for (const pid of left) sendSignal(pid, 'SIGKILL');
     return left.length === 0;
   }, KILL_MS);

@@ -1,0 +1,125 @@
+import type { Readable } from 'node:stream';
+import { SkepError } from '../errors/skep-error.ts';
+import { errnoOf } from '../files/errno.ts';
+import { redactUrl } from '../log/redact.ts';
+import { trustedWith } from './ca-bundle.ts';
+
+/** How connections are made: what a person has set for the program on whose behalf they are. */
+export interface StreamOptions {
+  readonly userAgent: string;
+  /** Extra certificate authorities, PEM. */
+  readonly ca: readonly string[];
+  /** False only where the person has switched the check off for that program. */
+  readonly verify: boolean;
+  /** Certificate and key, PEM, that servers are shown. */
+  readonly identity?: { readonly cert: string; readonly key: string };
+  /** Addresses of forward proxies; empty for none. */
+  readonly httpProxy: string;
+  readonly httpsProxy: string;
+  /** As in NO_PROXY. */
+  readonly noProxy: string;
+}
+
+export interface StreamedAnswer {
+  readonly status: number;
+  /** Lower-case names; the first value of a repeated header. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Must be read to its end, or `drop` called. */
+  readonly body: Readable;
+  /** Ends a body that nobody wants. */
+  readonly drop: () => void;
+  /** After redirects. */
+  readonly url: URL;
+}
+
+/** GET requests whose answers are passed on as they come. */
+export interface Streams {
+  /**
+   * Follows redirects; `headersFor` is asked for each address, so that credentials never travel to another. Any status
+   * is an answer. Fails with `fetch/unreachable` or `fetch/invalid-url`, or with the signal's reason.
+   */
+  get(
+    url: URL,
+    headersFor: (url: URL) => Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<StreamedAnswer>;
+  /** Ends all connections. Idempotent. */
+  close(): Promise<void>;
+}
+
+const MAX_REDIRECTS = 5;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const CONNECT_MS = 15_000;
+/** Longest silence of a server, before its answer and in the middle of it. */
+const SILENCE_MS = 60_000;
+
+/** undici is loaded on first use: most commands make no request. */
+export async function openStreams(options: StreamOptions): Promise<Streams> {
+  const { EnvHttpProxyAgent, request } = await import('undici');
+  const tls = {
+    ca: trustedWith(options.ca),
+    rejectUnauthorized: options.verify,
+    ...options.identity,
+  };
+  const dispatcher = new EnvHttpProxyAgent({
+    httpProxy: options.httpProxy,
+    httpsProxy: options.httpsProxy,
+    noProxy: options.noProxy,
+    connect: { timeout: CONNECT_MS, ...tls },
+    requestTls: tls,
+    proxyTls: { ca: tls.ca },
+    headersTimeout: SILENCE_MS,
+    bodyTimeout: SILENCE_MS,
+  });
+  return {
+    async get(first, headersFor, signal) {
+      let url = first;
+      for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
+        const headers = { 'user-agent': options.userAgent, ...headersFor(url) };
+        const answer = await send(() => request(url, { dispatcher, headers, signal }), url, signal);
+        const { statusCode: status, body } = answer;
+        // Destroying it is an error to whoever reads it, which is nobody.
+        const drop = (): void => void body.on('error', () => undefined).destroy();
+        const location = single(answer.headers['location']);
+        if (!REDIRECTS.has(status) || location === undefined) {
+          const names = Object.entries(answer.headers);
+          const plain = Object.fromEntries(names.map(([name, value]) => [name, single(value) ?? '']));
+          return { status, headers: plain, body, drop, url };
+        }
+        drop();
+        url = redirectTarget(url, location);
+      }
+      throw new SkepError('fetch/unreachable', { message: `"${shown(first)}" redirects too often` });
+    },
+    close: () => dispatcher.destroy(),
+  };
+}
+
+const single = (value: string | string[] | undefined): string | undefined =>
+  typeof value === 'object' ? value[0] : value;
+
+async function send<T>(ask: () => Promise<T>, url: URL, signal: AbortSignal): Promise<T> {
+  try {
+    return await ask();
+  } catch (cause) {
+    signal.throwIfAborted();
+    const errno = errnoOf(cause);
+    const message = `cannot reach "${shown(url)}": ${errno ?? 'unexpected failure'}`;
+    throw new SkepError('fetch/unreachable', { message, detail: { errno }, cause });
+  }
+}
+
+/** Never from https to http: what was protected would travel in the clear. */
+function redirectTarget(from: URL, location: string): URL {
+  const target = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
+  if (target !== undefined && (target.protocol === 'https:' || target.protocol === from.protocol))
+    return target;
+  throw new SkepError('fetch/invalid-url', {
+    message: `"${shown(from)}" redirects to "${redactUrl(location)}", which is refused`,
+  });
+}
+
+/** For messages: without user information and query, either may hold a secret. */
+function shown(url: URL): string {
+  return `${url.protocol}//${url.host}${url.pathname}`;
+}

@@ -1,0 +1,29 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { findNpm } from './program.ts';
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), 'skep-npm-'));
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+it('finds the npm on the PATH and leaves wrappers of version managers alone', async () => {
+  const file = path.join(directory, 'npm/bin/npm-cli.js');
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(file, '');
+  const [wrappers, bin] = await Promise.all(['w', 'b'].map((name) => mkdtemp(path.join(directory, name))));
+  await writeFile(path.join(wrappers ?? '', 'npm'), '#!/bin/sh');
+  await symlink(file, path.join(bin ?? '', 'npm'));
+  const env = { PATH: `relative:${wrappers}:${bin}` };
+  expect(await findNpm({ env, execPath: '/nowhere/bin/node' })).toBe(file);
+});
+
+it('says so when there is none', async () => {
+  const empty = await mkdtemp(path.join(directory, 'empty'));
+  await expect(findNpm({ env: { PATH: empty }, execPath: '/nowhere/bin/node' })).rejects.toMatchObject({
+    code: 'runtime/npm-missing',
+  });
+});

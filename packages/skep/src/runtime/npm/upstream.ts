@@ -1,0 +1,125 @@
+import { gunzip } from 'node:zlib';
+import { promisify } from 'node:util';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { readLimited } from '@skep/core/fetch/read-limited.ts';
+import { openStreams, type StreamedAnswer, type Streams } from '@skep/core/fetch/streams.ts';
+import type { RuntimeEnvironment } from '../environment.ts';
+import { defaultRegistry } from './program.ts';
+import { npmSetting, readNpmConfig, type NpmConfig } from './npmrc.ts';
+import { decodePackument, type Packument } from './packument.ts';
+import { authorization, npmConnections, registryFor, registryUrl, withoutLogin } from './registries.ts';
+
+/** The largest known documents are a tenth of this. */
+const MAX_PACKUMENT_BYTES = 128 * 1024 * 1024;
+/** The short form of a document, which is all that an install needs (npm "abbreviated metadata"). */
+export const SHORT = 'application/vnd.npm.install-v1+json; q=1.0, application/json; q=0.8';
+
+const VERSION_CHOICE = ['before', 'min-release-age', 'legacy-peer-deps', 'strict-peer-deps', 'engine-strict'];
+
+const unpacked = promisify(gunzip);
+
+/**
+ * The package registries of the person, as npm would reach them: their addresses, logins, certificates and proxies stay
+ * in this process, whatever asks for a package.
+ */
+export class Upstream {
+  readonly #config: NpmConfig;
+  readonly #fallback: URL;
+  readonly #streams: Streams;
+
+  private constructor(config: NpmConfig, fallback: URL, streams: Streams) {
+    this.#config = config;
+    this.#fallback = fallback;
+    this.#streams = streams;
+  }
+
+  /** Reads the settings; asks nobody. Throws `config/*`, `fetch/ca-bundle`, `file/*` or `runtime/npm-missing`. */
+  static async open(environment: RuntimeEnvironment, caCert: string | undefined): Promise<Upstream> {
+    const config = await readNpmConfig(environment);
+    const fallback = registryFor(config, '') ?? registryUrl(await defaultRegistry(environment));
+    const connections = await npmConnections(config, environment.env, { registry: fallback, caCert });
+    return new Upstream(config, fallback, await openStreams({ userAgent: 'skep', ...connections }));
+  }
+
+  /**
+   * The document of a package. `accept` is the form that is wanted. Throws `runtime/package-not-found` or
+   * `runtime/prefetch-failed`, which say which registry answered how.
+   */
+  async packument(name: string, accept: string, signal: AbortSignal): Promise<Packument> {
+    const url = new URL(name.replace('/', '%2f'), registryFor(this.#config, name) ?? this.#fallback);
+    const answer = await this.get(url, { accept, 'accept-encoding': 'gzip' }, signal);
+    if (answer.status === 404) {
+      answer.drop();
+      throw new SkepError('runtime/package-not-found', {
+        message: `package "${name}" was not found in the npm registry`,
+      });
+    }
+    const text = await plainText(answer, name, MAX_PACKUMENT_BYTES);
+    const packument = decodePackument(parsed(text));
+    if (packument !== undefined) return packument;
+    throw failed(`the npm registry's answer about "${name}" is no description of a package`);
+  }
+
+  /** Any other address: with the login that is set for exactly that place, with none after a redirect to another. */
+  async get(
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<StreamedAnswer> {
+    try {
+      const answer = await this.#streams.get(url, (at) => ({ ...headers, ...this.#login(at) }), signal);
+      if (answer.status === 200 || answer.status === 404) return answer;
+      answer.drop();
+      throw failed(refusal(url, answer.status));
+    } catch (error) {
+      if (signal.aborted) throw new SkepError('runtime/aborted', { cause: error });
+      const ours = error instanceof SkepError && error.code.startsWith('fetch/');
+      throw ours ? failed(error.message, error) : error;
+    }
+  }
+
+  /** What the person has set about which versions may be chosen; nothing else of theirs concerns an install. */
+  get versionChoice(): Readonly<Record<string, string>> {
+    const set = VERSION_CHOICE.map(
+      (key) => [key.replaceAll('-', '_'), npmSetting(this.#config, key)] as const,
+    );
+    return Object.fromEntries(set.filter((pair): pair is [string, string] => pair[1] !== undefined));
+  }
+
+  close(): Promise<void> {
+    return this.#streams.close();
+  }
+
+  #login(url: URL): { authorization?: string } {
+    const header = authorization(this.#config, url);
+    return header === undefined ? {} : { authorization: header };
+  }
+}
+
+function refusal(url: URL, status: number): string {
+  const where = `the npm registry at ${withoutLogin(new URL('/', url))}`;
+  if (status === 401 || status === 403) return `${where} refused (${status}); sign in with npm login`;
+  return `${where} answered with status ${status}`;
+}
+
+const failed = (message: string, cause?: unknown): SkepError =>
+  new SkepError('runtime/prefetch-failed', { message, ...(cause === undefined ? {} : { cause }) });
+
+/** Packed answers are unpacked here, up to the limit, because npm is sent nothing packed. */
+async function plainText(answer: StreamedAnswer, name: string, maxBytes: number): Promise<string> {
+  try {
+    const bytes = await readLimited(answer.body, maxBytes, answer.headers['content-length']);
+    const packed = answer.headers['content-encoding'] === 'gzip';
+    return (packed ? await unpacked(bytes, { maxOutputLength: maxBytes }) : bytes).toString('utf8');
+  } catch (cause) {
+    throw failed(`the npm registry's answer about "${name}" broke off or is too large`, cause);
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

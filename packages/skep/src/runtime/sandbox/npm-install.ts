@@ -1,0 +1,137 @@
+import { chown, mkdir, writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import path from 'node:path';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { bridgeScript } from '../npm/bridge.ts';
+import { npmFailure } from '../npm/failure.ts';
+import { openGateway, type GatewayOptions } from '../npm/gateway.ts';
+import { npmRoot } from '../npm/program.ts';
+import type { Bubblewrap } from './bubblewrap.ts';
+import { startConfined, type ConfinedProgram } from './confine.ts';
+import { confinedUser, type ConfinedUser } from './confined-user.ts';
+import { NODE } from './package-program.ts';
+
+export interface NpmInstall extends Omit<GatewayOptions, 'address'> {
+  readonly bubblewrap: Bubblewrap;
+  /** `npm-cli.js`. */
+  readonly npm: string;
+  /** Real path of the Node binary. */
+  readonly node: string;
+  /** A directory of this install alone; `tree` in it holds a package.json already. */
+  readonly stage: string;
+  /** `name@version`. */
+  readonly specifier: string;
+  readonly signal: AbortSignal;
+}
+
+/** Where npm finds the gateway: on the loopback interface of a network that has nothing else. */
+export const GATEWAY = 'http://127.0.0.1:4873/';
+
+const INSIDE = { npm: '/skep/npm', bridge: '/skep/bridge.cjs', socket: '/skep/registry', stage: '/stage' };
+
+/**
+ * Installs a package into `<stage>/tree` by npm in a sandbox of its own: whatever npm, git or a package's settings can be
+ * bent to do, it happens where there is no file of the user, no login and no network but the gateway to the registries.
+ * Scripts of packages do not run here either. Throws `runtime/package-not-found`, `runtime/prefetch-failed` or
+ * `runtime/aborted`.
+ */
+export async function npmInstall(install: NpmInstall): Promise<void> {
+  const { bubblewrap, specifier, stage, signal } = install;
+  const at = (name: string) => path.join(stage, name);
+  const asRoot = bubblewrap.setpriv !== undefined;
+  const user = await confinedUser({ asRoot, name: 'npm', mounts: [] });
+  const gateway = openGateway({ ...install, address: GATEWAY });
+  try {
+    await mkdir(at('cache'));
+    await writeFile(at('bridge.cjs'), bridgeScript(INSIDE.socket, Number(new URL(GATEWAY).port)), {
+      mode: 0o644,
+    });
+    await gateway.listen(at('registry'));
+    const given = ['tree', 'tree/package.json', 'cache', 'registry'];
+    if (asRoot) await Promise.all(given.map((name) => chown(at(name), user.uid, user.gid)));
+    const result = await toItsEnd(bubblewrap, npmProgram(install, user), signal);
+    if (result.status !== 0) throw gateway.failure ?? npmFailure(specifier, result.said);
+  } finally {
+    await gateway.close();
+  }
+}
+
+function npmProgram(
+  { stage, node, npm, upstream, specifier }: NpmInstall,
+  user: ConfinedUser,
+): ConfinedProgram {
+  const of = (name: string, target: string, readOnly = true) => ({
+    source: path.join(stage, name),
+    target,
+    readOnly,
+  });
+  const settings = Object.entries({ ...SETTINGS, ...upstream.versionChoice });
+  return {
+    command: [
+      NODE,
+      '--require',
+      INSIDE.bridge,
+      `${INSIDE.npm}/bin/npm-cli.js`,
+      'install',
+      '--no-save',
+      '--',
+      specifier,
+    ],
+    env: Object.fromEntries(settings.map(([key, value]) => [`npm_config_${key}`, value])),
+    mounts: [
+      { source: node, target: NODE, readOnly: true },
+      { source: npmRoot(npm), target: INSIDE.npm, readOnly: true },
+      of('bridge.cjs', INSIDE.bridge),
+      of('registry', INSIDE.socket),
+      of('tree', `${INSIDE.stage}/tree`, false),
+      of('cache', `${INSIDE.stage}/cache`, false),
+    ],
+    network: 'none',
+    user,
+    cwd: `${INSIDE.stage}/tree`,
+    endsWithParent: true,
+  };
+}
+
+const KEPT_LINES = 200;
+
+/** Any exit status is a result, with the last lines that were said. */
+async function toItsEnd(bubblewrap: Bubblewrap, program: ConfinedProgram, signal: AbortSignal) {
+  if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
+  const { child } = startConfined(bubblewrap, program, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const lines: string[] = [];
+  createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => {
+    lines.push(line);
+    if (lines.length > KEPT_LINES) lines.shift();
+  });
+  const kill = () => void child.kill('SIGKILL');
+  signal.addEventListener('abort', kill);
+  try {
+    const status = await new Promise<number>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (code) => resolve(code ?? 1));
+    });
+    if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
+    return { status, said: lines.join('\n') };
+  } finally {
+    signal.removeEventListener('abort', kill);
+  }
+}
+
+/** A package that does not exist must be known in seconds; nothing but errors is printed. */
+const SETTINGS: Readonly<Record<string, string>> = {
+  registry: GATEWAY,
+  cache: `${INSIDE.stage}/cache`,
+  ignore_scripts: 'true',
+  omit: 'dev',
+  // A git repository that is prepared runs what its own settings name as git. Older releases only know the second.
+  allow_git: 'none',
+  git: '/bin/false',
+  fetch_retries: '1',
+  fetch_retry_mintimeout: '1000',
+  update_notifier: 'false',
+  audit: 'false',
+  fund: 'false',
+  loglevel: 'error',
+  logs_max: '0',
+};

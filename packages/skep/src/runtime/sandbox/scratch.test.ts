@@ -1,0 +1,25 @@
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import type { RuntimeEnvironment } from '../environment.ts';
+import { scratchDirectory } from './scratch.ts';
+
+it('removes what a killed command left, and nothing that one is still making', async () => {
+  const parent = await mkdtemp(path.join(tmpdir(), 'skep-scratch-'));
+  let count = 0;
+  const environment = { randomId: () => String((count += 1)) } as RuntimeEnvironment;
+  try {
+    const mine = await scratchDirectory(parent, environment);
+    // This process's number, but not its start; the name that earlier releases gave; a package.
+    const [, pid] = /^\.(\d+)-/.exec(path.basename(mine)) ?? [];
+    for (const name of [`.${pid}-1-x`, '.0123456789abcdef', 'npm-x@1.0.0-0123456789ab']) {
+      await mkdir(path.join(parent, name, 'deep'), { recursive: true });
+    }
+    const next = await scratchDirectory(parent, environment);
+    const left = [mine, next].map((one) => path.basename(one));
+    expect((await readdir(parent)).toSorted()).toEqual([...left, 'npm-x@1.0.0-0123456789ab'].toSorted());
+  } finally {
+    await rm(parent, { recursive: true });
+  }
+});
