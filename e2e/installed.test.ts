@@ -1,5 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -28,7 +36,11 @@ function installed(program: string, args: readonly string[], node = path.dirname
 beforeAll(() => {
   prefix = mkdtempSync(path.join(tmpdir(), 'skep-installed-'));
   const folders = PROGRAMS.map((name) => path.join(bundle ?? 'dist', name));
-  execFileSync('npm', ['install', '--global', '--offline', '--prefix', prefix, ...folders], {
+  // As the README says: a folder that is installed would be a link into the checkout.
+  const pack = ['pack', '--silent', '--pack-destination', prefix, ...folders];
+  const files = execFileSync('npm', pack, { encoding: 'utf8' }).trim().split('\n');
+  const packed = files.map((file) => path.join(prefix, file));
+  execFileSync('npm', ['install', '--global', '--offline', '--prefix', prefix, ...packed], {
     stdio: 'ignore',
   });
 });
@@ -45,6 +57,25 @@ describe('the installed programs', () => {
       stderr: expect.stringContaining('a b"'),
     });
   });
+
+  test.each(PROGRAMS)(
+    '%s is whole in an empty prefix: no link, no dependency, no script of its own',
+    (program) => {
+      const modules = path.join(prefix, 'lib/node_modules');
+      expect(
+        readdirSync(modules)
+          .filter((name) => !name.startsWith('.'))
+          .toSorted(),
+      ).toEqual([...PROGRAMS]);
+      expect(lstatSync(path.join(modules, program)).isSymbolicLink()).toBe(false);
+      const manifest = JSON.parse(
+        readFileSync(path.join(modules, program, 'package.json'), 'utf8'),
+      ) as object;
+      expect(Object.keys(manifest)).not.toContain('dependencies');
+      expect(Object.keys(manifest)).not.toContain('scripts');
+      expect(existsSync(path.join(modules, program, 'THIRD-PARTY-LICENSES.txt'))).toBe(true);
+    },
+  );
 
   test('Node takes nothing from a file that is given with --env-file', () => {
     const loaded = path.join(prefix, 'loaded');
