@@ -77,6 +77,35 @@ test('a killed process leaves its lock free', async () => {
   (await acquireLock(path, once0)).release();
 });
 
+test('a try of a holder that holds it already does not free it for other processes', async () => {
+  const path = join(dir, 'twice.lock');
+  const lock = await acquireLock(path, once0);
+  await expect(acquireLock(path, once0)).rejects.toMatchObject({ code: 'file/locked' });
+  const program = `import { acquireLock } from ${JSON.stringify(join(import.meta.dirname, 'lock.ts'))};
+    const held = await acquireLock(${JSON.stringify(path)}, ${JSON.stringify(once0)}).catch((error) => error.code);
+    console.log(typeof held === 'string' ? held : 'free');`;
+  const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [said] = (await once(child.stdout, 'data')) as [Buffer];
+  expect(said.toString().trim()).toBe('file/locked');
+  lock.release();
+});
+
+test('a lock is void when its file was removed or made anew by others', async () => {
+  const path = join(dir, 'void.lock');
+  const lock = await acquireLock(path, once0);
+  expect(await lock.isValid()).toBe(true);
+  await rm(path);
+  expect(await lock.isValid()).toBe(false);
+  const other = await acquireLock(path, once0);
+  expect(await lock.isValid()).toBe(false);
+  expect(await other.isValid()).toBe(true);
+  lock.release();
+  other.release();
+  expect(await other.isValid()).toBe(false);
+});
+
 test('the lock file is private and stays', async () => {
   const path = join(dir, 'private.lock');
   (await acquireLock(path, once0)).release();

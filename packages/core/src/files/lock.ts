@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
@@ -18,6 +19,8 @@ export interface LockOptions {
 export interface Lock {
   /** Idempotent. The lock file stays; see `removeUnusedLocks`. */
   release(): void;
+  /** False when the file lost its name: whoever makes it anew holds another lock. */
+  isValid(): Promise<boolean>;
 }
 
 const POLL_MS = 25;
@@ -39,8 +42,9 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
     if (found !== 'held') {
       return {
         release() {
-          if (found.isOpen) found.close();
+          if (found.database.isOpen) found.database.close();
         },
+        isValid: async () => found.database.isOpen && (await inodeOf(path)) === found.inode,
       };
     }
     if (performance.now() - started >= options.waitMs) {
@@ -92,7 +96,9 @@ async function pause(signal: AbortSignal | undefined): Promise<void> {
   }
 }
 
+/** Never opened when it is there: closing it would give up what this process holds of it already (fcntl(2)). */
 async function createPrivate(path: string, what: string): Promise<void> {
+  if (existsSync(path)) return;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o750 });
     const file = await open(path, 'a', 0o600);
@@ -107,6 +113,11 @@ async function createPrivate(path: string, what: string): Promise<void> {
   }
 }
 
+interface Locked {
+  readonly database: DatabaseSync;
+  readonly inode: bigint;
+}
+
 /**
  * The database that holds the lock now, `held` when another has it, `removed` when the file lost its name meanwhile: a
  * lock on such a file excludes nobody.
@@ -115,7 +126,7 @@ async function lockFile(
   path: string,
   Database: typeof DatabaseSync,
   shared: boolean,
-): Promise<DatabaseSync | 'held' | 'removed'> {
+): Promise<Locked | 'held' | 'removed'> {
   const before = await inodeOf(path);
   if (before === undefined) return 'removed';
   let database;
@@ -126,7 +137,7 @@ async function lockFile(
     throw error;
   }
   if (database === undefined) return 'held';
-  if ((await inodeOf(path)) === before) return database;
+  if ((await inodeOf(path)) === before) return { database, inode: before };
   database.close();
   return 'removed';
 }

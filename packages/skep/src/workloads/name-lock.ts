@@ -36,6 +36,7 @@ export async function lockName(name: string, wait: LockWait): Promise<Lock> {
     const what = `workload "${name}"`;
     const own = await acquireLock(namePath(places, name), { waitMs: LOOKING_MS, what, signal });
     return {
+      isValid: () => own.isValid(),
       release() {
         own.release();
         gate.release();
