@@ -98,25 +98,29 @@ describe.skipIf(!sandbox.available || !npm.available)(title('commands that meet'
     expect(user.leftFiles()).toEqual([]);
   });
 
-  test('a runtime directory too deep for a socket is no obstacle', async () => {
-    const env = { XDG_RUNTIME_DIR: path.join(user.dir, 'd'.repeat(120)) };
+  test('a state directory too deep for a socket is no obstacle', async () => {
+    const temp = path.join(user.dir, 'temp');
+    mkdirSync(temp);
+    const env = { XDG_STATE_HOME: path.join(user.dir, 'd'.repeat(120)), TMPDIR: temp };
     const started = await user.skep(['run', 'everything'], { env });
     expect(started.code, started.stderr).toBe(0);
     expect((await user.skep(['list'], { env })).stdout).toContain('running');
     expect(await user.skep(['rm', '--all'], { env })).toMatchObject({ code: 0, stderr: '' });
     expect(user.leftFiles()).toEqual([]);
-    expect(user.supervisors()).toEqual([]);
+    expect(readdirSync(temp).filter((name) => name.startsWith('skep-'))).toEqual([]);
   });
 
   test('without a supervisor a run fails with the reason, and nothing is left', async () => {
-    mkdirSync(path.join(user.dir, 'run/skep'), { mode: 0o755 });
+    mkdirSync(path.join(user.dir, 'state/skep'), { recursive: true });
+    writeFileSync(path.join(user.dir, 'state/skep/supervisor'), '');
     const { code, stderr } = await user.skep(['run', 'everything']);
     expect(code).toBe(1);
-    expect(stderr).toContain('others may enter it');
-    expect(stderr).not.toContain('Warning');
+    expect(stderr).toContain('state/skep/supervisor" cannot be used: it is not a directory');
+    // Said before anything is fetched.
+    expect(stderr).not.toMatch(/Warning|Fetching/);
     const left = user.leftFiles().filter((name) => /(statuses|runconfigs|packages|sandbox)\/.+/.test(name));
     expect(left).toEqual([]);
-    rmSync(path.join(user.dir, 'run/skep'), { recursive: true });
+    rmSync(path.join(user.dir, 'state/skep/supervisor'));
   });
 
   test('what a killed run saved is shown as an error and can be removed', async () => {

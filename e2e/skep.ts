@@ -2,6 +2,7 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { vi } from 'vitest';
 import { repoRoot } from './require.ts';
 
 export interface SkepResult {
@@ -13,6 +14,7 @@ export interface SkepResult {
 export interface SkepOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  readonly stdio?: readonly ('ignore' | 'pipe' | number)[];
 }
 
 /** A user of their own: nothing is shared with the person who runs the tests, or with another test. */
@@ -25,6 +27,10 @@ export interface TestUser {
   start(args: readonly string[], options?: SkepOptions): ChildProcess;
   /** Pids of this user's supervisors; zombies do not count. */
   supervisors(): readonly number[];
+  /** Pids of what starts them again. */
+  watchers(): readonly number[];
+  /** Kills watchers and supervisors, so that only a command brings one back. */
+  killSupervisor(): Promise<void>;
   /** Every file of Skep's but the configuration, relative to the user's directory. */
   leftFiles(): readonly string[];
   /** Removes all workloads and the directory. */
@@ -66,7 +72,7 @@ export function openUser(more: Readonly<Record<string, string>> = {}, uid?: numb
       ...(uid === undefined ? {} : { uid, gid: uid }),
       cwd: options.cwd ?? dir,
       env: { ...env, ...options.env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [...(options.stdio ?? (['ignore', 'pipe', 'pipe'] as const))],
     });
   const skep = (args: readonly string[], options: SkepOptions = {}): Promise<SkepResult> =>
     ended(start(args, options));
@@ -75,7 +81,16 @@ export function openUser(more: Readonly<Record<string, string>> = {}, uid?: numb
     env,
     skep,
     start,
-    supervisors: () => supervisorsOf(env.XDG_STATE_HOME),
+    supervisors: () => pidsOf(env.XDG_STATE_HOME, isSupervisor),
+    watchers: () => pidsOf(env.XDG_STATE_HOME, isWatcher),
+    async killSupervisor() {
+      const killed = [isWatcher, isSupervisor].flatMap((which) => pidsOf(env.XDG_STATE_HOME, which));
+      for (const pid of killed) process.kill(pid, 'SIGKILL');
+      await vi.waitFor(() => {
+        const left = pidsOf(env.XDG_STATE_HOME, (words) => isWatcher(words) || isSupervisor(words));
+        if (left.length > 0) throw new Error(`still there: ${left.join()}`);
+      });
+    },
     leftFiles: () =>
       ['state', 'data', 'cache', 'run'].flatMap((name) => filesIn(at(name)).map((file) => `${name}/${file}`)),
     async end() {
@@ -157,14 +172,15 @@ function filesIn(directory: string): string[] {
   return readdirSync(directory, { recursive: true, encoding: 'utf8' });
 }
 
-function supervisorsOf(stateHome: string): number[] {
+const isWatcher = (words: string): boolean => words.includes('\0skep-watcher\0');
+const isSupervisor = (words: string): boolean => words.endsWith('\0supervise\0') && !isWatcher(words);
+
+function pidsOf(stateHome: string, which: (words: string) => boolean): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => {
     try {
       const text = (file: string): string => readFileSync(`/proc/${String(pid)}/${file}`, 'utf8');
-      return (
-        text('cmdline').includes('\0supervise') && text('environ').includes(`XDG_STATE_HOME=${stateHome}\0`)
-      );
+      return which(text('cmdline')) && text('environ').includes(`XDG_STATE_HOME=${stateHome}\0`);
     } catch {
       // It ended while we looked, or belongs to somebody else.
       return false;

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -197,12 +197,10 @@ describe.skipIf(!engine.available)(title('workloads on an engine', engine), () =
     expectNothing();
   });
 
-  test('after SIGKILL of the supervisor the next command brings every proxy back, and no container was restarted', async () => {
+  test('after SIGKILL of the supervisor and its watcher the next command brings every proxy back, and no container was restarted', async () => {
     const urls = [await run(`${prefix}-a`), await run(`${prefix}-b`)];
     const before = containers(prefix);
-    const [pid = 0] = user.supervisors();
-    process.kill(pid, 'SIGKILL');
-    await vi.waitFor(() => expect(user.supervisors()).toEqual([]), { timeout: 5000 });
+    await user.killSupervisor();
     const listed = JSON.parse((await user.skep(['list', '--format', 'json'])).stdout) as {
       url: string;
       status: string;
@@ -231,11 +229,8 @@ describe.skipIf(!engine.available)(title('workloads on an engine', engine), () =
   test('a supervisor of another version is replaced; its workload runs on', async () => {
     const url = await run(`${prefix}-a`);
     const before = containers(prefix);
-    const [pid = 0] = user.supervisors();
-    process.kill(pid, 'SIGKILL');
-    const socket = path.join(user.dir, 'run/skep/supervisor.sock');
-    rmSync(socket, { force: true });
-    const retired = await otherVersion(socket);
+    await user.killSupervisor();
+    const retired = await otherVersion(user);
     expect((await user.skep(['status', `${prefix}-a`])).stdout).toContain('running');
     expect(retired()).toBe(true);
     expect(await ask(url, 'ping')).toMatchObject({ result: {} });
@@ -249,13 +244,17 @@ describe.skipIf(!engine.available)(title('workloads on an engine', engine), () =
     expect((await user.skep(['rm', '--all'])).code).toBe(0);
     expectNothing();
     expect(user.supervisors()).toEqual([]);
+    expect(user.watchers()).toEqual([]);
     expect(user.leftFiles()).toEqual([]);
   });
 
   test('with nothing left to host the supervisor ends by itself', async () => {
     await run(`${prefix}-a`);
     await user.skep(['rm', `${prefix}-a`]);
-    await vi.waitFor(() => expect(user.supervisors()).toEqual([]), { timeout: 15_000, interval: 250 });
+    await vi.waitFor(() => expect([...user.supervisors(), ...user.watchers()]).toEqual([]), {
+      timeout: 15_000,
+      interval: 250,
+    });
   });
 
   test('an engine that dies: list tells, run fails clearly; when it is back the workload goes on', async () => {
@@ -306,9 +305,7 @@ describe.skipIf(!sandbox.available || !npm.available)(title('workloads in the sa
     expect(started.code, started.stderr).toBe(0);
     const url = started.stdout.trim();
     expect(await ask(url, 'tools/list')).toHaveProperty('result.tools');
-    const [pid = 0] = user.supervisors();
-    process.kill(pid, 'SIGKILL');
-    await vi.waitFor(() => expect(user.supervisors()).toEqual([]), { timeout: 5000 });
+    await user.killSupervisor();
     expect((await user.skep(['status', 'everything'])).stdout).toContain('running');
     expect(await ask(url, 'tools/list')).toHaveProperty('result.tools');
     expect((await user.skep(['rm', '--all'])).code).toBe(0);
@@ -324,12 +321,16 @@ describe.skipIf(!sandbox.available || !npm.available)(title('workloads in the sa
 });
 
 /** Answers like a supervisor of another version; tells whether it was asked to retire. */
-async function otherVersion(socketPath: string): Promise<() => boolean> {
+async function otherVersion({ env, dir }: TestUser): Promise<() => boolean> {
   let retired = false;
+  const [state, data] = ['state/skep', 'data/skep'].map((name) => realpathSync(path.join(dir, name)));
+  const self = { pid: process.pid, started: '1', state };
+  const folder = path.join(env['XDG_STATE_HOME'] ?? '', 'skep/supervisor');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const socketPath = path.join(folder, 'other.sock');
+  writeFileSync(path.join(folder, 'address.json'), JSON.stringify({ ...self, socket: socketPath }));
   const server = net.createServer((socket) => {
-    socket.write(
-      `${JSON.stringify({ skep: 'supervisor', version: '0.0.1', pid: process.pid, started: '1' })}\n`,
-    );
+    socket.write(`${JSON.stringify({ skep: 'supervisor', version: '0.0.1', ...self, data })}\n`);
     socket.on('error', () => socket.destroy());
     socket.on('data', (chunk) => {
       if (!String(chunk).includes('"retire"')) return;

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { posix, win32 } from 'node:path';
 
 export interface PlacesInput {
@@ -6,10 +5,8 @@ export interface PlacesInput {
   /** Home directory of the user, absolute. */
   readonly home: string;
   readonly platform: NodeJS.Platform;
-  /** Directory for temporary files, used where there is no runtime directory. */
+  /** Directory for temporary files. */
   readonly temp: string;
-  /** Numeric user id; keeps users apart in a shared temporary directory. Absent on Windows. */
-  readonly uid?: number;
 }
 
 /** Every place Skep keeps something, as absolute paths (spec run-workload §0.1). Nothing is created here. */
@@ -27,10 +24,9 @@ export interface Places {
   readonly logsDir: string;
   readonly supervisorLog: string;
   readonly cacheDir: string;
-  /** Only of this user, gone after a reboot: sockets and overlays. */
-  readonly runtimeDir: string;
-  /** Unix socket, or a named pipe on Windows. */
-  readonly supervisorSocket: string;
+  /** Of the one supervisor of this state directory: its socket, and where it listens. */
+  readonly supervisorDir: string;
+  readonly temp: string;
 }
 
 /**
@@ -49,7 +45,6 @@ export function places(input: PlacesInput): Places {
   const stateDir = path.join(xdg('XDG_STATE_HOME') ?? local('.local/state'), 'skep');
   const dataDir = path.join(xdg('XDG_DATA_HOME') ?? local('.local/share'), 'skep');
   const cacheDir = path.join(xdg('XDG_CACHE_HOME') ?? local('.cache'), 'skep');
-  const runtimeDir = runtimeDirectory(input, path, { base: xdg('XDG_RUNTIME_DIR'), stateDir });
   return {
     configDir,
     configFile: path.join(configDir, 'config.yaml'),
@@ -63,33 +58,9 @@ export function places(input: PlacesInput): Places {
     logsDir: path.join(dataDir, 'logs'),
     supervisorLog: path.join(dataDir, 'logs', 'supervisor.log'),
     cacheDir,
-    runtimeDir,
-    supervisorSocket:
-      input.platform === 'win32' ? `\\\\.\\pipe\\${pipeName(stateDir)}` : path.join(runtimeDir, SOCKET),
+    supervisorDir: path.join(stateDir, 'supervisor'),
+    temp: input.temp,
   };
-}
-
-const SOCKET = 'supervisor.sock';
-
-/** Longest path of a Unix socket, in bytes without the NUL that ends it (`sun_path` of unix(7) and unix(4)). */
-const longestSocket = (platform: NodeJS.Platform): number => (platform === 'linux' ? 107 : 103);
-
-interface RuntimeBase {
-  /** XDG_RUNTIME_DIR. */
-  readonly base: string | undefined;
-  readonly stateDir: string;
-}
-
-/** A socket whose path would be too long lies in a short directory instead, which the state directory gives its name. */
-function runtimeDirectory(input: PlacesInput, path: typeof posix, { base, stateDir }: RuntimeBase): string {
-  const owner = input.uid === undefined ? 'skep' : `skep-${String(input.uid)}`;
-  const wanted = base === undefined ? path.join(input.temp, owner) : path.join(base, 'skep');
-  const fits = (directory: string): boolean =>
-    Buffer.byteLength(path.join(directory, SOCKET)) <= longestSocket(input.platform);
-  if (input.platform === 'win32' || fits(wanted)) return wanted;
-  const hash = createHash('sha256').update(stateDir).digest('hex').slice(0, 12);
-  const short = path.join(input.temp, `${owner}-${hash}`);
-  return fits(short) ? short : path.join('/tmp', `${owner}-${hash}`);
 }
 
 function localBase(input: PlacesInput, path: typeof posix): (unixDefault: string) => string {
@@ -97,9 +68,4 @@ function localBase(input: PlacesInput, path: typeof posix): (unixDefault: string
   const base = input.env['LOCALAPPDATA'] ?? path.join(input.home, 'AppData', 'Local');
   // One base for state, data and cache; `skep` is joined after, so each kind keeps a folder of its own.
   return (unixDefault) => path.join(base, path.basename(unixDefault));
-}
-
-/** Pipe names are global to the machine and may not hold backslashes: derive one from the user's state directory. */
-function pipeName(stateDir: string): string {
-  return `skep-${stateDir.replace(/[^A-Za-z0-9]+/gu, '-')}`;
 }

@@ -2,6 +2,7 @@ import type { Places } from '@skep/core/files/places.ts';
 import type { Ask } from '../run/ask-value.ts';
 import type { Confirm } from '../run/consent.ts';
 import type { Clock } from '../supervisor/clock.ts';
+import type { OnFault } from '../supervisor/faults.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
 import type { Program } from '../supervisor/spawn-supervisor.ts';
 import type { Terminal } from './terminal.ts';
@@ -30,5 +31,9 @@ export interface Context {
   /** Aborts at the first Ctrl-C or SIGTERM; a second one ends the process at once. */
   readonly signal: AbortSignal;
   readonly isAlive: (process: ProcessIdentity) => boolean;
-  readonly terminate: (pid: number) => void;
+  /** Ends a process: asks it (SIGTERM), or leaves it no choice (SIGKILL). */
+  readonly end: (pid: number, how: 'SIGTERM' | 'SIGKILL') => void;
+  readonly onFault: OnFault;
+  /** See `closeInherited`. */
+  readonly dropInherited: () => void;
 }

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { homedir, tmpdir, userInfo } from 'node:os';
+import { errnoOf } from '@skep/core/files/errno.ts';
 import { places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { toTerminal } from '@skep/core/errors/to-terminal.ts';
@@ -10,6 +11,7 @@ import { systemClock } from '../supervisor/clock.ts';
 import { identify, isAlive } from '../supervisor/process-identity.ts';
 import type { Context } from './context.ts';
 import { dispatch } from './dispatch.ts';
+import { closeInherited } from './close-inherited.ts';
 import { openTerminal } from './terminal.ts';
 
 /** Runs one command in this process; resolves to the exit status. The only place, with main.ts, that uses globals. */
@@ -45,7 +47,7 @@ function openContext(version: string, terminal: Context['terminal']): Context {
     uid,
     ...osUser(),
     self,
-    places: places({ env, home, platform, temp: tmpdir(), ...(uid === undefined ? {} : { uid }) }),
+    places: places({ env, home, platform, temp: tmpdir() }),
     program: { node: execPath, entry: realpathSync(process.argv[1] ?? ''), version },
     terminal,
     ...(terminal.interactive ? { ask: askOnTerminal, confirm: confirmOnTerminal } : {}),
@@ -54,10 +56,22 @@ function openContext(version: string, terminal: Context['terminal']): Context {
     fetch,
     signal: abortOnSignals(),
     isAlive: (other) => isAlive(other, platform),
-    terminate: (pid) => {
-      process.kill(pid, 'SIGTERM');
+    end: endProcess,
+    onFault(listener) {
+      process.on('uncaughtException', listener);
+      return () => process.off('uncaughtException', listener);
     },
+    dropInherited: () => closeInherited(platform),
   };
+}
+
+function endProcess(pid: number, how: 'SIGTERM' | 'SIGKILL'): void {
+  try {
+    process.kill(pid, how);
+  } catch (error) {
+    // It ended meanwhile.
+    if (errnoOf(error) !== 'ESRCH') throw error;
+  }
 }
 
 /** A container may run under a number that has no name. */

@@ -5,8 +5,7 @@ import type { Context } from './context.ts';
 
 /** This user's supervisor, as the command sees it. Nothing is started before a call needs it. */
 export function openClient(context: Context): SupervisorClient {
-  const { places, uid, program, env, clock } = context;
-  return new SupervisorClient({ places, uid, program, env, clock, isAlive: context.isAlive });
+  return new SupervisorClient(context);
 }
 
 /**

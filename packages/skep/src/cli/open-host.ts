@@ -14,7 +14,7 @@ import { openRuntime } from './open-runtime.ts';
 
 /** A host of workloads in this process, on the real machine: in the supervisor, and with `--foreground`. */
 export function openHost(context: Context, log: Log): Host {
-  const { places, clock, random, fetch, self, isAlive, terminate, osUser } = context;
+  const { places, clock, random, fetch, self, isAlive, end, osUser } = context;
   const budgets = newBudgets();
   return new Host({
     places,
@@ -27,7 +27,7 @@ export function openHost(context: Context, log: Log): Host {
     fetch,
     self,
     isAlive,
-    terminate,
+    terminate: (pid) => end(pid, 'SIGTERM'),
     log,
     openWorkloadLog: (config) => openWorkloadLog(context, config),
   });

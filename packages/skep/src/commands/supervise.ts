@@ -1,61 +1,122 @@
-import { mkdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { acquireLock } from '@skep/core/files/lock.ts';
+import { join } from 'node:path';
+import { acquireLock, type Lock } from '@skep/core/files/lock.ts';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
+import type { Log } from '@skep/core/log/log.ts';
 import { openLog } from '@skep/core/log/pino-log.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
+import type { Context } from '../cli/context.ts';
 import { openHost } from '../cli/open-host.ts';
+import { clearAddress, readAddress, whatIsKept } from '../supervisor/address.ts';
+import { outliveFaults } from '../supervisor/faults.ts';
 import { keepLogsSmall } from '../supervisor/log-keeper.ts';
+import { identify } from '../supervisor/process-identity.ts';
+import { openReadyWord } from '../supervisor/ready-word.ts';
 import { resume } from '../supervisor/resume.ts';
 import { serve } from '../supervisor/server.ts';
 
 const LINGER_MS = 3_000;
+/** How long one that ends may take to let go of its workloads. */
 const LOCK_MS = 10_000;
+const LOCK_TURN_MS = 250;
 
-/** The supervisor itself (design §6). Started by the other commands; one per user, held by a lock of the kernel. */
+/** The supervisor itself (design §6). Started by the other commands; one per state directory, held by a lock of the kernel. */
 export const supervise = defineCommand({
   usage: 'skep supervise',
   summary: 'Host detached workloads until there are none',
   settings: [...commonSettings],
   async run({ values }, context) {
-    const { places, program, self, uid, clock, isAlive, signal } = context;
-    const log = await openLog({ level: values.debug === true ? 'debug' : 'info', fields: { pid: self.pid } });
-    await mkdir(dirname(places.supervisorSocket), { recursive: true, mode: 0o700 });
-    const lock = await acquireLock(join(places.locksDir, 'supervisor.lock'), {
-      waitMs: LOCK_MS,
-      what: 'the supervisor',
-      signal,
-    }).catch((error: unknown) => {
-      // Another supervisor does the work already; whoever started this one finds that one's socket.
-      if (hasCode(error, 'file/locked')) return undefined;
-      throw error;
-    });
-    if (!lock) return;
-    const ending = new AbortController();
-    const both = AbortSignal.any([signal, ending.signal]);
-    const host = openHost(context, log);
-    const logsKept = keepLogsSmall({ places, clock, signal: both, log });
+    const word = openReadyWord(context.env);
     try {
-      log.info({ version: program.version }, 'supervisor started');
-      const resumed = await resume({ host, places, clock, isAlive, signal: both, log });
-      const greeting = { skep: 'supervisor', version: program.version, ...self } as const;
-      const socketPath = places.supervisorSocket;
-      await serve({
-        socketPath,
-        uid,
-        greeting,
-        host,
-        resume: resumed,
-        lingerMs: LINGER_MS,
-        signal: both,
-        log,
-      });
-    } finally {
-      ending.abort();
-      await logsKept;
-      await host.release();
-      log.info({}, 'supervisor ended');
-      lock.release();
+      const level = values.debug === true ? 'debug' : 'info';
+      const log = await openLog({ level, fields: { pid: context.self.pid } });
+      const lock = await becomeTheOne(context);
+      if (lock) await host(lock, { context, log, onOpen: word.up });
+      else word.up();
+    } catch (error) {
+      word.failed(error);
+      throw error;
     }
   },
 });
+
+/** The supervisor's lock; undefined when another process is the supervisor, and lives. */
+async function becomeTheOne({ places, isAlive, signal, clock }: Context): Promise<Lock | undefined> {
+  const deadline = clock.now().getTime() + LOCK_MS;
+  for (;;) {
+    const lock = await tryLock({ places, signal }, LOCK_TURN_MS);
+    if (lock) return lock;
+    // One without an address has just begun, or is about to end.
+    const other = await readAddress(places);
+    if ((other && isAlive(other)) || clock.now().getTime() > deadline) return undefined;
+  }
+}
+
+async function tryLock(
+  { places, signal }: Pick<Context, 'places' | 'signal'>,
+  waitMs: number,
+): Promise<Lock | undefined> {
+  const path = join(places.locksDir, 'supervisor.lock');
+  try {
+    return await acquireLock(path, { waitMs, what: 'the supervisor', signal });
+  } catch (error) {
+    if (hasCode(error, 'file/locked')) return undefined;
+    throw error;
+  }
+}
+
+interface Hosting {
+  readonly context: Context;
+  readonly log: Log;
+  readonly onOpen: () => void;
+}
+
+async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<void> {
+  const { places, program, self, uid, platform, clock, isAlive, signal } = context;
+  let lock = first;
+  const ending = new AbortController();
+  const both = AbortSignal.any([signal, ending.signal]);
+  const endFaults = outliveFaults(context.onFault, log);
+  const hosted = openHost(context, log);
+  const logsKept = keepLogsSmall({ places, clock, signal: both, log });
+  try {
+    log.info({ version: program.version }, 'supervisor started');
+    const watcher = await soleWatcher(context);
+    await clearAddress(places, uid);
+    const kept = await whatIsKept(places);
+    await serve({
+      places,
+      platform,
+      uid,
+      owner: { ...self, ...(watcher === undefined ? {} : { watcher }), state: kept.state },
+      greeting: { skep: 'supervisor', version: program.version, ...self, ...kept },
+      host: hosted,
+      resume: await resume({ host: hosted, places, clock, isAlive, signal: both, log }),
+      lingerMs: LINGER_MS,
+      // Somebody may have removed the lock with its directory: it is made anew, unless another was faster.
+      async isTheOne() {
+        if (await lock.isValid()) return true;
+        const again = await tryLock(context, 0);
+        if (again) lock = again;
+        return again !== undefined;
+      },
+      onOpen,
+      signal: both,
+      log,
+    });
+  } finally {
+    ending.abort();
+    await logsKept;
+    await hosted.release();
+    endFaults();
+    log.info({}, 'supervisor ended');
+    lock.release();
+  }
+}
+
+/** This process's own watcher. That of a supervisor before it, which waits to start that one again, is ended. */
+async function soleWatcher({ env, places, platform, isAlive, end }: Context) {
+  const own = identify(Number(env['SKEP_WATCHER'] ?? 0), platform);
+  const other = (await readAddress(places))?.watcher;
+  if (other && other.pid !== own?.pid && isAlive(other)) end(other.pid, 'SIGTERM');
+  return own;
+}

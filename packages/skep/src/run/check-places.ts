@@ -2,12 +2,14 @@ import { access, constants, mkdir } from 'node:fs/promises';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { ensureOwn } from '../supervisor/private-directory.ts';
 
 /**
  * Fails with `file/write-failed` when a directory that a workload needs cannot be written, before anything is
- * downloaded or made: a read-only or wrong directory would otherwise be noticed half-way.
+ * downloaded or made: a read-only or wrong directory would otherwise be noticed half-way. The supervisor's directory has to
+ * be this user's own (`supervisor/unreachable`).
  */
-export async function checkPlaces(places: Places): Promise<void> {
+export async function checkPlaces(places: Places, uid: number | undefined): Promise<void> {
   for (const directory of [places.runConfigsDir, places.locksDir, places.statusesDir, places.logsDir]) {
     try {
       await mkdir(directory, { recursive: true, mode: 0o750 });
@@ -20,4 +22,5 @@ export async function checkPlaces(places: Places): Promise<void> {
       });
     }
   }
+  await ensureOwn(places.supervisorDir, uid);
 }

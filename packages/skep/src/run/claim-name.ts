@@ -21,8 +21,8 @@ export async function claimName(
   context: Context,
   rename = 'choose another --name',
 ): Promise<Lock> {
-  const { places, signal } = context;
-  await checkPlaces(places);
+  const { places, uid, signal } = context;
+  await checkPlaces(places, uid);
   const lock = await lockFree(name, rename, context);
   try {
     const status = await readStatus(places, name);

@@ -1,17 +1,18 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { mkdirSync } from 'node:fs';
 import { places } from '@skep/core/files/places.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { decodeRunConfig } from '../run-config/decode.ts';
 import { saveRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
+import { clearAddress, readAddress, whatIsKept, writeAddress, type Address } from './address.ts';
 import { SupervisorClient } from './client.ts';
 import { systemClock } from './clock.ts';
 import { Host } from './host.ts';
+import type { Greeting } from './protocol.ts';
 import { serve } from './server.ts';
 
 const self = { pid: process.pid, started: 'me' };
@@ -24,22 +25,20 @@ let ending: AbortController;
 let served: Promise<void>;
 let runtime: MemoryRuntime;
 let client: SupervisorClient;
+let isTheOne: boolean;
+let alive: Set<number>;
+let ended: [number, string][];
 
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'skep-client-'));
-  where = places({ env: {}, home, platform: 'linux', temp: home, uid: 0 });
+  where = places({ env: {}, home, platform: 'linux', temp: home });
   runtime = new MemoryRuntime();
   ending = new AbortController();
   served = done;
-  client = new SupervisorClient({
-    places: where,
-    uid: process.getuid?.(),
-    // Ends at once, without ever listening.
-    program: { node: '/bin/false', entry: 'x', version: '1.0.0' },
-    env: {},
-    clock: systemClock,
-    isAlive: () => false,
-  });
+  isTheOne = true;
+  alive = new Set();
+  ended = [];
+  client = openClient();
 });
 afterEach(async () => {
   ending.abort();
@@ -47,7 +46,22 @@ afterEach(async () => {
   await rm(home, { recursive: true });
 });
 
-async function supervisor(): Promise<Host> {
+function openClient(): SupervisorClient {
+  return new SupervisorClient({
+    places: where,
+    uid: process.getuid?.(),
+    // Ends at once, without ever listening.
+    program: { node: '/bin/false', entry: 'x', version: '1.0.0' },
+    env: {},
+    platform: 'linux',
+    clock: systemClock,
+    isAlive: (other) => alive.has(other.pid),
+    end: (pid, how) => ended.push([pid, how]),
+    dropInherited() {},
+  });
+}
+
+async function supervisor(greeting: Partial<Greeting> = {}): Promise<Host> {
   const host = new Host({
     places: where,
     openRuntime: async () => runtime,
@@ -69,26 +83,30 @@ async function supervisor(): Promise<Host> {
     log: silentLog,
     openWorkloadLog: async () => ({ log: silentLog, close() {} }),
   });
-  served = serve({
-    socketPath: where.supervisorSocket,
-    uid: process.getuid?.(),
-    greeting: { skep: 'supervisor', version: '1.0.0', ...self },
-    host,
-    resume: { settled: done, complete: done },
-    lingerMs: 60_000,
-    signal: ending.signal,
-    log: silentLog,
+  const uid = process.getuid?.();
+  const kept = await whatIsKept(where);
+  await new Promise<void>((resolve, reject) => {
+    served = serve({
+      places: where,
+      platform: 'linux',
+      uid,
+      owner: { ...self, state: kept.state },
+      greeting: { skep: 'supervisor', version: '1.0.0', ...self, ...kept, ...greeting },
+      host,
+      resume: { settled: done, complete: done },
+      lingerMs: 60_000,
+      isTheOne: async () => isTheOne,
+      onOpen: resolve,
+      signal: ending.signal,
+      log: silentLog,
+    });
+    served.catch(reject);
   });
-  await listening(where.supervisorSocket);
   return host;
 }
 
-/** Until the socket is there with its final mode; `served` fails when it never will be. */
-async function listening(path: string): Promise<void> {
-  await Promise.race([
-    served,
-    vi.waitFor(async () => expect((await stat(path)).mode & 0o777).toBe(0o600), { interval: 5 }),
-  ]);
+async function socket(): Promise<string> {
+  return (await readAddress(where))?.socket ?? '';
 }
 
 async function save(name: string): Promise<void> {
@@ -115,22 +133,82 @@ describe('over the socket', () => {
       message: 'workload "nobody" not found',
     });
   });
-  test('the socket is for its user alone', async () => {
+  test('the socket and its address are for its user alone', async () => {
     await supervisor();
-    expect((await stat(where.supervisorSocket)).mode & 0o777).toBe(0o600);
-    expect((await stat(dirname(where.supervisorSocket))).mode & 0o777).toBe(0o700);
+    const mode = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
+    expect(await mode(await socket())).toBe(0o600);
+    expect(await mode(where.supervisorDir)).toBe(0o700);
+    expect(await mode(join(where.supervisorDir, 'address.json'))).toBe(0o600);
   });
-  test('rest ends a supervisor that hosts nothing, after it has answered', async () => {
+  test('rest ends a supervisor that hosts nothing, after it has answered, and nothing of it is left', async () => {
     await supervisor();
     await client.rest({ signal });
     await served;
-    await expect(stat(where.supervisorSocket)).rejects.toThrow();
+    await expect(stat(where.supervisorDir)).rejects.toThrow('ENOENT');
   });
-  test('a socket that a dead supervisor left is taken over', async () => {
-    mkdirSync(dirname(where.supervisorSocket), { recursive: true, mode: 0o700 });
-    await writeFile(where.supervisorSocket, '');
+  test('a socket that vanished is made again, and its supervisor is found', async () => {
+    await supervisor();
+    const before = await socket();
+    await rm(where.supervisorDir, { recursive: true });
+    await vi.waitFor(async () => expect(await socket()).not.toBe(''), { timeout: 10_000 });
+    await client.settle({ signal });
+    expect(await socket()).not.toBe(before);
+  });
+  test('a supervisor that is not the only one any more ends, and leaves the other one its address', async () => {
+    await supervisor();
+    const other = { ...self, pid: 4711, state: (await whatIsKept(where)).state, socket: '/other/x.sock' };
+    isTheOne = false;
+    await writeAddress(where, other);
+    await served;
+    expect(await readAddress(where)).toEqual(other);
+  });
+  test('a state directory whose path is too long for a socket has it in a private directory', async () => {
+    const deep = join(home, 'd'.repeat(120));
+    where = places({ env: { XDG_STATE_HOME: deep }, home, platform: 'linux', temp: home });
+    client = openClient();
+    await supervisor();
+    expect(dirname(dirname(await socket()))).toBe(home);
+    expect((await stat(dirname(await socket()))).mode & 0o777).toBe(0o700);
+    await client.rest({ signal });
+    await served;
+    expect((await readdir(home)).filter((name) => name.startsWith('skep-'))).toEqual([]);
+  });
+});
+
+describe('what a dead supervisor left', () => {
+  const dead = { pid: 4711, started: 'then' };
+  async function left(more: Partial<Address>): Promise<void> {
+    await mkdir(where.supervisorDir, { recursive: true, mode: 0o700 });
+    const { state } = await whatIsKept(where);
+    await writeAddress(where, { ...dead, state, socket: join(where.supervisorDir, 'a.sock'), ...more });
+    await writeFile(join(where.supervisorDir, 'a.sock'), '');
+  }
+
+  test('is taken over', async () => {
+    await left({});
+    await clearAddress(where, process.getuid?.());
+    expect(await readdir(where.supervisorDir)).toEqual([]);
     await supervisor();
     await client.settle({ signal });
+  });
+  test('is cleared away by rest, and a watcher that waits is ended', async () => {
+    await left({ watcher: { pid: 4712, started: 'then' } });
+    alive.add(4712);
+    const resting = client.rest({ signal });
+    await vi.waitFor(() => expect(ended).toEqual([[4712, 'SIGTERM']]));
+    alive.delete(4712);
+    await resting;
+    expect(await readdir(where.supervisorDir)).toEqual([]);
+  });
+  test('is nothing of ours when it came with a copy of another state directory', async () => {
+    const elsewhere = join(home, 'other.sock');
+    await writeFile(elsewhere, '');
+    await left({ state: '/home/other/state', socket: elsewhere, watcher: { pid: 4712, started: 'then' } });
+    alive.add(4712);
+    await client.rest({ signal });
+    await clearAddress(where, process.getuid?.());
+    expect(ended).toEqual([]);
+    await stat(elsewhere);
   });
 });
 
@@ -138,24 +216,107 @@ describe('what does not behave like a supervisor', () => {
   let fake: Server | undefined;
   afterEach(() => new Promise<void>((resolve) => (fake ? fake.close(() => resolve()) : resolve())));
 
-  function listen(speak: (socket: Socket) => void): Promise<void> {
-    mkdirSync(dirname(where.supervisorSocket), { recursive: true, mode: 0o700 });
+  async function listen(speak: (socket: Socket) => void, more: Partial<Address> = {}): Promise<void> {
+    await mkdir(where.supervisorDir, { recursive: true, mode: 0o700 });
+    const { state } = await whatIsKept(where);
+    const address = { ...self, state, socket: join(where.supervisorDir, 'fake.sock'), ...more };
+    await writeAddress(where, address);
     fake = createServer(speak);
-    return new Promise((resolve) => fake?.listen(where.supervisorSocket, resolve));
+    await new Promise<void>((resolve) => fake?.listen(address.socket, resolve));
   }
 
   test.each(['not json\n', '{"hello":1}\n', '[]\n'])('a greeting like %j is refused', async (greeting) => {
-    await listen((socket) => void socket.end(greeting));
+    await listen((peer) => void peer.end(greeting));
     await expect(client.settle({ signal })).rejects.toMatchObject({ code: 'supervisor/protocol' });
   });
-  test('a directory that others may enter is refused', async () => {
-    mkdirSync(dirname(where.supervisorSocket), { recursive: true, mode: 0o755 });
+  test('the supervisor of another state directory is never asked for anything', async () => {
+    const heard: string[] = [];
+    const greeting = { skep: 'supervisor', version: '1.0.0', ...self, state: '/other', data: '/other' };
+    await listen((peer) => {
+      peer.write(`${JSON.stringify(greeting)}\n`);
+      peer.on('data', (chunk) => heard.push(String(chunk)));
+      peer.on('error', () => peer.destroy());
+    });
+    await expect(client.remove('a', { signal })).rejects.toMatchObject({ code: 'supervisor/unreachable' });
+    expect(heard).toEqual([]);
+  });
+  test('a supervisor that keeps its data elsewhere is refused by name', async () => {
+    await supervisor({ data: '/elsewhere' });
+    await expect(client.settle({ signal })).rejects.toMatchObject({
+      code: 'supervisor/unreachable',
+      message: expect.stringContaining('"/elsewhere"'),
+    });
+  });
+  test('a socket where others may write is not even dialled', async () => {
+    const open = join(home, 'open');
+    await mkdir(open, { mode: 0o777 });
+    await chmod(open, 0o777);
+    let dialled = false;
+    await listen(() => (dialled = true), { socket: join(open, 'fake.sock') });
     await expect(client.settle({ signal })).rejects.toMatchObject({ code: 'supervisor/unreachable' });
+    expect(dialled).toBe(false);
+  });
+  test.each([
+    ['a file', (path: string) => writeFile(path, ''), 'not a directory'],
+    ['a link', (path: string) => symlink(home, path), 'not a directory'],
+  ])('%s in place of its directory is refused', async (_, make, reason) => {
+    await mkdir(where.stateDir, { recursive: true });
+    await make(where.supervisorDir);
+    await expect(client.settle({ signal })).rejects.toMatchObject({
+      code: 'supervisor/unreachable',
+      message: expect.stringContaining(reason),
+    });
+  });
+  test.skipIf(process.getuid?.() !== 0)('a directory of another user is refused', async () => {
+    await mkdir(where.supervisorDir, { recursive: true });
+    await chown(where.supervisorDir, 65_534, 65_534);
+    await expect(client.settle({ signal })).rejects.toMatchObject({
+      message: expect.stringContaining('belongs to another user'),
+    });
   });
   test('a supervisor that cannot come up is an error that names its log', async () => {
     await expect(client.settle({ signal })).rejects.toMatchObject({
       code: 'supervisor/unreachable',
       hint: expect.stringContaining('supervisor.log'),
     });
+  });
+});
+
+describe('a supervisor that dies while it works', () => {
+  /** Ends every connection after the greeting until it has been asked `times`, then hosts like any other. */
+  async function dying(times: number): Promise<readonly string[]> {
+    const asked: string[] = [];
+    const { state, data } = await whatIsKept(where);
+    await mkdir(where.supervisorDir, { recursive: true, mode: 0o700 });
+    const address = { ...self, state, socket: join(where.supervisorDir, 'dying.sock') };
+    await writeAddress(where, address);
+    const greeting = { skep: 'supervisor', version: '1.0.0', ...self, state, data };
+    const server = createServer((peer) => {
+      peer.on('error', () => peer.destroy());
+      peer.write(`${JSON.stringify(greeting)}\n`);
+      peer.on('data', (chunk) => {
+        const { op } = JSON.parse(String(chunk)) as { op: string };
+        asked.push(op);
+        if (asked.length <= times) {
+          peer.destroy();
+        } else {
+          server.close();
+          peer.end(`${JSON.stringify({ result: { stopped: false } })}\n`);
+        }
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(address.socket, resolve));
+    return asked;
+  }
+
+  test('is asked again for a removal', async () => {
+    const asked = await dying(1);
+    await client.remove('a', { signal });
+    expect(asked).toEqual(['remove', 'remove']);
+  });
+  test('is asked again for a stop, which the one before may have done', async () => {
+    const asked = await dying(2);
+    expect(await client.stop('a', 0, { signal })).toBe(true);
+    expect(asked).toEqual(['stop', 'stop', 'stop']);
   });
 });

@@ -1,14 +1,14 @@
 import { createConnection, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
-import { errnoOf } from '@skep/core/files/errno.ts';
 import { withLock } from '@skep/core/files/lock.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
+import { clearAddress, readAddress, whatIsKept, type Address } from './address.ts';
 import type { Clock } from './clock.ts';
 import { tellNobody, type Tell } from './events.ts';
 import type { Endpoint } from './host.ts';
-import { ensurePrivate } from './private-directory.ts';
+import { ensureOwn, whyNotPrivate } from './private-directory.ts';
 import { answerSchema, fromFailure, greetingSchema, readLines, writeLine, type Request } from './protocol.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { spawnSupervisor, type Program } from './spawn-supervisor.ts';
@@ -19,7 +19,12 @@ export interface ClientOptions {
   readonly program: Program;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
+  readonly platform: NodeJS.Platform;
   readonly isAlive: (process: ProcessIdentity) => boolean;
+  /** Ends a process: asks it (SIGTERM), or leaves it no choice (SIGKILL). */
+  readonly end: (pid: number, how: 'SIGTERM' | 'SIGKILL') => void;
+  /** See `closeInherited`. */
+  readonly dropInherited: () => void;
 }
 
 export interface CallOptions {
@@ -30,6 +35,12 @@ export interface CallOptions {
 
 const START_MS = 15_000;
 const POLL_MS = 20;
+/** A supervisor that does not greet for so long never will: it is ended, and its workloads are taken up by the next. */
+const GREETING_MS = 20_000;
+/** How long to leave it to the watcher to bring a supervisor back before another one is started. */
+const WATCHER_MS = 2_000;
+/** A supervisor that dies while it works is started again, and asked again. */
+const ATTEMPTS = 3;
 
 const readinessSchema = z.discriminatedUnion('is', [
   z.object({ is: z.literal('answered'), server: z.string().exactOptional() }),
@@ -50,122 +61,188 @@ export class SupervisorClient {
     this.#options = options;
   }
 
-  /** Starts a saved workload and waits until it can be used. A supervisor that dies meanwhile is started again, once. */
+  /** Starts a saved workload and waits until it can be used. */
   async start(name: string, options: CallOptions): Promise<Endpoint> {
-    const request = { op: 'start', name } as const;
-    try {
-      return endpointSchema.parse(await this.#callStarting(request, options));
-    } catch (error) {
-      if (!hasCode(error, 'supervisor/unreachable') || options.signal.aborted) throw error;
-      return endpointSchema.parse(await this.#callStarting(request, options));
-    }
+    return endpointSchema.parse((await this.#call({ op: 'start', name }, options)).result);
   }
 
   /** False when it was not running. */
   async stop(name: string, graceMs: number, options: CallOptions): Promise<boolean> {
-    return stoppedSchema.parse(await this.#callStarting({ op: 'stop', name, graceMs }, options)).stopped;
+    const { result, attempts } = await this.#call({ op: 'stop', name, graceMs }, options);
+    // Asked again it may have been stopped by the one that died.
+    return stoppedSchema.parse(result).stopped || attempts > 1;
   }
 
   async remove(name: string, options: CallOptions): Promise<void> {
-    await this.#callStarting({ op: 'remove', name }, options);
+    await this.#call({ op: 'remove', name }, options);
   }
 
   /** Waits until everything that should run is hosted again, starting the supervisor for it. */
   async settle(options: CallOptions): Promise<void> {
-    await this.#callStarting({ op: 'settle' }, options);
+    await this.#call({ op: 'settle' }, options);
   }
 
-  /** Ends a supervisor that hosts nothing and waits until its process is gone; fine when there is none. */
+  /** Ends a supervisor that hosts nothing, with its watcher, and waits until both are gone; fine when there are none. */
   async rest(options: CallOptions): Promise<void> {
+    const { places, uid, end, isAlive } = this.#options;
+    const address = await readAddress(places);
     const found = await this.#reach(options.signal);
-    if (!found) return;
-    const { socket, lines, process } = found;
-    await exchange(socket, lines, { op: 'rest' }, options);
-    const deadline = this.#options.clock.now().getTime() + START_MS;
-    while (this.#options.isAlive(process) && this.#options.clock.now().getTime() < deadline) {
-      await this.#options.clock.sleep(POLL_MS, options.signal);
+    if (found) await exchange(found.socket, found.lines, { op: 'rest' }, options);
+    // One that waits to start a dead supervisor again has nothing to start it for.
+    else if (address?.watcher && isAlive(address.watcher)) end(address.watcher.pid, 'SIGTERM');
+    for (const process of [found?.process, address?.watcher]) {
+      if (process) await this.#until(() => !isAlive(process), START_MS, options.signal);
+    }
+    if (address && !isAlive(address)) await clearAddress(places, uid);
+  }
+
+  async #call(request: Request, options: CallOptions): Promise<{ result: unknown; attempts: number }> {
+    for (let attempts = 1; ; attempts += 1) {
+      const { socket, lines } = await this.#reachStarting(options.signal);
+      try {
+        return { result: await exchange(socket, lines, request, options), attempts };
+      } catch (error) {
+        if (!hasCode(error, 'supervisor/unreachable') || options.signal.aborted || attempts === ATTEMPTS)
+          throw error;
+      }
     }
   }
 
-  async #callStarting(request: Request, options: CallOptions): Promise<unknown> {
-    const { socket, lines } = await this.#reachStarting(options.signal);
-    return exchange(socket, lines, request, options);
-  }
-
   async #reachStarting(signal: AbortSignal): Promise<Connection> {
-    const { places, uid, clock } = this.#options;
+    const { places, uid } = this.#options;
     const found = await this.#reach(signal);
     if (found) return found;
-    await ensurePrivate(dirname(places.supervisorSocket), uid);
+    await ensureOwn(places.supervisorDir, uid);
     const lock = join(places.locksDir, 'supervisor-start.lock');
     // Of many commands at once one starts it, the others wait and find it.
     return withLock(lock, { waitMs: START_MS, what: 'starting the supervisor', signal }, async () => {
-      const meanwhile = await this.#reach(signal);
-      if (meanwhile) return meanwhile;
-      const spawned = await spawnSupervisor({ ...this.#options, logPath: places.supervisorLog });
-      let exitCode: number | undefined;
-      const watched = spawned.exited.then((code) => (exitCode = code));
-      watched.catch(() => (exitCode = 1));
-      const deadline = clock.now().getTime() + START_MS;
-      while (clock.now().getTime() < deadline) {
-        const up = await this.#reach(signal);
-        if (up) return up;
-        if (exitCode !== undefined && exitCode !== 0) break;
-        await clock.sleep(POLL_MS, signal);
-      }
-      throw new SkepError('supervisor/unreachable', {
-        message: 'the Skep supervisor did not come up',
-        hint: `see "${places.supervisorLog}"`,
-      });
+      const watcher = (await readAddress(places))?.watcher;
+      const watched = watcher !== undefined && this.#options.isAlive(watcher);
+      return (await this.#found(watched ? WATCHER_MS : 0, signal)) ?? (await this.#spawn(signal));
     });
+  }
+
+  async #spawn(signal: AbortSignal): Promise<Connection> {
+    const { places, clock } = this.#options;
+    const spawned = await spawnSupervisor({ ...this.#options, logPath: places.supervisorLog });
+    const timeUp = new AbortController();
+    const started = clock.now().getTime();
+    try {
+      const late = clock.sleep(START_MS, AbortSignal.any([signal, timeUp.signal]));
+      const word = await Promise.race([spawned.word, late]);
+      if (word !== undefined && 'error' in word) throw fromFailure(word.error);
+      // Without a word it was killed: its watcher starts it again, until that gives up.
+      let over = false;
+      void spawned.over.then(() => (over = true));
+      let up: Connection | undefined;
+      const left = START_MS - (clock.now().getTime() - started);
+      await this.#until(async () => (up = await this.#reach(signal)) !== undefined || over, left, signal);
+      if (up) return up;
+    } finally {
+      timeUp.abort();
+    }
+    throw new SkepError('supervisor/unreachable', {
+      message: 'the Skep supervisor did not come up',
+      hint: `see "${places.supervisorLog}"`,
+    });
+  }
+
+  /** A supervisor that is there, or comes up within `waitMs`. */
+  async #found(waitMs: number, signal: AbortSignal): Promise<Connection | undefined> {
+    let found: Connection | undefined;
+    await this.#until(async () => (found = await this.#reach(signal)) !== undefined, waitMs, signal);
+    return found;
+  }
+
+  async #until(
+    condition: () => boolean | Promise<boolean>,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock } = this.#options;
+    const deadline = clock.now().getTime() + waitMs;
+    while (!(await condition()) && clock.now().getTime() < deadline) await clock.sleep(POLL_MS, signal);
   }
 
   /** A connection to a supervisor of this version; one of another version is asked to retire, its workloads run on. */
   async #reach(signal: AbortSignal): Promise<Connection | undefined> {
-    const { places, program, uid } = this.#options;
-    const socket = await dial(places.supervisorSocket);
+    const { places, program, uid, platform } = this.#options;
+    const address = await readAddress(places);
+    if (!address) return undefined;
+    // Anybody may have made it anew, where the directory for temporary files was emptied.
+    if (platform !== 'win32' && (await whyNotPrivate(dirname(address.socket), uid)) !== undefined)
+      return undefined;
+    const socket = await dial(address.socket);
     if (!socket) return undefined;
-    await ensurePrivate(dirname(places.supervisorSocket), uid);
     const lines = readLines(socket);
-    const first = await lines.next();
-    // Closed before its greeting: it was about to end.
-    if (first.done) return undefined;
-    const greeting = greetingSchema.safeParse(first.value);
+    const first = await this.#greeting(socket, lines, address);
+    if (first === undefined) return undefined;
+    const greeting = greetingSchema.safeParse(first);
     if (!greeting.success) throw new SkepError('supervisor/protocol');
-    const { version, pid, started } = greeting.data;
+    const { version, pid, started, state, data } = greeting.data;
+    const own = await whatIsKept(places);
+    // The address came with a copy of another state directory.
+    if (state !== own.state) {
+      socket.destroy();
+      return undefined;
+    }
+    if (data !== own.data) {
+      socket.destroy();
+      throw new SkepError('supervisor/unreachable', {
+        message: `the supervisor of "${state}" keeps its data in "${data}", and this command in "${own.data}"`,
+        hint: 'give both the same HOME or XDG_DATA_HOME',
+      });
+    }
     if (version === program.version) return { socket, lines, process: { pid, started } };
     await exchange(socket, lines, { op: 'retire' }, { signal });
     return undefined;
   }
+
+  /** Undefined when the supervisor ended meanwhile, or was ended because it does nothing any more. */
+  async #greeting(socket: Socket, lines: Lines, address: Address): Promise<unknown> {
+    const { isAlive, end } = this.#options;
+    let hangs = false;
+    socket.setTimeout(GREETING_MS, () => {
+      hangs = true;
+      socket.destroy();
+    });
+    try {
+      const { done, value } = await lines.next();
+      socket.setTimeout(0);
+      if (done !== true) return value;
+    } catch (error) {
+      if (error instanceof SkepError) throw error;
+      // Reset: it was killed.
+    }
+    if (hangs && isAlive(address)) end(address.pid, 'SIGKILL');
+    return undefined;
+  }
 }
+
+type Lines = AsyncGenerator<unknown, void, undefined>;
 
 interface Connection {
   readonly socket: Socket;
-  readonly lines: AsyncGenerator<unknown, void, undefined>;
+  readonly lines: Lines;
   /** The supervisor's. */
   readonly process: ProcessIdentity;
 }
 
+/** Undefined when nobody listens there. */
 function dial(path: string): Promise<Socket | undefined> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const socket = createConnection(path);
     socket.once('connect', () => {
       socket.on('error', () => socket.destroy());
       resolve(socket);
     });
-    socket.once('error', (error) => {
-      const errno = errnoOf(error);
-      if (errno === 'ENOENT' || errno === 'ECONNREFUSED') return resolve(undefined);
-      reject(
-        new SkepError('supervisor/unreachable', { message: `cannot connect to "${path}"`, cause: error }),
-      );
-    });
+    socket.once('error', () => resolve(undefined));
   });
 }
 
 async function exchange(
   socket: Socket,
-  lines: AsyncGenerator<unknown, void, undefined>,
+  lines: Lines,
   request: Request,
   { tell = tellNobody, signal }: CallOptions,
 ): Promise<unknown> {

@@ -42,7 +42,7 @@ let host: Host;
 
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'skep-host-'));
-  where = places({ env: {}, home, platform: 'linux', temp: home, uid: 0 });
+  where = places({ env: {}, home, platform: 'linux', temp: home });
   runtime = new MemoryRuntime();
   proxies = [];
   verbose = [];

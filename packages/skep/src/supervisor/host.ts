@@ -90,8 +90,10 @@ export class Host {
       try {
         return await this.#take(config, request);
       } catch (error) {
-        await this.#recordFailure(name, request.how, error);
-        throw error;
+        // What was cut short fails in its own way; why it was cut is what people must hear.
+        const cause: unknown = request.signal.aborted ? request.signal.reason : error;
+        await this.#recordFailure(name, request, cause);
+        throw cause;
       }
     });
     return started.finally(() => {
@@ -174,8 +176,10 @@ export class Host {
   }
 
   /** A resume is tried again, so its failure is no end; another engine's workload keeps the status it has. */
-  async #recordFailure(name: string, how: StartRequest['how'], error: unknown): Promise<void> {
+  async #recordFailure(name: string, { how, signal }: StartRequest, error: unknown): Promise<void> {
     if (hasCode(error, 'workload/other-engine')) return;
+    // The process ends, and the next supervisor takes it up.
+    if (how === 'resume' && signal.aborted) return;
     const reason = error instanceof SkepError ? error.message : 'internal error';
     await this.record(name).set(how === 'resume' ? 'unhealthy' : 'error', reason);
   }

@@ -13,6 +13,9 @@ export const greetingSchema = z.object({
   version: z.string(),
   pid: z.int(),
   started: z.string(),
+  /** The directories it works on; see `whatIsKept`. */
+  state: z.string(),
+  data: z.string(),
 });
 export type Greeting = z.infer<typeof greetingSchema>;
 
@@ -37,7 +40,7 @@ const eventSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('output'), line: z.string() }),
 ]);
 
-const failureSchema = z.object({
+export const failureSchema = z.object({
   code: z.string(),
   message: z.string(),
   hint: z.string(),

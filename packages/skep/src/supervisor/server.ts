@@ -1,60 +1,81 @@
-import { chmod, rm } from 'node:fs/promises';
-import { createServer, type Server, type Socket } from 'node:net';
-import { dirname } from 'node:path';
-import type { Log } from '@skep/core/log/log.ts';
+import type { Socket } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { openDoor, type Door, type DoorOptions } from './door.ts';
 import type { Tell } from './events.ts';
 import type { Host } from './host.ts';
-import { ensurePrivate } from './private-directory.ts';
 import { readLines, requestSchema, toFailure, writeLine, type Greeting, type Request } from './protocol.ts';
 import type { Resume } from './resume.ts';
 
-export interface ServerOptions {
-  /** Path of the Unix socket. Its directory is made private to `uid`. */
-  readonly socketPath: string;
-  readonly uid: number | undefined;
+export interface ServerOptions extends Omit<DoorOptions, 'onConnection'> {
   readonly greeting: Greeting;
   readonly host: Host;
   readonly resume: Resume;
   /** How long to stay with nothing to host and nobody connected, milliseconds. */
   readonly lingerMs: number;
+  /** False when another process may be the supervisor by now, so that this one has to end. */
+  readonly isTheOne: () => Promise<boolean>;
+  /** Called once clients are answered. */
+  readonly onOpen: () => void;
   /** Ends the server; workloads run on. */
   readonly signal: AbortSignal;
-  readonly log: Log;
 }
 
+/** How often to look whether clients still find the socket, milliseconds; they wait longer. */
+const LOOK_MS = 1_000;
+
 /**
- * Answers clients on the socket until the signal aborts, a client retires it, or nothing is left to host. Only this
- * user reaches the socket: its directory is 0700 and the socket 0600.
+ * Answers clients until the signal aborts, a client retires it, or nothing is left to host. Only this user reaches the
+ * socket: its directory is 0700 and the socket 0600.
  */
 export async function serve(options: ServerOptions): Promise<void> {
-  const { socketPath, uid, signal, log } = options;
+  const { signal, log } = options;
   const ending = new AbortController();
   const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
+  const onConnection = (socket: Socket): void => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', (error) => log.debug({ err: error }, 'a client connection broke'));
     void converse(socket, options, ending);
-  });
-  await ensurePrivate(dirname(socketPath), uid);
-  // The caller holds the supervisor's lock, so a socket that is still there belongs to nobody.
-  await rm(socketPath, { force: true });
-  await listen(server, socketPath);
-  await chmod(socketPath, 0o600);
+  };
+  const door = await openDoor({ ...options, onConnection });
+  options.onOpen();
+  const stopLooking = keepOpen(door, options, ending);
   const stopLingering = endWhenIdle(options, sockets, ending);
   try {
     await aborted(AbortSignal.any([signal, ending.signal]));
   } finally {
     stopLingering();
-    await close(server, sockets);
-    await rm(socketPath, { force: true });
+    await stopLooking();
+    await door.close();
+    await cut(sockets);
   }
+}
+
+/** The function it returns ends the looking and waits for a look that is under way. */
+function keepOpen(door: Door, options: ServerOptions, ending: AbortController): () => Promise<void> {
+  let looking: Promise<void> | undefined;
+  const look = async (): Promise<void> => {
+    try {
+      if (await options.isTheOne()) await door.mend();
+      else ending.abort();
+    } catch (error) {
+      options.log.warn({ err: error }, 'the socket could not be looked after');
+    }
+  };
+  const timer = setInterval(() => {
+    looking ??= look().finally(() => (looking = undefined));
+  }, LOOK_MS);
+  return async () => {
+    clearInterval(timer);
+    await looking;
+  };
 }
 
 async function converse(socket: Socket, options: ServerOptions, ending: AbortController): Promise<void> {
   const gone = new AbortController();
-  socket.on('close', () => gone.abort(new SkepError('run/cancelled')));
+  socket.on('close', () => {
+    gone.abort(new SkepError('run/cancelled', { message: 'its start was interrupted', hint: '' }));
+  });
   writeLine(socket, options.greeting);
   try {
     for await (const line of readLines(socket)) {
@@ -135,30 +156,21 @@ function endWhenIdle(
   return () => clearInterval(timer);
 }
 
-function listen(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause) =>
-      reject(new SkepError('supervisor/unreachable', { message: `cannot listen on "${path}"`, cause })),
-    );
-    server.listen(path, resolve);
-  });
-}
-
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
 /** Lets answers that are on their way out leave before connections are cut. */
-async function close(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+async function cut(sockets: ReadonlySet<Socket>): Promise<void> {
+  const closed = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
   for (const socket of sockets) socket.end();
-  const cut = setTimeout(() => {
+  const timer = setTimeout(() => {
     for (const socket of sockets) socket.destroy();
   }, 500);
   try {
-    await closed;
+    await Promise.all(closed);
   } finally {
-    clearTimeout(cut);
+    clearTimeout(timer);
   }
 }

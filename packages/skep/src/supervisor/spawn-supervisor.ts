@@ -1,7 +1,12 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
+import { Socket } from 'node:net';
 import { dirname } from 'node:path';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Readable } from 'node:stream';
+import type { ReadyWord } from './ready-word.ts';
+import { parseReadyWord, READY_FD } from './ready-word.ts';
+import { WATCHER } from './watcher.ts';
 
 /** How to start this program again. */
 export interface Program {
@@ -57,38 +62,73 @@ export function supervisorEnv(env: Readonly<Record<string, string | undefined>>)
 }
 
 export interface SpawnedSupervisor {
-  /** Resolves with the exit status if it ends while we still look. */
-  readonly exited: Promise<number>;
+  /** What it tells once it knows; undefined when it ended, or was killed, before it knew. Never rejects. */
+  readonly word: Promise<ReadyWord | undefined>;
+  /** Resolves when nothing is there any more that would start it again. */
+  readonly over: Promise<void>;
 }
 
 export interface SpawnOptions {
   readonly program: Program;
   readonly env: Readonly<Record<string, string | undefined>>;
+  readonly platform: NodeJS.Platform;
   readonly logPath: string;
+  /** Closes what this process inherited and the supervisor shall not; see `closeInherited`. */
+  readonly dropInherited: () => void;
 }
 
-/** Starts a supervisor in its own session, away from the terminal, with its output in its log file. */
-export async function spawnSupervisor({ program, env, logPath }: SpawnOptions): Promise<SpawnedSupervisor> {
+/**
+ * Starts a supervisor and its watcher in a session of their own, away from the terminal, with their output in the log
+ * file. They get three streams, the descriptor to tell that it is up, and nothing else that is open here.
+ */
+export async function spawnSupervisor(options: SpawnOptions): Promise<SpawnedSupervisor> {
+  const { env, logPath } = options;
+  options.dropInherited();
   await mkdir(dirname(logPath), { recursive: true, mode: 0o750 });
   const log = await open(logPath, 'a', 0o600);
   try {
-    const child = spawn(program.node, [program.entry, 'supervise'], {
+    const [command, ...args] = commandLine(options);
+    const child = spawn(command, args, {
       detached: true,
       cwd: '/',
-      stdio: ['ignore', log.fd, log.fd],
-      env: supervisorEnv(env),
+      stdio: ['ignore', log.fd, log.fd, 'pipe'],
+      env: { ...supervisorEnv(env), SKEP_READY_FD: String(READY_FD) },
     });
-    const exited = new Promise<number>((resolve, reject) => {
-      child.once('exit', (code) => resolve(code ?? 1));
-      child.once('error', (cause) =>
-        reject(
-          new SkepError('supervisor/unreachable', { message: 'the supervisor cannot be started', cause }),
-        ),
-      );
+    const over = new Promise<void>((resolve) => {
+      child.once('exit', () => resolve());
+      child.once('error', () => resolve());
     });
+    const pipe = child.stdio[READY_FD];
     child.unref();
-    return { exited };
+    if (!(pipe instanceof Socket)) return { word: Promise.resolve(undefined), over };
+    pipe.unref();
+    return { word: firstWord(pipe), over };
   } finally {
     await log.close();
   }
+}
+
+/** Through the watcher where there is a POSIX shell. */
+function commandLine({ program, platform }: SpawnOptions): readonly [string, ...string[]] {
+  // What follows `--` is not looked through for flags of Node.
+  const supervisor = [program.node, '--', program.entry, 'supervise'] as const;
+  if (platform === 'win32' || !existsSync(SHELL)) return supervisor;
+  return [SHELL, '-c', WATCHER, 'skep-watcher', ...supervisor];
+}
+
+const SHELL = '/bin/sh';
+
+function firstWord(pipe: Readable): Promise<ReadyWord | undefined> {
+  return new Promise((resolve) => {
+    let text = '';
+    pipe.setEncoding('utf8');
+    pipe.on('data', (chunk: string) => {
+      text += chunk;
+      if (!text.includes('\n')) return;
+      resolve(parseReadyWord(text));
+      pipe.destroy();
+    });
+    pipe.on('error', () => resolve(undefined));
+    pipe.on('close', () => resolve(undefined));
+  });
 }

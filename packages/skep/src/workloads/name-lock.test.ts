@@ -10,7 +10,7 @@ let wait: { places: ReturnType<typeof places>; signal: AbortSignal };
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'skep-names-'));
   wait = {
-    places: places({ env: {}, home, platform: 'linux', temp: home, uid: 0 }),
+    places: places({ env: {}, home, platform: 'linux', temp: home }),
     signal: new AbortController().signal,
   };
 });

@@ -1,5 +1,4 @@
 import { rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import { removeUnusedLocks } from '@skep/core/files/lock.ts';
 import type { Context } from '../cli/context.ts';
@@ -30,7 +29,7 @@ async function removeShared(context: Context): Promise<void> {
   const { places, signal } = context;
   await openClient(context).rest({ signal });
   const folders = [places.runConfigsDir, places.statusesDir, places.logsDir];
-  for (const folder of [...folders, dirname(places.supervisorSocket), places.cacheDir]) {
+  for (const folder of [...folders, places.supervisorDir, places.cacheDir]) {
     await rm(folder, { recursive: true, force: true });
   }
 }

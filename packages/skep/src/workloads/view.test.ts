@@ -14,7 +14,7 @@ let home: string;
 let where: ReturnType<typeof places>;
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'skep-view-'));
-  where = places({ env: {}, home, platform: 'linux', temp: home, uid: 0 });
+  where = places({ env: {}, home, platform: 'linux', temp: home });
 });
 afterEach(() => rm(home, { recursive: true }));
 

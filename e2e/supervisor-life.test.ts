@@ -1,0 +1,202 @@
+import { randomBytes } from 'node:crypto';
+import { chownSync, mkdirSync, openSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import path from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { ensureTinyImage } from './images.ts';
+import { TINY_SERVER } from './fixtures/tiny-server.ts';
+import { component, title } from './require.ts';
+import { ask, ended, openUser, printed, type SkepOptions, type TestUser } from './skep.ts';
+
+const engine = await component('engine');
+const sandbox = await component('sandbox');
+const npm = await component('npm');
+
+let user: TestUser;
+let image: string;
+/** Names on a shared engine must not meet those of another test run. */
+let name: string;
+
+async function run(options: SkepOptions = {}, who = user, called = name): Promise<string> {
+  const { code, stdout, stderr } = await who.skep(['run', image, '--name', called], options);
+  expect(code, stderr).toBe(0);
+  return stdout.trim();
+}
+
+async function answers(url: string): Promise<void> {
+  await vi.waitFor(async () => expect(await ask(url, 'ping')).toMatchObject({ result: {} }), {
+    timeout: 15_000,
+    interval: 50,
+  });
+}
+
+/** Processes that have a file open. */
+function holdersOf(file: string): number[] {
+  const pids = readdirSync('/proc').filter((entry) => /^\d+$/.test(entry));
+  return pids.map(Number).filter((pid) => {
+    const folder = `/proc/${String(pid)}/fd`;
+    try {
+      return readdirSync(folder).some((fd) => readlinkSync(path.join(folder, fd)) === file);
+    } catch {
+      // It ended, or closed something, while we looked.
+      return false;
+    }
+  });
+}
+
+describe.skipIf(!engine.available)(title('the one supervisor of a state directory', engine), () => {
+  beforeAll(async () => {
+    image = await ensureTinyImage(TINY_SERVER);
+  });
+  beforeEach(() => {
+    user = openUser({ SKEP_RUNTIME: 'docker' });
+    name = `t${randomBytes(3).toString('hex')}-life`;
+  });
+  afterEach(() => user.end());
+
+  test('comes back after SIGKILL, with every proxy on its URL, without any command', async () => {
+    const urls = [await run(), await run({}, user, `${name}-2`)];
+    const [before = 0] = user.supervisors();
+    expect(user.watchers()).toHaveLength(1);
+    process.kill(before, 'SIGKILL');
+    for (const url of urls) await answers(url);
+    expect(user.supervisors()).toHaveLength(1);
+    expect(user.supervisors()).not.toContain(before);
+    expect(user.watchers()).toHaveLength(1);
+  });
+
+  test('is one when a command starts another in the moment of its death', async () => {
+    const url = await run();
+    for (const pid of user.supervisors()) process.kill(pid, 'SIGKILL');
+    const listed = await Promise.all([1, 2, 3].map(() => user.skep(['list', '--format', 'json'])));
+    for (const { stdout } of listed) expect(stdout).toContain('"status": "running"');
+    await answers(url);
+    await vi.waitFor(() => expect(user.supervisors()).toHaveLength(1), { timeout: 15_000, interval: 100 });
+    await vi.waitFor(() => expect(user.watchers()).toHaveLength(1), { timeout: 15_000, interval: 100 });
+  });
+
+  test('is found when the runtime directory was emptied, and from a shell without one', async () => {
+    await run();
+    const before = user.supervisors();
+    rmSync(user.env['XDG_RUNTIME_DIR'] ?? '', { recursive: true });
+    const env = { XDG_RUNTIME_DIR: '', TMPDIR: user.dir };
+    expect(await user.skep(['stop', name], { env })).toMatchObject({ code: 0, stderr: '' });
+    expect(await user.skep(['start', name])).toMatchObject({ code: 0 });
+    expect(user.supervisors()).toEqual(before);
+  });
+
+  test('is found when its own directory was removed', async () => {
+    await run();
+    const before = user.supervisors();
+    rmSync(path.join(user.dir, 'state/skep/supervisor'), { recursive: true });
+    expect(await user.skep(['stop', name])).toMatchObject({ code: 0, stderr: '' });
+    expect(user.supervisors()).toEqual(before);
+  });
+
+  test('of one home is never reached from another home of the same user', async () => {
+    const env = { XDG_RUNTIME_DIR: '' };
+    const url = await run({ env });
+    const other = openUser({ SKEP_RUNTIME: 'docker' });
+    try {
+      expect((await other.skep(['stop', name], { env })).stderr).toContain('not found');
+      expect((await other.skep(['rm', name], { env })).stderr).toContain('not found');
+      await answers(await run({ env }, other, `${name}-other`));
+      expect(await other.skep(['rm', '--all'], { env })).toMatchObject({ code: 0, stderr: '' });
+    } finally {
+      await other.end();
+    }
+    await answers(url);
+    expect(await user.skep(['stop', name], { env })).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test.skipIf(process.getuid?.() !== 0)(
+    'starts where another user has taken its name in the temporary directory',
+    async () => {
+      const temp = path.join(user.dir, 'temp');
+      mkdirSync(path.join(temp, 'skep-0'), { recursive: true });
+      chownSync(path.join(temp, 'skep-0'), 65_534, 65_534);
+      await answers(await run({ env: { XDG_RUNTIME_DIR: '', TMPDIR: temp } }));
+    },
+  );
+
+  test('keeps nothing open of the shell that started it', async () => {
+    const secret = path.join(user.dir, 'config');
+    mkdirSync(secret);
+    const fd = openSync(secret, 'r');
+    const stdio = [
+      'ignore',
+      'pipe',
+      'pipe',
+      ...Array.from({ length: 60 }, () => 'ignore' as const),
+      fd,
+    ] as const;
+    const child = user.start(['run', image, '--name', name], { stdio });
+    expect((await ended(child)).code).toBe(0);
+    expect(user.supervisors()).toHaveLength(1);
+    expect(holdersOf(secret)).toEqual([process.pid]);
+  });
+
+  test('and its workload survive kills of supervisor and commands at any moment', async () => {
+    const url = await run();
+    for (let round = 0; round < 8; round += 1) {
+      const child = user.start([round % 2 === 0 ? 'stop' : 'start', name]);
+      const over = ended(child);
+      // Not to wait for something: the moment of the kill is what is tried.
+      await delay(Math.random() * 600);
+      if (round % 3 === 0) child.kill('SIGKILL');
+      else for (const pid of user.supervisors()) process.kill(pid, 'SIGKILL');
+      const { code, stderr } = await over;
+      if (round % 3 !== 0) expect(code, stderr).toBe(0);
+    }
+    expect(await user.skep(['start', name])).toMatchObject({ code: 0 });
+    await answers(url);
+    expect((await user.skep(['rm', '--all'])).code).toBe(0);
+    expect([...user.supervisors(), ...user.watchers()]).toEqual([]);
+    expect(user.leftFiles()).toEqual([]);
+  }, 120_000);
+
+  test('says that a start was interrupted when its command was killed', async () => {
+    const child = user.start(['run', image, '--name', name, '--', 'silent']);
+    const over = ended(child);
+    await printed(child, 'Waiting for');
+    child.kill('SIGKILL');
+    await over;
+    await vi.waitFor(
+      async () => {
+        const { stdout } = await user.skep(['status', name, '--format', 'json']);
+        expect(JSON.parse(stdout)).toMatchObject({ status: 'error', health: 'its start was interrupted' });
+      },
+      { timeout: 15_000, interval: 200 },
+    );
+  });
+});
+
+describe.skipIf(!sandbox.available || !npm.available)(
+  title('a server in the foreground', sandbox, npm),
+  () => {
+    beforeEach(() => {
+      user = openUser({ SKEP_RUNTIME: 'sandbox' });
+    });
+    afterEach(() => user.end());
+
+    test('gets nothing that the shell left open', async () => {
+      const secret = path.join(user.dir, 'config');
+      mkdirSync(secret);
+      const fd = openSync(secret, 'r');
+      const stdio = [
+        'ignore',
+        'pipe',
+        'pipe',
+        ...Array.from({ length: 40 }, () => 'ignore' as const),
+        fd,
+      ] as const;
+      const child = user.start(['run', 'everything', '--foreground'], { stdio });
+      const over = ended(child);
+      await printed(child, 'Press Ctrl-C');
+      // The command itself may keep what it was given.
+      expect(holdersOf(secret).filter((pid) => pid !== child.pid)).toEqual([process.pid]);
+      child.kill('SIGINT');
+      expect((await over).code).toBe(0);
+    });
+  },
+);
