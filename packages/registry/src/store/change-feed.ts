@@ -15,8 +15,9 @@ export interface ChangeFeedOptions {
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions;
   readonly #listeners = new Set<ChangeListener>();
-  /** Commits of this process that are under way. */
-  readonly #own = new Set<Revision>();
+  /** Commits of this process that are under way, and the newest notice that waits for them. */
+  #holds = 0;
+  #heard: Revision = 0;
   #newest: Revision = 0;
   #failing = false;
   #cancelTimer: (() => void) | undefined;
@@ -38,19 +39,23 @@ export class ChangeFeed {
     };
   }
 
-  /** This process is about to commit it: the notice that others get may be here sooner than the answer. */
-  committing(revision: Revision): void {
-    this.#own.add(revision);
-  }
-
-  /** A commit that was announced has failed, or nobody knows whether it has. */
-  uncertain(revision: Revision): void {
-    if (this.#own.delete(revision)) void this.check();
+  /**
+   * This process is about to commit. Notices wait until it has told what the commit left, for they may be here sooner than
+   * the answer to it, and what is known need not be read. Returns what ends the waiting, however the commit went; idempotent.
+   */
+  hold(): () => void {
+    this.#holds += 1;
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#holds -= 1;
+      if (this.#holds === 0) this.told(this.#heard);
+    };
   }
 
   /** There is a commit of this revision, made here or elsewhere. */
   told(revision: Revision, written?: WrittenEntries): void {
-    this.#own.delete(revision);
     if (!(revision > this.#newest)) return;
     this.#newest = revision;
     for (const listener of this.#listeners) listener(revision, written);
@@ -58,7 +63,8 @@ export class ChangeFeed {
 
   /** As a notice of the database says it, which is about own commits too. */
   heard(revision: Revision): void {
-    if (!this.#own.has(revision)) this.told(revision);
+    if (revision > this.#heard) this.#heard = revision;
+    if (this.#holds === 0) this.told(this.#heard);
   }
 
   /** Looks now. A store that does not answer is logged once, and asked again at the next turn. */

@@ -2,7 +2,7 @@ import type { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Kysely, RawBuilder, SelectQueryBuilder, SqlBool } from 'kysely';
 import type { Revision } from './changes.ts';
 import type { EntryBatch } from './entry-batch.ts';
-import type { SourceTable, Tables } from './tables.ts';
+import type { Tables } from './tables.ts';
 
 /** What went wrong below, in our words. `again` when the same work may succeed if it is simply repeated. */
 export interface Failure {
@@ -26,10 +26,13 @@ export interface Database {
   readonly eachRow: <Row>(query: RowQuery<Row>, visit: (row: Row) => void) => Promise<void>;
   /** Opens a write transaction on the connection. */
   begin(connection: Kysely<Tables>): Promise<void>;
-  /** Opens a write transaction and locks the row of the managed source, which it returns; undefined where there is none. */
-  beginManaged(connection: Kysely<Tables>): Promise<SourceTable | undefined>;
-  /** Writes the batch, gives the transaction the next revision and tells other processes of it, when and if it commits. */
-  writeBatch(connection: Kysely<Tables>, batch: EntryBatch): Promise<Revision>;
+  /** Opens a write transaction, locks the row of the managed source, and gives the rows of the query as they are then. */
+  beginManaged<Row>(connection: Kysely<Tables>, read: RawBuilder<Row>): Promise<readonly Row[]>;
+  /**
+   * Writes the batch, gives the transaction the next revision, and commits it; other processes are told. Nothing is left of
+   * it when it fails, but the transaction may have to be rolled back.
+   */
+  commitBatch(connection: Kysely<Tables>, batch: EntryBatch): Promise<Revision>;
   /** Whether a column is one of the texts; the same statement however many they are, so that it stays prepared. */
   among(column: RawBuilder<string>, texts: readonly string[]): RawBuilder<SqlBool>;
   /** Makes reads of rows that are about to be judged keep them as they are until the transaction ends. */

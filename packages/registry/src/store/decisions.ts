@@ -21,9 +21,12 @@ export interface EntryAddress {
   readonly name: string;
 }
 
+/** The managed source, as far as decisions ask. */
+export type ManagedSource = Pick<StoredSource, 'name' | 'claims'> & { readonly kind: 'managed' };
+
 export interface PublishFacts {
-  /** The managed source; undefined where there is none, which the decision must refuse. */
-  readonly target: StoredSource | undefined;
+  /** Undefined where there is none, which the decision must refuse. */
+  readonly target: ManagedSource | undefined;
   readonly entry: ExistingEntry | undefined;
   /** The one of the request, if it exists; its sources in no particular order. */
   readonly registry: NamedRegistry | undefined;

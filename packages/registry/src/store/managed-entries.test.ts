@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { Kysely } from 'kysely';
+import { Kysely, type RawBuilder, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { allowed, publishOf } from './contract/fixture.ts';
 import { publishing } from './entry-writes.ts';
@@ -7,7 +7,7 @@ import { ManagedEntries } from './managed-entries.ts';
 import { NEWEST_SCHEMA } from './migrate.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { nodeSqliteDialect } from './node-sqlite.ts';
-import { among, writeBatch } from './sqlite-batch.ts';
+import { among, commitBatch } from './sqlite-batch.ts';
 import type { Tables } from './tables.ts';
 
 describe('ManagedEntries', () => {
@@ -29,20 +29,22 @@ describe('ManagedEntries', () => {
     );
     const database = {
       among,
-      writeBatch,
-      beginManaged: (connection: Kysely<Tables>) =>
-        connection.selectFrom('source').selectAll().where('kind', '=', 'managed').executeTakeFirst(),
+      commitBatch,
+      beginManaged: async <Row>(connection: Kysely<Tables>, read: RawBuilder<Row>) => {
+        await sql`begin`.execute(connection);
+        return (await read.execute(connection)).rows;
+      },
     };
-    const begun = { db, database, now: '2026-01-01T00:00:00.000Z' };
-    const managed = await ManagedEntries.begin(begun, works);
+    const now = '2026-01-01T00:00:00.000Z';
+    const managed = await ManagedEntries.begin({ db, database, now, committing: () => {} }, works);
     for (const { act } of works) await act(managed);
-    await managed.finish();
+    await managed.commit();
     return statements;
   }
 
   it('publishes sixty-four entries with as many statements as one', async () => {
-    expect(await publishTogether(1, 'one')).toBe(6);
-    expect(await publishTogether(64, 'many')).toBe(6);
+    expect(await publishTogether(1, 'one')).toBe(7);
+    expect(await publishTogether(64, 'many')).toBe(7);
     const rows = await db.selectFrom('entry_version').select('name').execute();
     expect(rows).toHaveLength(65);
   });

@@ -1,16 +1,15 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Revision, WrittenEntries } from './changes.ts';
 import type { Database } from './database.ts';
-import type { ChooseEntry, EntryAddress, ExistingEntry } from './decisions.ts';
+import type { ChooseEntry, EntryAddress, ExistingEntry, ManagedSource } from './decisions.ts';
 import { digestOf } from './diff.ts';
 import { ofEntry } from './entries.ts';
 import { type EntryBatch, insertBatch } from './entry-batch.ts';
 import { identityKey, identityOf } from './entry-identity.ts';
-import { readManaged } from './managed-rows.ts';
+import { managedQuery, type ManagedRows, managedRows } from './managed-rows.ts';
 import { readRevision } from './revisions.ts';
-import type { EntryIdentity, NamedRegistry, StoredEntry, StoredSource, StoredVersion } from './rows.ts';
-import { storedSource } from './sources.ts';
+import type { EntryIdentity, NamedRegistry, StoredEntry, StoredVersion } from './rows.ts';
 import type { EntryTable, EntryVersionTable, Tables } from './tables.ts';
 import { versionRow } from './version-row.ts';
 
@@ -29,12 +28,14 @@ export interface EntryWork<T> {
   readonly act: (managed: ManagedEntries) => T | Promise<T>;
 }
 
-/** A transaction that has begun. */
-export interface Begun {
+/** What a transaction runs on. */
+export interface Ground {
   readonly db: Kysely<Tables>;
-  readonly database: Pick<Database, 'beginManaged' | 'writeBatch' | 'among'>;
+  readonly database: Pick<Database, 'beginManaged' | 'commitBatch' | 'among'>;
   /** RFC 3339 UTC. */
   readonly now: string;
+  /** Called right before something is committed. */
+  readonly committing: () => void;
 }
 
 export interface Finished {
@@ -50,9 +51,9 @@ export interface Finished {
  */
 export class ManagedEntries {
   /** Undefined where there is no managed source. Its row is locked: it is the lock of everything that it holds. */
-  readonly source: StoredSource | undefined;
+  readonly source: ManagedSource | undefined;
   readonly now: string;
-  readonly #begun: Begun;
+  readonly #ground: Ground;
   readonly #registries: ReadonlyMap<string, NamedRegistry>;
   readonly #entries: Map<string, StoredEntry>;
   readonly #changed = new Map<string, EntryIdentity>();
@@ -60,13 +61,9 @@ export class ManagedEntries {
   #newEntries: EntryTable[] = [];
   #newVersions: EntryVersionTable[] = [];
 
-  private constructor(
-    begun: Begun,
-    source: StoredSource | undefined,
-    { entries, registries }: Awaited<ReturnType<typeof readManaged>>,
-  ) {
-    this.#begun = begun;
-    this.now = begun.now;
+  private constructor(ground: Ground, { source, entries, registries }: ManagedRows) {
+    this.#ground = ground;
+    this.now = ground.now;
     this.source = source;
     this.#entries = new Map(entries.map((entry) => [identityKey(entry), entry]));
     this.#registries = new Map(registries.map((registry) => [registry.name, registry]));
@@ -74,16 +71,14 @@ export class ManagedEntries {
 
   /** Begins the transaction of these works. */
   static async begin(
-    begun: Begun,
+    ground: Ground,
     works: readonly Pick<EntryWork<unknown>, 'address' | 'registry'>[],
   ): Promise<ManagedEntries> {
-    const { db, database } = begun;
-    const row = await database.beginManaged(db);
-    if (row === undefined) return new ManagedEntries(begun, undefined, { entries: [], registries: [] });
+    const { db, database } = ground;
     const addresses = works.map(({ address }) => address);
     const registries = works.flatMap(({ registry }) => registry ?? []);
-    const rows = await readManaged(db, database, { source: row.name, addresses, registries });
-    return new ManagedEntries(begun, storedSource(row), rows);
+    const rows = await database.beginManaged(db, managedQuery(database, { addresses, registries }));
+    return new ManagedEntries(ground, managedRows(rows));
   }
 
   /** How often something was changed. */
@@ -134,7 +129,7 @@ export class ManagedEntries {
   async removeVersion({ source, entry }: ChosenEntry, version: string): Promise<void> {
     const before = await this.#held(entry);
     const versions = before.versions.filter((other) => other.version !== version);
-    const { db } = this.#begun;
+    const { db } = this.#ground;
     if (versions.length === 0) {
       await db.deleteFrom('entry').where(ofEntry(source, entry)).execute();
       this.#now(identityOf(entry), undefined);
@@ -174,17 +169,22 @@ export class ManagedEntries {
 
   async relabel({ source, entry }: ChosenEntry, claims: string): Promise<ExistingEntry> {
     const before = await this.#held(entry);
-    await this.#begun.db.updateTable('entry').set({ claims }).where(ofEntry(source, entry)).execute();
+    await this.#ground.db.updateTable('entry').set({ claims }).where(ofEntry(source, entry)).execute();
     return this.#now(identityOf(entry), { ...before, claims });
   }
 
-  /** Writes what was added, with the revision; comes last in the transaction. */
-  async finish(): Promise<Finished> {
-    const { db, database } = this.#begun;
-    if (this.source === undefined || this.#changed.size === 0) return { revision: await readRevision(db) };
+  /** Commits what was added and changed, with the next revision. */
+  async commit(): Promise<Finished> {
+    const { db, database, committing } = this.#ground;
+    if (this.source === undefined || this.#changed.size === 0) {
+      const revision = await readRevision(db);
+      await sql`commit`.execute(db);
+      return { revision };
+    }
     const { name: source } = this.source;
     const changed = [...this.#changed.values()];
-    const revision = await database.writeBatch(db, { source, changed, ...this.#taken() });
+    committing();
+    const revision = await database.commitBatch(db, { source, changed, ...this.#taken() });
     const entries = [...this.#changed.keys()].flatMap((key) => this.#entries.get(key) ?? []);
     return { revision, written: { source, changed, entries } };
   }
@@ -193,7 +193,7 @@ export class ManagedEntries {
   async #held(entry: ExistingEntry): Promise<StoredEntry> {
     const held = this.#entries.get(identityKey(entry));
     if (held === undefined) throw new SkepError('internal/bug', { message: 'the entry was not read' });
-    await insertBatch(this.#begun.db, this.#taken());
+    await insertBatch(this.#ground.db, this.#taken());
     return held;
   }
 
@@ -222,15 +222,8 @@ export async function findManaged(
   database: Pick<Database, 'among'>,
   address: EntryAddress,
 ): Promise<ExistingEntry[]> {
-  const managed = await db
-    .selectFrom('source')
-    .select('name')
-    .where('kind', '=', 'managed')
-    .executeTakeFirst();
-  if (managed === undefined) return [];
-  const asked = { source: managed.name, addresses: [address], registries: [] };
-  const { entries } = await readManaged(db, database, asked);
-  return entries.map(existing);
+  const { rows } = await managedQuery(database, { addresses: [address], registries: [] }).execute(db);
+  return managedRows(rows).entries.map(existing);
 }
 
 function existing({ versions, ...entry }: StoredEntry): ExistingEntry {

@@ -1,26 +1,26 @@
-import { type Kysely, sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Database } from './database.ts';
-import type { EntryAddress } from './decisions.ts';
+import type { EntryAddress, ManagedSource } from './decisions.ts';
 import { storedVersion } from './entries.ts';
 import { identityKey, identityOf } from './entry-identity.ts';
 import type { EntryKind, NamedRegistry, StoredEntry } from './rows.ts';
-import type { Tables } from './tables.ts';
 
 /** What a write of managed entries is judged by, as it stands. */
 export interface ManagedRows {
+  /** Undefined where there is none. */
+  readonly source: ManagedSource | undefined;
   readonly entries: readonly StoredEntry[];
   /** Those of the named registries that exist. */
   readonly registries: readonly NamedRegistry[];
 }
 
-interface Asked {
-  readonly source: string;
+export interface Asked {
   readonly addresses: readonly EntryAddress[];
   readonly registries: readonly string[];
 }
 
-interface Row {
-  readonly what: 'entry' | 'registry';
+export interface ManagedRow {
+  readonly what: 'source' | 'entry' | 'registry';
   readonly kind: EntryKind;
   readonly namespace: string;
   readonly name: string;
@@ -36,15 +36,14 @@ interface Row {
 }
 
 /**
- * Every entry under one of the addresses, with all its versions, and the registries: one statement, and the same one however
- * many are asked for. It may give other entries of these kinds, namespaces and names too. The names are said of both tables
- * of the join: PostgreSQL takes one that it has not analysed yet for empty, and walks all of it.
+ * The managed source, every entry of it under one of the addresses with all its versions, and the registries: one statement,
+ * and the same one however many are asked for. It may give other entries of these kinds, namespaces and names too. The names
+ * are said of both tables of the join: PostgreSQL takes one that it has not analysed yet for empty, and walks all of it.
  */
-export async function readManaged(
-  db: Kysely<Tables>,
+export function managedQuery(
   { among }: Pick<Database, 'among'>,
-  { source, addresses, registries }: Asked,
-): Promise<ManagedRows> {
+  { addresses, registries }: Asked,
+): RawBuilder<ManagedRow> {
   const distinct = (texts: readonly string[]): string[] => [...new Set(texts)];
   const kinds = distinct(addresses.map(({ kind }) => kind));
   const names = distinct(addresses.map(({ name }) => name));
@@ -53,11 +52,15 @@ export async function readManaged(
   const named = (table: 'e' | 'v') => {
     const column = (name: string) => sql<string>`${sql.raw(`${table}.${name}`)}`;
     const inNamespaces = isWhole ? sql`and ${among(column('namespace'), distinct(namespaces))}` : sql``;
-    return sql`${column('source')} = ${source} and ${among(column('kind'), kinds)} ${inNamespaces}
+    return sql`${column('source')} = (select name from source where kind = 'managed') and ${among(column('kind'), kinds)} ${inNamespaces}
       and ${among(column('name'), names)}`;
   };
-  const { rows } = await sql<Row>`${sql.raw(`/* prepared: read-managed${isWhole ? '' : '-bare'} */`)}
-    select 'entry' as what, e.kind, e.namespace, e.name, e.claims, v.version, v.title, v.description, v.document,
+  return sql<ManagedRow>`${sql.raw(`/* prepared: read-managed${isWhole ? '' : '-bare'} */`)}
+    select 'source' as what, 'server' as kind, '' as namespace, name, claims, null as version, null as title,
+      null as description, null as document, null as official, null as created_at, null as updated_at
+    from source where kind = 'managed'
+    union all
+    select 'entry', e.kind, e.namespace, e.name, e.claims, v.version, v.title, v.description, v.document,
       v.official, v.created_at, v.updated_at
     from entry e left join entry_version v on v.source = e.source and v.kind = e.kind and v.namespace = e.namespace
       and v.name = e.name and ${named('v')}
@@ -65,17 +68,23 @@ export async function readManaged(
     union all
     select 'registry', 'server', '', r.name, r.claims, s.source, null, null, null, null, null, null
     from registry r left join registry_source s on s.registry = r.name
-    where ${among(sql<string>`r.name`, distinct(registries))}`.execute(db);
-  const ofKind = (what: Row['what']): Row[][] => [
-    ...Map.groupBy(
-      rows.filter((row) => row.what === what),
-      identityKey,
-    ).values(),
-  ];
-  return { entries: ofKind('entry').flatMap(entryOf), registries: ofKind('registry').flatMap(registryOf) };
+    where ${among(sql<string>`r.name`, distinct(registries))}`;
 }
 
-function entryOf(rows: readonly Row[]): StoredEntry[] {
+export function managedRows(rows: readonly ManagedRow[]): ManagedRows {
+  const grouped = (what: ManagedRow['what']): ManagedRow[][] => {
+    const found = rows.filter((row) => row.what === what);
+    return [...Map.groupBy(found, identityKey).values()];
+  };
+  const source = rows.find(({ what }) => what === 'source');
+  return {
+    source: source === undefined ? undefined : { kind: 'managed', name: source.name, claims: source.claims },
+    entries: grouped('entry').flatMap(entryOf),
+    registries: grouped('registry').flatMap(registryOf),
+  };
+}
+
+function entryOf(rows: readonly ManagedRow[]): StoredEntry[] {
   return rows.slice(0, 1).map((first) => ({
     ...identityOf(first),
     claims: first.claims,
@@ -87,7 +96,7 @@ function entryOf(rows: readonly Row[]): StoredEntry[] {
   }));
 }
 
-function registryOf(rows: readonly Row[]): NamedRegistry[] {
+function registryOf(rows: readonly ManagedRow[]): NamedRegistry[] {
   const sources = rows.flatMap(({ version }) => version ?? []);
   return rows.slice(0, 1).map(({ name, claims }) => ({ name, claims, sources }));
 }

@@ -6,7 +6,7 @@ import { ChangeFeed } from './change-feed.ts';
 import type { Database, RowQuery } from './database.ts';
 import { checkSchema } from './migrate.ts';
 import { readVersion } from './migrate-postgres.ts';
-import { beginManaged, writeBatch } from './postgres-batch.ts';
+import { beginManaged, commitBatch } from './postgres-batch.ts';
 import { connect, connectionConfig, placeText, type PostgresPlace } from './postgres-connect.ts';
 import { postgresFailure } from './postgres-failure.ts';
 import { CHANNEL, PostgresNotices } from './postgres-notices.ts';
@@ -79,6 +79,8 @@ async function openPool(options: PostgresOptions): Promise<Pool> {
   const max = maxOpenConns ?? MAX_CONNECTIONS;
   const pool = new Pool({
     ...(await connectionConfig(options, 'app')),
+    // What is sent together is answered together; Kysely sends one statement after the other all the same.
+    pipeline: true,
     max,
     min: Math.min(maxIdleConns ?? 0, max),
     ...(connMaxLifetime === undefined ? {} : { maxLifetimeSeconds: Math.ceil(connMaxLifetime / 1000) }),
@@ -100,7 +102,7 @@ function postgresDatabase(pool: Pool, place: string): Database {
     // Rows that are judged are locked, so the weakest isolation is enough; named, because servers have other defaults.
     begin: async (connection) => void (await sql`begin isolation level read committed`.execute(connection)),
     beginManaged,
-    writeBatch,
+    commitBatch,
     among: (column, texts): RawBuilder<SqlBool> => sql`${column} = any(${texts}::text[])`,
     locksRows: true,
     lockAdministration: async (connection) =>

@@ -5,7 +5,13 @@ import type { Pool, PoolClient } from 'pg';
 /** What begins the text of a statement that each connection is to keep prepared. */
 const MARK = /^\/\* prepared: ([a-z-]+) \*\//u;
 
-/** The pool for Kysely: statements that say so stay prepared, and of several in one text the last one's rows count. */
+/** Stands between two messages that are sent together: neither waits for the answer to the other. */
+export const AND_AT_ONCE = '/* and at once */';
+
+/**
+ * The pool for Kysely. A statement that says so stays prepared. Of messages that are sent together the prepared one has the
+ * parameters and gives the rows; the first that fails is what is thrown.
+ */
 export function preparedPool(pool: Pool): PostgresPool {
   // One for each connection: Kysely knows it again by this.
   const known = new WeakMap<PoolClient, PreparingClient>();
@@ -40,9 +46,17 @@ class PreparingClient implements PostgresPoolClient {
   }
 
   async #send(text: string, values: readonly unknown[]): Promise<unknown> {
+    const messages = text.split(AND_AT_ONCE).map((part) => part.trim());
+    const sent = messages.map((message) => this.#sendOne(message, values, messages.length === 1));
+    const outcomes = await Promise.allSettled(sent);
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+    return sent[messages.findIndex((message) => MARK.test(message))] ?? sent[0];
+  }
+
+  #sendOne(text: string, values: readonly unknown[], isAlone: boolean): Promise<unknown> {
     const name = MARK.exec(text)?.[1];
-    const query = { text, values: [...values], ...(name === undefined ? {} : { name }) };
-    const result: unknown = await this.#client.query(query);
-    return Array.isArray(result) ? result.at(-1) : result;
+    if (name !== undefined) return this.#client.query({ name, text, values: [...values] });
+    return isAlone ? this.#client.query(text, [...values]) : this.#client.query(text);
   }
 }

@@ -5,9 +5,9 @@ import type { ChangeLogTable, Tables } from './tables.ts';
 import type { Change } from './write.ts';
 
 /** Revisions that the record reaches back. A replica that was away for longer reads everything again. */
-const KEPT_REVISIONS = 10_000;
+export const KEPT_REVISIONS = 10_000;
 /** The record is shortened every so many revisions. */
-const PRUNE_EVERY = 1_000;
+export const PRUNE_EVERY = 1_000;
 
 export async function readRevision(db: Kysely<Tables>): Promise<Revision> {
   const { revision } = await db.selectFrom('store_state').select('revision').executeTakeFirstOrThrow();
@@ -62,7 +62,7 @@ export async function changesSince(db: Kysely<Tables>, since: Revision): Promise
 }
 
 /** Shortens the record, now and then. */
-export async function prune(db: Kysely<Tables>, revision: Revision): Promise<void> {
+async function prune(db: Kysely<Tables>, revision: Revision): Promise<void> {
   const before = revision - KEPT_REVISIONS;
   if (revision % PRUNE_EVERY !== 0 || before <= 0) return;
   await db.deleteFrom('change_log').where('revision', '<=', before).execute();

@@ -10,11 +10,13 @@ export function among(column: RawBuilder<string>, texts: readonly string[]): Raw
 }
 
 /** The batch and its revision, one statement after the other: for a database in this process. */
-export async function writeBatch(db: Kysely<Tables>, batch: EntryBatch): Promise<Revision> {
+export async function commitBatch(db: Kysely<Tables>, batch: EntryBatch): Promise<Revision> {
   await insertBatch(db, batch);
   const { source, changed } = batch;
-  return recordChanges(
+  const revision = await recordChanges(
     db,
     changed.map((entry) => ({ subject: 'entry', entry: { source, ...entry } })),
   );
+  await sql`commit`.execute(db);
+  return revision;
 }

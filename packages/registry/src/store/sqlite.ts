@@ -6,7 +6,7 @@ import { Kysely, sql } from 'kysely';
 import type { Clock } from '../sync/clock.ts';
 import { ChangeFeed } from './change-feed.ts';
 import type { Database } from './database.ts';
-import { among, writeBatch } from './sqlite-batch.ts';
+import { among, commitBatch } from './sqlite-batch.ts';
 import { checkSchema, NEWEST_SCHEMA } from './migrate.ts';
 import { migrateSqlite, readSqliteSchema } from './migrate-sqlite.ts';
 import { nodeSqliteDialect } from './node-sqlite.ts';
@@ -121,11 +121,11 @@ function sqliteDatabase(path: string, { writing, reading }: Files, clock: Clock)
       for await (const row of query.stream()) visit(row);
     },
     begin,
-    beginManaged: async (connection) => {
+    beginManaged: async (connection, read) => {
       await begin(connection);
-      return connection.selectFrom('source').selectAll().where('kind', '=', 'managed').executeTakeFirst();
+      return (await read.execute(connection)).rows;
     },
-    writeBatch,
+    commitBatch,
     among,
     locksRows: false,
     lockAdministration: async () => {},

@@ -15,7 +15,7 @@ export interface WritesOptions {
   /** RFC 3339 UTC. */
   readonly now: () => string;
   /** Hears of each commit that changes something before it is made, and when it is durable. */
-  readonly feed: Pick<ChangeFeed, 'committing' | 'told' | 'uncertain'>;
+  readonly feed: Pick<ChangeFeed, 'hold' | 'told' | 'check'>;
 }
 
 /** One try and this many repetitions when others were faster. */
@@ -34,6 +34,8 @@ interface Done<T> {
   readonly revision: Revision;
   readonly changed: boolean;
   readonly written?: WrittenEntries;
+  /** See ChangeFeed.hold. */
+  readonly release: () => void;
 }
 
 /**
@@ -169,21 +171,22 @@ export class Writes {
     }
   }
 
-  async #durable({ changed, revision, written }: Done<unknown>): Promise<void> {
-    if (!changed) return;
+  async #durable({ changed, revision, written, release }: Done<unknown>): Promise<void> {
     const { database, feed } = this.#options;
     try {
+      if (!changed) return;
       await database.flush();
+      feed.told(revision, written);
     } catch (cause) {
-      feed.uncertain(revision);
       throw database.failure(cause).error;
+    } finally {
+      release();
     }
-    feed.told(revision, written);
   }
 
   #commit<T>(work: Work<T>): Promise<Done<T>> {
     const { database, now } = this.#options;
-    return this.#transaction(async (db) => {
+    return this.#transaction(async (db, committing) => {
       await database.begin(db);
       const changes: Change[] = [];
       const value = await work({
@@ -196,6 +199,8 @@ export class Writes {
       const revision = await recordChanges(db, changes);
       const changed = changes.length > 0;
       if (changed) await database.announce(db, revision);
+      committing();
+      await sql`commit`.execute(db);
       return { value, revision, changed };
     });
   }
@@ -206,26 +211,30 @@ export class Writes {
     act: (managed: ManagedEntries) => Promise<T>,
   ): Promise<Done<T>> {
     const { database, now } = this.#options;
-    return this.#transaction(async (db) => {
-      const managed = await ManagedEntries.begin({ db, database, now: now() }, works);
+    return this.#transaction(async (db, committing) => {
+      const managed = await ManagedEntries.begin({ db, database, now: now(), committing }, works);
       const value = await act(managed);
-      const finished = await managed.finish();
+      const finished = await managed.commit();
       return { value, changed: finished.written !== undefined, ...finished };
     });
   }
 
-  #transaction<T>(run: (db: Kysely<Tables>) => Promise<Done<T>>): Promise<Done<T>> {
+  #transaction<T>(
+    run: (db: Kysely<Tables>, committing: () => void) => Promise<Omit<Done<T>, 'release'>>,
+  ): Promise<Done<T>> {
     const { database, feed } = this.#options;
     return database.writer.connection().execute(async (db) => {
-      let done: Done<T> | undefined;
+      let release: (() => void) | undefined;
       try {
-        done = await run(db);
-        if (done.changed) feed.committing(done.revision);
-        await sql`commit`.execute(db);
-        return done;
+        const done = await run(db, () => (release = feed.hold()));
+        return { ...done, release: () => release?.() };
       } catch (error) {
-        if (done !== undefined) feed.uncertain(done.revision);
         await rollBack(db);
+        if (release !== undefined) {
+          release();
+          // Nobody knows whether it was committed.
+          void feed.check();
+        }
         throw error;
       }
     });

@@ -15,7 +15,7 @@ export interface Target {
   /** The door is one of this registry. */
   readonly registry?: string;
   /** Whether the managed source is one that this door reaches; refuses who may not use the door. */
-  readonly accepts: (managed: StoredSource, registry: NamedRegistry | undefined) => boolean;
+  readonly accepts: (managed: Pick<StoredSource, 'name'>, registry: NamedRegistry | undefined) => boolean;
   /** Said where there is none. */
   readonly missing: string;
 }
