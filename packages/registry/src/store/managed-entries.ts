@@ -150,7 +150,7 @@ export class ManagedEntries {
     official: string,
   ): Promise<StoredVersion[]> {
     const before = await this.#held(entry);
-    const { db, now } = this.#begun;
+    const { db, now } = this.#ground;
     const marked: StoredVersion[] = [];
     for (const version of before.versions.filter((one) => versions.includes(one.version))) {
       const after = { ...version, official, updatedAt: now };
