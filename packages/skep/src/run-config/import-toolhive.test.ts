@@ -148,3 +148,22 @@ describe('labels of a file', () => {
     (key) => expect(() => read({ container_labels: { [key]: '1' } })).toThrow(invalid),
   );
 });
+
+/** Every key that ToolHive's format has, by its published description. */
+const FORMAT = `
+  permission_profile additional_middleware_configs allow_docker_gateway allowed_origins audit_config audit_config_path
+  authz_config authz_config_path aws_sts_config base_name cmd_args container_labels container_name
+  debug embedded_auth_server_config endpoint_prefix env_file_dir env_vars group header_forward host
+  ignore_config image isolate_network jwks_auth_token_file k8s_pod_template_patch mcpserver_generation
+  middleware_configs mutating_webhooks name oidc_config permission_profile_name_or_path port
+  proxy_mode publish rate_limit_config rate_limit_namespace registry_api_url registry_server_name
+  registry_url remote_auth_config remote_url runtime_config scaling_config schema_version secrets
+  session_ttl stateless strict_protocol_validation target_host target_port telemetry_config
+  thv_ca_bundle token_exchange_config tools_filter tools_override transport trust_proxy_headers
+  upstream_swap_config validating_webhooks volumes
+`;
+
+test.each(FORMAT.trim().split(/\s+/))('%s of the format has a rule', (key) => {
+  const { value } = fromToolhive({ ...minimal, [key]: null }, 'f');
+  expect(value).toHaveProperty('name');
+});
