@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeRunConfig } from './decode.ts';
 import { checkKeys, fromToolhive } from './import-toolhive.ts';
@@ -166,4 +167,21 @@ const FORMAT = `
 test.each(FORMAT.trim().split(/\s+/))('%s of the format has a rule', (key) => {
   const { value } = fromToolhive({ ...minimal, [key]: null }, 'f');
   expect(value).toHaveProperty('name');
+});
+
+test('any JSON is taken or refused with a code', () => {
+  const keys = fc.constantFrom(...FORMAT.trim().split(/\s+/), 'evil');
+  const document = fc.dictionary(keys, fc.jsonValue());
+  fc.assert(
+    fc.property(fc.oneof(fc.jsonValue(), document), (value) => {
+      try {
+        decodeRunConfig(fromToolhive(value, 'f').value, 'f');
+      } catch (error) {
+        expect(error).toHaveProperty(
+          'code',
+          expect.stringMatching(/^(?:run\/invalid-config|usage\/not-available)$/),
+        );
+      }
+    }),
+  );
 });
