@@ -13,6 +13,7 @@ export type ComponentName =
   | 'engine'
   | 'private-engine'
   | 'sandbox'
+  | 'slirp'
   | 'npm'
   | 'pypi'
   | 'shared-data'
@@ -68,9 +69,20 @@ const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = 
       : `no network namespace: ${namespace.error?.message ?? namespace.stderr.trim()}`;
   },
   sandbox() {
-    const bin = spawnSync('bwrap', ['--ro-bind', '/', '/', '--unshare-all', 'true'], { encoding: 'utf8' });
+    const binds = ['/usr', '/bin', '/lib', '/lib64'].flatMap((one) => ['--ro-bind-try', one, one]);
+    const bin = spawnSync('bwrap', [...binds, '--unshare-all', 'true'], { encoding: 'utf8' });
     if (bin.error) return 'bubblewrap is not installed';
     return bin.status === 0 ? '' : `bubblewrap cannot start: ${bin.stderr.trim()}`;
+  },
+  slirp() {
+    const found = spawnSync('slirp4netns', ['--version']);
+    if (found.error) return 'slirp4netns is not installed';
+    try {
+      accessSync('/dev/net/tun', constants.R_OK | constants.W_OK);
+      return '';
+    } catch {
+      return '/dev/net/tun cannot be opened';
+    }
   },
   npm() {
     const registry = spawnSync('npm', ['view', '@modelcontextprotocol/server-everything', 'name'], {

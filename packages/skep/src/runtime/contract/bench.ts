@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Report, Runtime, Source, WorkloadSpec } from '../runtime.ts';
@@ -23,6 +23,9 @@ export interface ContractHarness {
   leftovers(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
+
+/** A user without an entry. */
+const SOMEBODY = 54_321;
 
 export const forever = () => new AbortController().signal;
 export const silent: Report = { step() {}, detail() {} };
@@ -75,6 +78,14 @@ export class ContractBench {
 
   async clear(): Promise<void> {
     for (const name of this.#names.splice(0)) await this.runtime.remove(name);
+  }
+
+  /** A directory below the test's own that a server may be given, with that name at the start of its own. */
+  async folder(name: string): Promise<string> {
+    const made = await mkdtemp(path.join(this.directory, name));
+    // In the sandbox a server that root starts is the owner of what it is given, but never root.
+    if (this.runtime.kind === 'sandbox' && process.getuid?.() === 0) await chown(made, SOMEBODY, SOMEBODY);
+    return made;
   }
 
   /** A workload of a fresh name that runs the probe server without a network. */

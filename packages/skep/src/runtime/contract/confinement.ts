@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { ContractBench } from './bench.ts';
@@ -7,7 +7,7 @@ import type { ContractBench } from './bench.ts';
 export function confinementContract(bench: ContractBench): void {
   it('mounts read-only and writable directories, and nothing else', async () => {
     const [readOnly, writable, unseen] = await Promise.all(
-      ['ro', 'rw', 'unseen'].map((name) => mkdtemp(path.join(bench.directory, name))),
+      ['ro', 'rw', 'unseen'].map((name) => bench.folder(name)),
     );
     if (!readOnly || !writable || !unseen) throw new TypeError('no directories');
     for (const one of [readOnly, writable, unseen])
@@ -31,11 +31,21 @@ export function confinementContract(bench: ContractBench): void {
   });
 
   it('lets a writable mount be written', async () => {
-    const writable = await mkdtemp(path.join(bench.directory, 'rw'));
+    const writable = await bench.folder('rw');
     const mounts = [{ source: writable, target: '/data/out', readOnly: false }];
     const { probe } = await bench.running({ mounts });
     expect(await probe.call('probe/write', { path: '/data/out/made', text: 'inside' })).toBe('written');
     expect(await readFile(path.join(writable, 'made'), 'utf8')).toBe('inside');
+  });
+
+  it('cannot write what the kernel is steered with', async () => {
+    const { probe } = await bench.running();
+    for (const name of ['kernel/core_pattern', 'kernel/hostname', 'vm/swappiness']) {
+      const path = `/proc/sys/${name}`;
+      const text = String(await probe.call('probe/read', { path }));
+      await expect(probe.call('probe/write', { path, text })).rejects.toMatchObject({ code: 'EROFS' });
+    }
+    await expect(probe.call('probe/write', { path: '/proc/sysrq-trigger', text: '' })).rejects.toThrow();
   });
 
   it('has its own processes and host name', async () => {

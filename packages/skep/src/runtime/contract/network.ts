@@ -1,22 +1,28 @@
 import net from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ContractBench } from './bench.ts';
+import type { ProbeCaller } from './probe-caller.ts';
+
+const ABSTRACT = `\0skep-contract-${process.pid}`;
 
 /** What a workload can reach and what reaches it. */
 export function networkContract(bench: ContractBench): void {
-  let listener: net.Server;
-  let port: number;
+  const listeners: net.Server[] = [];
+  let open: number;
+  let loopback: number;
   beforeAll(async () => {
-    listener = net.createServer((socket) => void socket.end());
-    await new Promise<void>((resolve) => void listener.listen(0, '0.0.0.0', resolve));
-    port = (listener.address() as net.AddressInfo).port;
+    const [everywhere, here] = [await listening({ port: 0, host: '0.0.0.0' }), await listening({ port: 0, host: '127.0.0.1' })]; // prettier-ignore
+    listeners.push(everywhere, here, await listening({ path: ABSTRACT }));
+    open = portOf(everywhere);
+    loopback = portOf(here);
   });
-  afterAll(() => void listener.close());
+  afterAll(() => void listeners.forEach((one) => one.close()));
 
   it('is really off with "none"', async () => {
     const { probe } = await bench.running({ network: 'none' });
-    expect(await probe.call('probe/interfaces')).toEqual(expect.not.arrayContaining(['eth0']));
-    await expect(probe.call('probe/connect', { host: '127.0.0.1', port })).rejects.toMatchObject({
+    expect(await probe.call('probe/interfaces')).toEqual(expect.not.arrayContaining(['eth0', 'tap0']));
+    await expect(probe.call('probe/connect', { host: '127.0.0.1', port: open })).rejects.toMatchObject({
       code: 'ECONNREFUSED',
     });
     await expect(probe.call('probe/connect', { host: '192.0.2.1', port: 80 })).rejects.toMatchObject({
@@ -24,10 +30,45 @@ export function networkContract(bench: ContractBench): void {
     });
   });
 
-  it('reaches a listener of this machine with "bridge"', async () => {
+  it('leads out of the machine with "bridge"', async ({ skip }) => {
     const { probe } = await bench.running({ network: 'bridge' });
-    const host = bench.runtime.kind === 'sandbox' ? '127.0.0.1' : await probe.call('probe/gateway');
-    expect(await probe.call('probe/connect', { host, port })).toBe('connected');
+    const host = bench.runtime.kind === 'docker' ? await gateway(probe) : lanAddress();
+    if (host === undefined) skip('this machine has no address but loopback');
+    expect(await probe.call('probe/connect', { host, port: open })).toBe('connected');
+  });
+
+  it('reaches no service on the loopback of this machine with "bridge"', async ({ skip }) => {
+    if (bench.runtime.sharesNetwork !== undefined) skip(bench.runtime.sharesNetwork);
+    const { probe } = await bench.running({ network: 'bridge' });
+    for (const host of ['127.0.0.1', await gateway(probe)]) {
+      await expect(probe.call('probe/connect', { host, port: loopback })).rejects.toThrow();
+    }
+  });
+
+  it('reaches no abstract socket of this machine with "bridge"', async ({ skip }) => {
+    if (bench.runtime.sharesNetwork !== undefined) skip(bench.runtime.sharesNetwork);
+    const { probe } = await bench.running({ network: 'bridge' });
+    await expect(probe.call('probe/connect', { path: ABSTRACT })).rejects.toThrow();
+  });
+
+  it('reaches the loopback of this machine with "host", which a person must ask for', async () => {
+    const { probe } = await bench.running({ network: 'host' });
+    expect(await probe.call('probe/connect', { host: '127.0.0.1', port: loopback })).toBe('connected');
+  });
+
+  it('gives two workloads a port of the same number each, that nobody else sees', async ({ skip }) => {
+    if (bench.runtime.sharesNetwork !== undefined) skip(bench.runtime.sharesNetwork);
+    const inside = await freePort();
+    for (const says of ['one', 'two']) {
+      const hostPort = await freePort();
+      const ports = [{ hostIp: '127.0.0.1', hostPort, containerPort: inside }];
+      const { probe } = await bench.running({ network: 'bridge', ports });
+      expect(await probe.call('probe/listen', { port: inside, says })).toBe('listening');
+      expect(await readFrom('127.0.0.1', hostPort)).toBe(says);
+    }
+    await expect(readFrom('127.0.0.1', inside)).rejects.toThrow('ECONNREFUSED');
+    const lan = lanAddress();
+    if (lan !== undefined) await expect(readFrom(lan, inside)).rejects.toThrow('ECONNREFUSED');
   });
 
   it('publishes a port on the given address', async () => {
@@ -37,12 +78,38 @@ export function networkContract(bench: ContractBench): void {
     expect(await probe.call('probe/listen', { port: free })).toBe('listening');
     expect(await readFrom('127.0.0.1', free)).toBe('hello from inside');
   });
+
+  it('publishes in the sandbox what listens on its loopback only, too', async ({ skip }) => {
+    if (bench.runtime.kind !== 'sandbox') skip('engines forward to the address of a container');
+    const free = await freePort();
+    const ports = [{ hostIp: '127.0.0.1', hostPort: free, containerPort: free }];
+    const { probe } = await bench.running({ network: 'bridge', ports });
+    expect(await probe.call('probe/listen', { port: free, host: '127.0.0.1' })).toBe('listening');
+    expect(await readFrom('127.0.0.1', free)).toBe('hello from inside');
+  });
 }
 
+async function gateway(probe: ProbeCaller): Promise<string> {
+  return String(await probe.call('probe/gateway'));
+}
+
+/** An address of this machine that others could use. */
+function lanAddress(): string | undefined {
+  const all = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
+  return all.find((one) => one.family === 'IPv4' && !one.internal)?.address;
+}
+
+async function listening(where: net.ListenOptions): Promise<net.Server> {
+  const server = net.createServer((socket) => void socket.end());
+  await new Promise<void>((resolve) => void server.listen(where, resolve));
+  return server;
+}
+
+const portOf = (server: net.Server): number => (server.address() as net.AddressInfo).port;
+
 async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as net.AddressInfo;
+  const server = await listening({ port: 0, host: '127.0.0.1' });
+  const port = portOf(server);
   await new Promise((resolve) => server.close(resolve));
   return port;
 }

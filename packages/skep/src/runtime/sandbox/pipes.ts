@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { closeSync, constants, openSync } from 'node:fs';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -50,6 +50,40 @@ export function holdPipes(places: WorkloadPlaces): HeldPipes {
       closeSync(stdout);
     },
   };
+}
+
+/**
+ * Resolves when nothing of the workload runs any more, or nothing did; at once for one that an older release started.
+ * Nobody writes to the life pipe: its end is the news. Rejects only with the signal's reason.
+ */
+export async function untilReleased(places: WorkloadPlaces, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const life = openLife(places);
+  if (life === undefined) return;
+  const held = new Socket({ fd: life, readable: true, writable: false });
+  held.resume();
+  const abort = () => held.destroy();
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    await new Promise((resolve) => void held.once('close', resolve).once('error', resolve));
+    signal.throwIfAborted();
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** The reading end of a life pipe that is held; undefined when it is not, which poll(2) would never tell. */
+function openLife(places: WorkloadPlaces): number | undefined {
+  let life;
+  try {
+    life = openSync(places.life, O_RDONLY | O_NONBLOCK);
+    readSync(life, Buffer.alloc(1));
+  } catch (error) {
+    if (errnoOf(error) === 'EAGAIN') return life;
+    if (errnoOf(error) !== 'ENOENT') throw error;
+  }
+  if (life !== undefined) closeSync(life);
+  return undefined;
 }
 
 /** Attaches to pipes that somebody holds. Throws `runtime/not-running` when nobody does. */

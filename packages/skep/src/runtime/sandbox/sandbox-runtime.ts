@@ -4,6 +4,7 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { packageReference } from '../../target/protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
+import { pause } from '../pause.ts';
 import type {
   LogChunk,
   LogRequest,
@@ -22,15 +23,15 @@ import { sandboxEvents } from './events.ts';
 import { sandboxId } from './identity.ts';
 import { launch } from './launch.ts';
 import { bootId } from './linux-process.ts';
-import { FileChanges, followFile } from './log-file.ts';
+import { followFile } from './log-file.ts';
 import { packageCommand } from './package-program.ts';
 import { hasTree, packageTree, removeTree } from './package-trees.ts';
 import { NETWORK_FILES, type NetworkTools } from './own-network.ts';
-import { attachPipes, holdPipes, makePipes, type HeldPipes } from './pipes.ts';
+import { attachPipes, holdPipes, makePipes, untilReleased, type HeldPipes } from './pipes.ts';
 import { removeIfEmpty } from './remove-if-empty.ts';
 import { packagesDirectory, workloadPlaces, workloadsDirectory, type WorkloadPlaces } from './places.ts';
 import { prefetchNpm } from './prefetch.ts';
-import { readStatus, runState } from './run-record.ts';
+import { runState } from './run-record.ts';
 import { scratchDirectory, scratchName } from './scratch.ts';
 import { sweepDirectory } from './sweep.ts';
 import { encodeSpec, readSpec } from './spec-file.ts';
@@ -38,8 +39,8 @@ import { killBelow, stopProcesses } from './stop.ts';
 
 /** Longest time between two looks at a workload that is waited for, in milliseconds. */
 const POLL_MS = 1000;
-/** The same while its processes go, after it reported its end. */
-const ENDING_MS = 20;
+/** The first of such looks comes after this, each later one after as much more. */
+const LOOK_MS = 20;
 
 /**
  * The runtime port without a container engine: each workload is a process tree in a bubblewrap sandbox. Its state lies
@@ -189,19 +190,14 @@ class Sandbox {
   }
 
   async wait(name: string, signal: AbortSignal): Promise<number> {
-    const { places } = await this.#known(name);
-    const changes = new FileChanges(places.directory);
-    try {
-      for (;;) {
-        const { run } = await this.#known(name);
-        if (run.state === 'exited') return run.exitCode;
-        if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
-        // The exit is reported a moment before the last process is gone, and that changes no file.
-        const reported = (await readStatus(places.status)).exitCode !== undefined;
-        await changes.next(reported ? ENDING_MS : POLL_MS, signal);
-      }
-    } finally {
-      changes.close();
+    for (let looks = 0; ; looks += 1) {
+      const { run, places } = await this.#known(name);
+      if (run.state === 'exited') return run.exitCode;
+      if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
+      // While it runs nothing has to be looked at: the kernel tells when the last process lets go of its pipe. Looks
+      // between are for the moment in which it is still in the process table, and for what has not started yet.
+      if (looks > 0) await pause(Math.min(LOOK_MS * looks, POLL_MS), signal).catch(() => {});
+      if (run.state === 'running') await untilReleased(places, signal).catch(() => {});
     }
   }
 
