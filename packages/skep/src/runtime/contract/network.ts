@@ -17,7 +17,9 @@ export function networkContract(bench: ContractBench): void {
     open = portOf(everywhere);
     loopback = portOf(here);
   });
-  afterAll(() => void listeners.forEach((one) => one.close()));
+  afterAll(() => {
+    for (const one of listeners) one.close();
+  });
 
   it('is really off with "none"', async () => {
     const { probe } = await bench.running({ network: 'none' });
@@ -56,6 +58,11 @@ export function networkContract(bench: ContractBench): void {
     expect(await probe.call('probe/connect', { host: '127.0.0.1', port: loopback })).toBe('connected');
   });
 
+  portsContract(bench);
+}
+
+/** Ports of this machine that lead to a workload. */
+function portsContract(bench: ContractBench): void {
   it('gives two workloads a port of the same number each, that nobody else sees', async ({ skip }) => {
     if (bench.runtime.sharesNetwork !== undefined) skip(bench.runtime.sharesNetwork);
     const inside = await freePort();
