@@ -89,11 +89,11 @@ describe('api source', () => {
     expect(waits).toEqual([7_000, 7_000]);
   });
 
-  test('a registry that stays busy fails after three tries', async () => {
-    api.misbehaviour = { kind: 'status', status: 503, times: 99 };
+  test.each([500, 503])('a registry that goes on answering %d fails after three tries', async (status) => {
+    api.misbehaviour = { kind: 'status', status, times: 99 };
     await expect(source().fetch(idle())).rejects.toMatchObject({
       code: 'fetch/bad-status',
-      message: `"${api.origin}/v0.1/servers" answered with status 503`,
+      message: `"${api.origin}/v0.1/servers" answered with status ${String(status)}`,
     });
     expect(waits).toEqual([500, 1_000]);
     expect(api.requests).toHaveLength(3);
@@ -105,8 +105,8 @@ describe('api source', () => {
     expect(waits).toEqual([]);
   });
 
-  test('a broken registry fails at once', async () => {
-    api.misbehaviour = { kind: 'status', status: 500, times: 99 };
+  test('a registry that does not know the question fails at once', async () => {
+    api.misbehaviour = { kind: 'status', status: 501, times: 99 };
     await expect(source().fetch(idle())).rejects.toMatchObject({ code: 'fetch/bad-status' });
     expect(api.requests).toHaveLength(1);
   });

@@ -37,7 +37,7 @@ export async function loadServed(host: Host, { config, authMode }: ConfigFlags):
 export async function reload(
   host: Host,
   { config, authMode }: { readonly [Flag in keyof ConfigFlags]?: ConfigFlags[Flag] | undefined },
-  { app, log }: { readonly app: App; readonly log: Log },
+  { app, log, stop }: { readonly app: App; readonly log: Log; readonly stop: AbortSignal },
 ): Promise<void> {
   if (config === undefined) return;
   try {
@@ -59,6 +59,8 @@ export async function reload(
     }
     for (const { fields, message } of startWarnings(loaded.config)) log.warn(fields, message);
   } catch (err) {
+    // The program ends, and what it does not take over any more is no fault of the file.
+    if (stop.aborted) return;
     log.error({ err }, 'the new configuration cannot be used; the old one stays in use');
   }
 }

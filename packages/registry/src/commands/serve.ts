@@ -100,7 +100,7 @@ export const serve: Command = {
       const serving = await starting.catch(() => undefined);
       if (serving === undefined || stop.signal.aborted) return;
       await reopened(serving);
-      await reload(host, values, serving);
+      await reload(host, values, { ...serving, stop: stop.signal });
     });
     const forgetReload = host.onReload(() => void reloads.request());
     try {
