@@ -12,7 +12,7 @@ export function hasDotSegment(url: string): boolean {
 export function unreadablePath(url: string, cause: unknown): SkepError {
   const broken = pathOf(url)
     .split('/')
-    .find((segment) => !decodes(segment));
+    .find((segment) => decoded(segment) === undefined);
   const message =
     broken === undefined
       ? 'a path segment is too long'
@@ -24,11 +24,11 @@ function pathOf(url: string): string {
   return url.split(/[?#]/, 1)[0] ?? '';
 }
 
-function decodes(segment: string): boolean {
+/** Undefined where an escape is broken. */
+function decoded(segment: string): string | undefined {
   try {
-    decodeURIComponent(segment);
-    return true;
+    return decodeURIComponent(segment);
   } catch {
-    return false;
+    return undefined;
   }
 }
