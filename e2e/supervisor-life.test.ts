@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { chownSync, mkdirSync, openSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, openSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import path from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -32,16 +33,29 @@ async function answers(url: string): Promise<void> {
 
 /** Processes that have a file open. */
 function holdersOf(file: string): number[] {
-  const pids = readdirSync('/proc').filter((entry) => /^\d+$/.test(entry));
+  const pids = listed('/proc').filter((entry) => /^\d+$/.test(entry));
   return pids.map(Number).filter((pid) => {
     const folder = `/proc/${String(pid)}/fd`;
-    try {
-      return readdirSync(folder).some((fd) => readlinkSync(path.join(folder, fd)) === file);
-    } catch {
-      // It ended, or closed something, while we looked.
-      return false;
-    }
+    return listed(folder).some((fd) => linkOf(path.join(folder, fd)) === file);
   });
+}
+
+/** Empty for a process that has ended. */
+function listed(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** Undefined for what was closed while we looked. */
+function linkOf(link: string): string | undefined {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return undefined;
+  }
 }
 
 describe.skipIf(!engine.available)(title('the one supervisor of a state directory', engine), () => {
@@ -118,6 +132,17 @@ describe.skipIf(!engine.available)(title('the one supervisor of a state director
       await answers(await run({ env: { XDG_RUNTIME_DIR: '', TMPDIR: temp } }));
     },
   );
+
+  test.skipIf(process.getuid?.() !== 0)('shows other users nothing of its state, and no socket', async () => {
+    await run({}, user);
+    chmodSync(user.dir, 0o755);
+    const asNobody = ['--reuid=65534', '--regid=65534', '--clear-groups', 'find'];
+    const kept = ['state', 'data'].map((folder) => path.join(user.dir, folder));
+    const test = ['-type', 'f', '-readable', '-o', '-type', 's', '-writable'];
+    const found = spawnSync('setpriv', [...asNobody, ...kept, ...test], { encoding: 'utf8' });
+    expect(found.stdout).toBe('');
+    expect(found.stderr).toContain('Permission denied');
+  });
 
   test('keeps nothing open of the shell that started it', async () => {
     const secret = path.join(user.dir, 'config');

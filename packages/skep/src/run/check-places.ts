@@ -10,6 +10,7 @@ import { ensureOwn } from '../supervisor/private-directory.ts';
  * be this user's own (`supervisor/unreachable`).
  */
 export async function checkPlaces(places: Places, uid: number | undefined): Promise<void> {
+  await ensureOwn(places.supervisorDir, uid);
   for (const directory of [places.runConfigsDir, places.locksDir, places.statusesDir, places.logsDir]) {
     try {
       await mkdir(directory, { recursive: true, mode: 0o750 });
@@ -22,5 +23,4 @@ export async function checkPlaces(places: Places, uid: number | undefined): Prom
       });
     }
   }
-  await ensureOwn(places.supervisorDir, uid);
 }

@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { places } from '@skep/core/files/places.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import type { ProxyOptions } from '@skep/proxy/start.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -173,6 +174,24 @@ describe('starting', () => {
     await expect(started).rejects.toThrow();
     expect(await runtime.inspect('a1')).toBeUndefined();
     expect(host.busyWith).toEqual([]);
+  });
+  test('a start whose command was killed says so, and nothing of a defect', async () => {
+    await save('a1');
+    timeFlies = false;
+    const gone = new AbortController();
+    const started = host.start('a1', {
+      how: 'start',
+      signal: gone.signal,
+      tell: (event) => {
+        if (event.kind === 'step' && event.title.startsWith('Waiting'))
+          gone.abort(new SkepError('run/cancelled', { message: 'its start was interrupted' }));
+      },
+    });
+    await expect(started).rejects.toMatchObject({ code: 'run/cancelled' });
+    expect(await readStatus(where, 'a1')).toMatchObject({
+      status: 'error',
+      status_context: 'its start was interrupted',
+    });
   });
   test.each(['stop', 'remove'] as const)('a %s ends a start that is under way', async (how) => {
     await save('a1');

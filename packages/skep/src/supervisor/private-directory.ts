@@ -1,12 +1,17 @@
-import { chmod, lstat, mkdir } from 'node:fs/promises';
+import { chmod, lstat, mkdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
 /**
- * Makes a directory that is this user's own, and fails with `supervisor/unreachable` when it is somebody else's or not
- * a directory. Others are shut out where the file system can do that; see `whyNotPrivate`.
+ * Makes a directory that is this user's own, and fails with `supervisor/unreachable` when it, or the one it lies in, is
+ * somebody else's (as with `sudo -E`: what root leaves there its owner could not use any more). Others are shut out where the file system can do that; see `whyNotPrivate`.
  */
 export async function ensureOwn(directory: string, uid: number | undefined): Promise<void> {
+  const parent = dirname(directory);
+  const owner = await stat(parent).catch(() => undefined);
+  if (uid !== undefined && owner !== undefined && owner.uid !== uid)
+    throw untrusted(parent, 'it belongs to another user');
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
   } catch (cause) {
@@ -14,10 +19,11 @@ export async function ensureOwn(directory: string, uid: number | undefined): Pro
     if (errnoOf(cause) !== 'EEXIST')
       throw untrusted(directory, `it cannot be made (${errnoOf(cause) ?? '?'})`);
   }
-  const stat = await lstat(directory);
-  if (!stat.isDirectory()) throw untrusted(directory, 'it is not a directory');
-  if (uid !== undefined && stat.uid !== uid) throw untrusted(directory, 'it belongs to another user');
-  if (uid !== undefined && (stat.mode & 0o077) !== 0) await chmod(directory, 0o700);
+  const found = await lstat(directory);
+  if (!found.isDirectory()) throw untrusted(directory, 'it is not a directory');
+  if (uid === undefined) return;
+  if (found.uid !== uid) throw untrusted(directory, 'it belongs to another user');
+  if ((found.mode & 0o077) !== 0) await chmod(directory, 0o700);
 }
 
 /**
@@ -27,10 +33,10 @@ export async function ensureOwn(directory: string, uid: number | undefined): Pro
 export async function whyNotPrivate(directory: string, uid: number | undefined): Promise<string | undefined> {
   if (uid === undefined) return undefined;
   try {
-    const stat = await lstat(directory);
-    if (!stat.isDirectory()) return 'it is not a directory';
-    if (stat.uid !== uid) return 'it belongs to another user';
-    return (stat.mode & 0o077) === 0 ? undefined : 'others may enter it';
+    const found = await lstat(directory);
+    if (!found.isDirectory()) return 'it is not a directory';
+    if (found.uid !== uid) return 'it belongs to another user';
+    return (found.mode & 0o077) === 0 ? undefined : 'others may enter it';
   } catch (error) {
     return errnoOf(error) ?? 'unexpected failure';
   }
@@ -38,7 +44,7 @@ export async function whyNotPrivate(directory: string, uid: number | undefined):
 
 function untrusted(directory: string, reason: string): SkepError {
   return new SkepError('supervisor/unreachable', {
-    message: `the supervisor's directory "${directory}" cannot be used: ${reason}`,
-    hint: 'remove it, or set XDG_STATE_HOME to a directory of your own',
+    message: `the state directory "${directory}" cannot be used: ${reason}`,
+    hint: 'run skep as the user it belongs to, or set XDG_STATE_HOME to a directory of your own',
   });
 }
