@@ -93,7 +93,7 @@ async function supervisor(greeting: Partial<Greeting> = {}): Promise<Host> {
       owner: { ...self, state: kept.state },
       greeting: { skep: 'supervisor', version: '1.0.0', ...self, ...kept, ...greeting },
       host,
-      resume: { settled: done, complete: done },
+      resume: { settled: done, complete: done, again: () => done },
       lingerMs: 60_000,
       isTheOne: async () => isTheOne,
       onOpen: resolve,

@@ -12,7 +12,7 @@ import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
 import { Host } from './host.ts';
 import type { StartEvent } from './events.ts';
 import { RESTART } from './restart.ts';
-import { resume } from './resume.ts';
+import { resume, type Resume } from './resume.ts';
 import { readStatus, writeStatus, type StatusWord } from './state.ts';
 
 const self = { pid: process.pid, started: 'me' };
@@ -120,11 +120,12 @@ async function claim(name: string, status: StatusWord, pid: number): Promise<voi
   await writeStatus(where, name, { status, created_at: now, updated_at: now, ...process });
 }
 
-async function resumed(): Promise<void> {
+async function resumed(): Promise<Resume> {
   const isAlive = (other: { pid: number }): boolean => alive.has(other.pid);
   const clock = { now: () => new Date(), sleep: async () => {} };
   const taken = await resume({ host, places: where, clock, isAlive, signal: never, log: silentLog });
   await taken.settled;
+  return taken;
 }
 
 describe('starting', () => {
@@ -312,6 +313,19 @@ describe('stopping and removing', () => {
     await expect(host.remove('a1')).rejects.toThrow();
     expect(await readdir(where.runConfigsDir)).toEqual(['a1.json']);
     runtime.unreachable = false;
+  });
+});
+
+describe('a workload whose foreground command was killed', () => {
+  test('is taken up by the supervisor that runs already', async () => {
+    const taken = await resumed();
+    await save('a1');
+    await claim('a1', 'running', 999_999);
+    await taken.again();
+    expect(await readStatus(where, 'a1')).toMatchObject({ status: 'running', process_id: self.pid });
+    expect(proxies).toHaveLength(1);
+    await taken.again();
+    expect(proxies).toHaveLength(1);
   });
 });
 

@@ -26,7 +26,7 @@ export const requestSchema = z.discriminatedUnion('op', [
   /** Result: `{ stopped }`. */
   z.object({ op: z.literal('stop'), name, graceMs: z.number() }),
   z.object({ op: z.literal('remove'), name }),
-  /** Answers when everything that should run was taken up after a crash. */
+  /** Answers when everything that should run and nobody hosts was taken up. */
   z.object({ op: z.literal('settle') }),
   /** Ends the supervisor when it hosts nothing. Result: `{ ending }`. */
   z.object({ op: z.literal('rest') }),

@@ -21,6 +21,8 @@ export interface Resume {
   readonly settled: Promise<void>;
   /** Every workload is hosted, or does not have to be any more. Neither promise rejects. */
   readonly complete: Promise<void>;
+  /** Looks once more: a command that hosted a workload in the foreground may have been killed since. */
+  readonly again: () => Promise<void>;
 }
 
 const RETRY = { firstDelayMs: 1_000, longestDelayMs: 30_000 } as const;
@@ -38,7 +40,12 @@ export async function resume(deps: ResumeDeps): Promise<Resume> {
       if ((await first[index]) !== true) await retry(name, deps);
     }),
   ).then(() => {});
-  return { settled, complete };
+  async function again(): Promise<void> {
+    await settled;
+    const left = await unhosted(deps);
+    await Promise.all(left.map((name) => attempt(name, deps)));
+  }
+  return { settled, complete, again };
 }
 
 /** Names with something left to do that no living process does. */

@@ -128,7 +128,7 @@ async function perform(socket: Socket, request: Request, { options, gone }: Turn
       await host.remove(request.name);
       return {};
     case 'settle':
-      await resume.settled;
+      await resume.again();
       return {};
     case 'rest':
       return { ending: host.busyWith.length === 0 };
