@@ -118,11 +118,20 @@ export class SupervisorClient {
     return withLock(lock, { waitMs: START_MS, what: 'starting the supervisor', signal }, async () => {
       const watcher = (await readAddress(places))?.watcher;
       const watched = watcher !== undefined && this.#options.isAlive(watcher);
-      return (await this.#found(watched ? WATCHER_MS : 0, signal)) ?? (await this.#spawn(signal));
+      const found =
+        (await this.#found(watched ? WATCHER_MS : 0, signal)) ??
+        (await this.#spawn(signal)) ??
+        // It gave way to another one, which has ended since.
+        (await this.#spawn(signal));
+      if (found) return found;
+      throw new SkepError('supervisor/unreachable', {
+        message: 'the Skep supervisor did not come up',
+        hint: `see "${places.supervisorLog}"`,
+      });
     });
   }
 
-  async #spawn(signal: AbortSignal): Promise<Connection> {
+  async #spawn(signal: AbortSignal): Promise<Connection | undefined> {
     const { places, clock } = this.#options;
     const spawned = await spawnSupervisor({ ...this.#options, logPath: places.supervisorLog });
     const timeUp = new AbortController();
@@ -137,14 +146,10 @@ export class SupervisorClient {
       let up: Connection | undefined;
       const left = START_MS - (clock.now().getTime() - started);
       await this.#until(async () => (up = await this.#reach(signal)) !== undefined || over, left, signal);
-      if (up) return up;
+      return up;
     } finally {
       timeUp.abort();
     }
-    throw new SkepError('supervisor/unreachable', {
-      message: 'the Skep supervisor did not come up',
-      hint: `see "${places.supervisorLog}"`,
-    });
   }
 
   /** A supervisor that is there, or comes up within `waitMs`. */

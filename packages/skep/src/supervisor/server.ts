@@ -31,22 +31,27 @@ export async function serve(options: ServerOptions): Promise<void> {
   const { signal, log } = options;
   const ending = new AbortController();
   const sockets = new Set<Socket>();
+  /** Before a client hears that this supervisor ends: whoever it starts then must not take this one for the one. */
+  let leave = (): Promise<void> => Promise.resolve();
   const onConnection = (socket: Socket): void => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', (error) => log.debug({ err: error }, 'a client connection broke'));
-    void converse(socket, options, ending);
+    void converse(socket, { options, ending, leave: () => leave() });
   };
   const door = await openDoor({ ...options, onConnection });
-  options.onOpen();
   const stopLooking = keepOpen(door, options, ending);
+  leave = async () => {
+    await stopLooking();
+    await door.close();
+  };
+  options.onOpen();
   const stopLingering = endWhenIdle(options, sockets, ending);
   try {
     await aborted(AbortSignal.any([signal, ending.signal]));
   } finally {
     stopLingering();
-    await stopLooking();
-    await door.close();
+    await leave();
     await cut(sockets);
   }
 }
@@ -71,7 +76,8 @@ function keepOpen(door: Door, options: ServerOptions, ending: AbortController): 
   };
 }
 
-async function converse(socket: Socket, options: ServerOptions, ending: AbortController): Promise<void> {
+async function converse(socket: Socket, serving: Omit<Turn, 'gone'>): Promise<void> {
+  const { options } = serving;
   const gone = new AbortController();
   socket.on('close', () => {
     gone.abort(new SkepError('run/cancelled', { message: 'its start was interrupted', hint: '' }));
@@ -82,7 +88,7 @@ async function converse(socket: Socket, options: ServerOptions, ending: AbortCon
       const request = requestSchema.safeParse(line);
       if (!request.success)
         throw new SkepError('supervisor/protocol', { message: 'the request is not known' });
-      void answer(socket, request.data, { options, ending, gone: gone.signal });
+      void answer(socket, request.data, { ...serving, gone: gone.signal });
     }
   } catch (error) {
     options.log.warn({ err: error }, 'a client spoke out of turn');
@@ -94,6 +100,8 @@ async function converse(socket: Socket, options: ServerOptions, ending: AbortCon
 interface Turn {
   readonly options: ServerOptions;
   readonly ending: AbortController;
+  /** Ends listening. */
+  readonly leave: () => Promise<void>;
   /** Aborts when the client has gone. */
   readonly gone: AbortSignal;
 }
@@ -103,6 +111,7 @@ async function answer(socket: Socket, request: Request, turn: Turn): Promise<voi
   try {
     const result = await perform(socket, request, turn);
     last = result['ending'] === true;
+    if (last) await turn.leave();
     writeLine(socket, { result });
   } catch (error) {
     turn.options.log.warn({ err: error, op: request.op }, 'a request failed');
