@@ -44,8 +44,8 @@ export const run = defineCommand({
         hint: 'edit the file instead',
       });
     }
-    const { fromConfig: path, trustConfig: trusted, foreground } = values;
-    return importWorkload({ path, trusted, foreground }, context);
+    const { fromConfig: path, trustConfig: trusted, foreground, requestTimeout } = values;
+    return importWorkload({ path, trusted, foreground, requestTimeout }, context);
   },
 });
 

@@ -8,6 +8,7 @@ import { hostHere } from '../run/host-here.ts';
 import { readyToStart } from '../run/ready-to-start.ts';
 import { startEvents } from '../run/start-events.ts';
 import { loadRunConfig } from '../run-config/file.ts';
+import { requestTimeoutSettings } from '../settings/transport.ts';
 import { eachOf } from '../workloads/each-of.ts';
 import { checkSelection, selectionSettings } from '../workloads/select.ts';
 import { viewWorkloads } from '../workloads/view.ts';
@@ -23,6 +24,7 @@ const settings = defineSettings([
     brief: 'Stay attached; Ctrl-C removes the server, a killed command leaves it running',
     default: false,
   },
+  ...requestTimeoutSettings,
   ...commonSettings,
 ]);
 
@@ -41,13 +43,13 @@ export const start = defineCommand({
       if (only === undefined || chosen.length > 1) {
         throw new SkepError('usage/conflict', { message: '--foreground takes exactly one name' });
       }
-      return startHere(only, context);
+      return startHere(only, context, values.requestTimeout);
     }
     const client = openClient(context);
     const progress = openProgress(terminal);
     try {
       await eachOf(chosen, async (name) => {
-        await readyToStart(name, context, progress);
+        await readyToStart(name, context, { report: progress, requestTimeout: values.requestTimeout });
         await client.start(name, { signal, tell: startEvents(progress, terminal) });
       });
     } finally {
@@ -56,10 +58,10 @@ export const start = defineCommand({
   },
 });
 
-async function startHere(name: string, context: Context): Promise<void> {
+async function startHere(name: string, context: Context, requestTimeout: number | undefined): Promise<void> {
   const progress = openProgress(context.terminal);
   try {
-    await readyToStart(name, context, progress);
+    await readyToStart(name, context, { report: progress, requestTimeout });
   } finally {
     progress.end();
   }

@@ -1,5 +1,6 @@
 import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { parseDuration } from '@skep/core/time/duration.ts';
 import { z } from 'zod';
 import { isWorkloadName } from '../run/workload-name.ts';
 import { profileSchema } from '../permissions/profile.ts';
@@ -14,6 +15,15 @@ const record = z.record(text, text);
 const noNul = text.refine((value) => !value.includes('\0'), 'contains NUL');
 
 const variable = z.string().regex(VARIABLE_NAME, 'not a variable name');
+
+const isTimeout = (value: string): boolean => {
+  try {
+    const milliseconds = parseDuration(value);
+    return milliseconds >= 1 && milliseconds < 2 ** 31;
+  } catch {
+    return false;
+  }
+};
 
 /** Keys this release acts on. Everything else goes to `rest`. */
 const known = z.object({
@@ -63,6 +73,7 @@ const known = z.object({
   group: text.exactOptional(),
   debug: z.boolean().default(false),
   no_check: z.boolean().exactOptional(),
+  request_timeout: text.refine(isTimeout, 'is not a duration such as 30s or 2m30s').exactOptional(),
   trust_proxy_headers: z.boolean().default(false),
   runtime: z
     .object({

@@ -67,6 +67,8 @@ export interface RunConfig {
   readonly container_labels: Readonly<Record<string, string>>;
   readonly group: string;
   readonly debug: boolean;
+  /** `SKEP_PROXY_REQUEST_TIMEOUT` of the run: a Go duration. */
+  readonly request_timeout?: string;
   /** A start does not wait for the server's first answer. */
   readonly no_check?: boolean;
   readonly trust_proxy_headers: boolean;

@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { referenceTo } from '../cli/open-runtime.ts';
+import { withRequestTimeout } from '../run-config/request-timeout.ts';
 import { SCHEMA_VERSION, type RunConfig } from '../run-config/run-config.ts';
 import type { Prepared } from '../runtime/runtime.ts';
 import { chooseTransport } from './choose-transport.ts';
@@ -59,6 +60,7 @@ export function buildRunConfig({ planned, name, port, merged, prepared }: BuildI
     container_labels: inputs.labels,
     group: values.group,
     debug: values.debug ?? false,
+    ...withRequestTimeout(values.requestTimeout),
     ...(values.noCheck ? { no_check: true } : {}),
     trust_proxy_headers: values.trustProxyHeaders,
     runtime: referenceTo(opened.info),

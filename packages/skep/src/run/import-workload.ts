@@ -2,6 +2,7 @@ import type { Context } from '../cli/context.ts';
 import { openRuntime, referenceTo } from '../cli/open-runtime.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { openProgress } from '../print/progress.ts';
+import { withRequestTimeout } from '../run-config/request-timeout.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { claimName, promisedPorts } from './claim-name.ts';
 import { configGrants } from './config-grants.ts';
@@ -20,6 +21,8 @@ export interface ImportRequest {
   /** `--trust-config`: the person grants what the file asks for. */
   readonly trusted: boolean;
   readonly foreground: boolean;
+  /** Milliseconds; instead of what the file says. */
+  readonly requestTimeout: number | undefined;
 }
 
 /** No flag may stand beside `--from-config`, so the file is where everything is put right. */
@@ -50,6 +53,7 @@ export async function importWorkload(request: ImportRequest, context: Context): 
       image,
       image_is_ours,
       port,
+      ...withRequestTimeout(request.requestTimeout),
       env_vars: env,
       runtime: referenceTo(opened.info),
     };

@@ -4,18 +4,29 @@ import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
 import { checkKeys } from '../run-config/import-toolhive.ts';
+import { withRequestTimeout } from '../run-config/request-timeout.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Report } from '../runtime/runtime.ts';
 import { readStatus } from '../supervisor/state.ts';
 import { holdPreparing } from '../workloads/name-lock.ts';
 import { prepareSaved } from './prepare-saved.ts';
 
+export interface Starting {
+  readonly report: Report;
+  /** Milliseconds; from now on, where it is given. */
+  readonly requestTimeout: number | undefined;
+}
+
 /**
  * What a start checks and repairs first, in the person's terminal: mounts that the ignore file speaks against by now are
  * refused, and an image or package that was pruned is prepared again; the saved configuration then says what it is
  * called now. Nothing happens to a workload that runs.
  */
-export async function readyToStart(name: string, context: Context, report: Report): Promise<void> {
+export async function readyToStart(
+  name: string,
+  context: Context,
+  { report, requestTimeout }: Starting,
+): Promise<void> {
   const { places, signal } = context;
   const config = await loadRunConfig(places, name);
   if ((await readStatus(places, name))?.status === 'running') return;
@@ -27,6 +38,9 @@ export async function readyToStart(name: string, context: Context, report: Repor
   });
   // Saved by a release that did not look, or by a later one.
   checkKeys(config.rest, `the saved configuration of "${name}"`);
+  if (requestTimeout !== undefined) {
+    await saveRunConfig(places, { ...config, ...withRequestTimeout(requestTimeout) });
+  }
   const opened = await openRuntime(context, { reference: config.runtime, signal });
   if (await opened.runtime.has(config.image)) return;
   const preparing = await holdPreparing(context);

@@ -7,12 +7,13 @@ import { outgoingAuthSettings } from './outgoing-auth.ts';
 import { telemetrySettings } from './telemetry.ts';
 import { tokenExchangeSettings } from './token-exchange.ts';
 import { toolSettings } from './tools.ts';
-import { transportSettings } from './transport.ts';
+import { requestTimeoutSettings, transportSettings } from './transport.ts';
 
 /** Every setting of `skep run`. Keys are those of the run configuration (spec run-workload §7.1, run-proxy §0.4). */
 export const runSettings = defineSettings([
   ...identitySettings,
   ...transportSettings,
+  ...requestTimeoutSettings,
   ...environmentSettings,
   ...buildSettings,
   ...toolSettings,

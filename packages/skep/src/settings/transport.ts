@@ -1,7 +1,24 @@
 import { defineSettings } from '@skep/core/settings/define-settings.ts';
 
 const group = 'Transport and networking';
+/** What timers can be set to: 24 days. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const MAX_PORT = 65_535;
+
+/** How long a call may take; a variable only, as the contract has no flag for it. */
+export const requestTimeoutSettings = defineSettings([
+  {
+    name: 'requestTimeout',
+    kind: 'duration',
+    env: 'SKEP_PROXY_REQUEST_TIMEOUT',
+    key: 'request_timeout',
+    group,
+    brief: 'How long a call may go without an answer or progress',
+    defaultText: '1m0s',
+    min: 1,
+    max: LONGEST_TIMER_MS,
+  },
+]);
 
 /** How clients reach the proxy and the proxy reaches the server (contract, "Transport and networking"). */
 export const transportSettings = defineSettings([

@@ -2,6 +2,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Backend } from '@skep/proxy/backend/backend.ts';
 import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
+import { requestTimeoutMs } from '../run-config/request-timeout.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
 import type { Clock } from './clock.ts';
@@ -47,7 +48,6 @@ export interface Supervised {
 }
 
 // Defaults of spec run-proxy §1.2 until they have flags.
-const REQUEST_TIMEOUT_MS = 60_000;
 const SESSION_TTL_MS = 2 * 60 * 60_000;
 const BODY_LIMIT_BYTES = 8 * 1024 * 1024;
 /** Between two looks at an HTTP server: while a person waits for it, and later. Milliseconds. */
@@ -134,7 +134,7 @@ async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseD
     ...(config.allowed_origins === undefined ? {} : { allowedOrigins: config.allowed_origins }),
     backend: backendOf(config, observed, deps.runtime),
     trustProxyHeaders: config.trust_proxy_headers,
-    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    requestTimeoutMs: requestTimeoutMs(config),
     sessionTtlMs: SESSION_TTL_MS,
     bodyLimitBytes: BODY_LIMIT_BYTES,
     graceMs: PROXY_GRACE_MS,

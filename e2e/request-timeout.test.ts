@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ensureScriptImage } from './images.ts';
+import { component, title } from './require.ts';
+import { ask, openUser, type TestUser } from './skep.ts';
+
+const engine = await component('engine');
+
+/** Answers `initialize` and nothing else. */
+const SILENT = `
+import { createInterface } from 'node:readline';
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method } = JSON.parse(line);
+  if (method !== 'initialize') return;
+  const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } };
+  process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n');
+});
+`;
+
+describe.skipIf(!engine.available)(title('SKEP_PROXY_REQUEST_TIMEOUT', engine), () => {
+  let user: TestUser;
+  let image: string;
+  beforeAll(async () => {
+    image = await ensureScriptImage('skep-test/silent:1', SILENT);
+    user = openUser({ SKEP_RUNTIME: 'docker' });
+  }, 120_000);
+  afterAll(() => user.end());
+
+  const secondsOfACall = async (url: string): Promise<number> => {
+    const before = performance.now();
+    const answer = await ask(url, 'tools/call', { name: 'x' });
+    expect(answer.error?.message).toBe('Timeout');
+    return (performance.now() - before) / 1_000;
+  };
+
+  test('is how long a call may take, for a run and for a start, whatever the supervisor was started with', async () => {
+    const name = `silent-${String(process.pid)}`;
+    const env = (value: string) => ({ env: { SKEP_PROXY_REQUEST_TIMEOUT: value } });
+    const run = await user.skep(['run', image, '--name', name, '--no-check'], env('2s'));
+    expect(run).toMatchObject({ code: 0 });
+    const url = run.stdout.trim();
+    expect(await secondsOfACall(url)).toBeLessThan(20);
+    expect(await user.skep(['stop', name])).toMatchObject({ code: 0 });
+    expect(await user.skep(['start', name], env('500ms'))).toMatchObject({ code: 0 });
+    expect(await secondsOfACall(url)).toBeLessThan(20);
+  }, 120_000);
+
+  test.each(['5', '0s', '-1s', 'never'])(
+    'of %s is refused by its name, before anything is made',
+    async (value) => {
+      const run = await user.skep(['run', image], { env: { SKEP_PROXY_REQUEST_TIMEOUT: value } });
+      expect(run.code).toBe(1);
+      expect(run.stderr).toContain('SKEP_PROXY_REQUEST_TIMEOUT');
+    },
+  );
+});
