@@ -20,6 +20,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   'registry-sync': async () => (await import('./registry-sync.ts')).registrySyncBench,
   proxy: async () => (await import('./proxy.ts')).proxyBench,
   supervisor: async () => (await import('./supervisor.ts')).supervisorBench,
+  memory: async () => (await import('./memory.ts')).memoryBench,
   attach: async () => (await import('./attach.ts')).attachBench,
 };
 
