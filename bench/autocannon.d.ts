@@ -8,6 +8,8 @@ declare module 'autocannon' {
     readonly connections?: number;
     /** Seconds. */
     readonly duration?: number;
+    /** Requests in all, instead of a time. */
+    readonly amount?: number;
     /** What each connection sends, in turn; in place of method, headers and body. */
     readonly requests?: readonly Request[];
   }

@@ -24,6 +24,32 @@ describe('a proxy on loopback', () => {
     ['a foreign host', { Host: 'evil.example' }, 403],
     ['a foreign host that looks like ours', { Host: 'localhost.evil.example:PORT' }, 403],
     ['another port as host', { Host: '127.0.0.1:1' }, 403],
+    ['a name that points here', { Host: '127.0.0.1.nip.example:PORT' }, 403],
+    ['the address as one number', { Host: '2130706433:PORT' }, 403],
+    ['the address in octal', { Host: '0177.0.0.1:PORT' }, 403],
+    ['the address in hex', { Host: '0x7f.0.0.1:PORT' }, 403],
+    ['the address cut short', { Host: '127.1:PORT' }, 403],
+    ['the address mapped into IPv6', { Host: '[::ffff:127.0.0.1]:PORT' }, 403],
+    ['an address of the network', { Host: '192.0.2.7:PORT' }, 403],
+    ['a dot behind the name', { Host: 'localhost.:PORT' }, 403],
+    ['user-info in the host', { Host: 'evil.example@127.0.0.1:PORT' }, 403],
+    ['two hosts in one header', { Host: '127.0.0.1:PORT, evil.example' }, 403],
+    [
+      'a foreign host and a forwarded one of ours',
+      { Host: 'evil.example', 'X-Forwarded-Host': '127.0.0.1:PORT' },
+      403,
+    ],
+    ['an origin with a path', { Origin: 'http://localhost:PORT/' }, 403],
+    ['an origin with a dot behind', { Origin: 'http://localhost.:PORT' }, 403],
+    ['an extension', { Origin: 'chrome-extension://abcdef' }, 403],
+    ['an empty origin', { Origin: '' }, 403],
+    ['a page of an address of the network', { Origin: 'http://192.0.2.7:PORT' }, 403],
+    [
+      'a foreign origin and a referrer of ours',
+      { Origin: 'http://evil.example', Referer: 'http://localhost:PORT/' },
+      403,
+    ],
+    ['two origins in one header', { Origin: 'http://localhost:PORT http://evil.example' }, 403],
   ])('with %s answers %s', async (...[, headers, status]) => {
     await using proxy = await runningProxy(scriptedServer());
     const own = (value: string): string => value.replace('PORT', String(proxy.port));

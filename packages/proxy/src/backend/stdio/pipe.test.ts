@@ -1,5 +1,9 @@
+import { PassThrough } from 'node:stream';
+import { silentLog } from '@skep/core/log/log.ts';
 import { describe, expect, test } from 'vitest';
+import { manualClock } from '../../doubles/manual-clock.ts';
 import { call, isCall, request, silent, started } from '../../doubles/started-mux.ts';
+import { Pipe } from './pipe.ts';
 
 describe('when the pipe breaks', () => {
   test('calls in flight fail at once, and the proxy attaches again with growing delays', async () => {
@@ -43,4 +47,29 @@ describe('when the pipe breaks', () => {
     await expect.poll(() => mux.pipeState).toBe('attached');
     expect(await ask(join('new'), request(1, 'x')).done).toContain('"id":1');
   });
+});
+
+test('a server that floods its output leaves turns to everybody else', async () => {
+  const stdout = new PassThrough();
+  const piece = Buffer.from('{"flood":true}\n'.repeat(2_000));
+  let lines = 0;
+  const pipe = new Pipe({
+    backend: {
+      kind: 'stdio',
+      attach: () => Promise.resolve({ stdin: new PassThrough(), stdout, close() {} }),
+    },
+    clock: manualClock(),
+    log: silentLog,
+    onLine: () => void (lines += 1),
+    onBroken() {},
+  });
+  await pipe.attach();
+  for (let n = 0; n < 20; n += 1) stdout.write(piece);
+  let turns = 0;
+  while (lines < 20 * 2_000) {
+    turns += 1;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(turns).toBeGreaterThanOrEqual(10);
+  pipe.close();
 });
