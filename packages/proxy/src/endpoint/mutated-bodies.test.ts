@@ -8,7 +8,7 @@ const CALL = {
   jsonrpc: '2.0',
   id: 1,
   method: 'tools/call',
-  params: { name: 'echo', arguments: { text: 'é', n: 12345678901234567890 }, _meta: { progressToken: 't' } },
+  params: { name: 'echo', arguments: { text: 'é', n: 1.5 }, _meta: { progressToken: 't' } },
 };
 const BODIES = [
   CALL,
