@@ -167,7 +167,7 @@ describe('the POST decision table', () => {
   });
 
   test.each([
-    ['application/json, text/event-stream', 'application/json'],
+    ['application/json, text/event-stream', 'text/event-stream'],
     ['text/event-stream', 'text/event-stream'],
     ['application/json', 'application/json'],
     ['*/*', 'application/json'],

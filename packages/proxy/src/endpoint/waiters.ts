@@ -14,10 +14,12 @@ import { EventStream } from './stream.ts';
 import type { Reader, UnreadBudget } from './unread-budget.ts';
 
 /**
- * An answer that comes before anything else goes out as JSON, which clients take in any size, where they bound events. A
- * stream is opened by the first other message, or after this, so that the answer to a long call can be resumed.
+ * A stream is opened by its first message, or after this, so that the answer to a long call can be resumed. Until then the
+ * answer may still become JSON.
  */
 const OPEN_AFTER_MS = 2_000;
+/** Clients bound the size of an event (1 MiB in an official one) and not that of a JSON body. */
+const EVENT_CHARACTERS = 256 * 1024;
 
 /** What the endpoint keeps of one POST with a request in it: nothing that grows with its body. */
 export interface PostedRequest {
@@ -101,7 +103,8 @@ class StreamWaiter implements Waiter {
   finish(reply: Response): void {
     const { res, form } = this.#posted;
     const { text } = this.#hooked(reply) ?? this.#error('proxy/withheld');
-    if (form !== 'either' || res.headersSent || res.destroyed) this.#end(text);
+    const asJson = form === 'either' && text.length > EVENT_CHARACTERS;
+    if (!asJson || res.headersSent || res.destroyed) this.#end(text);
     else {
       this.#letGo();
       sendJson(res, text, this.#posted);
