@@ -33,6 +33,11 @@ export function isUnlabeled(claims: RawClaims): boolean {
   return true;
 }
 
+/** Whether every caller holds these claims who has any at all of their names: an empty list asks for none of its texts. */
+export function asksForNothing(claims: Claims): boolean {
+  return Object.values(claims).every((value) => Array.isArray(value) && value.length === 0);
+}
+
 /**
  * Every way in which `value` is not a claims map (registry specification §1.3.5 and §2.9); empty when it is one. At most
  * one violation per key, and one for the whole map when it has too many keys.

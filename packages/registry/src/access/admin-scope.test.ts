@@ -68,6 +68,13 @@ describe('updating a source or registry', () => {
       'access/insufficient-claims',
     ],
     ['dropping the last claim', admin, made('API', platform), none, 'access/last-claim'],
+    [
+      'keeping a claim that asks for nothing',
+      admin,
+      made('API', platform),
+      claims({ org: [] }),
+      'access/last-claim',
+    ],
     ['dropping the last claim in strict', strict, made('API', platform), none, 'access/last-claim'],
     ['dropping the last claim as super-admin', superAdmin(), made('API', platform), none, 'allowed'],
     ['dropping the last claim in auth-only mode', signedIn({}), made('API', platform), none, 'allowed'],

@@ -1,4 +1,4 @@
-import { isUnlabeled, type Claims, type RawClaims } from '@skep/auth/claims/claims.ts';
+import { asksForNothing, isUnlabeled, type Claims, type RawClaims } from '@skep/auth/claims/claims.ts';
 import type { Authority } from './authority.ts';
 import { allow, type Decision, deny, firstRefusal } from './decision.ts';
 import { coversNew, satisfiesExisting, unlessExempt } from './satisfies.ts';
@@ -60,7 +60,7 @@ function notFromConfig(existing: ScopedResource): Decision {
  */
 function keepsAClaim(authority: Authority, existing: RawClaims, next: Claims): Decision {
   return unlessExempt(authority, () =>
-    isUnlabeled(next) && !isUnlabeled(existing)
+    asksForNothing(next) && !isUnlabeled(existing)
       ? deny('access/last-claim', { reason: 'last-claim-dropped' })
       : allow('claims-covered'),
   );

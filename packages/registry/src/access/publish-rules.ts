@@ -1,4 +1,4 @@
-import { isUnlabeled, type Claims, type RawClaims } from '@skep/auth/claims/claims.ts';
+import { asksForNothing, type Claims, type RawClaims } from '@skep/auth/claims/claims.ts';
 import { firstDifference } from '@skep/auth/claims/same.ts';
 import type { Authority } from './authority.ts';
 import { allow, type Decision, deny, firstRefusal } from './decision.ts';
@@ -49,7 +49,7 @@ export function decideRelabel(authority: Authority, existing: RawClaims, next: C
 /** D3. Part of full authorization, so it binds super-admins and nobody in the other modes. */
 export function decideClaimsGiven(authority: Authority, claims: Claims): Decision {
   const required = authority.kind === 'full' && authority.switches.requirePublishClaims;
-  return required && isUnlabeled(claims)
+  return required && asksForNothing(claims)
     ? deny('access/claims-required', { reason: 'claims-omitted' })
     : allow('all-passed');
 }
@@ -85,7 +85,7 @@ function versionIsFree({ entry }: PublishRequest): Decision {
 
 function staysLabeled(authority: Authority, next: Claims): Decision {
   return unlessExempt(authority, (caller) =>
-    caller.switches.unlabeled === 'deny' && isUnlabeled(next)
+    caller.switches.unlabeled === 'deny' && asksForNothing(next)
       ? deny('access/unlabeled', { reason: 'unlabeled-is-closed' })
       : allow('all-passed'),
   );

@@ -46,7 +46,9 @@ export const auditShape = z.strictObject({
       context.addIssue({ code: 'custom', message });
     })
     .optional()
-    .describe('bytes of a body that are kept; 1024 when absent'),
+    .describe(
+      'a body of more bytes is left out whole and noted: half of one cannot be redacted by its member names; 1024 when absent',
+    ),
 });
 
 /** `directory` is where a relative `logFile` starts: the folder of the configuration. */

@@ -80,9 +80,12 @@ function fileProblems({ file }: SourceDraft, parent: ConfigPath, origin: SourceO
 
 function gitProblems({ git }: SourceDraft, path: ConfigPath): Problem[] {
   const auth: unknown = git?.['auth'];
-  const file: unknown = typeof auth === 'object' && auth !== null ? Reflect.get(auth, 'passwordFile') : '/';
-  if (typeof file !== 'string' || isAbsolute(file)) return [];
-  return [{ path: [...path, 'git', 'auth', 'passwordFile'], message: 'must be an absolute path' }];
+  if (typeof auth !== 'object' || auth === null) return [];
+  return ['passwordFile', 'sshKeyFile'].flatMap((key) => {
+    const file: unknown = Reflect.get(auth, key);
+    if (typeof file !== 'string' || isAbsolute(file)) return [];
+    return [{ path: [...path, 'git', 'auth', key], message: 'must be an absolute path' }];
+  });
 }
 
 function apiProblems({ api, format }: SourceDraft, path: ConfigPath): Problem[] {

@@ -30,11 +30,21 @@ const git = z
       .describe('the catalogue, from the top of the repository; `registry.json` when absent'),
     auth: z
       .strictObject({
-        username: nonEmpty,
-        passwordFile: nonEmpty.describe('absolute; read again at every look'),
+        username: nonEmpty.optional().describe('of HTTP basic authentication, with passwordFile'),
+        passwordFile: nonEmpty.optional().describe('absolute; read again at every look'),
+        sshKeyFile: nonEmpty
+          .regex(/^[\w./@+=:-]+$/, 'may have letters, digits and ./_@+=:- only')
+          .optional()
+          .describe(
+            'absolute; ssh then uses no other key, no agent and no settings of the account. Required for ssh through the API',
+          ),
+      })
+      .superRefine(({ username, passwordFile, sshKeyFile }, context) => {
+        const message = authFault([username, passwordFile], sshKeyFile);
+        if (message !== undefined) context.addIssue({ code: 'custom', message });
       })
       .optional()
-      .describe('HTTP basic authentication'),
+      .describe('how to sign in'),
   })
   .superRefine(({ branch, tag, commit }, context) => {
     const keys = {
@@ -120,6 +130,12 @@ export const sourceMembers = {
 export const sourceBody = z.strictObject(sourceMembers);
 
 export type SourceBody = z.infer<typeof sourceBody>;
+
+function authFault(password: readonly (string | undefined)[], key: string | undefined): string | undefined {
+  const given = password.filter((part) => part !== undefined).length;
+  if (given > 0 && key !== undefined) return 'takes either username and passwordFile, or sshKeyFile';
+  return given === 1 ? 'takes username and passwordFile together' : undefined;
+}
 
 function faultOf(check: () => unknown): string | undefined {
   try {

@@ -204,11 +204,31 @@ describe('the body of a request that makes a source', () => {
     });
   });
 
+  it('may say that it signs in with nothing', () => {
+    const git = { repository: 'https://g.test/r', auth: {} };
+    expect(parseSourceBody({ git, syncPolicy: { interval: '1m' } }, CLAIM_LIMITS).kind).toBe('git');
+  });
+
   test.each<[unknown, string]>([
     [[], 'must be a map of members, not a list'],
     [{ file: { path: 'c.json' }, syncPolicy: { interval: '1m' } }, 'file.path: must be an absolute path'],
     [{ managed: {}, name: 'x' }, 'name: unknown key "name"'],
     [{ file: {} }, 'file.path, file.url or file.data is required'],
+    [
+      { git: { repository: 'git@g.test:r', auth: { sshKeyFile: 'key' } }, syncPolicy: { interval: '1m' } },
+      'git.auth.sshKeyFile: must be an absolute path',
+    ],
+    [
+      {
+        git: { repository: 'git@g.test:r', auth: { sshKeyFile: '/k -o x' } },
+        syncPolicy: { interval: '1m' },
+      },
+      'git.auth.sshKeyFile: may have letters, digits and ./_@+=:- only',
+    ],
+    [
+      { git: { repository: 'https://g.test/r', auth: { username: 'u' } }, syncPolicy: { interval: '1m' } },
+      'git.auth: takes username and passwordFile together',
+    ],
   ])('is refused with everything that is wrong: %j', (body, message) => {
     expect(() => parseSourceBody(body, CLAIM_LIMITS)).toThrowError(
       expect.objectContaining({ code: 'config/invalid' }),

@@ -2,11 +2,18 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import type { GitCredentials, GitRepository } from './git-repository-url.ts';
 
-/** `auth` of a git source. */
-export interface GitAuth {
+/** `auth` of a git source: a password for http and https, or a key for ssh. */
+export type GitAuth = GitPassword | GitKey;
+
+export interface GitPassword {
   readonly username: string;
   /** Absolute; read again for every fetch, so that a rotated password needs no restart. */
   readonly passwordFile: string;
+}
+
+export interface GitKey {
+  /** Absolute. With it ssh uses no other key, no agent and no settings of the account. */
+  readonly sshKeyFile: string;
 }
 
 const MAX_BYTES = 65_536;
@@ -20,6 +27,13 @@ export async function credentialsOf(
   auth: GitAuth | undefined,
 ): Promise<GitCredentials | undefined> {
   if (auth === undefined) return repository.credentials;
+  if ('sshKeyFile' in auth) {
+    if (repository.transport === 'ssh') return undefined;
+    throw new SkepError('source/invalid-credentials', {
+      message: `"${repository.url}" signs in with a password, not with an ssh key`,
+      hint: 'give auth.username and auth.passwordFile, or an ssh address',
+    });
+  }
   if (repository.transport === 'ssh' || repository.credentials !== undefined) {
     throw new SkepError('source/invalid-credentials', {
       message:

@@ -88,6 +88,22 @@ test('ssh is pinned too, and still checks the key of the name', async () => {
   );
 });
 
+test('with a key of its own ssh uses no other, no agent and no settings of the account', () => {
+  const env = gitEnvironment({
+    own: { SSH_AUTH_SOCK: '/run/agent', PATH: '/bin' },
+    repository: parseRepository('git@git.example:a.git'),
+    credentials: undefined,
+    pin: NO_PIN,
+    ceiling: '/tmp',
+    home: '/tmp/x',
+    sshKeyFile: '/keys/one',
+  });
+  expect(env).not.toHaveProperty('SSH_AUTH_SOCK');
+  expect(env['GIT_SSH_COMMAND']).toContain(
+    ' -F /dev/null -i /keys/one -o IdentitiesOnly=yes -o IdentityAgent=none',
+  );
+});
+
 test.each([
   ['https://git.example/a', ['1.1.1.1', '10.0.0.1'], 'the address of "git.example" (10.0.0.1) is not public'],
   ['git@git.example:a', ['127.0.0.1'], 'the address of "git.example" (127.0.0.1) is not public'],

@@ -25,6 +25,8 @@ export interface GitSetting {
   readonly own: Readonly<Record<string, string | undefined>>;
   readonly repository: GitRepository;
   readonly credentials: GitCredentials | undefined;
+  /** The only key that ssh may use; without it those of the account, as ssh finds them. */
+  readonly sshKeyFile?: string;
   readonly pin: AddressPin;
   /** The folder above which git looks for no repository. */
   readonly ceiling: string;
@@ -45,9 +47,10 @@ export function gitEnvironment({
   pin,
   ceiling,
   home,
+  sshKeyFile,
 }: GitSetting): Record<string, string> {
   const passed = PASSED.flatMap((name) => {
-    const value = own[name];
+    const value = sshKeyFile !== undefined && name === 'SSH_AUTH_SOCK' ? undefined : own[name];
     return value === undefined ? [] : [[name, value] as const];
   });
   return {
@@ -62,7 +65,11 @@ export function gitEnvironment({
     GIT_ALLOW_PROTOCOL: 'http:https:ssh',
     GIT_TERMINAL_PROMPT: '0',
     GIT_LITERAL_PATHSPECS: '1',
-    GIT_SSH_COMMAND: ['ssh', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=15', ...pin.sshOptions].join(' '),
+    GIT_SSH_COMMAND: [
+      ...SSH,
+      ...(sshKeyFile === undefined ? [] : onlyKey(sshKeyFile)),
+      ...pin.sshOptions,
+    ].join(' '),
     GIT_SSH_VARIANT: 'ssh',
     ...(credentials === undefined ? {} : secretsOf(credentials)),
     ...configVariables([
@@ -72,6 +79,13 @@ export function gitEnvironment({
       ...(credentials === undefined ? [] : [helperFor(repository)]),
     ]),
   };
+}
+
+const SSH = ['ssh', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=15'] as const;
+
+/** ssh_config(5). The path has passed the shape of a source: nothing in it means anything to a shell or to ssh. */
+function onlyKey(file: string): readonly string[] {
+  return ['-F', '/dev/null', '-i', file, '-o', 'IdentitiesOnly=yes', '-o', 'IdentityAgent=none'];
 }
 
 type Setting = readonly [name: string, value: string];

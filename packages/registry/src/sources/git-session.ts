@@ -64,6 +64,7 @@ export async function withGit<T>(
     pin,
     ceiling,
     home: folder,
+    ...(auth !== undefined && 'sshKeyFile' in auth ? { sshKeyFile: auth.sshKeyFile } : {}),
   });
   const late = new AbortController();
   const cancel = clock.after(timeoutMs, () => late.abort(new SkepError('source/timeout')));

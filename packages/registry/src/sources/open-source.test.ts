@@ -71,7 +71,6 @@ describe('an address of this machine', () => {
     ['file', { url: 'http://[::1]:9/c.json' }],
     ['file', { url: 'http://[::ffff:127.0.0.1]:9/c.json' }],
     ['git', { repository: 'http://127.0.0.1:9/c.git' }],
-    ['git', { repository: 'git@localhost:c.git' }],
   ])('is refused to a source made through the API: %s %j', async (kind, block) => {
     await expect(fetched('API', [kind, block])).rejects.toMatchObject({ code: 'fetch/refused-address' });
   });
@@ -85,6 +84,32 @@ describe('an address of this machine', () => {
     const source = [kind, block(`http://127.0.0.1:${String(port)}`)] as const;
     await expect(fetched('CONFIG', source)).rejects.toMatchObject({ code });
     await expect(fetched('API', source, { allowPrivateIP: true })).rejects.toMatchObject({ code });
+  });
+});
+
+describe('the ssh keys of the account that the server runs as', () => {
+  const repository = 'git@8.8.8.8:other-team/private.git';
+  const key = (name: string) => ({ repository, auth: { sshKeyFile: join(folder, name) } });
+
+  it('are not for sources made through the API, nor are keys that lie anywhere', async () => {
+    expect(() => fetched('API', ['git', { repository }])).toThrow(
+      expect.objectContaining({ code: 'source/invalid-credentials' }),
+    );
+    const elsewhere = ['git', key('outside.json')] as const;
+    await expect(fetched('API', elsewhere)).rejects.toMatchObject({ code: 'source/path-not-allowed' });
+  });
+
+  it('are for those of the configuration file, and a key of the allowed folders is for all', async () => {
+    // This git finds nothing: the failure is that it was looked for.
+    const missing = { code: 'source/ref-not-found' };
+    await expect(fetched('CONFIG', ['git', { repository }])).rejects.toMatchObject(missing);
+    await expect(fetched('CONFIG', ['git', key('outside.json')])).rejects.toMatchObject(missing);
+    await expect(fetched('API', ['git', key('allowed/inside.json')])).rejects.toMatchObject(missing);
+  });
+
+  it('an address of this machine is refused with a key too', async () => {
+    const source = { ...key('allowed/inside.json'), repository: 'git@localhost:c.git' };
+    await expect(fetched('API', ['git', source])).rejects.toMatchObject({ code: 'fetch/refused-address' });
   });
 });
 

@@ -10,6 +10,8 @@ import { apiSource } from './api.ts';
 import type { ConditionalSource } from './conditional-source.ts';
 import { fileUrlSource } from './file-url.ts';
 import { fileSource } from './file.ts';
+import type { GitAuth } from './git-credentials.ts';
+import { KEY_NEEDED, needsKey } from './git-ssh-key.ts';
 import { gitSource } from './git.ts';
 import { inlineSource } from './inline.ts';
 import { clientOpener, type OpenClient } from './open-client.ts';
@@ -44,10 +46,15 @@ type Block<Kind extends keyof typeof kindShapes> = ReturnType<(typeof kindShapes
 
 function openGit(
   source: StoredSource,
-  { auth, ...git }: Block<'git'>,
+  { auth: given, ...git }: Block<'git'>,
   surroundings: SourceSurroundings,
 ): Source {
   const { env, tempDir, clock, limits } = surroundings;
+  const auth = gitAuth(given);
+  // The keys of the account are the operator's, and may open what whoever names a source must not see.
+  if (source.creationType === 'API' && needsKey(git.repository, auth)) {
+    throw new SkepError('source/invalid-credentials', { message: `source "${source.name}": ${KEY_NEEDED}` });
+  }
   const options = { name: source.name, ...defined(git), ...(auth === undefined ? {} : { auth }) };
   const allowPrivate = mayBePrivate(source, surroundings);
   const opened = gitSource(options, {
@@ -57,7 +64,15 @@ function openGit(
     allowPrivate,
     maxBytes: limits.maxCatalogueBytes,
   });
-  return auth === undefined ? opened : guarded(opened, auth.passwordFile, foldersFor(source, surroundings));
+  if (auth === undefined) return opened;
+  const file = 'sshKeyFile' in auth ? auth.sshKeyFile : auth.passwordFile;
+  return guarded(opened, file, foldersFor(source, surroundings));
+}
+
+function gitAuth(given: Block<'git'>['auth']): GitAuth | undefined {
+  const { username, passwordFile, sshKeyFile } = given ?? {};
+  if (sshKeyFile !== undefined) return { sshKeyFile };
+  return username === undefined || passwordFile === undefined ? undefined : { username, passwordFile };
 }
 
 function openApi(
@@ -117,7 +132,7 @@ function client(source: StoredSource, surroundings: SourceSurroundings): OpenCli
   return clientOpener({ userAgent, allowPrivate: mayBePrivate(source, surroundings) });
 }
 
-/** The source, with a look at where its password file lies before every fetch. */
+/** The source, with a look at where its password or key lies before every fetch. */
 function guarded(
   source: ConditionalSource,
   file: string,

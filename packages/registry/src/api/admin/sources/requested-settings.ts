@@ -1,6 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { SourceFormat } from '../../../config/config.ts';
 import { parseSourceBody } from '../../../config/source-settings.ts';
+import { KEY_NEEDED, needsKey } from '../../../sources/git-ssh-key.ts';
 import type { SourceSettings } from '../../../store/rows.ts';
 import { badRequest } from '../../parameter.ts';
 import type { AdminCall } from '../admin-route.ts';
@@ -15,6 +16,7 @@ export async function requestedSettings({
   const { value } = readJsonBody(body);
   const settings = await described(() => parseSourceBody(value, limits.claims));
   if (settings.kind === 'kubernetes') throw invalid('a kubernetes source is not available yet');
+  requireOwnKey(settings);
   for (const path of filesOf(settings)) {
     if (!limits.allowsPath(path)) {
       throw invalid(`${JSON.stringify(path)} is in none of the folders of limits.allowedPaths`);
@@ -35,6 +37,12 @@ export async function requestedSettings({
   return settings;
 }
 
+function requireOwnKey(settings: SourceSettings): void {
+  const { repository, auth } = blockOf(settings);
+  if (typeof repository !== 'string') return;
+  if (needsKey(repository, isObject(auth) ? auth : undefined)) throw invalid(KEY_NEEDED);
+}
+
 /** What tells file sources apart that cannot be turned into each other (specification §2.6.1). */
 export function fileForm(settings: SourceSettings): 'path' | 'url' | 'data' | undefined {
   if (settings.kind !== 'file') return undefined;
@@ -46,8 +54,8 @@ export function fileForm(settings: SourceSettings): 'path' | 'url' | 'data' | un
 function filesOf(settings: SourceSettings): string[] {
   const block = blockOf(settings);
   const { auth } = block;
-  const password: unknown = isObject(auth) ? auth['passwordFile'] : undefined;
-  return [settings.kind === 'file' ? block['path'] : undefined, password].filter(
+  const [password, key]: unknown[] = isObject(auth) ? [auth['passwordFile'], auth['sshKeyFile']] : [];
+  return [settings.kind === 'file' ? block['path'] : undefined, password, key].filter(
     (path): path is string => typeof path === 'string',
   );
 }

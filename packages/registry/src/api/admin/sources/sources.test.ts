@@ -129,6 +129,14 @@ describe('creating and replacing', () => {
       /^invalid source configuration: "\/etc\/shadow" is in none/,
     ],
     [
+      'an ssh repository that would be asked with the keys of the account',
+      'x',
+      'admin',
+      { git: { repository: 'git@8.8.8.8:other-team/private.git' }, syncPolicy: { interval: '5m' } },
+      400,
+      /^invalid source configuration: an ssh repository of a source made through the API needs auth.sshKeyFile/,
+    ],
+    [
       'inline data that is no catalogue',
       'x',
       'admin',
