@@ -68,6 +68,8 @@ describe('a guard that is not there yet', () => {
       expect(() => read({ additional_middleware_configs: [one] })).toThrow(notThere);
     }
     expect(() => read({ middleware_configs: { type: 'authorization' } })).toThrow(notThere);
+    const two = [step('auth', { oidc_config: { issuer: 'x' } }), step('recovery'), step('authorization')];
+    expect(() => read({ middleware_configs: two })).toThrow('"middleware_configs" (auth, authorization)');
   });
   test('is no step that every request passes here anyway', () => {
     const steps = [

@@ -3,7 +3,7 @@ import { suggestion } from '@skep/core/settings/did-you-mean.ts';
 import { USED_KEYS } from './decode.ts';
 import { withoutFacts } from './fact-labels.ts';
 import { isNothing } from './is-nothing.ts';
-import { isStepAnyway } from './steps-anyway.ts';
+import { stepsBeyond } from './steps-anyway.ts';
 
 /** Keys ToolHive writes under another name (spec run-workload §7.1). */
 const ALIASES: Readonly<Record<string, string>> = {
@@ -107,15 +107,20 @@ export function checkKeys(document: Readonly<Record<string, unknown>>, where: st
   if (asked.length === 0) return;
   const several = asked.length > 1;
   throw new SkepError('usage/not-available', {
-    message: `${where} uses ${asked.map(([key]) => `"${key}"`).join(', ')}, which ${several ? 'are' : 'is'} not available yet`,
+    message: `${where} uses ${asked.map(shown).join(', ')}, which ${several ? 'are' : 'is'} not available yet`,
     hint: `remove ${several ? 'the keys' : 'the key'} if the workload may run without`,
   });
+}
+
+/** The key, and of a list of steps those that are meant. */
+function shown([key, member]: readonly [string, unknown]): string {
+  return key === 'middleware_configs' ? `"${key}" (${stepsBeyond(member).join(', ')})` : `"${key}"`;
 }
 
 /** True when running without the key is what it asks for, or when the rest of the import acts on it. */
 function isMet(key: string, member: unknown): boolean {
   if ([USED_KEYS, USED_MEMBERS, WRITTEN_ANEW, NO_EFFECT].some((keys) => keys.has(key))) return true;
-  if (key === 'middleware_configs' && Array.isArray(member)) return member.every(isStepAnyway);
+  if (key === 'middleware_configs') return stepsBeyond(member).length === 0;
   return LATER.has(key) && isNothing(member);
 }
 

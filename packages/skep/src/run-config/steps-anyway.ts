@@ -15,11 +15,18 @@ const ANYWAY: Readonly<Record<string, (name: string, value: unknown) => boolean>
   bodylimit: (name, value) => name === 'max_bytes' && value === BODY_LIMIT,
 };
 
-/** True for an element of `middleware_configs` (spec run-proxy §2.2) that names what Skep's own chain does anyway. */
-export function isStepAnyway(value: unknown): boolean {
+/** What `middleware_configs` (spec run-proxy §2.2) asks for beyond what Skep's own chain does anyway, by type. */
+export function stepsBeyond(value: unknown): readonly string[] {
+  if (isNothing(value)) return [];
+  return Array.isArray(value) ? value.flatMap((one) => stepBeyond(one) ?? []) : ['of the wrong shape'];
+}
+
+function stepBeyond(value: unknown): string | undefined {
   const { data } = step.safeParse(value);
-  if (data === undefined || !Object.hasOwn(ANYWAY, data.type)) return false;
-  return Object.entries(data.parameters ?? {}).every(([name, member]) => ANYWAY[data.type]?.(name, member));
+  if (data === undefined) return 'of the wrong shape';
+  const anyway = Object.hasOwn(ANYWAY, data.type) ? ANYWAY[data.type] : undefined;
+  const met = Object.entries(data.parameters ?? {}).every(([name, member]) => anyway?.(name, member));
+  return anyway !== undefined && met ? undefined : data.type;
 }
 
 function nothing(_name: string, value: unknown): boolean {
