@@ -13,7 +13,7 @@ import { runSettingsPage } from './docs/run-settings-page.ts';
 
 /**
  * Writes docs/reference from the product's tables. With `--check` it writes nothing and exits 1 when a page is stale,
- * missing or left over.
+ * missing or left over. SECURITY.md must be about the version of the package.
  */
 const NOTE = '<!-- Written by `npm run docs` from the tables in the code; edit those instead. -->';
 
@@ -40,6 +40,16 @@ else if (values.check) {
 } else {
   await write(expected);
   console.log(`wrote ${stale.join(', ')}`);
+}
+
+const root = path.resolve(import.meta.dirname, '..');
+const { version } = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as {
+  version: string;
+};
+// A promise is worth something only with the version that keeps it.
+if (!(await readFile(path.join(root, 'SECURITY.md'), 'utf8')).includes(`about version ${version}.`)) {
+  console.error(`Error: SECURITY.md is not about version ${version}; read it again and correct it`);
+  process.exitCode = 1;
 }
 
 /** File name to content, the index included. */
