@@ -5,6 +5,7 @@ import {
   openSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
@@ -13,7 +14,7 @@ import path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { places } from '@skep/core/files/places.ts';
 import { silentLog } from '@skep/core/log/log.ts';
-import { followFile } from '../runtime/sandbox/log-file.ts';
+import { earlierPart, followFile } from '../runtime/sandbox/log-file.ts';
 import { capLog, keepLogsSmall } from './log-keeper.ts';
 
 const home = mkdtempSync(path.join(tmpdir(), 'skep-logs-'));
@@ -31,7 +32,7 @@ test('a log over the limit becomes the one earlier generation, and its writer go
   writeSync(writer, 'after\n');
   expect([readFileSync(file, 'utf8'), readFileSync(`${file}.1`, 'utf8')]).toEqual([
     'after\n',
-    `first\n${'x'.repeat(100)}`,
+    'x'.repeat(100),
   ]);
   await capLog(at('no-such.log'), 0);
 });
@@ -76,4 +77,16 @@ test('logs of proxies, of the supervisor and of sandboxed workloads are kept sma
   await keepLogsSmall({ places: where, clock, signal: ending.signal, log: silentLog });
   const sizes = files.map((file) => readFileSync(path.join(where.dataDir, file)).length);
   expect(sizes).toEqual([0, 0, 0, 10 * 1024 * 1024 + 1]);
+});
+
+test('of a log that grew far over the limit only the end is kept, and its last lines can still be read', async () => {
+  const file = at('burst.log');
+  writeFileSync(file, `${'x'.repeat(99)}\n`.repeat(1000));
+  expect(await capLog(file, 1000)).toBe(true);
+  expect(statSync(`${file}.1`).size).toBe(1000);
+  expect(statSync(file).size).toBe(0);
+  appendFileSync(file, 'new\n');
+  expect(String(await earlierPart(file, 3))).toBe(`${'x'.repeat(99)}\n`.repeat(2));
+  expect(await earlierPart(file, 1)).toBeUndefined();
+  expect(await capLog(file, 1000)).toBe(false);
 });

@@ -1,30 +1,41 @@
-import { copyFile, glob, stat, truncate } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { glob, rename, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Log } from '@skep/core/log/log.ts';
+import { earlierLog } from '../runtime/sandbox/log-file.ts';
 import { SANDBOX_LOGS } from '../runtime/sandbox/places.ts';
 import type { Clock } from './clock.ts';
 
 /** As much as an engine keeps per container (runtime/docker/container-body.ts). */
 const LIMIT_BYTES = 10 * 1024 * 1024;
-const EVERY_MS = 10_000;
-
-/** The generation before the one that is written. */
-export const earlierLog = (file: string): string => `${file}.1`;
+const EVERY_MS = 2_000;
+/** While a log grows so fast that it would be far over its limit by then. */
+const GROWING_MS = 100;
 
 /**
- * Empties a log that has grown beyond `limitBytes` and keeps what was in it as the one earlier generation. Writers hold
- * the file open for appending and go on at its new end; what is written in the instant between copy and cut is lost.
+ * Empties a log that has grown beyond `limitBytes` and keeps its end, as much as that, as the one earlier generation.
+ * Writers hold the file open for appending and go on at its new end; what is written in the instant between copy and cut
+ * is lost. True when it was cut.
  */
-export async function capLog(file: string, limitBytes = LIMIT_BYTES): Promise<void> {
+export async function capLog(file: string, limitBytes = LIMIT_BYTES): Promise<boolean> {
   try {
-    if ((await stat(file)).size <= limitBytes) return;
-    await copyFile(file, earlierLog(file));
+    const { size } = await stat(file);
+    if (size <= limitBytes) return false;
+    const draft = `${earlierLog(file)}.new`;
+    const end = createReadStream(file, {
+      start: size - limitBytes,
+      end: Math.max(size - limitBytes, size - 1),
+    });
+    await writeFile(draft, end, { mode: 0o600 });
     await truncate(file);
+    await rename(draft, earlierLog(file));
+    return true;
   } catch (error) {
     // Its workload was removed meanwhile.
     if (errnoOf(error) !== 'ENOENT') throw error;
+    return false;
   }
 }
 
@@ -39,10 +50,11 @@ export interface LogKeeperOptions {
 export async function keepLogsSmall({ places, clock, signal, log }: LogKeeperOptions): Promise<void> {
   while (!signal.aborted) {
     try {
+      let cut = false;
       for await (const file of glob(['logs/*.log', SANDBOX_LOGS], { cwd: places.dataDir })) {
-        await capLog(join(places.dataDir, file));
+        cut = (await capLog(join(places.dataDir, file))) || cut;
       }
-      await clock.sleep(EVERY_MS, signal);
+      await clock.sleep(cut ? GROWING_MS : EVERY_MS, signal);
     } catch (error) {
       if (signal.aborted) return;
       log.warn({ err: error }, 'a log could not be kept small');

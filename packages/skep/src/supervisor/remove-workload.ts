@@ -7,7 +7,7 @@ import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { checkWorkloadName } from '../run/workload-name.ts';
 import { GRACE_MS } from './launch.ts';
-import { earlierLog } from './log-keeper.ts';
+import { earlierLog } from '../runtime/sandbox/log-file.ts';
 import { deleteStatus } from './state.ts';
 import { isOwn } from './workload-spec.ts';
 

@@ -6,6 +6,31 @@ import { pause } from '../pause.ts';
 
 const BLOCK = 64 * 1024;
 
+/** The generation before the one that is written: the end of what was there when the log grew too large. */
+export const earlierLog = (file: string): string => `${file}.1`;
+
+/**
+ * What the earlier generation adds before the current log: all of it, or as many of its last lines as the current one has
+ * too few. Undefined when there is nothing to add.
+ */
+export async function earlierPart(file: string, tail: number | undefined): Promise<Buffer | undefined> {
+  const earlier = await openExisting(earlierLog(file));
+  if (!earlier) return undefined;
+  try {
+    const wanted = tail === undefined ? undefined : tail - lineCount(await logTail(file, tail));
+    if (wanted !== undefined && wanted <= 0) return undefined;
+    const { size } = await earlier.stat();
+    const start = wanted === undefined ? 0 : await tailStart(earlier, size, wanted);
+    const { buffer } = await earlier.read(Buffer.alloc(size - start), 0, size - start, start);
+    return buffer;
+  } finally {
+    await earlier.close();
+  }
+}
+
+const lineCount = (text: string): number =>
+  text.split('\n').length - (text === '' || text.endsWith('\n') ? 1 : 0);
+
 /** The last `lines` lines of a file as text; empty when there is no file. */
 export async function logTail(file: string, lines: number): Promise<string> {
   const handle = await openExisting(file);

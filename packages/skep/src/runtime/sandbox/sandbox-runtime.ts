@@ -23,7 +23,7 @@ import { sandboxEvents } from './events.ts';
 import { sandboxId } from './identity.ts';
 import { launch } from './launch.ts';
 import { bootId } from './linux-process.ts';
-import { followFile } from './log-file.ts';
+import { earlierPart, followFile } from './log-file.ts';
 import { packageCommand } from './package-program.ts';
 import { hasTree, packageTree, removeTree } from './package-trees.ts';
 import { NETWORK_FILES, type NetworkTools } from './own-network.ts';
@@ -267,6 +267,8 @@ class Sandbox {
     const { places } = await this.#known(name);
     const over = async () => (await this.#find(name))?.run.state !== 'running';
     const options = { ...request, over, pollMs: POLL_MS };
+    const earlier = await earlierPart(places.log, request.tail);
+    if (earlier !== undefined) yield { stream: 'stderr', bytes: earlier };
     for await (const bytes of followFile(places.log, options)) yield { stream: 'stderr', bytes };
   }
 
