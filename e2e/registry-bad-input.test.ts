@@ -353,7 +353,7 @@ describe('what is no request', () => {
     const endless = rawSocket(running.open);
     const { authorization: token = '' } = governed.as('both');
     endless.write(
-      `POST /v1/entries HTTP/1.1\r\nHost: x\r\nAuthorization: ${token}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      `POST /v1/entries HTTP/1.1\r\nHost: x\r\nAuthorization: ${token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
     );
     const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`;
     for (let sent = 0; sent < 40; sent += 1) endless.write(chunk);

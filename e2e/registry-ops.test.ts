@@ -254,7 +254,7 @@ describe('the end', () => {
     await once(socket, 'connect');
     let answer = '';
     socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
-    const head = ['POST /all/v0.1/publish HTTP/1.1', 'Host: x', 'Content-Type: application/json'];
+    const head = ['POST /all/v0.1/publish HTTP/1.1', 'Host: localhost', 'Content-Type: application/json'];
     socket.write(
       `${head.join('\r\n')}\r\nContent-Length: ${DOCUMENT.length}\r\n\r\n${DOCUMENT.slice(0, 10)}`,
     );
@@ -301,7 +301,7 @@ describe('the end', () => {
 });
 
 it('asks nobody for a token on the internal listener, not even for what is not there', async () => {
-  const provider = { name: 'away', issuerUrl: 'http://127.0.0.1:9', audience: 'a' };
+  const provider = { name: 'away', issuerUrl: 'http://127.0.0.1:9', audience: 'a', allowPrivateIP: true };
   const registry = await serve({ auth: { oauth: { providers: [provider] } } });
   const statuses = ['/health', '/readiness', '/version', '/v1/me', '/all/v0.1/servers', '/nothing'].map(
     async (url) => (await get(registry.internal + url)).status,
@@ -342,7 +342,7 @@ it('gives a request the configured time to arrive', async () => {
   const short = await serve({ storage, limits: { requestTimeout: '1s' } });
   const sockets = [usual, short].map(({ open }) => net.connect(Number(new URL(open).port), '127.0.0.1'));
   const answers = sockets.map(async (socket) => {
-    socket.write('GET /all/v0.1/servers HTTP/1.1\r\nhost: a\r\n');
+    socket.write('GET /all/v0.1/servers HTTP/1.1\r\nhost: localhost\r\n');
     const [data] = await once(socket, 'data');
     return [sockets.indexOf(socket), String(data).split('\r\n')[0]];
   });

@@ -166,7 +166,7 @@ describe('skep-registry serve', () => {
     const socket = net.connect(Number(new URL(running.open).port), '127.0.0.1');
     await once(socket, 'connect');
     const { promise: started, resolve } = Promise.withResolvers<void>();
-    socket.write('GET /registry/all/v0.1/servers HTTP/1.1\r\nHost: x\r\nConnection: close\r\n', () =>
+    socket.write('GET /registry/all/v0.1/servers HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n', () =>
       resolve(),
     );
     await started;
@@ -207,7 +207,7 @@ describe('skep-registry serve', () => {
       return text;
     };
     const get = (target: string, headers = ''): Promise<string> =>
-      raw(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`);
+      raw(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${headers}\r\n`);
     expect(await raw('nonsense\r\n\r\n')).toMatch(
       /^HTTP\/1\.1 400 .*\{"error":"the request is not HTTP\/1\.1"\}$/s,
     );

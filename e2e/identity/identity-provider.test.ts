@@ -146,7 +146,8 @@ describe('key rotation', () => {
     expect(await statusOf(before, verifier)).toBe('200');
     await rotating.rotate('drop');
     expect(await statusOf(await rotating.token({ n: 3 }), verifier)).toBe('200');
-    expect(await statusOf(unused, verifier)).toBe('401 unknown-key');
+    // The keys were asked for a moment ago, so nobody can say yet; it is not let in either way.
+    expect(await statusOf(unused, verifier)).toMatch(/^503 after [1-9]\d? s$/u);
   });
 
   test('both keys work while both are published', async () => {

@@ -33,6 +33,8 @@ export interface AppOptions {
   readonly config: RegistryConfig;
   readonly storePlace: StorePlace;
   readonly addresses: { readonly public: ListenAddress; readonly internal: ListenAddress };
+  /** Whether somebody has chosen the public address, or it is one of this machine alone: then a reload may end sign-in. */
+  readonly addressIsChosen: boolean;
   readonly build: BuildInfo;
   readonly log: Log;
   /** Lines for requests of the public listener. */
@@ -69,6 +71,8 @@ export interface App {
    * changed in it and needs a restart. One at a time.
    */
   reload(config: RegistryConfig): Promise<readonly string[]>;
+  /** Asks every identity provider once, so that a wrong address shows in the log before the first caller meets it. */
+  askProviders(): void;
   /** Opens files anew that a log rotator has moved. */
   reopenLogs(): Promise<void>;
   /**
@@ -133,7 +137,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     const publicUrl = await listenOn(open, addresses.public, '--address');
     Object.assign(state, { started: true, ready: true });
     const urls = { public: publicUrl, internal: internalUrl };
-    return runningApp({ engine, operations, urls, reload: reloading(options, state) }, async () => {
+    const running = { engine, operations, urls, signIn, reload: reloading(options, state) };
+    return runningApp(running, async () => {
       state.ready = false;
       await state.reloading;
       await closeAll(closers, log);
@@ -146,10 +151,11 @@ export async function startApp(options: AppOptions): Promise<App> {
 
 interface RunningParts {
   readonly operations: Operations;
+  readonly signIn: SignInSlot;
 }
 
 function runningApp(
-  { engine, reload, operations, urls }: Pick<App, 'engine' | 'urls' | 'reload'> & RunningParts,
+  { engine, reload, operations, signIn, urls }: Pick<App, 'engine' | 'urls' | 'reload'> & RunningParts,
   stop: () => Promise<void>,
 ): App {
   let closing: Promise<void> | undefined;
@@ -157,6 +163,7 @@ function runningApp(
     urls,
     engine,
     reload,
+    askProviders: () => signIn.askProviders(),
     reopenLogs: () => operations.reopenAudit(),
     close: () => (closing ??= stop()),
   };
@@ -178,6 +185,7 @@ function contextOf(options: AppOptions, { engine, state }: ContextParts): ApiCon
     pages,
     snapshot: () => engine.current(),
     signIn: () => state.signIn.current,
+    providersAway: () => state.signIn.away(),
     admin: () => adminParts(options, state),
     openApi: () => openApi,
     metrics: async () => {
@@ -232,10 +240,17 @@ function servedRoutes({ serving }: RegistryConfig): readonly Route[] {
 function publicLimits(
   { config: { cors }, compress }: AppOptions,
   state: State,
-): Pick<ListenerOptions, 'compress' | 'requestRate' | 'cors'> {
+): Pick<ListenerOptions, 'compress' | 'requestRate' | 'refusalRate' | 'hosts' | 'cors'> {
   return {
     compress,
     requestRate: () => state.config.requestRate,
+    refusalRate: () => state.config.refusalRate,
+    hosts: () => {
+      const { auth } = state.config;
+      return auth.mode === 'anonymous'
+        ? { hosts: auth.allowedHosts, origins: cors?.allowedOrigins }
+        : undefined;
+    },
     ...(cors === undefined ? {} : { cors }),
   };
 }

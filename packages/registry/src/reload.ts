@@ -26,6 +26,7 @@ export interface Reloadable {
 export interface ReloadServices {
   /** The one of the start. */
   readonly config: RegistryConfig;
+  readonly addressIsChosen: boolean;
   readonly tokenClock: TokenClock;
   readonly log: Log;
 }
@@ -70,6 +71,12 @@ async function reloaded(
 ): Promise<readonly string[]> {
   const { catalogue, operations } = state;
   if (catalogue === undefined || operations === undefined) throw new SkepError('registry/not-ready');
+  if (config.auth.mode === 'anonymous' && !options.addressIsChosen) {
+    throw new SkepError('config/invalid', {
+      message: 'auth.mode has become anonymous, and the registry is served on every interface',
+      hint: 'restart it, and it serves this machine alone; or give --address',
+    });
+  }
   const signIn = await changedSignIn(config, options, state);
   let audit: PreparedAudit | undefined;
   try {
@@ -80,7 +87,10 @@ async function reloaded(
     await audit?.discard();
     throw error;
   }
-  if (signIn !== undefined) state.signIn.replace(signIn);
+  if (signIn !== undefined) {
+    state.signIn.replace(signIn);
+    state.signIn.askProviders();
+  }
   state.config = config;
   await audit?.use().catch((err: unknown) => {
     options.log.error({ err }, 'the former audit log could not be closed');

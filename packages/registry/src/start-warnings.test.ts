@@ -11,7 +11,11 @@ import type { NamedSource } from './store/rows.ts';
 const claims = (value: object): Claims => parseClaims(value);
 const ADMIN: RoleRules = { superAdmin: [claims({ role: 'root' })] };
 
-const anonymous = (unusedRoles: RoleRules = {}): AuthConfig => ({ mode: 'anonymous', unusedRoles });
+const anonymous = (unusedRoles: RoleRules = {}): AuthConfig => ({
+  mode: 'anonymous',
+  unusedRoles,
+  allowedHosts: [],
+});
 const oauth = (access: 'auth-only' | RoleRules): OauthAuth => ({
   mode: 'oauth',
   access:
@@ -31,6 +35,8 @@ const insecure: OauthAuth['providers'][number] = {
   issuerMatch: 'exact',
   forcedRefreshEveryMs: 1000,
 };
+const corp = { ...insecure, name: 'corp', plainHttp: 'never' } as const;
+const partner = { ...corp, name: 'partner' };
 const source = (name: string, given: Partial<NamedSource> = {}): NamedSource => ({
   name,
   kind: 'file',
@@ -102,6 +108,28 @@ test.each<[condition: string, given: Partial<WarnedConfig>, lines: readonly stri
     'authz without roles',
     { auth: oauth({}) },
     ['Authorization is on and no role is granted to anybody: nothing can be administered'],
+  ],
+  [
+    'two identity providers and a rule that either can fulfil',
+    { auth: { ...oauth(ADMIN), providers: [corp, partner] } },
+    [
+      'auth.authz.roles.superAdmin holds a rule without "iss": each of the identity providers "corp", "partner" can grant it; name the issuer in the rule, or say in grants of each provider what it may',
+    ],
+  ],
+  [
+    'two identity providers, of which one may grant the role',
+    { auth: { ...oauth(ADMIN), providers: [corp, { ...partner, grants: { roles: ['manageEntries'] } }] } },
+    [],
+  ],
+  [
+    'two identity providers and a rule that names the issuer',
+    {
+      auth: {
+        ...oauth({ superAdmin: [claims({ role: 'root', iss: 'https://corp.test' })] }),
+        providers: [corp, partner],
+      },
+    },
+    [],
   ],
   [
     'a gate that asks for what no source carries',

@@ -1,7 +1,7 @@
 import { isUnlabeled, type RawClaims } from '@skep/auth/claims/claims.ts';
 import { ROLES, type RoleRules } from '@skep/auth/claims/roles.ts';
 import { decodeClaimSet } from './access/visibility.ts';
-import type { AuthConfig } from './config/auth.ts';
+import type { AuthConfig, OauthAuth } from './config/auth.ts';
 import type { DatabaseConfig } from './config/database.ts';
 import { type NamedRegistry, type NamedSource, SYNCED_KINDS } from './store/rows.ts';
 
@@ -52,7 +52,7 @@ function authWarnings(auth: AuthConfig): string[] {
     : [];
   const mode =
     auth.access.kind === 'full'
-      ? roleWarnings(auth.access.rules)
+      ? [...roleWarnings(auth.access.rules), ...issuerWarnings(auth.access.rules, auth.providers)]
       : ['Authorization not configured, per-entry claims filtering disabled (auth-only mode)'];
   return [...mode, ...insecure];
 }
@@ -64,6 +64,20 @@ function roleWarnings(rules: RoleRules): string[] {
   return ROLES.filter((role) => (rules[role] ?? []).some(isUnlabeled)).map(
     (role) => `auth.authz.roles.${role} holds an empty rule, which matches nobody`,
   );
+}
+
+/** A rule looks at claims, and claims count whoever has signed them. */
+function issuerWarnings(rules: RoleRules, providers: OauthAuth['providers']): string[] {
+  return ROLES.flatMap((role) => {
+    const granting = providers.filter(({ grants }) => grants?.roles?.includes(role) ?? true);
+    const isOpen = (rules[role] ?? []).some((rule) => !isUnlabeled(rule) && !Object.hasOwn(rule, 'iss'));
+    const names = granting.map(({ name }) => `"${name}"`).join(', ');
+    return isOpen && granting.length > 1
+      ? [
+          `auth.authz.roles.${role} holds a rule without "iss": each of the identity providers ${names} can grant it; name the issuer in the rule, or say in grants of each provider what it may`,
+        ]
+      : [];
+  });
 }
 
 function authzWarnings({ auth, sources, registries }: WarnedConfig): StartWarning[] {

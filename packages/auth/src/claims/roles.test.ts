@@ -26,24 +26,38 @@ const rows: [rule: string, maps: unknown[], token: RawClaims, granted: boolean][
 describe('a role', () => {
   test.each(rows)('%s', (_rule, maps, token, granted) => {
     const rules = { manageEntries: maps.map((map) => parseClaims(map)) };
-    expect(resolveRoles(token, rules)).toEqual(granted ? ['manageEntries'] : []);
+    expect(resolveRoles({ claims: token }, rules)).toEqual(granted ? ['manageEntries'] : []);
   });
 
   test('is listed in fixed order and superAdmin does not expand', () => {
     const admin = [parseClaims({ role: 'admin' })];
     const god = [parseClaims({ role: 'god' })];
     const rules = { manageEntries: admin, manageRegistries: admin, manageSources: admin, superAdmin: god };
-    expect(resolveRoles({ role: ['admin', 'god'] }, rules)).toEqual([
+    expect(resolveRoles({ claims: { role: ['admin', 'god'] } }, rules)).toEqual([
       'superAdmin',
       'manageSources',
       'manageRegistries',
       'manageEntries',
     ]);
-    expect(resolveRoles({ role: 'god' }, rules)).toEqual(['superAdmin']);
+    expect(resolveRoles({ claims: { role: 'god' } }, rules)).toEqual(['superAdmin']);
+  });
+
+  test('is not granted by a provider that may not grant it, whatever its tokens say', () => {
+    const rules = {
+      superAdmin: [parseClaims({ role: 'root' })],
+      manageEntries: [parseClaims({ role: 'root' })],
+    };
+    const caller = { claims: { role: 'root' }, grantable: ['manageEntries'] as const };
+    expect(resolveRoles(caller, rules)).toEqual(['manageEntries']);
+    expect(traceRole(caller, rules, 'superAdmin')).toMatchObject({
+      granted: false,
+      mismatches: [{ reason: 'not-of-this-provider' }],
+    });
+    expect(resolveRoles({ ...caller, grantable: [] }, rules)).toEqual([]);
   });
 
   test('is granted to nobody without rules', () => {
-    expect(resolveRoles({ role: 'admin' }, {})).toEqual([]);
+    expect(resolveRoles({ claims: { role: 'admin' } }, {})).toEqual([]);
   });
 });
 
@@ -51,7 +65,7 @@ describe('traceRole', () => {
   const rules = { superAdmin: [{}, { role: 'god', org: 'acme' }].map((map) => parseClaims(map)) };
 
   test('names the map that granted', () => {
-    expect(traceRole({ role: 'god', org: 'acme' }, rules, 'superAdmin')).toEqual({
+    expect(traceRole({ claims: { role: 'god', org: 'acme' } }, rules, 'superAdmin')).toEqual({
       role: 'superAdmin',
       granted: true,
       rule: 1,
@@ -59,7 +73,7 @@ describe('traceRole', () => {
   });
 
   test('names the first failing key of each map', () => {
-    expect(traceRole({ role: 'god' }, rules, 'superAdmin')).toEqual({
+    expect(traceRole({ claims: { role: 'god' } }, rules, 'superAdmin')).toEqual({
       role: 'superAdmin',
       granted: false,
       mismatches: [{ reason: 'empty-rule' }, { reason: 'no-shared-value', key: 'org', wanted: ['acme'] }],

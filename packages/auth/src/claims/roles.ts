@@ -11,6 +11,8 @@ export type RoleRules = Readonly<Partial<Record<Role, readonly Claims[]>>>;
 export type RuleMismatch =
   /** `{}` never matches: a forgotten condition must not make everyone an administrator. */
   | { readonly reason: 'empty-rule' }
+  /** A rule matches, but the provider of the caller's token may not grant this role. */
+  | { readonly reason: 'not-of-this-provider' }
   /** The caller's top-level claim is absent, holds no string, or shares no value with the rule. */
   | { readonly reason: 'no-shared-value'; readonly key: string; readonly wanted: readonly string[] };
 
@@ -19,8 +21,14 @@ export type RoleTrace =
   | { readonly role: Role; readonly granted: true; readonly rule: number }
   | { readonly role: Role; readonly granted: false; readonly mismatches: readonly RuleMismatch[] };
 
+/** Whose roles are asked for: the claims, and which roles their provider may grant (all where absent). */
+export interface RoleCaller {
+  readonly claims: RawClaims;
+  readonly grantable?: readonly Role[] | undefined;
+}
+
 /** The roles of a caller in fixed order; superAdmin does not expand into the others. */
-export function resolveRoles(caller: RawClaims, rules: RoleRules): Role[] {
+export function resolveRoles(caller: RoleCaller, rules: RoleRules): Role[] {
   return ROLES.filter((role) => traceRole(caller, rules, role).granted);
 }
 
@@ -28,12 +36,14 @@ export function resolveRoles(caller: RawClaims, rules: RoleRules): Role[] {
  * Role resolution (registry specification §3.3): any map of the list grants, every key of a map must match, a key
  * matches where the caller's values and the map's values intersect. Top-level claims only, strings only.
  */
-export function traceRole(caller: RawClaims, rules: RoleRules, role: Role): RoleTrace {
+export function traceRole({ claims, grantable }: RoleCaller, rules: RoleRules, role: Role): RoleTrace {
   const mismatches: RuleMismatch[] = [];
   for (const [index, rule] of (rules[role] ?? []).entries()) {
-    const mismatch = mismatchOf(caller, rule);
-    if (mismatch === undefined) return { role, granted: true, rule: index };
-    mismatches.push(mismatch);
+    const mismatch = mismatchOf(claims, rule);
+    if (mismatch === undefined && (grantable?.includes(role) ?? true)) {
+      return { role, granted: true, rule: index };
+    }
+    mismatches.push(mismatch ?? { reason: 'not-of-this-provider' });
   }
   return { role, granted: false, mismatches };
 }

@@ -31,7 +31,7 @@ const RETRY_AFTER_SECONDS = 10;
  */
 export function authenticate(
   authorization: readonly string[],
-  verifier: TokenVerifier,
+  verifier: Pick<TokenVerifier, 'known' | 'verify'>,
 ): Authentication | Promise<Authentication> {
   const bearer = bearerToken(authorization);
   if (bearer.kind === 'fault') return { kind: 'refused', error: 'invalid_request', reason: bearer.fault };
@@ -42,8 +42,10 @@ export function authenticate(
 function toAuthentication(outcome: TokenOutcome): Authentication {
   if (outcome.kind === 'identity') return outcome;
   const provider = outcome.provider === undefined ? {} : { provider: outcome.provider };
-  if (outcome.kind === 'unavailable')
-    return { kind: 'unavailable', retryAfterSeconds: RETRY_AFTER_SECONDS, ...provider };
+  if (outcome.kind === 'unavailable') {
+    const { retryAfterSeconds = RETRY_AFTER_SECONDS } = outcome;
+    return { kind: 'unavailable', retryAfterSeconds, ...provider };
+  }
   return { kind: 'refused', error: 'invalid_token', reason: outcome.reason, ...provider };
 }
 

@@ -46,6 +46,7 @@ describe('authenticate', () => {
   const verifier = (outcome: TokenOutcome, known?: TokenOutcome): TokenVerifier => ({
     verify: () => Promise.resolve(outcome),
     known: () => known,
+    ready: () => Promise.resolve([]),
     close() {},
   });
 

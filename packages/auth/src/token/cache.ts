@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { TokenOutcome } from './outcome.ts';
 
 type Accepted = Extract<TokenOutcome, { kind: 'identity' }>;
+type Refused = Extract<TokenOutcome, { kind: 'invalid' }>;
 
 export interface TokenCacheOptions {
   /** Milliseconds since the epoch. */
@@ -16,13 +17,22 @@ export interface TokenCacheOptions {
 export const TOKEN_CACHE_CAP_MS = 60_000;
 export const TOKEN_CACHE_CHARACTERS = 16 * 1024 * 1024;
 
+/** A refusal is remembered for so long, that a client which repeats itself costs its identity provider one question. */
+const REFUSED_MS = 5_000;
+const MOST_REFUSED = 10_000;
+
 /**
- * Tokens that were accepted, by SHA-256: no token is kept. Holds successes only, until they expire or the cap passes.
+ * Tokens that were accepted, by SHA-256: no token is kept. They are forgotten when they expire or the cap passes.
+ * Refusals are remembered apart, a few seconds and so many at most, and can only ever refuse.
  * The same token gives the same `identity` object while it is cached, so that others may hang their own answers on it.
  */
 export class TokenCache {
   readonly #options: TokenCacheOptions;
   readonly #entries: LRUCache<string, { readonly outcome: Accepted; readonly until: number }>;
+
+  readonly #refused = new LRUCache<string, { readonly outcome: Refused; readonly until: number }>({
+    max: MOST_REFUSED,
+  });
 
   constructor(options: TokenCacheOptions) {
     this.#options = options;
@@ -43,7 +53,18 @@ export class TokenCache {
     this.#entries.set(keyOf(token), { outcome, until }, { size: token.length });
   }
 
+  /** Why the token was refused a moment ago. */
+  refused(token: string): Refused | undefined {
+    const entry = this.#refused.get(keyOf(token));
+    return entry !== undefined && this.#options.now() < entry.until ? entry.outcome : undefined;
+  }
+
+  refuse(token: string, outcome: Refused): void {
+    this.#refused.set(keyOf(token), { outcome, until: this.#options.now() + REFUSED_MS });
+  }
+
   clear(): void {
+    this.#refused.clear();
     this.#entries.clear();
   }
 }

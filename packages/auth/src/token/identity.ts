@@ -1,3 +1,5 @@
+import type { Role } from '../claims/roles.ts';
+
 /** Who is calling, after authentication. Holds no token. */
 export interface Identity {
   readonly issuer: string;
@@ -5,8 +7,10 @@ export interface Identity {
   readonly name: string;
   readonly email: string;
   readonly groups: readonly string[];
-  /** Every claim as received. */
+  /** Every claim as received, of a provider that may speak for some only those. */
   readonly claims: Readonly<Record<string, unknown>>;
+  /** Roles that its provider may grant; all where absent. */
+  readonly grantable?: readonly Role[];
 }
 
 /** Issuer and audience of identities that Skep makes itself, where no identity provider is configured. */

@@ -22,39 +22,53 @@ export interface KeySetOptions {
   readonly log: Log;
   /** Least time between two loads that an unknown key id may cause. */
   readonly forcedEveryMs: number;
+  /** How long keys serve that were read once and cannot be asked for again. */
+  readonly outageMs: number;
 }
 
 interface Keys {
   readonly find: ReturnType<typeof createLocalJWKSet>;
+  /** From here on they are asked for while they serve. */
   readonly refreshAt: number;
+  /** From here on nobody is let in before they were asked for. */
   readonly staleAt: number;
+  /** From here on they do not serve, whether or not the provider answers. */
+  readonly endAt: number;
 }
 
 const MINUTE = 60_000;
-const MIN_AGE = 15 * MINUTE;
-const DEFAULT_AGE = 60 * MINUTE;
-const MAX_AGE = 24 * 60 * MINUTE;
+const MIN_AGE = MINUTE;
+/** Below the next one, so that asking delays nobody as long as there are requests. */
+const REFRESH_AGE = 12 * MINUTE;
+/** A key that the provider does not list any more works at most so long. */
+const MAX_AGE = 15 * MINUTE;
+export const KEYS_OUTAGE_MS = 60 * MINUTE;
 /** A failed background refresh is tried again after this time, not with the next request. */
 const RETRY_EVERY = 30_000;
 /** Everything a waiting request waits for, retries included; below any sensible request timeout. */
 const LOAD_BUDGET = 8_000;
 
 /**
- * The signing keys of one identity provider (RFC 7517). Loaded at first use, refreshed in the background, kept when a
- * refresh fails. A token with an unknown key id causes one load, rate-limited, so that a rotated key works at once and
- * made-up ids cannot flood the provider.
+ * The signing keys of one identity provider (RFC 7517). Loaded at first use and asked for again at least every 15 minutes,
+ * whatever the provider says about their age, because a withdrawn key is one that somebody else may have. While the
+ * provider does not answer, known keys serve on for the time of an outage. A token with an unknown key id causes one load,
+ * rate-limited, so that a rotated key works at once and made-up ids cannot flood the provider.
  */
 export class KeySet {
   readonly #options: KeySetOptions;
   readonly #closed = new AbortController();
   #keys: Keys | undefined;
   #loading: Promise<Keys> | undefined;
-  #failed = false;
   #triedAt = -Infinity;
   #forcedAt = -Infinity;
 
   constructor(options: KeySetOptions) {
     this.#options = options;
+  }
+
+  /** Asks for the keys unless they are known. Fails with `auth/unavailable`. */
+  async ready(): Promise<void> {
+    await this.#current();
   }
 
   /** The key for a token header. Fails with a JOSE error where there is none, `auth/unavailable` where keys cannot be had. */
@@ -65,7 +79,6 @@ export class KeySet {
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       const newer = await this.#afterUnknownKey(keys);
-      if (newer === undefined) throw error;
       return newer.find(header);
     }
   }
@@ -78,23 +91,30 @@ export class KeySet {
     const keys = this.#keys;
     if (keys === undefined) return this.#load();
     const now = this.#options.clock.now();
-    if (now < keys.refreshAt || now < this.#triedAt + RETRY_EVERY) return keys;
-    // Old keys go on working when the provider is away; `#load` has logged it.
-    const refreshed = this.#load().catch(() => keys);
+    if (now < keys.refreshAt) return keys;
+    const isOver = now >= keys.endAt;
+    if (now < this.#triedAt + RETRY_EVERY && this.#loading === undefined) {
+      if (isOver) throw unavailable(this.#triedAt + RETRY_EVERY - now);
+      return keys;
+    }
+    // Known keys go on working when the provider is away; `#load` has logged it.
+    const refreshed = isOver ? this.#load() : this.#load().catch(() => keys);
     return now < keys.staleAt ? keys : refreshed;
   }
 
-  /** Newer keys, or undefined when the provider was asked just now and does not know the key id. */
-  async #afterUnknownKey(seen: Keys): Promise<Keys | undefined> {
-    if (this.#keys !== seen) return this.#keys;
+  /**
+   * Keys that were asked for after the seen ones. Fails with `auth/unavailable` when the provider was asked a moment ago: a
+   * key that was made since would be refused, and its callers would sign in again for nothing.
+   */
+  async #afterUnknownKey(seen: Keys): Promise<Keys> {
+    if (this.#keys !== undefined && this.#keys !== seen) return this.#keys;
     if (this.#loading) return this.#loading;
     const now = this.#options.clock.now();
     if (now >= this.#forcedAt + this.#options.forcedEveryMs) {
       this.#forcedAt = now;
       return this.#load();
     }
-    if (this.#failed) throw new SkepError('auth/unavailable');
-    return undefined;
+    throw unavailable(this.#forcedAt + this.#options.forcedEveryMs - now);
   }
 
   /** All callers share one load. */
@@ -111,16 +131,25 @@ export class KeySet {
     try {
       const signal = AbortSignal.any([this.#closed.signal, AbortSignal.timeout(LOAD_BUDGET)]);
       const { jwks, maxAgeMs } = await load(signal);
-      const age = Math.min(Math.max(maxAgeMs ?? DEFAULT_AGE, MIN_AGE), MAX_AGE);
+      const age = Math.min(Math.max(maxAgeMs ?? REFRESH_AGE, MIN_AGE), REFRESH_AGE);
       const now = clock.now();
-      this.#keys = { find: createLocalJWKSet(jwks), refreshAt: now + age, staleAt: now + 2 * age };
-      this.#failed = false;
+      this.#keys = {
+        find: createLocalJWKSet(jwks),
+        refreshAt: now + age,
+        staleAt: now + MAX_AGE,
+        endAt: now + Math.max(this.#options.outageMs, MAX_AGE),
+      };
       return this.#keys;
     } catch (cause) {
-      this.#failed = true;
       const facts = { reason: causeText(cause), kept: this.#keys !== undefined };
       log.warn(facts, 'cannot load the keys of an identity provider');
       throw new SkepError('auth/unavailable', { cause });
     }
   }
+}
+
+function unavailable(forMs: number): SkepError {
+  return new SkepError('auth/unavailable', {
+    detail: { retryAfterSeconds: Math.max(1, Math.ceil(forMs / 1000)) },
+  });
 }

@@ -1,3 +1,4 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Identity } from './identity.ts';
 
 /** Why a token was not accepted. For logs and for the proxy's short texts; a registry never tells its callers which. */
@@ -30,7 +31,23 @@ export type TokenOutcome =
       readonly expiresAt: number;
     }
   | { readonly kind: 'invalid'; readonly reason: InvalidReason; readonly provider?: string }
-  | { readonly kind: 'unavailable'; readonly cause: unknown; readonly provider?: string };
+  | {
+      readonly kind: 'unavailable';
+      readonly cause: unknown;
+      /** When it may be known again, where that can be said. */
+      readonly retryAfterSeconds?: number;
+      readonly provider?: string;
+    };
+
+/** The outcome where nobody could say, with the time to wait that the failure tells. */
+export function unavailable(cause: unknown): TokenOutcome {
+  const seconds = cause instanceof SkepError ? cause.detail['retryAfterSeconds'] : undefined;
+  return {
+    kind: 'unavailable',
+    cause,
+    ...(typeof seconds === 'number' ? { retryAfterSeconds: seconds } : {}),
+  };
+}
 
 export function invalid(reason: InvalidReason): TokenOutcome {
   return { kind: 'invalid', reason };

@@ -254,6 +254,7 @@ describe('several providers', () => {
       this.asked += 1;
       return Promise.resolve(outcome);
     },
+    ready: () => Promise.resolve(true),
     close() {},
   });
   const no = (
@@ -302,12 +303,62 @@ describe('several providers', () => {
     expect(provider.asked).toBe(1);
   });
 
-  test('refusals are not remembered', async () => {
-    const provider = no('expired');
+  test('a refused token is not asked about again for some seconds, and never accepted for that', async () => {
+    const provider = no('inactive');
+    const clock = manualClock();
+    const cache = new TokenCache({ now: clock.now, capMs: 60_000, maxCharacters: 100_000 });
+    const verifier = createVerifier([provider], cache);
+    const ask = async (): Promise<string> => kindOf(await verifier.verify('token'));
+    expect([await ask(), await ask()]).toEqual(['inactive', 'inactive']);
+    expect(provider.asked).toBe(1);
+    expect(verifier.known('token')).toMatchObject({ kind: 'invalid' });
+    clock.advance(5_000);
+    expect(await ask()).toBe('inactive');
+    expect(provider.asked).toBe(2);
+  });
+
+  test('an outage is never remembered', async () => {
+    const provider = away();
     const verifier = verifierOf(provider);
     await verifier.verify('token');
     await verifier.verify('token');
     expect(provider.asked).toBe(2);
-    expect(verifier.known('token')).toBeUndefined();
+  });
+
+  test('more than sixteen unknown opaque tokens at once are not as many questions to the provider', async () => {
+    const issuer = fakeIssuer([key]);
+    const answer = Promise.withResolvers<void>();
+    const fetch: FakeIssuer['fetch'] = async (url, request) => {
+      await answer.promise;
+      return issuer.fetch(url, request);
+    };
+    const provider = await createProvider(
+      { ...settings, introspectionUrl: `${ISSUER}/introspect` },
+      { clock: manualClock(), log: silentLog, fetch: { ...issuer, fetch } },
+    );
+    const waiting = Array.from({ length: 100 }, (_, at) => provider.check(`made-up-${String(at)}`));
+    const busy = await Promise.race(waiting.slice(16));
+    expect(busy).toMatchObject({ kind: 'unavailable', retryAfterSeconds: 1 });
+    answer.resolve();
+    const outcomes = (await Promise.all(waiting)).map(kindOf);
+    expect(outcomes.filter((kind) => kind === 'inactive')).toHaveLength(16);
+    expect(issuer.requests.filter((one) => one.url.endsWith('/introspect'))).toHaveLength(16);
+    expect(kindOf(await provider.check('later'))).toBe('inactive');
+  });
+
+  test('a provider speaks for the claims and roles that it was given, and for no others', async () => {
+    const { provider } = await setup({ grants: { claims: ['org'], roles: ['manageEntries'] } });
+    const token = await signed(key, {
+      org: 'partner',
+      role: 'root',
+      groups: ['all'],
+      email: 'boss@acme.test',
+    });
+    const outcome = await provider.check(token);
+    expect(outcome).toMatchObject({
+      identity: { claims: { iss: ISSUER, org: 'partner' }, groups: [], grantable: ['manageEntries'] },
+    });
+    const claims = outcome.kind === 'identity' ? outcome.identity.claims : {};
+    expect(Object.keys(claims).toSorted((a, b) => a.localeCompare(b))).toEqual(['iss', 'org']);
   });
 });

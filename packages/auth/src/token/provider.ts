@@ -8,8 +8,9 @@ import { discover, type IssuerMetadata } from './discovery.ts';
 import { introspect } from './introspect.ts';
 import { checkIssuerUrl, createIssuerFetch, type IssuerFetch, type PlainHttp } from './issuer-fetch.ts';
 import { fetchKeys } from './jwks.ts';
-import { KeySet, type LoadedKeys } from './key-set.ts';
-import { invalid, type TokenOutcome } from './outcome.ts';
+import { KEYS_OUTAGE_MS, KeySet, type LoadedKeys } from './key-set.ts';
+import { invalid, type TokenOutcome, unavailable } from './outcome.ts';
+import { limitedIdentity, type ProviderGrants } from './provider-grants.ts';
 import { looksLikeJwt, type TokenRules, verifyJwt } from './verify.ts';
 
 /** One identity provider as configured (registry specification §1.3.4, proxy specification §3). */
@@ -36,6 +37,10 @@ export interface ProviderSettings {
   readonly issuerMatch: 'exact' | 'slash';
   /** Least time between two loads of keys for unknown key ids. */
   readonly forcedRefreshEveryMs: number;
+  /** How long known keys serve while the provider does not answer; an hour when absent. */
+  readonly keysOutageMs?: number | undefined;
+  /** What it may say about its callers; everything when absent. */
+  readonly grants?: ProviderGrants | undefined;
 }
 
 export interface ProviderServices {
@@ -49,6 +54,8 @@ export interface ProviderServices {
 export interface TokenProvider {
   readonly name: string;
   readonly check: (token: string) => Promise<TokenOutcome>;
+  /** Whether its keys are known or could be had; always true where it needs none. The reason is logged. */
+  readonly ready: () => Promise<boolean>;
   /** Ends requests and connections. Idempotent. */
   readonly close: () => void;
 }
@@ -72,17 +79,38 @@ export async function createProvider(
     clock: services.clock,
     log: services.log.child({ provider: settings.name }),
     forcedEveryMs: settings.forcedRefreshEveryMs,
+    outageMs: settings.keysOutageMs ?? KEYS_OUTAGE_MS,
   });
   const opaque = opaqueCheck(parts);
+  const check = (token: string): Promise<TokenOutcome> =>
+    looksLikeJwt(token) ? verifyJwt(token, rules, keys, services.clock.now()) : opaque(token);
   return {
     name: settings.name,
-    check: (token) =>
-      looksLikeJwt(token) ? verifyJwt(token, rules, keys, services.clock.now()) : opaque(token),
+    check: async (token) => granted(await check(token), settings.grants),
+    ready: () => (hasKeys(settings) ? succeeds(keys.ready()) : Promise.resolve(true)),
     close() {
       keys.close();
       http.close();
     },
   };
+}
+
+function granted(outcome: TokenOutcome, grants: ProviderGrants | undefined): TokenOutcome {
+  return outcome.kind !== 'identity' || grants === undefined
+    ? outcome
+    : { ...outcome, identity: limitedIdentity(outcome.identity, grants) };
+}
+
+/** One that only introspects has neither an issuer nor keys to ask for. */
+function hasKeys({ issuerUrl, jwksUrl }: ProviderSettings): boolean {
+  return issuerUrl !== undefined || jwksUrl !== undefined;
+}
+
+function succeeds(work: Promise<void>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  );
 }
 
 /** What one request waits for metadata, retries included. */
@@ -139,12 +167,12 @@ function opaqueCheck(parts: Parts): (token: string) => Promise<TokenOutcome> {
     return () => Promise.resolve(invalid('opaque-not-accepted'));
   }
   let endpoint = settings.introspectionUrl;
-  return async (token) => {
+  const check = async (token: string): Promise<TokenOutcome> => {
     try {
       endpoint ??= (await metadata(parts, AbortSignal.timeout(DISCOVERY_BUDGET))).introspectionEndpoint;
       if (endpoint === undefined) return invalid('opaque-not-accepted');
     } catch (cause) {
-      return { kind: 'unavailable', cause };
+      return unavailable(cause);
     }
     const { clientId } = settings;
     const outcome = await introspect(
@@ -160,7 +188,25 @@ function opaqueCheck(parts: Parts): (token: string) => Promise<TokenOutcome> {
     }
     return outcome;
   };
+  let asking = 0;
+  return async (token) => {
+    // Made-up tokens must not become as many requests to the provider, nor wait in line before good ones.
+    if (asking >= MOST_INTROSPECTIONS) return unavailable(BUSY);
+    asking += 1;
+    try {
+      return await check(token);
+    } finally {
+      asking -= 1;
+    }
+  };
 }
+
+/** At once; an answer takes milliseconds. */
+const MOST_INTROSPECTIONS = 16;
+const BUSY = new SkepError('auth/unavailable', {
+  message: 'too many tokens are being introspected',
+  detail: { retryAfterSeconds: 1 },
+});
 
 function secretOf(settings: ProviderSettings): (() => Promise<string>) | undefined {
   const { clientSecret, clientSecretFile: file } = settings;

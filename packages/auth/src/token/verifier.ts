@@ -8,6 +8,8 @@ export interface TokenVerifier {
   readonly verify: (token: string) => Promise<TokenOutcome>;
   /** What `verify` would find without asking anybody; for the fast path of a request. */
   readonly known: (token: string) => TokenOutcome | undefined;
+  /** Asks every provider for its keys. Gives the names of those that could not be asked; they have logged why. */
+  readonly ready: () => Promise<string[]>;
   /** Idempotent. */
   readonly close: () => void;
 }
@@ -24,19 +26,26 @@ export function createVerifier(providers: readonly TokenProvider[], cache: Token
     try {
       const outcome = await firstAnswer(providers, token);
       if (outcome.kind === 'identity') cache.set(token, outcome);
+      else if (outcome.kind === 'invalid') cache.refuse(token, outcome);
       return outcome;
     } finally {
       running.delete(token);
     }
   };
   return {
-    known: (token) => cache.get(token),
+    known: (token) => cache.get(token) ?? cache.refused(token),
     async verify(token) {
-      const known = cache.get(token);
+      const known = cache.get(token) ?? cache.refused(token);
       if (known !== undefined) return known;
       const shared = running.get(token) ?? check(token);
       running.set(token, shared);
       return shared;
+    },
+    async ready() {
+      const asked = await Promise.all(
+        providers.map(async ({ name, ready }) => ((await ready()) ? [] : [name])),
+      );
+      return asked.flat();
     },
     close() {
       cache.clear();

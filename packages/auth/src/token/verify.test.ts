@@ -45,6 +45,22 @@ describe('a token is accepted', () => {
     expect(await reasonOf(await signed(key, changes))).toBe('identity');
   });
 
+  test('by whichever of several keys of one id has signed it, and by no other', async () => {
+    const third = await signingKey('k1');
+    const keys = { find: createLocalJWKSet({ keys: [other.jwk, key.jwk] }) };
+    const checked = async (by: SigningKey): Promise<string> => {
+      const outcome = await verifyJwt(await signed(by), rules, keys, NOW);
+      return outcome.kind === 'invalid' ? outcome.reason : outcome.kind;
+    };
+    expect([await checked(key), await checked(other), await checked(third)]).toEqual([
+      'identity',
+      'identity',
+      'bad-signature',
+    ]);
+    const expired = await verifyJwt(await signed(key, { exp: S }), rules, keys, NOW);
+    expect(expired).toMatchObject({ reason: 'expired' });
+  });
+
   test('and every claim is kept, inherited names included', async () => {
     const payload = JSON.parse('{"__proto__":"x","constructor":["y"],"nested":{"a":1}}');
     const outcome = await verifyJwt(await signed(key, payload), rules, { find }, NOW);

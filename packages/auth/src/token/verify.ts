@@ -1,7 +1,15 @@
-import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
+import {
+  decodeJwt,
+  decodeProtectedHeader,
+  errors,
+  type JWTPayload,
+  jwtVerify,
+  type JWTVerifyOptions,
+  type JWTVerifyResult,
+} from 'jose';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import type { KeySet } from './key-set.ts';
-import { invalid, type InvalidReason, type TokenOutcome } from './outcome.ts';
+import { invalid, type InvalidReason, type TokenOutcome, unavailable } from './outcome.ts';
 import { tokenIdentity } from './token-identity.ts';
 
 export interface TokenRules {
@@ -43,8 +51,9 @@ export async function verifyJwt(
     if (rules.issuers.length > 0 && !rules.issuers.includes(decodeJwt(token).iss ?? '')) {
       return invalid('wrong-issuer');
     }
-    if (typeof decodeProtectedHeader(token).kid !== 'string') return invalid('no-key-id');
-    const { payload } = await jwtVerify(token, (header) => keys.find(header), {
+    const { kid } = decodeProtectedHeader(token);
+    if (typeof kid !== 'string' || kid === '') return invalid('no-key-id');
+    const { payload } = await verified(token, keys, {
       algorithms: ALGORITHMS,
       requiredClaims: ['exp'],
       clockTolerance: rules.leewayS,
@@ -54,10 +63,39 @@ export async function verifyJwt(
     });
     return accept(payload, rules, now);
   } catch (error) {
-    if (hasCode(error, 'auth/unavailable')) return { kind: 'unavailable', cause: error };
+    if (hasCode(error, 'auth/unavailable')) return unavailable(error);
     const reason = reasonOf(error);
     if (reason === undefined) throw error;
     return invalid(reason);
+  }
+}
+
+/** A key set is small; more keys of one id than this are a mistake. */
+const MOST_OF_ONE_ID = 8;
+
+/** By the key that the header names, or where several have this id and kind, by the first that fits the signature. */
+async function verified(
+  token: string,
+  keys: Pick<KeySet, 'find'>,
+  options: JWTVerifyOptions,
+): Promise<JWTVerifyResult> {
+  try {
+    return await jwtVerify(token, (header) => keys.find(header), options);
+  } catch (several) {
+    if (!(several instanceof errors.JWKSMultipleMatchingKeys)) throw several;
+    let refusal: errors.JOSEError = several;
+    let tried = 0;
+    for await (const key of several) {
+      tried += 1;
+      if (tried > MOST_OF_ONE_ID) break;
+      try {
+        return await jwtVerify(token, key, options);
+      } catch (error) {
+        if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+        refusal = error;
+      }
+    }
+    throw refusal;
   }
 }
 

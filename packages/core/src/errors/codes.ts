@@ -121,6 +121,8 @@ export const CODES = {
   'registry/body-too-large': row(413, 'request body too large', 'send less; the limit stands in /openapi.json'),
   'registry/unsupported-type': row(415, 'unsupported content type', 'send application/json'),
   'registry/rate-limited': row(429, 'too many requests', 'wait for as long as Retry-After says'),
+  'registry/foreign-host': row(403, 'this host name is not served', 'use an IP address or localhost, or add the name to auth.allowedHosts'),
+  'registry/foreign-origin': row(403, 'this origin may not call', 'add the origin to cors.allowedOrigins'),
   'registry/handler-timeout': row(504, 'the request took too long', 'try again in a moment'),
   'registry/not-ready': row(503, 'service not ready', 'try again in a moment'),
   'registry/invalid-address': row(400, 'invalid listen address', 'write host:port, for example :8080'),

@@ -1,6 +1,7 @@
 import { ROLES, type Role } from '@skep/auth/claims/roles.ts';
 import type { Authority } from './authority.ts';
 import { type AccessFacts, type AccessFinding, accessFindings } from './explain-access.ts';
+import type { Shown } from './explain.ts';
 import { modeOf } from './supposed-caller.ts';
 
 /** What `explain` answers, on the command line and over HTTP. */
@@ -10,7 +11,11 @@ export interface AccessReport {
   readonly findings: readonly AccessFinding[];
 }
 
-export function accessReport(authority: Authority, facts: AccessFacts): AccessReport {
+export function accessReport(
+  authority: Authority,
+  facts: AccessFacts,
+  shown: Shown = 'values',
+): AccessReport {
   const roles = authority.kind === 'full' ? authority.roles : [];
   return {
     mode: modeOf(authority).kind,
@@ -18,6 +23,6 @@ export function accessReport(authority: Authority, facts: AccessFacts): AccessRe
       subject: authority.kind === 'anonymous' ? '' : authority.identity.subject,
       roles: ROLES.filter((role) => roles.includes(role)),
     },
-    findings: accessFindings(authority, facts),
+    findings: accessFindings(authority, facts, shown),
   };
 }

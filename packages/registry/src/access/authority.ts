@@ -41,7 +41,7 @@ export const ANONYMOUS: Authority = { kind: 'anonymous' };
 /** The authority of a caller whose token was accepted. Roles come from the token alone; nothing is stored. */
 export function authorityOf(mode: SignInMode, identity: Identity): Authority {
   if (mode.kind === 'auth-only') return { kind: 'signed-in', identity };
-  const roles = resolveRoles(identity.claims, mode.rules);
+  const roles = resolveRoles(identity, mode.rules);
   return { kind: 'full', identity, roles, rules: mode.rules, switches: mode.switches };
 }
 

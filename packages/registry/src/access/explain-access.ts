@@ -3,7 +3,7 @@ import type { ClaimSet } from '../engine/claim-classes.ts';
 import { decideRead } from './admin-scope.ts';
 import type { Authority } from './authority.ts';
 import type { Decision } from './decision.ts';
-import { type Explanation, explain } from './explain.ts';
+import { type Explanation, explain, type Shown } from './explain.ts';
 import { decideGate, decideRole } from './gate.ts';
 import { storedClaims } from './stored-claims.ts';
 import { decideVisibility } from './visibility.ts';
@@ -42,12 +42,12 @@ export interface AccessFinding extends Explanation {
  * What the enforcing functions say about a caller, layer by layer (specification §3.5): roles, the registry's gate, the
  * source as the admin API scopes it, and every copy of the entry.
  */
-export function accessFindings(authority: Authority, facts: AccessFacts): AccessFinding[] {
+export function accessFindings(authority: Authority, facts: AccessFacts, shown: Shown): AccessFinding[] {
   const { registry, source, entry } = facts;
   const found = (layer: AccessFinding['layer'], subject: string, decision: Decision): AccessFinding => ({
     layer,
     subject,
-    ...explain(decision),
+    ...explain(decision, shown),
   });
   return [
     ...ROLES.map((role) => found('role', role, decideRole(authority, role))),
@@ -57,19 +57,26 @@ export function accessFindings(authority: Authority, facts: AccessFacts): Access
     ...(source === undefined
       ? []
       : [found('source', source.name, decideRead(authority, storedClaims(source.claims)))]),
-    ...(entry === undefined ? [] : entryFindings(authority, entry, registry)),
+    ...(entry === undefined ? [] : entryFindings(authority, { entry, registry, shown })),
   ];
 }
 
 /** Copies shadow each other within a registry only. */
 function entryFindings(
   authority: Authority,
-  entry: NonNullable<AccessFacts['entry']>,
-  registry: Labelled | undefined,
+  {
+    entry,
+    registry,
+    shown,
+  }: {
+    readonly entry: NonNullable<AccessFacts['entry']>;
+    readonly registry: Labelled | undefined;
+    readonly shown: Shown;
+  },
 ): AccessFinding[] {
   const decided = entry.copies.map((copy) => ({
     source: copy.source,
-    explanation: explain(decideVisibility(authority, copy.claims)),
+    explanation: explain(decideVisibility(authority, copy.claims), shown),
   }));
   const served = registry === undefined ? undefined : decided.find(({ explanation }) => explanation.allowed);
   return decided.map(({ source, explanation }, index) => ({

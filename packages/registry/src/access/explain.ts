@@ -23,18 +23,24 @@ const BECAUSE: Readonly<Record<AllowReason, string>> = {
   'all-passed': 'every check passed',
 };
 
+/**
+ * Whether an explanation holds the claim values that rules and resources ask for, or says which key decided only: the
+ * values tell which claims would open what is closed.
+ */
+export type Shown = 'values' | 'keys';
+
 /** Renders what a decision recorded; decides nothing itself. */
-export function explain(decision: Decision): Explanation {
+export function explain(decision: Decision, shown: Shown = 'values'): Explanation {
   return decision.allowed
     ? { allowed: true, reason: decision.reason, because: BECAUSE[decision.reason] }
-    : { allowed: false, reason: decision.reason, ...refusal(decision) };
+    : { allowed: false, reason: decision.reason, ...refusal(decision, shown) };
 }
 
 type Refusal = Pick<Explanation, 'key' | 'because' | 'remedy'>;
 
-function refusal(decision: Deny): Refusal {
-  if (decision.reason === 'claims-not-covered') return uncovered(decision.uncovered);
-  if (decision.reason === 'role-missing') return roleMissing(decision.role, decision.trace);
+function refusal(decision: Deny, shown: Shown): Refusal {
+  if (decision.reason === 'claims-not-covered') return uncovered(decision.uncovered, shown);
+  if (decision.reason === 'role-missing') return roleMissing(decision.role, decision.trace, shown);
   if (decision.reason === 'claims-differ') return claimsDiffer(decision.key);
   return PLAIN[decision.reason];
 }
@@ -63,8 +69,8 @@ const PLAIN: Readonly<Record<Exclude<Deny['reason'], TracedReason>, Refusal>> = 
   'no-managed-source': { because: 'no managed source takes the entry', remedy: 'configure a managed source' },
 };
 
-function roleMissing(role: Role, trace: RoleTrace): Refusal {
-  const mismatches = trace.granted ? [] : trace.mismatches.map(mismatch);
+function roleMissing(role: Role, trace: RoleTrace, shown: Shown): Refusal {
+  const mismatches = trace.granted ? [] : trace.mismatches.map((one) => mismatch(one, shown));
   return {
     because: `no rule grants ${role}: ${mismatches.join('; ') || 'none is configured'}`,
     remedy: `satisfy one rule of auth.authz.roles.${role}`,
@@ -79,13 +85,23 @@ function claimsDiffer(key: string): Refusal {
   };
 }
 
-function uncovered({ key, reason, lacking, match }: UncoveredClaim): Refusal {
+function uncovered({ key, reason, lacking, match }: UncoveredClaim, shown: Shown): Refusal {
   const values = lacking.map(quoted).join(', ');
   if (reason === 'corrupt') {
     return {
       key,
       because: `claim ${quoted(key)} of the resource is no string and no list of strings`,
       remedy: 'write the claims of the resource again',
+    };
+  }
+  if (shown === 'keys') {
+    return {
+      key,
+      because:
+        reason === 'missing'
+          ? `the caller has no claim ${quoted(key)}`
+          : `claim ${quoted(key)} of the caller lacks a value`,
+      remedy: `another value of the claim ${quoted(key)}`,
     };
   }
   return {
@@ -103,10 +119,13 @@ function needed(values: string, lacking: readonly string[], match: UncoveredClai
   return match === 'all' ? `all of ${values}` : `one of ${values}`;
 }
 
-function mismatch(one: RuleMismatch): string {
-  return one.reason === 'empty-rule'
-    ? 'an empty rule never matches'
-    : `claim ${quoted(one.key)} has none of ${one.wanted.map(quoted).join(', ') || 'no values'}`;
+function mismatch(one: RuleMismatch, shown: Shown): string {
+  if (one.reason === 'empty-rule') return 'an empty rule never matches';
+  if (one.reason === 'not-of-this-provider') {
+    return 'a rule matches, but the identity provider of the token may not grant this role';
+  }
+  const wanted = shown === 'keys' ? 'the values of a rule' : one.wanted.map(quoted).join(', ') || 'no values';
+  return `claim ${quoted(one.key)} has none of ${wanted}`;
 }
 
 /** JSON keeps control characters of a hostile claim out of the terminal. */

@@ -36,7 +36,7 @@ export function decideRole(authority: Authority, role: Role): Decision {
       : deny('access/forbidden', {
           reason: 'role-missing',
           role,
-          trace: traceRole(caller.identity.claims, caller.rules, role),
+          trace: traceRole(caller.identity, caller.rules, role),
         }),
   );
 }

@@ -29,7 +29,17 @@ function fieldsOf({ request, status, durationMs, responseBytes }: Exchange): obj
     request_id: request.id,
     remote_addr: request.socket.remoteAddress,
     ...callerOf(request),
+    ...refusalOf(request),
     ...(request.span === undefined ? {} : traceIds(request.span)),
+  };
+}
+
+/** Why a request was refused, in the words of its check: the caller hears less. */
+function refusalOf({ failure }: ObservedRequest): object {
+  const { reason, provider } = failure?.detail ?? {};
+  return {
+    ...(typeof reason === 'string' ? { reason } : {}),
+    ...(typeof provider === 'string' ? { provider } : {}),
   };
 }
 

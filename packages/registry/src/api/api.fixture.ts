@@ -41,11 +41,12 @@ export interface ApiOptions {
   readonly admin?: AdminParts;
   readonly listener?: Partial<ListenerOptions>;
   readonly pages?: PageLimits;
+  readonly providersAway?: readonly string[];
   /** Answers /metrics; where absent none are kept. */
   readonly metrics?: () => Promise<string>;
 }
 
-export const ANONYMOUS_AUTH: AuthConfig = { mode: 'anonymous', unusedRoles: {} };
+export const ANONYMOUS_AUTH: AuthConfig = { mode: 'anonymous', unusedRoles: {}, allowedHosts: [] };
 
 /** A configuration with the issuer of the token fixtures. */
 export function oauthWith(access: SignInMode, changes: Partial<OauthAuth> = {}): OauthAuth {
@@ -83,6 +84,7 @@ export async function apiUnderTest(options: ApiOptions): Promise<ApiUnderTest> {
   const context = {
     snapshot: () => snapshot,
     signIn: () => signIn,
+    providersAway: () => options.providersAway ?? [],
     admin: () => options.admin ?? noStore(),
     build,
     pages: options.pages ?? DEFAULT_PAGES,

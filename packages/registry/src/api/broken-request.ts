@@ -1,28 +1,57 @@
-import { STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { toHttp } from '@skep/core/errors/to-http.ts';
 
-/** Answers what never became a request: broken syntax, oversized headers, a client that is too slow. */
-export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  // Nothing can be said to a connection that is gone, or in the middle of another answer.
-  if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
-    socket.destroy();
-    return;
+/** The last request of a connection, and its answer. */
+interface Last {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/**
+ * Answers what never became a request: broken syntax, oversized headers, a client that is too slow. Also on a connection
+ * that was used before, as those of client libraries are: without an answer they could not tell why it was cut.
+ */
+export class BrokenRequests {
+  readonly #last = new WeakMap<Socket, Last>();
+
+  /** Notes a request that has begun. */
+  begin(request: IncomingMessage, response: ServerResponse): void {
+    this.#last.set(request.socket, { request, response });
   }
-  const { status, body } = toHttp(reasonFor(error.code));
-  const head = [
-    `HTTP/1.1 ${String(status)} ${STATUS_CODES[status] ?? ''}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${String(Buffer.byteLength(body))}`,
-    'X-Content-Type-Options: nosniff',
-    'Connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+
+  answer(error: NodeJS.ErrnoException, socket: Socket): void {
+    // Nothing can be said to a connection that is gone, or that another answer is still due on.
+    if (error.code === 'ECONNRESET' || !socket.writable || this.#isAnswering(socket)) {
+      socket.destroy();
+      return;
+    }
+    const { status, body } = toHttp(reasonFor(error.code));
+    const head = [
+      `HTTP/1.1 ${String(status)} ${STATUS_CODES[status] ?? ''}`,
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${String(Buffer.byteLength(body))}`,
+      'X-Content-Type-Options: nosniff',
+      'Connection: close',
+    ];
+    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  }
+
+  /** A request that is not complete is the broken one itself, as long as nothing was said to it. */
+  #isAnswering(socket: Socket): boolean {
+    const last = this.#last.get(socket);
+    if (last === undefined || last.response.writableFinished) return false;
+    return last.response.headersSent || last.request.complete;
+  }
 }
 
 function reasonFor(code: string | undefined): SkepError {
   if (code === 'HPE_HEADER_OVERFLOW') return new SkepError('registry/headers-too-large');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new SkepError('registry/request-timeout');
-  return new SkepError('registry/bad-request', { message: 'the request is not HTTP/1.1' });
+  const message =
+    code === 'HPE_INVALID_URL'
+      ? 'the request target holds a character that must be percent-encoded'
+      : 'the request is not HTTP/1.1';
+  return new SkepError('registry/bad-request', { message });
 }

@@ -10,11 +10,12 @@ import fastify, {
   type FastifyServerFactory,
 } from 'fastify';
 import { accessLog, type RequestLog } from './access-log.ts';
-import { answerBrokenRequest } from './broken-request.ts';
+import { BrokenRequests } from './broken-request.ts';
 import { allowOrigins, variesBy } from './cors.ts';
 import type { CorsSettings } from '../config/cors.ts';
 import { EncodedAnswers } from './encodings.ts';
-import { identify } from './identify.ts';
+import { hostFault, type HostRules } from './host-guard.ts';
+import { type Identification, identify } from './identify.ts';
 import {
   observeRequests,
   type RequestFailure,
@@ -23,10 +24,13 @@ import {
 } from './observe-requests.ts';
 import { type ReadLane, readLane } from './read-lane.ts';
 import { limitRate, type RequestRate } from './rate-limit.ts';
+import { RefusalLimit } from './refusal-limit.ts';
+import type { Rate } from './token-buckets.ts';
 import { bodyFault, keepBodiesAsBytes } from './read-body.ts';
 import { hasDotSegment, unreadablePath } from './request-path.ts';
 import { type ConnectionLimits, connectionLimits, DEFAULT_REQUEST_MS } from './request-time.ts';
 import { addRoutes } from './router.ts';
+import { badRequest } from './parameter.ts';
 import type { Clock } from '../sync/clock.ts';
 import { enterSpans } from '../telemetry/trace-requests.ts';
 import type { ApiContext, Route } from './route.ts';
@@ -51,6 +55,10 @@ export interface ListenerOptions {
   readonly requestMs?: number;
   /** Absent or undefined: callers may ask as often as they like. */
   readonly requestRate?: () => RequestRate | undefined;
+  /** How often tokens of one address may be refused; absent: as often as they come. */
+  readonly refusalRate?: () => Rate;
+  /** What `Host` and `Origin` may be; undefined, or absent: anything. */
+  readonly hosts?: () => HostRules | undefined;
 }
 
 const LONGEST_SEGMENT = 2048;
@@ -60,26 +68,11 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   const { routes, context, log, randomId, clock, tracing, requestMs = DEFAULT_REQUEST_MS } = options;
   const limits = connectionLimits(requestMs);
   const observers = observersOf(options);
+  const broken = new BrokenRequests();
   const idOf = (request: IncomingMessage): string => saneId(request.headers['x-request-id']) ?? randomId();
   const server = fastify({
     ...limits,
-    ...(takesShortWay(options)
-      ? {
-          serverFactory: laneFirst(
-            unlessGuarded(
-              readLane(routes, {
-                context,
-                encodes: options.compress === true,
-                vary: variesBy(options.cors),
-                idOf,
-                watch: watchAnswers(observers),
-              }),
-              options,
-            ),
-            limits,
-          ),
-        }
-      : {}),
+    serverFactory: ownServer(laneOf(routes, options, { idOf, observers }), broken, limits),
     logger: false,
     // Whoever is behind a proxy says so in a setting of a later release; until then forwarded headers are not believed.
     trustProxy: false,
@@ -94,15 +87,20 @@ export function createListener(options: ListenerOptions): FastifyInstance {
       setCommonHeaders(request, reply);
       sendError(reply, unreadablePath(request.raw.url ?? '', error));
     },
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: (error, socket) => broken.answer(error, socket),
   });
-  for (const member of ['authority', 'failure', 'facts', 'span']) server.decorateRequest(member, undefined);
+  for (const member of ['authority', 'door', 'failure', 'facts', 'span'])
+    server.decorateRequest(member, undefined);
   keepBodiesAsBytes(server);
   const observe = observeRequests(server, routes, observers);
   if (tracing !== undefined) enterSpans(server, tracing);
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
-    done(hasDotSegment(request.raw.url ?? '') ? dotSegment() : undefined);
+    const fault = targetFault(request.raw, options);
+    // Where a body ends that nobody could read is not known.
+    if (fault !== undefined && request.headers['transfer-encoding'] !== undefined)
+      reply.header('connection', 'close');
+    done(fault);
   });
   if (options.cors !== undefined) server.addHook('onRequest', allowOrigins(options.cors));
   server.setErrorHandler((thrown, request, reply) => {
@@ -111,7 +109,11 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     if (!tellsAll(error)) log.error({ err: error, request_id: reply.request.id }, 'request failed');
     sendError(reply, error);
   });
-  const identifyStranger = identify(context.signIn, 'nothing');
+  const identification: Identification = {
+    signIn: context.signIn,
+    ...(options.refusalRate === undefined ? {} : { refusals: new RefusalLimit(options.refusalRate, clock) }),
+  };
+  const identifyStranger = identify(identification, 'nothing');
   // Before the body, of which a caller without a token may send nothing.
   server.addHook('onRequest', (request, reply, done) => {
     if (request.is404) identifyStranger.call(server, request, reply, done);
@@ -120,23 +122,43 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   server.setNotFoundHandler((_request, reply) => sendError(reply, new SkepError('registry/no-such-route')));
   const encoded = options.compress === true ? new EncodedAnswers() : undefined;
   const admit = options.requestRate === undefined ? undefined : limitRate(options.requestRate, clock);
-  addRoutes(server, routes, { context, clock, requestMs, send: noting(answerSender(encoded)), admit });
+  const send = noting(answerSender(encoded));
+  addRoutes(server, routes, { context, identification, clock, requestMs, send, admit });
   return server;
 }
 
+interface LaneParts {
+  readonly idOf: (request: IncomingMessage) => string;
+  readonly observers: readonly RequestObserver[];
+}
+
 /** Traces have their place in the router; a server that has them sends everything there. */
-function takesShortWay({ tracing }: ListenerOptions): boolean {
-  return tracing === undefined;
+function laneOf(
+  routes: readonly Route[],
+  options: ListenerOptions,
+  { idOf, observers }: LaneParts,
+): ReadLane | undefined {
+  if (options.tracing !== undefined) return undefined;
+  const lane = readLane(routes, {
+    context: options.context,
+    encodes: options.compress === true,
+    vary: variesBy(options.cors),
+    idOf,
+    watch: watchAnswers(observers),
+  });
+  return unlessGuarded(lane, options);
 }
 
 /** The server that the framework would make, with the lane before its router. */
-function laneFirst(
-  lane: ReadLane,
+function ownServer(
+  lane: ReadLane | undefined,
+  broken: BrokenRequests,
   { requestTimeout, keepAliveTimeout, connectionTimeout, http }: ConnectionLimits,
 ): FastifyServerFactory {
   return (router) => {
     const server = createServer({ ...http, requestTimeout, keepAliveTimeout }, (request, response) => {
-      if (!lane(request, response)) router(request, response);
+      broken.begin(request, response);
+      if (lane?.(request, response) !== true) router(request, response);
     });
     server.setTimeout(connectionTimeout);
     return server;
@@ -144,12 +166,17 @@ function laneFirst(
 }
 
 /** The lane, which leaves pages of other origins, and everything while a rate is set, to the router: it tells callers apart. */
-function unlessGuarded(lane: ReadLane, { cors, requestRate }: ListenerOptions): ReadLane {
-  if (cors === undefined && requestRate === undefined) return lane;
-  return (request, response) =>
-    requestRate?.() === undefined &&
-    (cors === undefined || request.headers.origin === undefined) &&
-    lane(request, response);
+function unlessGuarded(lane: ReadLane, { cors, requestRate, hosts }: ListenerOptions): ReadLane {
+  if (cors === undefined && requestRate === undefined && hosts === undefined) return lane;
+  return (request, response) => {
+    const rules = hosts?.();
+    return (
+      requestRate?.() === undefined &&
+      (cors === undefined || request.headers.origin === undefined) &&
+      (rules === undefined || hostFault(request, rules) === undefined) &&
+      lane(request, response)
+    );
+  };
 }
 
 function observersOf({ log, requestLog, observers = [] }: ListenerOptions): readonly RequestObserver[] {
@@ -182,15 +209,30 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
 /** Seconds, where nobody knows better when what is away comes back. */
 const RETRY_AFTER = '2';
 
+function retryAfter(error: unknown, status: number): string | undefined {
+  const known = error instanceof SkepError ? error.detail['retryAfterSeconds'] : undefined;
+  if (typeof known === 'number') return String(known);
+  return status === 503 ? RETRY_AFTER : undefined;
+}
+
 /** Errors with a client's status keep it; everything else is 500 without its text. */
 function sendError(reply: FastifyReply, error: unknown): void {
   const { status, body } = toHttp(error);
-  if (status === 503 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER);
+  const after = retryAfter(error, status);
+  if (after !== undefined) reply.header('retry-after', after);
   reply.code(status).header('cache-control', 'no-store').type('application/json; charset=utf-8').send(body);
 }
 
-function dotSegment(): SkepError {
-  return new SkepError('registry/bad-request', { message: 'the path must not contain dot segments' });
+/** What is answered before anything else is looked at. */
+function targetFault(request: IncomingMessage, { hosts }: ListenerOptions): SkepError | undefined {
+  const rules = hosts?.();
+  const foreign = rules === undefined ? undefined : hostFault(request, rules);
+  if (foreign !== undefined) return foreign;
+  const coding = request.headers['transfer-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    return badRequest('the only transfer coding that is understood is "chunked"');
+  }
+  return hasDotSegment(request.url ?? '') ? badRequest('the path must not contain dot segments') : undefined;
 }
 
 /** A request id of the caller is used when it cannot break a log line or header. */

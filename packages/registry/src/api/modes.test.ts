@@ -67,7 +67,7 @@ const READS = [
 ];
 
 describe('anonymous mode', async () => {
-  const anonymous = await api({ mode: 'anonymous', unusedRoles: ROLES });
+  const anonymous = await api({ mode: 'anonymous', unusedRoles: ROLES, allowedHosts: [] });
 
   it('shows everything to everyone, past every gate', async () => {
     for (const registry of ['open', 'acme', 'platform']) {
@@ -364,7 +364,7 @@ describe('shadowing (promotion matrix)', () => {
   it.each<[who: string, auth: AuthConfig, claims: Record<string, unknown>]>([
     ['super-admins', oauthWith(full()), { role: 'super-admin', c: 'yes' }],
     ['everyone in auth-only mode', oauthWith({ kind: 'auth-only' }), { c: 'yes' }],
-    ['everyone in anonymous mode', { mode: 'anonymous', unusedRoles: {} }, {}],
+    ['everyone in anonymous mode', { mode: 'anonymous', unusedRoles: {}, allowedHosts: [] }, {}],
   ])('serves the first copy to %s, once', async (_who, auth, claims) => {
     const copy = (version: string, held: string) => [storedServer('x/tool', [version], { claims: held })];
     const sources = { a: copy('1.0.0', ''), b: copy('2.0.0', ''), c: copy('3.0.0', set({ c: 'yes' })) };

@@ -7,13 +7,15 @@ export function keepBodiesAsBytes(server: FastifyInstance): void {
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 }
 
-/** Absent, or JSON (specification §2.2). */
 const JSON_TYPE = /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;|$)/i;
 
-/** 415 for a body that says it is no JSON. Runs after the role was checked and before the body is read. */
+/**
+ * 415 for a body that does not say that it is JSON (specification §2.2): pages of other origins can send one without a
+ * type, or with another, without asking first (Fetch standard, "CORS-safelisted request-header"). Runs after the role was checked and before the body is read.
+ */
 export const requireJson: onRequestHookHandler = (request, _reply, done) => {
   const type = request.headers['content-type'];
-  done(type === undefined || JSON_TYPE.test(type) ? undefined : new SkepError('registry/unsupported-type'));
+  done(type !== undefined && JSON_TYPE.test(type) ? undefined : new SkepError('registry/unsupported-type'));
 };
 
 /** What the framework says about a body, in our words; any other error as it is. */

@@ -15,6 +15,8 @@ export interface ApiContext {
   readonly snapshot: () => Snapshot;
   /** How callers are told apart, as configured now. */
   readonly signIn: () => SignIn;
+  /** Names of identity providers that do not answer. */
+  readonly providersAway: () => readonly string[];
   /** What works on the store; fails with `registry/not-ready` until it is open. */
   readonly admin: () => AdminParts;
   readonly build: BuildInfo;

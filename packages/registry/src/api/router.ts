@@ -11,7 +11,7 @@ import { enforce } from '../access/decision.ts';
 import { decideRole } from '../access/gate.ts';
 import { RESERVED_NAMES } from '../config/shape.ts';
 import type { Clock } from '../sync/clock.ts';
-import { identify } from './identify.ts';
+import { identify, identifyAgain, type Identification } from './identify.ts';
 import type { RawParameters } from './parameter.ts';
 import { requireJson } from './read-body.ts';
 import type { Access, Answer, ApiContext, Method, Route } from './route.ts';
@@ -33,6 +33,7 @@ export interface RouterParts {
   readonly context: ApiContext;
   readonly clock: Clock;
   readonly send: SendAnswer;
+  readonly identification: Identification;
   /** How long a handler may take (specification §2.1). */
   readonly requestMs: number;
   /** Runs when it is known who asks, before roles and the body. */
@@ -61,16 +62,19 @@ function addRoute(
   const { body } = route;
   // The root form must not capture the first segments of other endpoints.
   const capturing = path.startsWith('/{registry}/');
+  const { identification, admit } = parts;
+  const roles = typeof route.access === 'object' ? [requireRole(route.access)] : [];
   server.route<Shape>({
     method: route.method,
     url: routerPath(path),
     ...(body === undefined ? {} : { bodyLimit: body.maxBytes }),
     onRequest: [
-      identify(parts.context.signIn, route.access),
-      ...(parts.admit === undefined ? [] : [parts.admit]),
-      ...(typeof route.access === 'object' ? [requireRole(route.access)] : []),
+      identify(identification, route.access),
+      ...(admit === undefined ? [] : [admit]),
+      ...roles,
       ...(body === undefined ? [] : [requireJson]),
     ],
+    ...(route.method === 'GET' ? {} : { preHandler: identifyAgain(identification, route.access, roles) }),
     handler: (request, reply) => {
       if (capturing && RESERVED_NAMES.has(String(request.params['registry']))) {
         throw new SkepError('registry/no-such-route');
@@ -130,7 +134,7 @@ function requireRole({ role }: Extract<Access, object>): onRequestHookHandler {
 function refuseOtherMethods(
   server: FastifyInstance,
   { path, allowed }: { readonly path: string; readonly allowed: ReadonlySet<string> },
-  { context }: RouterParts,
+  { identification }: RouterParts,
 ): void {
   const { status, body } = toHttp(new SkepError('registry/method-not-allowed'));
   const method = server.supportedMethods.filter(
@@ -141,7 +145,7 @@ function refuseOtherMethods(
     method,
     url: routerPath(path),
     onRequest: [
-      identify(context.signIn, 'nothing'),
+      identify(identification, 'nothing'),
       (_request, reply, done) => {
         reply.code(status).header('allow', allow).type('application/json; charset=utf-8').send(body);
         done();

@@ -83,7 +83,17 @@ export const SCHEMAS: Readonly<Record<string, object>> = {
     ['resource', 'authorization_servers', 'bearer_methods_supported'],
   ),
   Health: object({ status: { const: 'healthy' } }),
-  Readiness: object({ status: { const: 'ready' } }),
+  Readiness: object(
+    {
+      status: { const: 'ready' },
+      identity_providers_away: {
+        type: 'array',
+        items: text,
+        description: 'Names of identity providers that do not answer; their callers get 503',
+      },
+    },
+    ['status'],
+  ),
   Version: object({
     version: text,
     commit: text,

@@ -9,6 +9,7 @@ export class SignInSlot {
   readonly #clock: Clock;
   readonly #former = new Set<() => void>();
   #current: SignIn;
+  #away: readonly string[] = [];
 
   constructor(first: SignIn, clock: Clock) {
     this.#current = first;
@@ -19,7 +20,23 @@ export class SignInSlot {
     return this.#current;
   }
 
+  /** Asks every identity provider for its keys; what cannot be had is logged. */
+  askProviders(): void {
+    const asked = this.#current;
+    if (asked.kind === 'open') return;
+    void asked.verifier.ready().then((away) => {
+      if (this.#current === asked) this.#away = away;
+    });
+  }
+
+  /** Names of the identity providers that did not answer when they were asked; asks once more. */
+  away(): readonly string[] {
+    if (this.#away.length > 0) this.askProviders();
+    return this.#away;
+  }
+
   replace(next: SignIn): void {
+    this.#away = [];
     const before = this.#current;
     this.#current = next;
     const end = (): void => {

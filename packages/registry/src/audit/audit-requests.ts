@@ -1,7 +1,7 @@
 import type { AuditEvent } from '@skep/core/audit/audit-event.ts';
 import type { AuditLog } from '@skep/core/audit/audit-log.ts';
 import { limitedField } from '@skep/core/audit/field-limit.ts';
-import type { Exchange, ObservedRequest, RequestObserver } from '../api/observe-requests.ts';
+import type { Exchange, ObservedRequest, RequestFailure, RequestObserver } from '../api/observe-requests.ts';
 import { joinedName } from '../api/registry-route.ts';
 import type { RawParameters } from '../api/parameter.ts';
 import { AUDIT_COMPONENT } from './audit-component.ts';
@@ -49,12 +49,21 @@ function requestEvent(type: AuditEventName, exchange: Exchange, rule: DataRule):
         status,
         duration_ms: Math.round(durationMs),
         response_bytes: responseBytes,
-        ...(request.failure === undefined ? {} : { reason: request.failure.code }),
+        ...(request.failure === undefined ? {} : refusalOf(request.failure)),
         ...notes,
         ...request.facts,
       },
     },
     ...(data === undefined ? {} : { data }),
+  };
+}
+
+/** The code of a refusal, and what a check has said that the caller does not hear. */
+function refusalOf({ code, detail: { reason, provider } }: RequestFailure): Readonly<Record<string, string>> {
+  return {
+    reason: code,
+    ...(typeof reason === 'string' ? { cause: reason } : {}),
+    ...(typeof provider === 'string' ? { provider } : {}),
   };
 }
 

@@ -7,6 +7,7 @@ import { type App, startApp } from '../app.ts';
 import { buildInfo } from '../build-info.ts';
 import { type Command, COMMON_ROWS } from '../command.ts';
 import { storePlace } from '../config/store-place.ts';
+import type { RegistryConfig } from '../config/config.ts';
 import { type Environment, withAliases } from '../config/environment.ts';
 import { unreadVariables } from '../config/overrides.ts';
 import type { Host } from '../host.ts';
@@ -35,8 +36,7 @@ const rows = defineSettings([
     env: 'SKEP_REGISTRY_ADDRESS',
     placeholder: 'host:port',
     group: 'Serving',
-    brief: 'where to serve the registries',
-    default: ':8080',
+    brief: 'where to serve the registries; ":8080", or "127.0.0.1:8080" in anonymous mode',
   },
   {
     name: 'internalAddress',
@@ -46,7 +46,7 @@ const rows = defineSettings([
     placeholder: 'host:port',
     group: 'Serving',
     brief: 'where to serve /health, /readiness, /version and /metrics; do not expose it',
-    default: ':8081',
+    default: '127.0.0.1:8081',
   },
   {
     name: 'authMode',
@@ -122,10 +122,10 @@ export const serve: Command = {
 async function start(host: Host, values: ServeValues, stop: AbortSignal): Promise<Serving> {
   if (values.config === undefined)
     throw new SkepError('usage/missing-argument', { message: 'the flag "--config" is missing' });
-  const addresses = addressesOf(values);
   const env = withAliases(host.env);
   const loaded = await loadServed(host, { ...values, config: values.config });
   if ('problems' in loaded) throw problemsError(values.config, loaded.problems, host.stderr);
+  const addresses = addressesOf(values, loaded.config);
   const level = logLevelOf(host, values, env);
   const active = new ActiveSpan();
   const log = await openLog({
@@ -142,6 +142,7 @@ async function start(host: Host, values: ServeValues, stop: AbortSignal): Promis
     config: loaded.config,
     storePlace: place,
     addresses,
+    addressIsChosen: values.address !== undefined || loaded.config.auth.mode === 'anonymous',
     build: buildInfo({ version: host.nodeVersion, platform: host.platform, arch: host.arch }),
     log,
     requestLog: level.effective === 'error' ? 'none' : 'all',
@@ -160,6 +161,7 @@ async function start(host: Host, values: ServeValues, stop: AbortSignal): Promis
   });
   isServing = true;
   announce(host, app, log);
+  app.askProviders();
   return { app, log };
 }
 
@@ -173,7 +175,9 @@ async function reopened({ app, log }: Serving): Promise<void> {
   }
 }
 
-function addressesOf({ address, internalAddress }: ServeValues) {
+/** Without sign-in whoever reaches the port may write, so only this machine does unless somebody says otherwise. */
+function addressesOf({ address: given, internalAddress }: ServeValues, { auth }: RegistryConfig) {
+  const address = given ?? (auth.mode === 'anonymous' ? '127.0.0.1:8080' : ':8080');
   const addresses = {
     public: parseAddress(address, '--address'),
     internal: parseAddress(internalAddress, '--internal-address'),

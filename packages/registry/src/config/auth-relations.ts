@@ -1,5 +1,6 @@
 import { checkIssuerUrl, type PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
 import { metadataUrl } from '@skep/auth/resource/metadata.ts';
+import { checkHost } from '@skep/core/fetch/address-guard.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
@@ -16,6 +17,7 @@ const providerDraft = z
     clientSecretFile: text,
     caCertPath: text,
     authTokenFile: text,
+    allowPrivateIP: z.boolean().optional().catch(undefined),
   })
   .catch({
     issuerUrl: undefined,
@@ -25,6 +27,7 @@ const providerDraft = z
     clientSecretFile: undefined,
     caCertPath: undefined,
     authTokenFile: undefined,
+    allowPrivateIP: undefined,
   });
 const authDraft = z.looseObject({
   mode: z.unknown().optional(),
@@ -75,7 +78,10 @@ function resourceProblems(resourceUrl: string | undefined): Problem[] {
 function providerProblems(provider: ProviderDraft, path: ConfigPath, plainHttp: PlainHttp): Problem[] {
   const urls = (['issuerUrl', 'jwksUrl', 'introspectionUrl'] as const).flatMap((member) => {
     const url = provider[member]?.trim() ?? '';
-    return url === '' ? [] : fault([...path, member], () => checkIssuerUrl(url, plainHttp));
+    if (url === '') return [];
+    const place = [...path, member];
+    const unusable = fault(place, () => checkIssuerUrl(url, plainHttp));
+    return unusable.length > 0 || provider.allowPrivateIP === true ? unusable : privateProblems(url, place);
   });
   const files = (['clientSecretFile', 'caCertPath', 'authTokenFile'] as const).flatMap((member) => {
     const file = provider[member] ?? '';
@@ -89,6 +95,15 @@ function providerProblems(provider: ProviderDraft, path: ConfigPath, plainHttp: 
     ...files,
     ...(secretless ? [{ path: [...path, 'clientSecretFile'], message: 'needs clientId beside it' }] : []),
   ];
+}
+
+/** Nobody could ever sign in: the address is refused whenever it is asked, which the first caller would otherwise find. */
+function privateProblems(url: string, path: ConfigPath): Problem[] {
+  const { hostname } = new URL(url);
+  const isLocal = /^(?:.+\.)?localhost\.?$/i.test(hostname);
+  const refused = isLocal || fault(path, () => checkHost(new URL(url))).length > 0;
+  const message = `"${hostname}" is a private address; set allowPrivateIP: true beside it if the provider is there`;
+  return refused ? [{ path, message }] : [];
 }
 
 function fault(path: ConfigPath, check: () => unknown): Problem[] {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { claims } from './texts.ts';
+import { ROLES } from '@skep/auth/claims/roles.ts';
+import { claims, duration } from './texts.ts';
 
 const text = z.string().min(1, 'must not be empty');
 const rules = z.array(claims).optional();
@@ -15,6 +16,16 @@ const provider = z.strictObject({
   caCertPath: text.optional().describe('absolute; PEM file with the authorities to trust'),
   authTokenFile: text.optional().describe('absolute; bearer token for requests to the provider'),
   allowPrivateIP: z.boolean().optional().describe('lets the provider be at a private address'),
+  grants: z
+    .strictObject({
+      roles: z.array(z.enum(ROLES)).optional().describe('roles that its tokens may lead to; all when absent'),
+      claims: z
+        .array(text)
+        .optional()
+        .describe('claims of its tokens that count, besides `iss`; all when absent'),
+    })
+    .optional()
+    .describe('what it may say about its callers; everything when absent'),
 });
 
 const authz = z.strictObject({
@@ -53,12 +64,27 @@ export const authShape = z.strictObject({
     .optional()
     .describe('`oauth` when absent; `anonymous` is for development'),
   publicPaths: z.array(z.string()).optional().describe('paths that need no token'),
+  allowedHosts: z
+    .array(
+      z
+        .string()
+        .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, 'must be a host name in lower case, without a port'),
+    )
+    .optional()
+    .describe(
+      'in anonymous mode, names under which callers reach the server, besides `localhost` and IP addresses',
+    ),
   oauth: z
     .strictObject({
       resourceUrl: text
         .optional()
         .describe('public address of this server, for clients that look for where to sign in'),
       realm: z.string().optional().describe('of challenges; `mcp-registry` when absent'),
+      keysOutage: duration({ milliseconds: 86_400_000, text: '24h' })
+        .optional()
+        .describe(
+          'for how long known keys serve while a provider does not answer, at least `15m`; `1h` when absent',
+        ),
       scopesSupported: z.array(text).optional().describe('shown to clients'),
       providers: z
         .array(provider)

@@ -79,6 +79,7 @@ describe('the auth block', () => {
           rules: { audience: 'mcp-registry', leewayS: 5, subject: 'optional' },
           issuerMatch: 'exact',
           forcedRefreshEveryMs: 60_000,
+          keysOutageMs: 3_600_000,
         },
       ],
     });
@@ -196,9 +197,22 @@ auth:
   it.each(['http://localhost:9', 'http://127.0.0.1:9', 'http://[::1]:9', ' https://idp.example '])(
     'accepts the issuer "%s"',
     async (issuerUrl) => {
-      expect(await problemsOf({ oauth: { providers: [{ ...PROVIDER, issuerUrl }] } })).toEqual([]);
+      const provider = { ...PROVIDER, issuerUrl, allowPrivateIP: true };
+      expect(await problemsOf({ oauth: { providers: [provider] } })).toEqual([]);
     },
   );
+
+  it.each([
+    ['issuerUrl', 'https://10.0.0.7/idp', '10.0.0.7'],
+    ['issuerUrl', 'http://localhost:9', 'localhost'],
+    ['issuerUrl', 'http://[::1]:9', '[::1]'],
+    ['jwksUrl', 'https://192.168.1.1/keys', '192.168.1.1'],
+    ['introspectionUrl', 'https://idp.localhost/ask', 'idp.localhost'],
+  ])('refuses %s %s, of which the first caller would otherwise get 503', async (member, url, host) => {
+    const problems = await problemsOf({ oauth: { providers: [{ ...PROVIDER, [member]: url }] } });
+    const why = `"${host}" is a private address; set allowPrivateIP: true beside it if the provider is there`;
+    expect(problems).toEqual([`auth.oauth.providers[0].${member}: ${why}`]);
+  });
 
   it('accepts http issuers anywhere by environment only', async () => {
     const auth = { oauth: { providers: [{ ...PROVIDER, issuerUrl: 'http://idp.example' }] } };

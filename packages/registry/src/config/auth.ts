@@ -14,6 +14,8 @@ export interface AnonymousAuth {
   readonly mode: 'anonymous';
   /** What `auth.authz` holds, which this mode does not use. */
   readonly unusedRoles: RoleRules;
+  /** Names, lower-case, under which callers reach the server besides `localhost` and IP addresses. */
+  readonly allowedHosts: readonly string[];
 }
 
 export interface OauthAuth {

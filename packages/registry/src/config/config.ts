@@ -1,6 +1,7 @@
 import type { ClaimLimits } from '@skep/auth/claims/claims.ts';
 import type { CatalogueFormat } from '@skep/core/catalog/detect-format.ts';
 import type { RequestRate } from '../api/rate-limit.ts';
+import type { Rate } from '../api/token-buckets.ts';
 import type { AuthConfig } from './auth.ts';
 import type { AuditConfig } from './audit.ts';
 import type { CorsSettings } from './cors.ts';
@@ -47,6 +48,8 @@ export interface RegistryConfig {
   readonly cors?: CorsSettings;
   /** Absent: callers may ask as often as they like. */
   readonly requestRate?: RequestRate;
+  /** How often tokens from one address may be refused. */
+  readonly refusalRate: Rate;
   readonly telemetry: TelemetryConfig;
   readonly audit: AuditConfig;
   readonly auth: AuthConfig;

@@ -3,6 +3,7 @@ import { CLAIM_LIMITS, type ClaimLimits } from '@skep/auth/claims/claims.ts';
 import { z } from 'zod';
 import { type BodyLimits, DEFAULT_BODIES } from '../api/body-limits.ts';
 import { DEFAULT_PAGES, type PageLimits, type PageSize } from '../api/page-limits.ts';
+import { DEFAULT_REFUSALS } from '../api/refusal-limit.ts';
 import { DEFAULT_REQUEST_MS } from '../api/request-time.ts';
 import { DEFAULT_LIST } from '../sources/api-crawl.ts';
 import { DEFAULT_DOCUMENTS } from '../sync/document-limits.ts';
@@ -40,6 +41,13 @@ function pageSize(usual: PageSize, what: string) {
       context.addIssue({ code: 'custom', path: ['default'], message });
     })
     .optional();
+}
+
+function rate(perSecond: string, burst: string) {
+  return z.strictObject({
+    perSecond: z.number().positive('must be greater than 0').describe(perSecond),
+    burst: z.number().min(1, 'must be at least 1').describe(burst),
+  });
 }
 
 export const claimLimitsShape = z.strictObject({
@@ -84,16 +92,17 @@ export const limitsShape = z.strictObject({
     })
     .optional()
     .describe('what another registry may list'),
-  requestRate: z
-    .strictObject({
-      perSecond: z
-        .number()
-        .positive('must be greater than 0')
-        .describe('requests per second in the long run'),
-      burst: z.number().min(1, 'must be at least 1').describe('requests at once after a pause'),
-    })
+  requestRate: rate('requests per second in the long run', 'requests at once after a pause')
     .optional()
     .describe('how often one caller may ask; as often as it likes when absent'),
+  refusalRate: rate(
+    'tokens that are refused per second in the long run',
+    'tokens refused at once after a pause',
+  )
+    .optional()
+    .describe(
+      `how often tokens from one address may be refused before further ones are answered with 429; ${String(DEFAULT_REFUSALS.perSecond)} per second and ${String(DEFAULT_REFUSALS.burst)} at once when absent`,
+    ),
   pageSize: pageSize(DEFAULT_PAGES.servers, 'servers'),
   bundlePageSize: pageSize(DEFAULT_PAGES.bundles, 'skills or plugins'),
   versionsPageSize: pageSize(DEFAULT_PAGES.versions, 'versions of one server'),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CLAIM_LIMITS } from '@skep/auth/claims/claims.ts';
 import { type Loaded, loadConfig } from './load.ts';
+import { DEFAULT_REFUSALS } from '../api/refusal-limit.ts';
 import { DEFAULT_BODIES } from '../api/body-limits.ts';
 import { DEFAULT_PAGES } from '../api/page-limits.ts';
 import { resolvedSourceLimits } from './limits.ts';
@@ -68,7 +69,8 @@ describe('loadConfig', () => {
         claimLimits: CLAIM_LIMITS,
         telemetry: 'off',
         audit: 'off',
-        auth: { mode: 'anonymous', unusedRoles: {} },
+        auth: { mode: 'anonymous', unusedRoles: {}, allowedHosts: [] },
+        refusalRate: DEFAULT_REFUSALS,
         storage: { path: join(directory, 'state/r.db') },
       },
     });

@@ -3,6 +3,7 @@ import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import type { PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
+import { DEFAULT_REFUSALS } from '../api/refusal-limit.ts';
 import { IN_MEMORY } from '../store/sqlite-path.ts';
 import { authProblems } from './auth-relations.ts';
 import { resolvedAudit } from './audit.ts';
@@ -116,6 +117,7 @@ function resolved(shape: ConfigShape, path: string, options: LoadOptions): Regis
     claimLimits,
     ...(shape.cors === undefined ? {} : { cors: resolvedCors(shape.cors) }),
     ...(shape.limits?.requestRate === undefined ? {} : { requestRate: shape.limits.requestRate }),
+    refusalRate: shape.limits?.refusalRate ?? DEFAULT_REFUSALS,
     telemetry: resolvedTelemetry(shape.telemetry),
     audit: resolvedAudit(shape.audit, directory),
     auth: resolveAuth(shape.auth, { plainHttp: options.plainHttp ?? 'loopback', claimLimits }),

@@ -1,10 +1,12 @@
 import type { PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
+import { KEYS_OUTAGE_MS } from '@skep/auth/token/key-set.ts';
 import { type ClaimLimits, type Claims, parseClaims } from '@skep/auth/claims/claims.ts';
 import type { RoleRules } from '@skep/auth/claims/roles.ts';
 import type { SignInMode } from '../access/authority.ts';
 import { resolveSwitches } from '../access/switches.ts';
 import type { AuthConfig, OauthAuth } from './auth.ts';
 import type { AuthShape } from './auth-shape.ts';
+import { durationOf } from './texts.ts';
 
 const DEFAULT_REALM = 'mcp-registry';
 /** Clocks of issuers and ours differ by seconds; an expiry has no such grace. */
@@ -21,7 +23,8 @@ export interface AuthLimits {
 export function resolveAuth(auth: AuthShape | undefined, { plainHttp, claimLimits }: AuthLimits): AuthConfig {
   const { oauth, authz, publicPaths = [] } = auth ?? {};
   if (auth?.mode === 'anonymous' || oauth === undefined) {
-    return { mode: 'anonymous', unusedRoles: rulesOf(authz?.roles, claimLimits) };
+    const unusedRoles = rulesOf(authz?.roles, claimLimits);
+    return { mode: 'anonymous', unusedRoles, allowedHosts: auth?.allowedHosts ?? [] };
   }
   return {
     mode: 'oauth',
@@ -32,7 +35,10 @@ export function resolveAuth(auth: AuthShape | undefined, { plainHttp, claimLimit
       realm: oauth.realm ?? DEFAULT_REALM,
       scopes: oauth.scopesSupported,
     },
-    providers: oauth.providers.map((provider) => providerOf(provider, plainHttp)),
+    providers: oauth.providers.map((provider) => ({
+      ...providerOf(provider, plainHttp),
+      keysOutageMs: durationOf(oauth.keysOutage ?? '') ?? KEYS_OUTAGE_MS,
+    })),
   };
 }
 

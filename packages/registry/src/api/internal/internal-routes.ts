@@ -23,9 +23,11 @@ export const INTERNAL_ROUTES: readonly Route[] = [
       200: { description: 'They should', schema: 'Readiness' },
       503: { description: 'Starting, stopping, or the store does not answer', schema: 'Error' },
     },
-    handler: async ({ ready }) => {
+    handler: async ({ ready, providersAway }) => {
       await ready();
-      return { status: 200, body: json({ status: 'ready' }) };
+      const away = providersAway();
+      const detail = away.length === 0 ? {} : { identity_providers_away: away };
+      return { status: 200, body: json({ status: 'ready', ...detail }) };
     },
   }),
   plainRoute({

@@ -80,7 +80,8 @@ export const explainAccess = adminRoute({
     );
     const authority =
       supposed === undefined ? call.authority : supposedCaller(modeOf(call.authority), supposed);
-    return jsonAnswer(200, accessReport(authority, facts));
+    const shown = decideRole(call.authority, 'superAdmin').allowed ? 'values' : 'keys';
+    return jsonAnswer(200, accessReport(authority, facts, shown));
   },
 });
 

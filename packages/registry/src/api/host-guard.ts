@@ -1,0 +1,45 @@
+import { isIP } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { CorsSettings } from '../config/cors.ts';
+
+/** Under which names a server without sign-in is reached, and from which web pages. */
+export interface HostRules {
+  /** Besides IP addresses and `localhost`; lower-case. */
+  readonly hosts: readonly string[];
+  /** Besides pages of the server's own address. */
+  readonly origins: CorsSettings['allowedOrigins'] | undefined;
+}
+
+/**
+ * Without sign-in the address is all that keeps strangers away, and a web page in the browser of somebody inside is one. A
+ * page that resolves its own name to this server (DNS rebinding) sends that name as `Host`; any other page sends its
+ * `Origin`. Undefined for what may pass.
+ */
+export function hostFault({ rawHeaders, headers }: IncomingMessage, rules: HostRules): SkepError | undefined {
+  const { host = '', origin } = headers;
+  if (hostCount(rawHeaders) !== 1 || !isServedHost(host, rules.hosts))
+    return new SkepError('registry/foreign-host');
+  return origin === undefined || isAllowedOrigin(origin, host, rules.origins)
+    ? undefined
+    : new SkepError('registry/foreign-origin');
+}
+
+/** Node keeps the first of several, and whatever stands before us may have looked at another. */
+function hostCount(rawHeaders: readonly string[]): number {
+  return rawHeaders.filter((name, at) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host')
+    .length;
+}
+
+function isServedHost(host: string, hosts: readonly string[]): boolean {
+  const [, bracketed, plain = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(host) ?? [];
+  if (bracketed !== undefined) return isIP(bracketed) === 6;
+  const name = plain.toLowerCase();
+  return name === 'localhost' || isIP(name) === 4 || hosts.includes(name);
+}
+
+function isAllowedOrigin(origin: string, host: string, origins: HostRules['origins']): boolean {
+  if (origins === '*' || origins?.includes(origin) === true) return true;
+  const page = URL.parse(origin);
+  return page !== null && page.host !== '' && page.host === URL.parse(`${page.protocol}//${host}`)?.host;
+}
