@@ -215,6 +215,8 @@ describe('whatever is asked', () => {
 
 describe('a token', () => {
   const REFUSED = [401, '{"error":"token validation failed"}'];
+  /** Within a minute after the keys were asked for because of another key id that nobody knows. */
+  const NOT_KNOWN = [503, '{"error":"the identity provider does not answer"}'];
   const me = async (token: string): Promise<unknown> => {
     const { status, text, headers } = await ask('nobody', 'GET /v1/me', undefined, {
       authorization: `Bearer ${token}`,
@@ -249,8 +251,9 @@ describe('a token', () => {
     ],
     ['of two parts', () => good().slice(0, good().lastIndexOf('.'))],
     ['of four parts', () => `${good()}.AAAA`],
-  ])('%s is refused in one and the same way', async (_, token) => {
-    expect(await me(await token())).toEqual(REFUSED);
+  ])('%s is refused in one and the same way', async (what, token) => {
+    const refusals = what.startsWith('under a key') ? [REFUSED, NOT_KNOWN] : [REFUSED];
+    expect(refusals).toContainEqual(await me(await token()));
   });
 
   it('truncated or altered anywhere is refused', async () => {
@@ -265,7 +268,7 @@ describe('a token', () => {
         const altered = cut
           ? token.slice(0, index + 1)
           : `${token.slice(0, index)}${other}${token.slice(index + 1)}`;
-        expect(await me(altered)).toEqual(REFUSED);
+        expect([REFUSED, NOT_KNOWN]).toContainEqual(await me(altered));
       }),
       bounded(200, 4000),
     );

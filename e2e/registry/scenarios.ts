@@ -43,6 +43,8 @@ const REGISTRY = ['PUT /v1/registries/{fresh}', { sources: ['internal'] }] as co
 const FRESH = { path: { name: '{fresh}' } };
 const ABSENT = { path: { name: 'absent' } };
 const BROKEN_NAME = { path: { name: 'a%20b' } };
+/** For the forms of a path that do not hold it. */
+const VERSION = { query: 'version=1.0.0' };
 const NO_REGISTRY = { path: { registry: 'none' } };
 const GATED = { as: 'reader', path: { registry: 'gated' } } as const;
 
@@ -122,10 +124,10 @@ export const SCENARIOS: Scenarios = {
     409: { after: [PUBLISH], body: { ...entry(), claims } },
   },
   deleteServerVersion: {
-    204: { after: [PUBLISH], as: 'both', path: { serverName: 'io.acme%2F{fresh}' } },
+    204: { after: [PUBLISH], as: 'both', path: { serverName: 'io.acme%2F{fresh}' }, ...VERSION },
     400: { path: { serverName: 'a%2Fb%2Fc' } },
-    403: { ...GATED, as: 'both' },
-    404: { path: { serverName: 'io.acme%2Fabsent' } },
+    403: { ...GATED, as: 'both', ...VERSION },
+    404: { path: { serverName: 'io.acme%2Fabsent' }, ...VERSION },
   },
   publishEntry: {
     201: { as: 'both', body: { skill: skill('io.acme'), claims } },
@@ -134,11 +136,11 @@ export const SCENARIOS: Scenarios = {
     409: { after: [PUBLISH], body: { server: entry('2.0.0') } },
   },
   deleteEntryVersion: {
-    204: { after: [PUBLISH], as: 'both', path: { name: 'io.acme%2F{fresh}' } },
+    204: { after: [PUBLISH], as: 'both', path: { name: 'io.acme%2F{fresh}' }, ...VERSION },
     400: { path: { type: 'robot', name: 'x' } },
-    403: { after: [PUBLISH], as: 'outsider', path: { name: 'io.acme%2F{fresh}' } },
-    404: ABSENT,
-    409: { after: TWINS, path: { type: 'skill', name: '{fresh}' } },
+    403: { after: [PUBLISH], as: 'outsider', path: { name: 'io.acme%2F{fresh}' }, ...VERSION },
+    404: { ...ABSENT, ...VERSION },
+    409: { after: TWINS, path: { type: 'skill', name: '{fresh}' }, ...VERSION },
   },
   getEntryClaims: {
     200: { after: [PUBLISH], as: 'both', path: { name: 'io.acme%2F{fresh}' } },

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { TokenCache } from './cache.ts';
 import type { TokenOutcome } from './outcome.ts';
@@ -43,15 +44,19 @@ describe('the token cache', () => {
     expect(cache.get('a'.repeat(10))).toBeDefined();
   });
 
-  test('answers a hit in less than 10 µs', () => {
+  test('answers a hit in hardly more time than the hash of the token takes', () => {
     const cache = new TokenCache({ now: Date.now, capMs: 60_000, maxCharacters: 1_000_000 });
     const tokens = Array.from({ length: 100 }, (_, index) => `${index}${'x'.repeat(900)}`);
     for (const token of tokens) cache.set(token, outcome(Number.MAX_SAFE_INTEGER));
-    const rounds = [1, 2, 3, 4, 5].map(() => {
-      const start = performance.now();
-      for (let hit = 0; hit < 2_000; hit += 1) cache.get(tokens[hit % 100] ?? '');
-      return ((performance.now() - start) / 2_000) * 1_000;
-    });
-    expect(Math.min(...rounds)).toBeLessThan(10);
+    const fastest = (look: (token: string) => unknown): number => {
+      const rounds = Array.from({ length: 20 }, () => {
+        const start = performance.now();
+        for (let hit = 0; hit < 500; hit += 1) look(tokens[hit % 100] ?? '');
+        return performance.now() - start;
+      });
+      return Math.min(...rounds);
+    };
+    const bare = fastest((token) => hash('sha256', token, 'base64'));
+    expect(fastest((token) => cache.get(token))).toBeLessThan(4 * bare);
   });
 });

@@ -64,6 +64,15 @@ it.each([
   ['latest', false],
   ['1 0', false],
   ['1\u0000', false],
+  ['.', false],
+  ['..', false],
+  ['...', true],
+  ['1\u00a0', false],
+  ['\ufeff1', false],
+  ['1\u2028', false],
+  ['1\u0085', false],
+  ['1\ud800', false],
+  ['1🐝', true],
   ['x'.repeat(256), false],
 ])('version %j: %s', (version, fine) => {
   expect(versionFault(version) === undefined).toBe(fine);

@@ -62,8 +62,10 @@ export function namespaceFault(namespace: string): string | undefined {
 }
 
 /**
- * Why `version` cannot be a version, or undefined. `latest` is refused because the API gives that word a meaning of its
- * own: a version of that name could never be asked for.
+ * Why `version` cannot be a version, or undefined. A version is a path segment of the API, so what no path can carry is
+ * none: white space and control characters of any script, dot segments, which clients and proxies collapse however they are
+ * escaped, and half a surrogate pair. `latest` is refused because the API gives that word a meaning of its own: a version
+ * of that name could never be asked for.
  */
 export function versionFault(version: string): string | undefined {
   if (version === '') return 'the version is empty';
@@ -71,8 +73,8 @@ export function versionFault(version: string): string | undefined {
     return `the version has ${version.length} characters, at most ${MAX_VERSION} are allowed`;
   }
   if (version === 'latest') return 'the version must not be the word "latest"';
-  for (const char of version) {
-    if (char <= ' ' || char === '\u007f') return 'the version holds a space or a control character';
-  }
-  return undefined;
+  if (version === '.' || version === '..') return 'the version must not be "." or ".."';
+  return /[\s\p{Cc}\p{Cs}]/u.test(version)
+    ? 'the version holds white space or a control character'
+    : undefined;
 }

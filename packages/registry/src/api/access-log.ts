@@ -6,12 +6,16 @@ import type { Exchange, ObservedRequest, RequestObserver } from './observe-reque
 /** Requests worth a line: all, or only as a help for debugging (probes ask every few seconds). */
 export type RequestLog = 'all' | 'debug' | 'none';
 
+const UNAVAILABLE = 503;
+
 /** One line per request (specification §6.4). Queries are left out of it: they are the caller's business. */
 export function accessLog(log: Log, requests: Exclude<RequestLog, 'none'>): RequestObserver {
   return {
     end: (exchange) => {
       const fields = fieldsOf(exchange);
       if (requests === 'debug') log.debug(fields, 'HTTP request');
+      // Somebody else's outage, which has a line of its own; a caller with a made-up key id can cause it too.
+      else if (exchange.status === UNAVAILABLE) log.warn(fields, 'HTTP request');
       else if (exchange.status >= 500) log.error(fields, 'HTTP request');
       else if (exchange.status >= 400) log.warn(fields, 'HTTP request');
       else log.info(fields, 'HTTP request');

@@ -14,7 +14,7 @@ import type { AdminParts } from './admin/admin-parts.ts';
 import { DEFAULT_PAGES, type PageLimits } from './page-limits.ts';
 import type { Route } from './route.ts';
 import { ROUTES } from './routes.ts';
-import { openSignIn } from './sign-in.ts';
+import { openSignIn, type SignIn } from './sign-in.ts';
 
 // The HTTP interface over a snapshot, with an identity provider in memory, for the tests of this folder.
 
@@ -37,6 +37,8 @@ export interface ApiOptions {
   readonly snapshot: Snapshot;
   readonly auth?: AuthConfig;
   readonly keys?: SigningKey[];
+  /** In place of what `auth` describes. */
+  readonly signIn?: () => SignIn;
   readonly routes?: readonly Route[];
   readonly admin?: AdminParts;
   readonly listener?: Partial<ListenerOptions>;
@@ -83,7 +85,7 @@ export async function apiUnderTest(options: ApiOptions): Promise<ApiUnderTest> {
   );
   const context = {
     snapshot: () => snapshot,
-    signIn: () => signIn,
+    signIn: options.signIn ?? (() => signIn),
     providersAway: () => options.providersAway ?? [],
     admin: () => options.admin ?? noStore(),
     build,

@@ -23,7 +23,7 @@ export function commonReplies({
       ? {}
       : {
           413: error(`The body is larger than ${String(body.maxBytes)} bytes`),
-          415: error('The body says that it is no JSON'),
+          415: error('The body does not say that it is JSON'),
         }),
     429: error('Too many requests; `Retry-After` says when to go on'),
     503: error('The identity provider or the store cannot be used; `Retry-After` says when to try again'),

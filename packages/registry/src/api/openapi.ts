@@ -30,7 +30,7 @@ export function openApiDocument({ routes, version, pages = DEFAULT_PAGES }: Open
       version,
       description:
         'Catalogues of MCP servers, in the MCP Registry API v0.1. Every error is `{"error": "…"}`. Beside what is listed, a ' +
-        'request that no operation can take is 400, 404, 405, 408 or 431, and a fault of the server is 500 or 504.',
+        'request that no operation can take is 400, 404, 405, 408 or 431, and a fault of the server is 500 or 504. Without sign-in a host name or an origin that is not served is 403.',
     },
     paths,
     components: {
@@ -50,7 +50,10 @@ function operation(route: Route, form: number, pages: PageLimits): object {
     // Operation ids are unique, and the same operation has several paths.
     operationId: form === 0 ? route.name : `${route.name}${String(form + 1)}`,
     summary: route.summary,
-    parameters: [...parameters(route.path, 'path', pages), ...parameters(route.query, 'query', pages)],
+    parameters: [
+      ...parameters(ofPath(route.path, documentedPaths(route)[form] ?? ''), 'path', pages),
+      ...parameters(route.query, 'query', pages),
+    ],
     ...(route.body === undefined ? {} : { requestBody: requestBody(route.body) }),
     ...(route.access === 'public' ? {} : { security: SECURITY }),
     responses: Object.fromEntries(
@@ -99,6 +102,11 @@ function requestBody({ description, schema }: RequestBody): object {
     required: true,
     content: { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } },
   };
+}
+
+/** Those that this form of the path holds. */
+function ofPath(from: Parameters, path: string): Parameters {
+  return Object.fromEntries(Object.entries(from).filter(([name]) => path.includes(`{${name}}`)));
 }
 
 function parameters(from: Parameters, place: 'path' | 'query', pages: PageLimits): object[] {

@@ -1,4 +1,4 @@
-import { MAX_SERVER_NAME, serverNameFault } from '@skep/core/catalog/entry-name.ts';
+import { MAX_SERVER_NAME, serverNameFault, versionFault } from '@skep/core/catalog/entry-name.ts';
 import { badRequest, type Parameter, WORD } from './parameter.ts';
 
 /** A path segment's text: not empty, no white space (specification §2.2.1), nothing that a database refuses in a text. */
@@ -44,5 +44,10 @@ export const bundleName: Parameter<string> = {
 export const versionName: Parameter<string> = {
   description: 'An exact version string, or `latest`',
   schema: WORD,
-  parse: (text) => segment('version', text),
+  parse: (text) => {
+    const version = segment('version', text);
+    const fault = version === 'latest' ? undefined : versionFault(version);
+    if (fault !== undefined) throw badRequest(`invalid version: ${fault}`);
+    return version;
+  },
 };

@@ -170,6 +170,8 @@ it.each([['/v1/me'], ['/gated/v0.1/servers'], ['/no/such/path']])(
       outcome: 'denied',
       subjects: { identity: 'unknown' },
       target: { method: 'GET', path },
+      // The caller hears none of this.
+      metadata: { extra: { reason: 'auth/unauthenticated', cause: 'opaque-not-accepted' } },
     });
     expect(JSON.stringify(event)).not.toContain('hunter2');
   },

@@ -7,7 +7,6 @@ import { type App, startApp } from '../app.ts';
 import { buildInfo } from '../build-info.ts';
 import { type Command, COMMON_ROWS } from '../command.ts';
 import { storePlace } from '../config/store-place.ts';
-import type { RegistryConfig } from '../config/config.ts';
 import { type Environment, withAliases } from '../config/environment.ts';
 import { unreadVariables } from '../config/overrides.ts';
 import type { Host } from '../host.ts';
@@ -122,10 +121,11 @@ export const serve: Command = {
 async function start(host: Host, values: ServeValues, stop: AbortSignal): Promise<Serving> {
   if (values.config === undefined)
     throw new SkepError('usage/missing-argument', { message: 'the flag "--config" is missing' });
+  addressesOf(values, OPEN);
   const env = withAliases(host.env);
   const loaded = await loadServed(host, { ...values, config: values.config });
   if ('problems' in loaded) throw problemsError(values.config, loaded.problems, host.stderr);
-  const addresses = addressesOf(values, loaded.config);
+  const addresses = addressesOf(values, loaded.config.auth.mode === 'anonymous' ? LOCAL : OPEN);
   const level = logLevelOf(host, values, env);
   const active = new ActiveSpan();
   const log = await openLog({
@@ -175,9 +175,12 @@ async function reopened({ app, log }: Serving): Promise<void> {
   }
 }
 
+const OPEN = ':8080';
 /** Without sign-in whoever reaches the port may write, so only this machine does unless somebody says otherwise. */
-function addressesOf({ address: given, internalAddress }: ServeValues, { auth }: RegistryConfig) {
-  const address = given ?? (auth.mode === 'anonymous' ? '127.0.0.1:8080' : ':8080');
+const LOCAL = '127.0.0.1:8080';
+
+function addressesOf({ address: given, internalAddress }: ServeValues, usual: string) {
+  const address = given ?? usual;
   const addresses = {
     public: parseAddress(address, '--address'),
     internal: parseAddress(internalAddress, '--internal-address'),

@@ -133,21 +133,25 @@ async function prepared(mode: ModeName): Promise<AdminUnderTest> {
   return admin;
 }
 
-describe.each(COLUMNS.map((column, index) => ({ column, index })))('$column.0', ({ column, index }) => {
-  const [, mode, as] = column;
-  let admin: AdminUnderTest | undefined;
-  afterEach(() => admin?.close());
+describe.each(COLUMNS.map((column, index) => ({ column, index })))(
+  '$column.0',
+  { timeout: 60_000 },
+  ({ column, index }) => {
+    const [, mode, as] = column;
+    let admin: AdminUnderTest | undefined;
+    afterEach(() => admin?.close());
 
-  it('answers every endpoint with the status of its row', async () => {
-    for (const [title, [method, url, body], statuses] of ROWS) {
-      if (statuses[index] === undefined) continue;
-      admin ??= await prepared(mode);
-      const { statusCode } = await admin.send(method, url, { as, ...(body === undefined ? {} : { body }) });
-      expect([title, statusCode]).toEqual([title, statuses[index]]);
-      if (method === 'GET' || statusCode >= 300) continue;
-      // The row has changed what the next one would find.
-      await admin.close();
-      admin = undefined;
-    }
-  });
-});
+    it('answers every endpoint with the status of its row', async () => {
+      for (const [title, [method, url, body], statuses] of ROWS) {
+        if (statuses[index] === undefined) continue;
+        admin ??= await prepared(mode);
+        const { statusCode } = await admin.send(method, url, { as, ...(body === undefined ? {} : { body }) });
+        expect([title, statusCode]).toEqual([title, statuses[index]]);
+        if (method === 'GET' || statusCode >= 300) continue;
+        // The row has changed what the next one would find.
+        await admin.close();
+        admin = undefined;
+      }
+    });
+  },
+);

@@ -62,7 +62,7 @@ const body = fc.oneof(
   fc.jsonValue(),
 );
 
-describe('whatever a request holds', () => {
+describe('whatever a request holds', { timeout: 60_000 }, () => {
   it('is answered below 500, and a refusal changes nothing', async () => {
     await fc.assert(
       fc.asyncProperty(target, as, body, async ([method, url], caller, value) => {

@@ -3,8 +3,10 @@ import { enforce } from '../../../access/decision.ts';
 import { decideEntryAccess } from '../../../access/publish-rules.ts';
 import { storedClaims } from '../../../access/stored-claims.ts';
 import type { EntryAddress } from '../../../store/decisions.ts';
+import { badRequest, type Parameter } from '../../parameter.ts';
 import { registryName, serverName, versionName } from '../../path-parameters.ts';
 import { registryPaths } from '../../registry-route.ts';
+import type { Answer } from '../../route.ts';
 import { type AdminCall, adminRoute, NO_CONTENT } from '../admin-route.ts';
 import { enterRegistry } from '../publish/target-registry.ts';
 import { chooseVersion } from './choose-entry.ts';
@@ -12,16 +14,28 @@ import { entryAddress, entryName, entryType, UNSUPPORTED_TYPE } from './entry-ad
 
 const GONE = { 204: { description: 'Deleted; the last version takes the entry with it' } } as const;
 
+const pathVersion: Parameter<string | undefined> = {
+  ...versionName,
+  parse: (text, pages) => (text === undefined ? undefined : versionName.parse(text, pages)),
+};
+
+/** What is stored can always be deleted, also what no path can carry and older releases took for a version. */
+const storedVersion: Parameter<string | undefined> = {
+  description: 'The version, where the path does not hold it; any text, as it is stored',
+  schema: { type: 'string' },
+  parse: (text) => (text === '' ? undefined : text),
+};
+
 /** Specification §2.6.3, "Delete". */
 export const deleteEntryVersion = adminRoute({
   method: 'DELETE',
-  paths: ['/v1/entries/{type}/{name}/versions/{version}'],
+  paths: ['/v1/entries/{type}/{name}/versions/{version}', '/v1/entries/{type}/{name}/versions'],
   access: { role: 'manageEntries' },
   name: 'deleteEntryVersion',
   audit: 'entry.delete',
   summary: 'Delete a published version',
-  parameters: { type: entryType(UNSUPPORTED_TYPE), name: entryName, version: versionName },
-  query: {},
+  parameters: { type: entryType(UNSUPPORTED_TYPE), name: entryName, version: pathVersion },
+  query: { version: storedVersion },
   replies: {
     ...GONE,
     400: { description: 'The type or another parameter is invalid', schema: 'Error' },
@@ -29,22 +43,20 @@ export const deleteEntryVersion = adminRoute({
     404: { description: 'No such version was published', schema: 'Error' },
     409: { description: 'More than one entry has the bare name', schema: 'Error' },
   },
-  handler: async (call, { type, name, version }) => {
-    await deleteVersion(call, entryAddress(type, name), version);
-    return NO_CONTENT;
-  },
+  handler: (call, { type, name, version }, query) =>
+    deleteVersion(call, entryAddress(type, name), version ?? query.version),
 });
 
 /** The counterpart of the seed's publish endpoint. */
 export const deleteFromRegistry = adminRoute({
   method: 'DELETE',
-  paths: registryPaths(['/servers/{serverName}/versions/{version}']),
+  paths: registryPaths(['/servers/{serverName}/versions/{version}', '/servers/{serverName}/versions']),
   access: { role: 'manageEntries' },
   name: 'deleteServerVersion',
   audit: 'entry.delete',
   summary: 'Delete a version of a server from the managed source of a registry',
-  parameters: { registry: registryName, serverName, version: versionName },
-  query: {},
+  parameters: { registry: registryName, serverName, version: pathVersion },
+  query: { version: storedVersion },
   replies: {
     ...GONE,
     400: { description: 'A parameter is invalid', schema: 'Error' },
@@ -57,16 +69,21 @@ export const deleteFromRegistry = adminRoute({
       schema: 'Error',
     },
   },
-  handler: async (call, { registry, serverName: name, version }) => {
+  handler: async (call, { registry, serverName: name, version }, query) => {
     const { sources } = await enterRegistry(call, registry);
     const managed = (await call.store.listSources()).find(({ kind }) => kind === 'managed');
     if (managed === undefined || !sources.includes(managed.name)) throw new SkepError('registry/not-found');
-    await deleteVersion(call, { kind: 'server', namespace: '', name }, version);
-    return NO_CONTENT;
+    return deleteVersion(call, { kind: 'server', namespace: '', name }, version ?? query.version);
   },
 });
 
-async function deleteVersion(call: AdminCall, address: EntryAddress, version: string): Promise<void> {
+async function deleteVersion(
+  call: AdminCall,
+  address: EntryAddress,
+  version: string | undefined,
+): Promise<Answer> {
+  if (version === undefined)
+    throw badRequest('version is missing: give it in the path, or as a query parameter');
   const choose = chooseVersion(address, version);
   const { revision } = await call.store.deleteVersion(address, version, (found) => {
     const entry = choose(found);
@@ -74,4 +91,5 @@ async function deleteVersion(call: AdminCall, address: EntryAddress, version: st
     return entry;
   });
   await call.applied(revision);
+  return { ...NO_CONTENT, facts: { version } };
 }

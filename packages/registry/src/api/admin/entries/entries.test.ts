@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { allowed, publishOf } from '../../../store/contract/fixture.ts';
 import { type AdminUnderTest, adminUnderTest, type CallerName } from '../admin.fixture.ts';
 
 type Method = 'GET' | 'PUT' | 'DELETE';
@@ -319,5 +320,44 @@ describe('deleting', () => {
       (await any.send('DELETE', '/v1/entries/server/a%2Fb/versions/1', { as: 'writer' })).statusCode,
     ).toBe(204);
     await any.close();
+  });
+});
+
+describe('a version that no path can carry, stored by an older release', () => {
+  const ODD = ['..', '.', '1\u00a0', '\ufeff1.0.0', '1\u2028', '1\u0085', '%2e%2e', 'latest'];
+
+  it.each(['/v1/entries/server/io.odd%2Fstuck/versions', '/open/v0.1/servers/io.odd/stuck/versions'])(
+    'can be deleted at %s by whoever holds its claims, and by nobody else',
+    async (door) => {
+      for (const version of ODD) {
+        const publish = publishOf('io.odd/stuck', version);
+        const { revision } = await admin.store.publish({ ...publish, claims: '{"org":["acme"]}' }, allowed);
+        expect(revision).toBeGreaterThan(0);
+        const url = `${door}?version=${encodeURIComponent(version)}`;
+        expect((await admin.send('DELETE', url, { as: 'outsider' })).statusCode).toBe(403);
+        expect((await admin.send('DELETE', url, { as: 'writer' })).statusCode).toBe(204);
+        expect((await admin.send('DELETE', url, { as: 'root' })).statusCode).toBe(404);
+      }
+    },
+  );
+
+  it.each(['..', '.', '1\u00a0', '\ufeff1.0.0', '1\u2028', '1\u0085', '1\ud83d'])(
+    'is refused now: %j',
+    async (version) => {
+      const server = { name: 'io.odd/new', version, description: 'd' };
+      const doors = [
+        ['/v1/entries', { server }],
+        ['/open/v0.1/publish', server],
+      ] as const;
+      for (const [url, body] of doors) {
+        expect((await admin.send('POST', url, { body })).statusCode).toBe(400);
+      }
+    },
+  );
+
+  it('is asked for where it is missing', async () => {
+    const answer = await admin.send('DELETE', '/v1/entries/server/io.odd%2Fstuck/versions');
+    const error = 'version is missing: give it in the path, or as a query parameter';
+    expect([answer.statusCode, answer.json()]).toEqual([400, { error }]);
   });
 });

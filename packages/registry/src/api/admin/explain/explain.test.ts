@@ -187,3 +187,25 @@ describe('a source whose entries a caller may see, but not the source', () => {
     expect([statusCode, body]).toEqual([404, '{"error":"not found"}']);
   });
 });
+
+describe('for everyone else', () => {
+  it('names the keys that decide, and no value that a rule or a gate asks for', async () => {
+    const answer = await ask({ registry: 'foreign-all' }, 'reader');
+    expect(answer.statusCode).toBe(200);
+    for (const value of ['super-admin', 'admin', 'writer', 'other']) {
+      expect(answer.body).not.toContain(`\\"${value}\\"`);
+    }
+    const { findings } = answer.json();
+    expect(findings).toContainEqual(
+      expect.objectContaining({
+        subject: 'foreign-all',
+        key: 'org',
+        because: 'claim "org" of the caller lacks a value',
+        remedy: 'another value of the claim "org"',
+      }),
+    );
+    expect(findings[0].because).toBe(
+      'no rule grants superAdmin: claim "role" has none of the values of a rule',
+    );
+  });
+});

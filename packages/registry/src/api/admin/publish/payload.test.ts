@@ -98,7 +98,7 @@ describe('what can be published', () => {
     ['1.X.2', 'the version must be one version, not the range "1.X.2"'],
     ['*', 'the version must be one version, not the range "*"'],
     ['1||2', 'the version must be one version, not the range "1||2"'],
-    ['1 2', 'the version holds a space or a control character'],
+    ['1 2', 'the version holds white space or a control character'],
     ['a'.repeat(256), 'the version has 256 characters, at most 255 are allowed'],
   ])('refuses the version "%s"', async (version, error) => {
     const response = await admin.send('POST', '/v1/entries', { body: wrapped('io.acme/versions', version) });
