@@ -1,12 +1,13 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
 import { apiUnderTest } from './api.fixture.ts';
-import { READ_ROUTES } from './routes.ts';
+import { ROUTES } from './routes.ts';
 import { snapshotOf, storedServer } from './snapshot.fixture.ts';
 
 const server = await apiUnderTest({
   snapshot: snapshotOf({ files: [storedServer('io.acme/weather')] }),
-  routes: READ_ROUTES,
+  routes: ROUTES,
   listener: { requestMs: 1000 },
 });
 const { port } = new URL(await server.open.listen({ host: '127.0.0.1', port: 0 }));
@@ -62,4 +63,22 @@ describe('a transfer coding', () => {
       expect(found.includes('200')).toBe(false);
     },
   );
+});
+
+describe('a body that is too large', () => {
+  it('is answered, also to a client that sends all of it before it listens', async () => {
+    const socket = connect(Number(port), '127.0.0.1');
+    const { promise: failed, reject } = Promise.withResolvers<never>();
+    socket.on('error', reject).pause();
+    const size = 20 * 1024 * 1024;
+    const head = ['POST /v1/entries HTTP/1.1', 'Host: x', 'Content-Type: application/json'];
+    socket.write([...head, `Content-Length: ${String(size)}`, '', ''].join('\r\n'));
+    const sent = new Promise<void>((resolve) => {
+      socket.write(Buffer.alloc(size, ' '), () => resolve());
+    });
+    await Promise.race([sent, failed]);
+    const [answer]: Buffer[] = await Promise.race([once(socket.resume(), 'data'), failed]);
+    expect(answer?.toString()).toMatch(/^HTTP\/1\.1 413 .*\{"error":"request body too large"\}$/s);
+    socket.destroy();
+  });
 });

@@ -22,8 +22,8 @@ export class BrokenRequests {
   }
 
   answer(error: NodeJS.ErrnoException, socket: Socket): void {
-    // Nothing can be said to a connection that is gone, or that another answer is still due on.
-    if (error.code === 'ECONNRESET' || !socket.writable || this.#isAnswering(socket)) {
+    // Nothing can be said to a connection that is gone, or to a request that has or will have another answer.
+    if (error.code === 'ECONNRESET' || !socket.writable || this.#hasAnswer(socket)) {
       socket.destroy();
       return;
     }
@@ -38,11 +38,12 @@ export class BrokenRequests {
     socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
   }
 
-  /** A request that is not complete is the broken one itself, as long as nothing was said to it. */
-  #isAnswering(socket: Socket): boolean {
+  #hasAnswer(socket: Socket): boolean {
     const last = this.#last.get(socket);
-    if (last === undefined || last.response.writableFinished) return false;
-    return last.response.headersSent || last.request.complete;
+    if (last === undefined) return false;
+    const { request, response } = last;
+    // One that is not complete is the broken one itself: nothing can follow it.
+    return request.complete ? !response.writableFinished : response.headersSent;
   }
 }
 

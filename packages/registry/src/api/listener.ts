@@ -106,6 +106,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   server.setErrorHandler((thrown, request, reply) => {
     const error = bodyFault(thrown);
     request.failure = failureOf(error);
+    readToItsEnd(request, reply);
     if (!tellsAll(error)) log.error({ err: error, request_id: reply.request.id }, 'request failed');
     sendError(reply, error);
   });
@@ -204,6 +205,20 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
     'cross-origin-resource-policy': 'same-origin',
     vary: variesBy(undefined),
   });
+}
+
+/** Bytes that are read for nobody, so that their sender hears why. */
+const MOST_UNREAD = 64 * 1024 * 1024;
+
+/**
+ * The framework closes a connection whose body it does not take, and a client that is still sending then meets a reset in
+ * place of the answer. A body of bounded length is read and thrown away instead, for no longer than any request may take.
+ */
+function readToItsEnd({ raw }: FastifyRequest, reply: FastifyReply): void {
+  const length = Number(raw.headers['content-length']);
+  if (!(length <= MOST_UNREAD) || raw.complete) return;
+  reply.removeHeader('connection');
+  raw.resume();
 }
 
 /** Seconds, where nobody knows better when what is away comes back. */
