@@ -92,7 +92,12 @@ export class Governed {
         { name: 'all', sources: ['catalog', `${HIDDEN}-src`, ...internal], claims: { org: 'acme' } },
         { name: 'gated', sources: ['catalog', ...internal], claims: { org: 'other' } },
       ],
-      limits: { allowedPaths: [this.folder.path], ...limits },
+      // Tests of hostile tokens are as many refusals as no caller may cause.
+      limits: {
+        allowedPaths: [this.folder.path],
+        refusalRate: { perSecond: 100_000, burst: 100_000 },
+        ...limits,
+      },
       auth,
       storage: { path: `${name}.db` },
     };
