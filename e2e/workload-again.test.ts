@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { npmRegistryWith } from './fixtures/npm-registry.ts';
 import { TINY_SERVER } from './fixtures/tiny-server.ts';
-import { engine, ensureNodeBase, ensureTinyImage, NODE_BASE } from './images.ts';
+import { engine, ensureNodeBase, ensureScriptImage, ensureTinyImage, NODE_BASE } from './images.ts';
 import { component, engineSocket, title } from './require.ts';
 import { ask, openUser, type TestUser } from './skep.ts';
 
@@ -36,6 +36,31 @@ async function ran(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await user.skep(['run', ...args]);
   expect(code, stderr).toBe(0);
   return stdout.trim();
+}
+
+/** Over stop and start, the death of the supervisor, and until it is removed. */
+async function keepsState(...flags: string[]): Promise<void> {
+  const url = await ran(`npx://${PACKAGE}`, '--name', name, ...flags);
+  const here = (await ask(url, 'probe/here')).result;
+  const home = (await ask(url, 'probe/env', { name: 'HOME' })).result;
+  const files = [`${String(here)}/memory.jsonl`, `${String(home)}/notes`];
+  const read = () =>
+    Promise.all(files.map(async (one) => (await ask(url, 'probe/read', { path: one })).result));
+  for (const one of files) {
+    expect(await ask(url, 'probe/write', { path: one, text: 'kept' })).toMatchObject({ result: 'written' });
+  }
+  expect((await user.skep(['stop', name])).code).toBe(0);
+  expect((await user.skep(['start', name])).stderr).not.toContain('Warning');
+  expect(await read()).toEqual(['kept', 'kept']);
+  for (const pid of user.supervisors()) process.kill(pid, 'SIGKILL');
+  expect((await user.skep(['stop', name])).code).toBe(0);
+  expect((await user.skep(['start', name])).code).toBe(0);
+  expect(await read()).toEqual(['kept', 'kept']);
+  expect((await user.skep(['rm', name])).code).toBe(0);
+  expect(await ran(`npx://${PACKAGE}`, '--name', name, '--proxy-port', new URL(url).port, ...flags)).toBe(
+    url,
+  );
+  expect(await read()).toEqual([undefined, undefined]);
 }
 
 const saved = (): { image: string } =>
@@ -115,6 +140,31 @@ describe.skipIf(!engineThere.available)(title('a workload on an engine', engineT
     await user.skep(['stop', name]);
     expect((await user.skep(['start', name])).code).toBe(0);
   });
+
+  test('keeps what its server wrote beside its code and in its home', () =>
+    keepsState('--runtime-image', NODE_BASE));
+
+  test('starts from the image that its tag means by now, and says which files are lost', async () => {
+    const own = `skep-test/${name}:1`;
+    docker('tag', await ensureScriptImage('skep-test/probe:1', SCRIPT), own);
+    const url = await ran(own, '--name', name);
+    await ask(url, 'probe/write', { path: '/kept', text: 'x' });
+    await user.skep(['stop', name]);
+    const again = await user.skep(['start', name]);
+    expect(again).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Warning') });
+    expect(await ask(url, 'probe/read', { path: '/kept' })).toMatchObject({ result: 'x' });
+    await user.skep(['stop', name]);
+    docker('tag', await ensureScriptImage('skep-test/probe:2', `${SCRIPT}// another one`), own);
+    const renewed = await user.skep(['start', name]);
+    expect(renewed).toMatchObject({ code: 0, stderr: expect.stringContaining('written inside are gone') });
+    const read = { path: '/server.mjs' };
+    expect(await ask(url, 'probe/read', read)).toMatchObject({
+      result: expect.stringContaining('another one'),
+    });
+    expect(await ask(url, 'probe/read', { path: '/kept' })).toMatchObject({ error: expect.anything() });
+    await user.skep(['rm', name]);
+    docker('rmi', own);
+  });
 });
 
 describe.skipIf(!sandboxThere.available)(title('a workload in the sandbox', sandboxThere), () => {
@@ -127,6 +177,8 @@ describe.skipIf(!sandboxThere.available)(title('a workload in the sandbox', sand
     await user.end();
     await registry[Symbol.asyncDispose]();
   });
+
+  test('keeps what its server wrote beside its code and in its home', () => keepsState());
 
   test('whose package was pruned is fetched again by start, with progress', async () => {
     const url = await ran(`npx://${PACKAGE}`, '--name', name);

@@ -8,6 +8,7 @@ export function startEvents(progress: Progress, terminal: Terminal): Tell {
   return (event) => {
     if (event.kind === 'step') return progress.step(event.title);
     progress.end();
+    if (event.kind === 'warning') return terminal.err(`Warning: ${printable(event.text)}\n`);
     terminal.err(`  ${printable(event.line)}\n`);
   };
 }

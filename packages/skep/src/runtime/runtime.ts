@@ -150,6 +150,13 @@ export interface Runtime {
   cautions(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user'>): Promise<readonly string[]>;
   /** Creates without starting. A leftover of the same name is an error (`runtime/name-taken`). */
   create(spec: WorkloadSpec): Promise<void>;
+  /**
+   * Makes a stopped workload of that name anew from another description. True when everything that the server had written
+   * for itself is kept; where that cannot be, false when there was something.
+   */
+  replace(spec: WorkloadSpec): Promise<boolean>;
+  /** False when the reference of a workload means something else by now than what it was made from. */
+  isCurrent(name: string): Promise<boolean>;
   /** Attach first where stdio matters: output before `attach` may be lost. */
   start(name: string): Promise<void>;
   /** To a created or running workload; `runtime/not-running` when it has exited (start it again first). */

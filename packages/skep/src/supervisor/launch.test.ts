@@ -54,7 +54,7 @@ describe('an HTTP server in the network of the machine', () => {
 describe('an HTTP server in a network of its own', () => {
   test('gets a port of the machine that nobody has, whatever its own port is', async () => {
     const config = http(port);
-    const observed = await launch(config, launching(new MemoryRuntime()));
+    const { observed } = await launch(config, launching(new MemoryRuntime()));
     const target = forwardTarget(config, observed);
     expect(target?.hostname).toBe('127.0.0.1');
     expect(Number(target?.port)).not.toBe(port);

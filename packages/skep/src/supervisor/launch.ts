@@ -1,7 +1,8 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { choosePort, isFree } from '../run/free-port.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
-import type { Observed, Runtime } from '../runtime/runtime.ts';
+import type { Observed, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
+import type { Tell } from './events.ts';
 import { HOST_PORT_LABEL, isOwn, SPEC_LABEL, toWorkloadSpec, usesHostNetwork } from './workload-spec.ts';
 
 export interface LaunchOptions {
@@ -11,6 +12,15 @@ export interface LaunchOptions {
   /** See `ownerOf`. */
   readonly owner: string;
   readonly random: (min: number, max: number) => number;
+  /** Somebody asked for a start: then what the image's name means now counts, not what was made from it once. */
+  readonly renew?: boolean;
+  readonly tell?: Tell;
+}
+
+export interface Launched {
+  readonly observed: Observed;
+  /** There was nothing of it before. */
+  readonly made: boolean;
 }
 
 /** Grace before a workload is killed, milliseconds. */
@@ -18,32 +28,45 @@ export const GRACE_MS = 10_000;
 
 /**
  * Creates and starts the workload, or starts the container it left when that was made from the same description: its
- * logs and its writable layer are then still there. A container of that name that is not ours is never touched.
+ * logs and what the server wrote inside are then still there. Where that gets lost it is told. A container of that name that is not ours is never touched.
  */
-export async function launch(config: RunConfig, options: LaunchOptions): Promise<Observed> {
+export async function launch(config: RunConfig, options: LaunchOptions): Promise<Launched> {
   const { runtime, owner } = options;
   const left = await inspectOwn(config.name, options);
   const hostPort = await hostPortFor(config, left, options);
   const spec = toWorkloadSpec(config, { owner, runtime, ...(hostPort === undefined ? {} : { hostPort }) });
-  const reusable = left?.state === 'exited' && left.labels[SPEC_LABEL] === spec.labels[SPEC_LABEL];
-  if (left && !reusable) {
-    await runtime.stop(config.name, GRACE_MS);
-    await runtime.remove(config.name);
-  }
+  const made = left === undefined;
+  const reusable = !made && (await isReusable(left, spec, options));
+  if (!made && !reusable) await runtime.stop(config.name, GRACE_MS);
   await checkTargetPort(config, runtime);
-  if (!reusable) await runtime.create(spec);
+  if (made) await runtime.create(spec);
+  else if (!reusable && !(await runtime.replace(spec))) {
+    options.tell?.({ kind: 'warning', text: lostFiles(config.name) });
+  }
   try {
     await runtime.start(config.name);
   } catch (error) {
-    if (!reusable) await runtime.remove(config.name);
+    if (made) await runtime.remove(config.name);
     throw error;
   }
-  const started = await runtime.inspect(config.name);
-  if (started) return started;
+  const observed = await runtime.inspect(config.name);
+  if (observed) return { observed, made };
   throw new SkepError('run/crashed-at-start', {
     message: `workload "${config.name}" vanished while it was started`,
   });
 }
+
+async function isReusable(
+  left: Observed,
+  spec: WorkloadSpec,
+  { runtime, renew }: LaunchOptions,
+): Promise<boolean> {
+  if (left.state !== 'exited' || left.labels[SPEC_LABEL] !== spec.labels[SPEC_LABEL]) return false;
+  return renew !== true || runtime.isCurrent(left.name);
+}
+
+const lostFiles = (name: string): string =>
+  `${name} was made anew, because its image or its settings have changed; files that the server had written inside are gone`;
 
 /**
  * In the machine's network another program on the port would be taken for the server, and get what is meant for it.

@@ -37,6 +37,7 @@ export type Request = z.infer<typeof requestSchema>;
 
 const eventSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('step'), title: z.string() }),
+  z.object({ kind: z.literal('warning'), text: z.string() }),
   z.object({ kind: z.literal('output'), line: z.string() }),
 ]);
 

@@ -70,7 +70,9 @@ export async function supervise(
   await deps.status.set('starting');
   options.tell({ kind: 'step', title: `Starting ${config.name}` });
   const taken = options.how === 'resume' ? await stillRunning(config, deps) : undefined;
-  const observed = taken ?? (await launch(config, deps));
+  const { observed, made } = taken
+    ? { observed: taken, made: false }
+    : await launch(config, { ...deps, tell: options.tell, renew: options.how !== 'resume' });
   try {
     const proxy = await openProxy(config, observed, deps).catch(async (error: unknown) => {
       throw (await crashBehind(config.name, { options, deps })) ?? error;
@@ -85,7 +87,7 @@ export async function supervise(
       throw error;
     }
   } catch (error) {
-    if (!taken) await discardWorkload(config.name, deps);
+    if (!taken) await endWorkload(config.name, made, deps);
     throw error;
   }
 }
@@ -201,11 +203,14 @@ async function hearLateAnswer(endpoint: string, signal: AbortSignal, deps: Super
   }
 }
 
-/** After a failed start; a second failure is logged, the first one is what the person must hear. */
-async function discardWorkload(name: string, { runtime, log }: SuperviseDeps): Promise<void> {
+/**
+ * After a failed start. What there was before holds what the server has written for itself, and stays. A second failure is
+ * logged, the first one is what the person must hear.
+ */
+async function endWorkload(name: string, made: boolean, { runtime, log }: SuperviseDeps): Promise<void> {
   try {
     await runtime.stop(name, GRACE_MS);
-    await runtime.remove(name);
+    if (made) await runtime.remove(name);
   } catch (error) {
     log.warn({ err: error, workload: name }, 'could not remove a workload whose start failed');
   }

@@ -31,6 +31,7 @@ import {
 } from './network.ts';
 import { listedIds, observedContainer } from './observed.ts';
 import { preparePackage } from './prepare-package.ts';
+import { hasOwnFiles, isFromCurrentImage } from './own-files.ts';
 import { ensureImage } from './pull.ts';
 import { sweepBuilds } from './sweep.ts';
 
@@ -47,6 +48,8 @@ export function dockerRuntime(endpoint: Endpoint, environment: RuntimeEnvironmen
     cautions: ({ user }) =>
       Promise.resolve(user === undefined ? [] : ['--sandbox-user has no effect on a container engine']),
     create: (spec) => create(client, spec),
+    replace: (spec) => replace(client, spec),
+    isCurrent: (name) => isFromCurrentImage(client, name),
     start: (name) => start(client, name),
     attach: (name) => attach(client, name),
     wait: (name, signal) => wait(client, name, signal),
@@ -106,6 +109,14 @@ async function create(client: EngineClient, spec: WorkloadSpec): Promise<void> {
   if (made.status === 201) return;
   if (shared) await removeUnusedNetwork(client);
   throw createFailure(spec, made);
+}
+
+/** A container cannot change its image, and what was written inside goes with it. */
+async function replace(client: EngineClient, spec: WorkloadSpec): Promise<boolean> {
+  const lost = await hasOwnFiles(client, spec.name);
+  await remove(client, spec.name);
+  await create(client, spec);
+  return !lost;
 }
 
 /** The network may be removed just before the container would hold it, when another last workload goes away. */

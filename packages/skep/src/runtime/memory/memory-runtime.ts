@@ -27,6 +27,10 @@ export class MemoryRuntime implements Runtime {
   readonly #news = new EventEmitter();
   #time = 0;
   readonly discarded: string[] = [];
+  /** Workloads whose image was built anew. */
+  readonly outdated = new Set<string>();
+  /** Workloads whose server has written files. */
+  readonly writing = new Set<string>();
   /** How servers crash as soon as they are started. */
   crash: { readonly exitCode: number; readonly says: string } | undefined;
   unreachable = false;
@@ -80,6 +84,18 @@ export class MemoryRuntime implements Runtime {
       throw new SkepError('runtime/image-not-found', { message: `"${spec.reference}" is not here` });
     }
     this.#workloads.set(spec.name, new MemoryWorkload({ spec, program, now: () => this.#now() }));
+  }
+
+  /** Its servers write nothing. */
+  async replace(spec: WorkloadSpec): Promise<boolean> {
+    await this.remove(spec.name);
+    await this.create(spec);
+    return !this.writing.has(spec.name);
+  }
+
+  async isCurrent(name: string): Promise<boolean> {
+    this.#reachable();
+    return !this.outdated.has(name);
   }
 
   async start(name: string): Promise<void> {

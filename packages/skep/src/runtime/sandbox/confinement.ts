@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { WorkloadSpec } from '../runtime.ts';
+import type { Mount, WorkloadSpec } from '../runtime.ts';
 import type { ConfinedProgram, ConfinedNetwork } from './confine.ts';
 import type { ConfinedUser } from './confined-user.ts';
 import { APP, NODE } from './package-program.ts';
@@ -16,11 +16,13 @@ export interface Confinement {
   readonly network: ConfinedNetwork;
   /** See `ConfinedProgram.files`. */
   readonly files: Readonly<Record<string, string>>;
+  /** What the server may write and finds again. */
+  readonly state: readonly Mount[];
 }
 
 /** One workload as a confined program: its package, the running Node, and the mounts that were asked for. */
 export function confinedWorkload(confinement: Confinement): ConfinedProgram {
-  const { spec, tree, node, command, user, network, files } = confinement;
+  const { spec, tree, node, command, user, network, files, state } = confinement;
   return {
     command: [...command, ...spec.args],
     env: {
@@ -31,6 +33,7 @@ export function confinedWorkload(confinement: Confinement): ConfinedProgram {
     mounts: [
       { source: node, target: NODE, readOnly: true },
       { source: tree, target: APP, readOnly: true },
+      ...state,
       ...spec.mounts,
     ],
     network,

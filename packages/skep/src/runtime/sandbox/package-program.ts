@@ -24,7 +24,7 @@ export function treeManifest(packageName: string): string {
  * when the package has no clear program.
  */
 export async function packageCommand(tree: string): Promise<string[]> {
-  const { skep } = treeShape.parse(await readJson(path.join(tree, 'package.json')));
+  const skep = await packageOf(tree);
   const home = path.join('node_modules', skep.package);
   const manifest = manifestShape.parse(await readJson(path.join(tree, home, 'package.json')));
   const choice = chooseBin(skep.package, manifest.bin);
@@ -34,6 +34,15 @@ export async function packageCommand(tree: string): Promise<string[]> {
   if (!file.startsWith(`${home}/`)) throw unclear(skep.package, [choice.path]);
   const inside = path.posix.join(APP, file);
   return (await needsNode(path.join(tree, file))) ? [NODE, inside] : [inside];
+}
+
+/** Where in a tree the package lies whose program is the one to run. Throws `runtime/package-not-found`. */
+export async function packageHome(tree: string): Promise<string> {
+  return path.join('node_modules', (await packageOf(tree)).package);
+}
+
+async function packageOf(tree: string): Promise<{ readonly package: string }> {
+  return treeShape.parse(await readJson(path.join(tree, 'package.json'))).skep;
 }
 
 function unclear(name: string, candidates: readonly string[]): SkepError {

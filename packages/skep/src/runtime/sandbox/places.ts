@@ -14,6 +14,10 @@ export interface WorkloadPlaces {
   readonly stdout: string;
   /** A pipe that bubblewrap holds while anything of the workload runs: its end is the workload's. */
   readonly life: string;
+  /** What the server keeps for itself; see server-state.ts. */
+  readonly state: string;
+  /** Which package its own folder was copied from, and what came with it. */
+  readonly shipped: string;
   /** stderr, and stdout too where it is not the protocol channel. */
   readonly log: string;
 }
@@ -35,6 +39,8 @@ export function workloadPlaces(directory: string): WorkloadPlaces {
     stdin: at('stdin'),
     stdout: at('stdout'),
     life: at('life'),
+    state: at('state'),
+    shipped: at('shipped.json'),
     log: at('output.log'),
   };
 }

@@ -1,6 +1,7 @@
 import { readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { packageReference } from '../../target/protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
@@ -28,7 +29,9 @@ import { packageCommand } from './package-program.ts';
 import { hasTree, packageTree, removeTree } from './package-trees.ts';
 import { NETWORK_FILES, type NetworkTools } from './own-network.ts';
 import { attachPipes, holdPipes, makePipes, untilReleased, type HeldPipes } from './pipes.ts';
+import { removeFiles } from './remove-files.ts';
 import { removeIfEmpty } from './remove-if-empty.ts';
+import { serverState } from './server-state.ts';
 import { packagesDirectory, workloadPlaces, workloadsDirectory, type WorkloadPlaces } from './places.ts';
 import { prefetchNpm } from './prefetch.ts';
 import { runState } from './run-record.ts';
@@ -66,6 +69,9 @@ export function sandboxRuntime(environment: RuntimeEnvironment, bubblewrap: Bubb
     discard: (reference) => sandbox.discard(reference),
     sweep: () => sandbox.sweep(),
     create: (spec) => sandbox.create(spec),
+    replace: (spec) => sandbox.replace(spec),
+    // A package tree is named after its exact version.
+    isCurrent: async () => true,
     start: (name) => sandbox.start(name),
     attach: (name) => sandbox.attach(name),
     wait: (name, signal) => sandbox.wait(name, signal),
@@ -156,6 +162,19 @@ class Sandbox {
     }
   }
 
+  /** In its place, so that what the server keeps for itself and its log stay. */
+  async replace(spec: WorkloadSpec): Promise<boolean> {
+    await checkSpec(spec, ownNetworkOf(spec, this.#bubblewrap) !== undefined);
+    await packageTree(this.#environment, spec.reference);
+    const { places } = await this.#known(spec.name);
+    for (const file of [places.run, places.status, places.stdin, places.stdout, places.life]) {
+      await removeFile(file);
+    }
+    await makePipes(places, spec.stdio);
+    await atomicWrite(places.spec, encodeSpec({ spec, createdAt: new Date() }));
+    return true;
+  }
+
   async start(name: string): Promise<void> {
     const { places, spec, run } = await this.#known(name);
     if (run.state === 'running') return;
@@ -168,7 +187,10 @@ class Sandbox {
     const network = spec.network === 'none' ? 'none' : 'joined';
     const files = tools === undefined ? {} : NETWORK_FILES;
     try {
-      const program = confinedWorkload({ spec, tree, node, command, user, network, files });
+      const owner = bubblewrap.setpriv === undefined ? undefined : user;
+      const { reference, mounts } = spec;
+      const state = await serverState({ places, reference, tree, mounts, user: owner });
+      const program = confinedWorkload({ spec, tree, node, command, user, network, files, state });
       const ownNetwork = tools === undefined ? {} : { ownNetwork: { tools, ports: spec.ports } };
       await launch({ bubblewrap, name, places, program, stdio: spec.stdio, ...ownNetwork });
     } finally {
@@ -224,7 +246,7 @@ class Sandbox {
       if (errnoOf(error) === 'ENOENT') return;
       throw error;
     }
-    await rm(doomed, { recursive: true, force: true });
+    await removeFiles(doomed);
     await removeIfEmpty(root);
   }
 

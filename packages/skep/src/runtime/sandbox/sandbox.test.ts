@@ -41,6 +41,7 @@ describe('confinedWorkload', () => {
     user: { uid: 1000, gid: 1000 },
     network: 'none',
     files: {},
+    state: [],
   });
 
   it('is the program with its arguments, its package, Node and the declared mounts', () => {

@@ -1,8 +1,9 @@
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { pid } from 'node:process';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { identify } from './linux-process.ts';
+import { removeFiles } from './remove-files.ts';
 
 /**
  * A name below a directory of ours for what this process makes or removes. It begins with a dot, as no workload and no
@@ -26,6 +27,6 @@ async function removeAbandoned(parent: string): Promise<void> {
   for (const name of (await readdir(parent)).filter((one) => one.startsWith('.'))) {
     const [, owner, startTime] = /^\.(\d+)-(\d+)-/.exec(name) ?? [];
     if (startTime !== undefined && (await identify(Number(owner)))?.startTime === startTime) continue;
-    await rm(path.join(parent, name), { recursive: true, force: true });
+    await removeFiles(path.join(parent, name));
   }
 }

@@ -1,6 +1,7 @@
-import { readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { errnoOf } from '@skep/core/files/errno.ts';
+import { removeFiles } from './remove-files.ts';
 import { removeIfEmpty } from './remove-if-empty.ts';
 import { killBelow } from './stop.ts';
 
@@ -12,7 +13,7 @@ export async function sweepDirectory(directory: string, used: ReadonlySet<string
   });
   for (const name of names.filter((one) => !used.has(one))) {
     await killBelow(path.join(directory, name));
-    await rm(path.join(directory, name), { recursive: true, force: true });
+    await removeFiles(path.join(directory, name));
   }
   await removeIfEmpty(directory);
 }

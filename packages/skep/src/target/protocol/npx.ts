@@ -24,7 +24,7 @@ export function npxRecipe(options: RecipeOptions): BuildRecipe {
       'skep/packages.sh': PACKAGES_SCRIPT,
       'skep/link-entry.mjs': LINK_ENTRY_SCRIPT,
       'build/package.json': `${JSON.stringify({ name: 'skep-server', version: '1.0.0', private: true })}\n`,
-      'build/.npmrc': options.registry === undefined ? '' : `registry=${options.registry}\n`,
+      'skep/npmrc': options.registry === undefined ? '' : `registry=${options.registry}\n`,
       'home/.keep': '',
       ...(options.caCert === undefined ? {} : { 'skep/ca.crt': options.caCert }),
     },
@@ -49,9 +49,8 @@ function dockerfile(options: RecipeOptions): string {
     'COPY skep/packages.sh /skep/packages.sh',
     ...installPackages(DEFAULT_PACKAGES, options.addPackages),
     'COPY --chown=1000:1000 home /home/skep',
-    'COPY --from=builder /build/package.json /build/package-lock.json /app/',
-    'COPY --from=builder /build/node_modules /app/node_modules',
-    'COPY --from=builder /build/server /app/server',
+    // The server's own, because some write beside their code.
+    'COPY --chown=1000:1000 --from=builder /build /app',
     'ENV NODE_ENV=production HOME=/home/skep NODE_PATH=/app/node_modules',
     'WORKDIR /app',
     'USER 1000:1000',
@@ -69,6 +68,7 @@ const NPM_QUIET = [
   'npm_config_progress=false',
   'npm_config_update_notifier=false',
   'npm_config_loglevel=error',
+  'npm_config_userconfig=/skep/npmrc',
   'npm_config_fetch_retries=1',
   'npm_config_fetch_retry_mintimeout=1000',
 ].join(' ');

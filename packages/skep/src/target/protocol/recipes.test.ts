@@ -40,6 +40,15 @@ describe.each([
     expect(recipe({ ...options, caCert: undefined as never }).files['Dockerfile']).not.toContain('ca.crt');
   });
 
+  it('takes nothing of the machine into the build but what is named, and no login', () => {
+    const known =
+      /^(?:Dockerfile|skep\/(?:packages\.sh|link-entry\.(?:mjs|py)|npmrc|ca\.crt)|build\/package\.json|home\/\.keep)$/;
+    expect(Object.keys(files).filter((name) => !known.test(name))).toEqual([]);
+    expect(
+      dockerfile.split('\n').filter((line) => /^(?:ADD|COPY)/.test(line) && !line.includes('--from=')),
+    ).toEqual(expect.not.arrayContaining([expect.stringMatching(/ \.\.?(?: |\/)|https?:/)]));
+  });
+
   it('runs as a numeric user with an exec-form entry point', () => {
     expect(finalStage(dockerfile)).toContain('USER 1000:1000\nENTRYPOINT ["/app/server/run"]');
   });

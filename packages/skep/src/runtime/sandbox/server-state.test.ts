@@ -1,0 +1,107 @@
+import { chmod, lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Mount } from '../runtime.ts';
+import { treeManifest } from './package-program.ts';
+import { workloadPlaces, type WorkloadPlaces } from './places.ts';
+import { removeFiles } from './remove-files.ts';
+import { serverState } from './server-state.ts';
+
+let directory: string;
+let places: WorkloadPlaces;
+beforeEach(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), 'skep-state-'));
+  places = workloadPlaces(path.join(directory, 'workload'));
+  await mkdir(places.directory);
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+/** A tree whose package @s/p has these files; the content of each is the tree's name. */
+async function tree(name: string, files: readonly string[]): Promise<string> {
+  const root = path.join(directory, name);
+  for (const file of files) {
+    await mkdir(path.join(root, 'node_modules/@s/p', path.dirname(file)), { recursive: true });
+    await writeFile(path.join(root, 'node_modules/@s/p', file), name);
+  }
+  await writeFile(path.join(root, 'package.json'), treeManifest('@s/p'));
+  return root;
+}
+
+const state = (root: string, mounts: readonly Mount[] = []) =>
+  serverState({ places, reference: path.basename(root), tree: root, mounts, user: undefined });
+const own = (file: string) => path.join(places.state, 'package', file);
+const text = (file: string) => readFile(own(file), 'utf8');
+
+describe('a server', () => {
+  it('may write its home and the folder of its package, and nothing that it depends on', async () => {
+    const root = await tree('one', ['dist/index.js', 'node_modules/dep/index.js']);
+    expect(await state(root)).toEqual([
+      { source: path.join(places.state, 'home'), target: '/home/skep', readOnly: false },
+      { source: path.join(places.state, 'package'), target: '/app/node_modules/@s/p', readOnly: false },
+      {
+        source: path.join(root, 'node_modules/@s/p/node_modules'),
+        target: '/app/node_modules/@s/p/node_modules',
+        readOnly: true,
+      },
+    ]);
+    expect(await text('dist/index.js')).toBe('one');
+  });
+
+  it('finds at its next start what it wrote, and the tree is as it was', async () => {
+    const root = await tree('one', ['dist/index.js']);
+    await state(root);
+    await writeFile(own('dist/memory.jsonl'), 'remembered');
+    await writeFile(own('dist/index.js'), 'changed');
+    await state(root);
+    expect([await text('dist/memory.jsonl'), await text('dist/index.js')]).toEqual(['remembered', 'changed']);
+    expect(await readFile(path.join(root, 'node_modules/@s/p/dist/index.js'), 'utf8')).toBe('one');
+  });
+
+  it('finds in another version what it had added, with the code of that version', async () => {
+    await state(await tree('one', ['dist/index.js', 'dist/old.js']));
+    await mkdir(own('dist/deep'));
+    await writeFile(own('dist/deep/memory.jsonl'), 'remembered');
+    await writeFile(own('dist/new.js'), 'its own');
+    await state(await tree('two', ['dist/index.js', 'dist/new.js']));
+    expect(await text('dist/deep/memory.jsonl')).toBe('remembered');
+    expect([await text('dist/index.js'), await text('dist/new.js')]).toEqual(['two', 'two']);
+    await expect(lstat(own('dist/old.js'))).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
+
+describe('a hostile server', () => {
+  it('gets nothing of the host by a link where something is put for it', async () => {
+    const outside = path.join(directory, 'outside');
+    await mkdir(outside);
+    const root = await tree('one', ['index.js', 'node_modules/dep/index.js']);
+    const mount = { source: outside, target: '/home/skep/a/b', readOnly: true };
+    await state(root);
+    await rm(own('node_modules'), { recursive: true });
+    await symlink(outside, own('node_modules'));
+    await symlink(outside, path.join(places.state, 'home/a'));
+    await state(root, [mount]);
+    for (const file of [own('node_modules'), path.join(places.state, 'home/a')]) {
+      expect((await lstat(file)).isDirectory()).toBe(true);
+    }
+  });
+
+  it('writes nowhere by a link that another version of its package brings', async () => {
+    await state(await tree('one', ['index.js']));
+    await mkdir(own('up'));
+    await writeFile(own('up/workload.json'), 'hostile');
+    const next = await tree('two', ['index.js']);
+    await symlink('../..', path.join(next, 'node_modules/@s/p/up'));
+    await state(next);
+    await expect(lstat(places.spec)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it('cannot keep what it left from being removed', async () => {
+    const root = await tree('one', ['index.js']);
+    await state(root);
+    await mkdir(own('shut/inner'), { recursive: true });
+    await chmod(own('shut'), 0);
+    await removeFiles(places.directory);
+    await expect(lstat(places.directory)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
