@@ -11,7 +11,7 @@ export const rm = defineCommand({
   usage: 'skep rm [flags] [NAME...]',
   summary: 'Remove servers and everything made for them',
   description: [
-    'Containers, images built by Skep, fetched packages, logs and saved settings go. Removing what is not there is no error.',
+    'Containers, images built by Skep, fetched packages, logs and saved settings go, with everything that the servers wrote for themselves. Removing what is not there is no error.',
   ],
   positionals: [{ name: 'NAME', variadic: true }],
   settings: [...selectionSettings, ...commonSettings],

@@ -13,6 +13,7 @@ import { parseConfinedUser } from '../runtime/sandbox/confined-user.ts';
 import { isLabel } from '../run-config/labels.ts';
 import { isPortMapping } from '../run-config/port-mapping.ts';
 import { isTargetHost } from '../run-config/target-host.ts';
+import { checkRecipeOptions } from '../target/protocol/build-recipe.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import { parseEnvFile } from './env-file.ts';
 import { readEnvFlags } from './env-flags.ts';
@@ -53,6 +54,8 @@ export async function checkInputs(
   checkGroup(values.group);
   for (const item of values.publish ?? []) checkPublish(item);
   checkTargetHost(values.targetHost);
+  const { runtimeImage: baseImage, runtimeAddPackage: addPackages = [] } = values;
+  checkRecipeOptions({ addPackages, ...(baseImage === undefined ? {} : { baseImage }) });
   if (values.sandboxUser !== undefined) parseConfinedUser(values.sandboxUser);
   const caPath = values.caCert ?? around.caPath;
   return {

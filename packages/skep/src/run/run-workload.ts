@@ -10,6 +10,7 @@ import { launchSaved } from './launch-saved.ts';
 import { savePrepared } from './save-prepared.ts';
 import { tellLimits } from './tell-limits.ts';
 import { wantedPort } from './wanted-port.ts';
+import { warnUnusedBuild } from './warn-unused-build.ts';
 import { warnUnverified } from './warn-unverified.ts';
 import { planEnv, planRun, type PlannedRun, type RunRequest } from './plan-run.ts';
 
@@ -48,9 +49,8 @@ export async function runWorkload(request: RunRequest, context: Context): Promis
 function prepare(planned: PlannedRun, context: Context, report: Progress): Promise<Prepared> {
   const { request, inputs, resolved, opened } = planned;
   const { runtimeImage, runtimeAddPackage } = request.values;
-  if (resolved.source.kind === 'image' && (runtimeImage !== undefined || runtimeAddPackage !== undefined)) {
-    context.terminal.err('Warning: --runtime-image and --runtime-add-package have no effect on an image\n');
-  }
+  const { source } = resolved;
+  warnUnusedBuild({ values: request.values, source, runtimeKind: opened.info.kind }, context.terminal);
   if (request.values.imageVerification === 'warn') warnUnverified(resolved.source, context.terminal);
   return opened.runtime.prepare({
     source: resolved.source,

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { decodeRunConfig } from '../run-config/decode.ts';
 import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
 import type { Runtime, WorkloadSpec } from '../runtime/runtime.ts';
+import type { StartEvent } from './events.ts';
 import { forwardTarget, launch } from './launch.ts';
 import { toWorkloadSpec } from './workload-spec.ts';
 
@@ -71,3 +72,41 @@ describe('an HTTP server in a network of its own', () => {
 function specOn(runtime: Pick<Runtime, 'kind' | 'sharesNetwork'>): WorkloadSpec {
   return toWorkloadSpec(http(3000), { owner: 'me', runtime });
 }
+
+describe('a start of what is there already', () => {
+  const config = decodeRunConfig({ name: 'a1', image: 'fake:1', transport: 'stdio' }, 'test');
+  const warned: string[] = [];
+  const tell = (event: StartEvent): void => void (event.kind === 'warning' && warned.push(event.text));
+  beforeEach(() => void warned.splice(0));
+
+  async function stopped(): Promise<MemoryRuntime> {
+    const runtime = new MemoryRuntime();
+    expect(await launch(config, launching(runtime))).toMatchObject({ made: true });
+    await runtime.stop('a1');
+    runtime.writing.add('a1');
+    return runtime;
+  }
+
+  test('takes it up as it is, while its image is the same', async () => {
+    const runtime = await stopped();
+    expect(await launch(config, { ...launching(runtime), tell, renew: true })).toMatchObject({ made: false });
+    expect(runtime.startsOf('a1')).toBe(2);
+    expect(warned).toEqual([]);
+  });
+
+  test('makes it anew from an image that was built again, and says what is lost', async () => {
+    const runtime = await stopped();
+    runtime.outdated.add('a1');
+    expect(await launch(config, { ...launching(runtime), tell, renew: true })).toMatchObject({ made: false });
+    expect(runtime.startsOf('a1')).toBe(1);
+    expect(warned).toEqual([expect.stringContaining('files that the server had written inside are gone')]);
+  });
+
+  test('that nobody asked for loses nothing to a new image', async () => {
+    const runtime = await stopped();
+    runtime.outdated.add('a1');
+    await launch(config, { ...launching(runtime), tell });
+    expect(runtime.startsOf('a1')).toBe(2);
+    expect(warned).toEqual([]);
+  });
+});

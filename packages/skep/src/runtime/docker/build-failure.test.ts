@@ -36,6 +36,21 @@ describe('buildFailure', () => {
     });
   });
 
+  it('says why npm failed, not where its log is', () => {
+    const said = output(
+      'npm error code 1',
+      'npm error path /build/node_modules/x',
+      'npm error command sh -c node install.js',
+      'npm error   at Socket.<anonymous> {',
+      'npm error }',
+      'npm error A complete log of this run can be found in: /root/.npm/_logs/x.log',
+    );
+    expect(buildFailure('npx://a', said, 'exit 1')).toMatchObject({
+      message:
+        'the image for "npx://a" could not be built: code 1; path /build/node_modules/x; command sh -c node install.js',
+    });
+  });
+
   it('repeats the last lines of the step that failed, and nothing of steps that went well', () => {
     const { message } = buildFailure(
       'uvx://a',

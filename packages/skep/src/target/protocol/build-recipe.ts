@@ -55,9 +55,12 @@ export function installPackages(optional: readonly string[], required: readonly 
   return [...line('optional', optional), ...line('required', required)];
 }
 
+/** What a person may say about the base of an image. */
+type BaseAndPackages = Partial<Pick<RecipeOptions, 'baseImage'>> & Pick<RecipeOptions, 'addPackages'>;
+
 /** Throws `runtime/invalid-workload` for a base image or system package name that could break out of its line. */
-export function checkRecipeOptions(options: RecipeOptions): void {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/.test(options.baseImage)) {
+export function checkRecipeOptions(options: BaseAndPackages): void {
+  if (options.baseImage !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/.test(options.baseImage)) {
     throw new SkepError('runtime/invalid-workload', {
       message: `invalid base image "${options.baseImage}"`,
       hint: 'give --runtime-image an image reference such as node:24-alpine',

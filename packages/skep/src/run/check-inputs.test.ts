@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import type { RunValues } from '../settings/run-settings.ts';
+import { checkInputs } from './check-inputs.ts';
+
+test.each([
+  [{ runtimeAddPackage: ['jq', 'git; id'] }, '"git; id"'],
+  [{ runtimeAddPackage: ['--root'] }, '"--root"'],
+  [{ runtimeImage: 'node\nRUN id' }, 'invalid base image'],
+])('%j is refused before anything is looked up', async (given, said) => {
+  const values = { group: 'default', targetHost: '127.0.0.1', host: '127.0.0.1', ...given } as RunValues;
+  await expect(checkInputs(values, { cwd: '/', env: {}, caPath: undefined })).rejects.toMatchObject({
+    code: 'runtime/invalid-workload',
+    message: expect.stringContaining(said),
+  });
+});
