@@ -25,7 +25,7 @@ export interface PrefetchRequest {
 
 /**
  * Fetches an npm package with everything it needs into the package cache and returns the id of the tree. No code of the
- * packages runs meanwhile, and npm itself runs confined. The tree appears under its name only when it is complete; a
+ * packages runs meanwhile, and npm itself runs confined. An exact version that is there already costs no look-up. The tree appears under its name only when it is complete; a
  * failure or an abort leaves nothing. Throws `runtime/package-not-found`, `runtime/prefetch-failed` or
  * `runtime/aborted`.
  */
@@ -36,6 +36,9 @@ export async function prefetchNpm(
 ): Promise<string> {
   const { source, report, signal } = request;
   const packages = packagesDirectory(environment);
+  const known = treeId(source.name, source.version ?? '');
+  // A published version never changes, so there is nothing to ask.
+  if (EXACT.test(source.version ?? '') && (await exists(path.join(packages, known)))) return known;
   const upstream = await Upstream.open(environment, request.caCert);
   try {
     report.step(`Looking up ${npmSpecifier(source)}`);
@@ -72,6 +75,8 @@ export async function prefetchNpm(
     await upstream.close();
   }
 }
+
+const EXACT = /^\d+\.\d+\.\d+(?:[-+].*)?$/;
 
 /** Readable and unique: the same package and version have the same tree. */
 function treeId(name: string, version: string): string {
