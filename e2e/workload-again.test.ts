@@ -41,9 +41,9 @@ async function ran(...args: string[]): Promise<string> {
 /** Over stop and start, the death of the supervisor, and until it is removed. */
 async function keepsState(...flags: string[]): Promise<void> {
   const url = await ran(`npx://${PACKAGE}`, '--name', name, ...flags);
-  const here = (await ask(url, 'probe/here')).result;
-  const home = (await ask(url, 'probe/env', { name: 'HOME' })).result;
-  const files = [`${String(here)}/memory.jsonl`, `${String(home)}/notes`];
+  const here = (await ask(url, 'probe/here')).result as unknown as string;
+  const home = (await ask(url, 'probe/env', { name: 'HOME' })).result as unknown as string;
+  const files = [`${here}/memory.jsonl`, `${home}/notes`];
   const read = () =>
     Promise.all(files.map(async (one) => (await ask(url, 'probe/read', { path: one })).result));
   for (const one of files) {
