@@ -96,6 +96,9 @@ describe('who a program is inside', () => {
     const mounts = [{ source: '/', target: '/x', readOnly: false }];
     expect(await closedMounts({ uid: 60_706, gid: 60_706 }, mounts)).toEqual(['may only read "/"']);
     expect(await closedMounts({ uid: 0, gid: 0 }, mounts)).toEqual([]);
+    const missing = [{ source: '/does/not/exist', target: '/x', readOnly: false }];
+    expect(await closedMounts({ uid: 60_706, gid: 60_706 }, missing)).toEqual([]);
+    expect((await confinedUser({ asRoot: true, name: 'w', mounts: missing })).uid).toBeGreaterThan(0);
   });
 });
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Mount } from '../runtime.ts';
 
 /** Who a program is inside. Started by root these are numbers of the machine, else the starting user's own in disguise. */
@@ -49,11 +50,21 @@ export async function confinedUser({ asRoot, name, mounts, wanted }: UserChoice)
   if (wanted !== undefined && wanted !== '') return parseConfinedUser(wanted);
   if (!asRoot) return ORDINARY;
   for (const mount of mounts) {
-    const { uid, gid, mode } = await stat(mount.source);
+    const found = await rights(mount);
+    if (found === undefined) continue;
+    const { uid, gid, mode } = found;
     if (uid !== 0 && (!mount.readOnly || (mode & 0o004) === 0)) return { uid, gid };
   }
   const uid = FIRST_UNUSED + (createHash('sha256').update(name).digest().readUInt32BE() % UNUSED);
   return { uid, gid: uid };
+}
+
+/** Undefined for a source that is not there, which is refused with its name when the workload is made. */
+function rights({ source }: Mount) {
+  return stat(source).catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    throw error;
+  });
 }
 
 /** The mounts that a user may not use as they were asked for, a phrase each. */
@@ -61,7 +72,9 @@ export async function closedMounts(user: ConfinedUser, mounts: readonly Mount[])
   if (user.uid === 0) return [];
   const closed = await Promise.all(
     mounts.map(async (mount) => {
-      const { uid, gid, mode } = await stat(mount.source);
+      const found = await rights(mount);
+      if (found === undefined) return undefined;
+      const { uid, gid, mode } = found;
       const granted = uid === user.uid ? mode >> 6 : gid === user.gid ? mode >> 3 : mode;
       if ((granted & 4) === 0) return `may not read "${mount.source}"`;
       return mount.readOnly || (granted & 2) !== 0 ? undefined : `may only read "${mount.source}"`;
