@@ -9,7 +9,6 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import http from 'node:http';
 import path from 'node:path';
 import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
 
@@ -38,25 +37,50 @@ const LAUNCHER = `#!/bin/sh
 ':' //; exec node -- "$0" "$@"
 `;
 
-/** Exports of node:http that load all of Node's fetch when they are looked at. */
-const LOADS_FETCH = new Set(['WebSocket', 'CloseEvent', 'MessageEvent']);
-
-/** `import` looks at every export of a built-in module: of node:http that takes 40 ms and 10 MB, so we take what we need. */
-const lightHttp: Plugin = {
-  name: 'light-http',
-  resolveId: (id, _importer, { kind }) =>
-    id === 'node:http' && kind === 'import-statement' ? '\0http' : undefined,
+/**
+ * A built-in module is loaded when something of it is first called, not when the program starts: node:crypto alone costs
+ * as much as all of `skep list` (4 ms). `import` moreover looks at every export, and those of node:http and node:fs that
+ * are getters load all of fetch (40 ms, 10 MB) and of streams.
+ */
+const lazyBuiltins: Plugin = {
+  name: 'lazy-builtins',
+  resolveId: (id, importer, { kind }) =>
+    LAZY.has(id) && kind === 'import-statement' && !importer?.includes('/node_modules/')
+      ? `\0${id}`
+      : undefined,
   load: (id) => {
-    if (id !== '\0http') return undefined;
-    const names = Object.keys(http).filter((name) => !LOADS_FETCH.has(name));
-    return {
-      code: `const http = process.getBuiltinModule('node:http');
-        export default http;
-        export const { ${names.join(', ')} } = http;`,
-      moduleSideEffects: false,
-    };
+    if (!id.startsWith('\0node:')) return undefined;
+    const name = id.slice(1);
+    const exports = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule(name) ?? {}))
+      .filter(([key, { get }]) => get === undefined && /^[A-Za-z]\w*$/.test(key) && key !== 'default')
+      .map(([key, { value }]) =>
+        isPlainFunction(key, value)
+          ? `export const ${key} = (...args) => load().${key}(...args);`
+          : `export const ${key} = /* @__PURE__ */ (() => load().${key})();`,
+      );
+    const code = [
+      `let builtin;`,
+      `const load = () => (builtin ??= process.getBuiltinModule('${name}'));`,
+      `export default /* @__PURE__ */ load();`,
+      ...exports,
+    ];
+    return { code: code.join('\n'), moduleSideEffects: false };
   },
 };
+
+const LAZY = new Set(
+  ['child_process', 'crypto', 'dns', 'fs', 'fs/promises', 'http', 'net', 'os', 'path', 'tls', 'util'].map(
+    (name) => `node:${name}`,
+  ),
+);
+
+/** Neither a class nor one that carries something, as `execFile` does for `promisify`. */
+function isPlainFunction(name: string, value: unknown): boolean {
+  const own = new Set<PropertyKey>(['length', 'name', 'prototype', 'arguments', 'caller']);
+  return (
+    typeof value === 'function' && /^[a-z]/.test(name) && Reflect.ownKeys(value).every((key) => own.has(key))
+  );
+}
 
 for (const program of PROGRAMS) await bundle(program);
 
@@ -68,7 +92,7 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
     input: { [name]: path.join(root, entry) },
     platform: 'node',
     cwd: root,
-    plugins: [lightHttp],
+    plugins: [lazyBuiltins],
     transform: { define: buildFacts() },
     onLog(level, log) {
       if (level === 'warn') console.error(`${name}: ${log.message}`);
@@ -79,6 +103,8 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
+    // Each file costs a start about a millisecond, so what many commands share is one.
+    codeSplitting: { groups: [{ name: 'shared', minShareCount: 6 }] },
     minify: { mangle: false, compress: true, codegen: true },
   });
   await build.close();

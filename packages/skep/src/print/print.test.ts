@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Terminal } from '../cli/terminal.ts';
 import { openTerminal } from '../cli/terminal.ts';
+import { displayWidth } from './display-width.ts';
 import { openProgress } from './progress.ts';
 import { toFacts, toTable } from './table.ts';
 
@@ -41,6 +42,18 @@ describe('tables', () => {
       .slice(1);
     expect(first).toBe('日本   1');
     expect(second).toBe('abcd   2');
+  });
+  test.each([
+    ['plain', 5],
+    ['日本', 4],
+    ['한글', 4],
+    ['１', 2],
+    ['é', 1],
+    ['e\u0301', 1],
+    ['👍', 2],
+    ['…', 1],
+  ])('%s takes %d columns', (text, columns) => {
+    expect(displayWidth(text)).toBe(columns);
   });
   test('facts without a value are left out', () => {
     expect(

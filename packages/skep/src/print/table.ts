@@ -1,33 +1,18 @@
-import Table from 'cli-table3';
 import { printable } from '@skep/core/terminal/printable.ts';
+import { displayWidth } from './display-width.ts';
 
-const NOTHING = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-  middle: '',
-};
+const GAP = 3;
 
 /** Columns padded with three spaces (spec run-workload §6.6), wide characters counted right, newline-terminated. */
 export function toTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const table = new Table({
-    chars: NOTHING,
-    style: { 'padding-left': 0, 'padding-right': 3, compact: true },
-  });
-  table.push([...head], ...rows.map((row) => row.map(printable)));
-  const lines = table.toString().split('\n');
-  return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
+  const lines = [head, ...rows.map((row) => row.map(printable))];
+  const widths = head.map(() => 0);
+  for (const line of lines)
+    for (const [column, cell] of line.entries())
+      widths[column] = Math.max(widths[column] ?? 0, displayWidth(cell));
+  const pad = (cell: string, column: number): string =>
+    cell + ' '.repeat((widths[column] ?? 0) + GAP - displayWidth(cell));
+  return lines.map((line) => `${line.map(pad).join('').trimEnd()}\n`).join('');
 }
 
 /** `Name:  value` lines with the values below each other; rows without a value are left out. */
