@@ -1,31 +1,75 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { starterServers } from '../packages/core/src/catalog/starter.ts';
 import type { Bench } from './row.ts';
 
 const BUNDLE = path.resolve(import.meta.dirname, '../dist/skep/skep.js');
 const RUNS = 20;
+const LARGE = 10_000;
+const LARGE_RUNS = 5;
 
-/** `skep version` of the bundle against Node doing nothing: what a prompt or script waits for. */
+/** Commands that only look, by the bundle, against Node doing nothing: what a person, a prompt or a script waits for. */
 export const startBench: Bench = async (report) => {
   if (!existsSync(BUNDLE)) throw new Error('dist/skep is missing: run "npm run build" first');
-  const nothing: number[] = [];
-  const version: number[] = [];
-  for (let run = 0; run < RUNS; run += 1) {
-    nothing.push(milliseconds(['-e', '0']));
-    version.push(milliseconds([BUNDLE, 'version']));
+  const home = mkdtempSync(path.join(tmpdir(), 'skep-bench-start-'));
+  try {
+    const compare = (what: string, args: readonly string[], ceiling: number, runs = RUNS): void =>
+      report({
+        name: `start: skep ${what}, against node -e 0`,
+        value: ratio([BUNDLE, ...args], { home, runs }),
+        unit: 'ratio',
+        ceiling,
+      });
+    compare('version', ['version'], 2);
+    compare('list', ['list'], 1.6);
+    compare('search', ['search', 'time'], 2);
+    const file = path.join(home, 'catalogue.json');
+    writeFileSync(file, largeCatalogue());
+    milliseconds([BUNDLE, 'config', 'set-registry', file], home);
+    compare(`registry list of ${String(LARGE)} from a file`, ['registry', 'list'], 20, LARGE_RUNS);
+  } finally {
+    rmSync(home, { recursive: true });
   }
-  report({
-    name: 'start: skep version, against node -e 0',
-    value: median(version) / median(nothing),
-    unit: 'ratio',
-    ceiling: 2,
-  });
 };
 
-function milliseconds(args: readonly string[]): number {
+/** The built-in entries again and again, under other names. */
+function largeCatalogue(): string {
+  const documents = starterServers().map(({ document }) => document);
+  const servers = Array.from({ length: LARGE }, (_, index) => {
+    const document = documents[index % documents.length];
+    return { ...document, name: `io.example/server-${String(index)}` };
+  });
+  return JSON.stringify({
+    version: '1.0.0',
+    meta: { last_updated: '2026-01-01T00:00:00Z' },
+    data: { servers },
+  });
+}
+
+interface Measuring {
+  readonly home: string;
+  readonly runs: number;
+}
+
+/** Medians; the two alternate, so that what else the machine does meets both. */
+function ratio(args: readonly string[], { home, runs }: Measuring): number {
+  const nothing: number[] = [];
+  const subject: number[] = [];
+  // The first run of a user compiles the program.
+  milliseconds(args, home);
+  for (let run = 0; run < runs; run += 1) {
+    nothing.push(milliseconds(['-e', '0'], home));
+    subject.push(milliseconds(args, home));
+  }
+  return median(subject) / median(nothing);
+}
+
+function milliseconds(args: readonly string[], home: string): number {
+  const env = { PATH: process.env['PATH'], HOME: home, XDG_RUNTIME_DIR: home };
   const started = performance.now();
-  const { status } = spawnSync(process.execPath, [...args], { stdio: 'ignore' });
+  const { status } = spawnSync(process.execPath, [...args], { stdio: 'ignore', env });
   if (status !== 0) throw new Error(`node ${args.join(' ')} ended with ${String(status)}`);
   return performance.now() - started;
 }

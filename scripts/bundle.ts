@@ -49,37 +49,49 @@ const lazyBuiltins: Plugin = {
       ? `\0${id}`
       : undefined,
   load: (id) => {
-    if (!id.startsWith('\0node:')) return undefined;
-    const name = id.slice(1);
-    const exports = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule(name) ?? {}))
+    const [, name] = /^\0(node:.*)$/.exec(id) ?? [];
+    if (name === undefined) return undefined;
+    const members = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule(name) ?? {}));
+    const exports = members
       .filter(([key, { get }]) => get === undefined && /^[A-Za-z]\w*$/.test(key) && key !== 'default')
-      .map(([key, { value }]) =>
-        isPlainFunction(key, value)
-          ? `export const ${key} = (...args) => load().${key}(...args);`
-          : `export const ${key} = /* @__PURE__ */ (() => load().${key})();`,
-      );
-    const code = [
+      .map(([key, { value }]) => `export const ${key} = ${lazily(key, value)};`);
+    const head = [
       `let builtin;`,
       `const load = () => (builtin ??= process.getBuiltinModule('${name}'));`,
       `export default /* @__PURE__ */ load();`,
-      ...exports,
     ];
-    return { code: code.join('\n'), moduleSideEffects: false };
+    return { code: [...head, ...exports].join('\n'), moduleSideEffects: false };
   },
 };
 
 const LAZY = new Set(
-  ['child_process', 'crypto', 'dns', 'fs', 'fs/promises', 'http', 'net', 'os', 'path', 'tls', 'util'].map(
-    (name) => `node:${name}`,
-  ),
+  [
+    'child_process',
+    'crypto',
+    'dns',
+    'fs',
+    'fs/promises',
+    'http',
+    'net',
+    'os',
+    'path',
+    'tls',
+    'tty',
+    'util',
+  ].map((name) => `node:${name}`),
 );
 
-/** Neither a class nor one that carries something, as `execFile` does for `promisify`. */
-function isPlainFunction(name: string, value: unknown): boolean {
+/** A class, or a function that carries something as `execFile` does for `promisify`, is stood in for by a proxy. */
+function lazily(key: string, value: unknown): string {
+  if (typeof value !== 'function') return `/* @__PURE__ */ (() => load().${key})()`;
   const own = new Set<PropertyKey>(['length', 'name', 'prototype', 'arguments', 'caller']);
-  return (
-    typeof value === 'function' && /^[a-z]/.test(name) && Reflect.ownKeys(value).every((key) => own.has(key))
-  );
+  const isPlain = /^[a-z]/.test(key) && Reflect.ownKeys(value).every((one) => own.has(one));
+  if (isPlain) return `(...args) => load().${key}(...args)`;
+  return `/* @__PURE__ */ new Proxy(function () {}, {
+    get: (_, member) => load().${key}[member],
+    apply: (_, self, args) => Reflect.apply(load().${key}, self, args),
+    construct: (_, args, made) => Reflect.construct(load().${key}, args, made),
+  })`;
 }
 
 for (const program of PROGRAMS) await bundle(program);
@@ -103,8 +115,17 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
-    // Each file costs a start about a millisecond, so what many commands share is one.
-    codeSplitting: { groups: [{ name: 'shared', minShareCount: 6 }] },
+    // Each file costs a start about a millisecond, so what many commands share is one, and what shows workloads another.
+    codeSplitting: {
+      groups: [
+        { name: 'shared', minShareCount: 10 },
+        {
+          name: 'workloads',
+          minShareCount: 4,
+          test: /\/skep\/src\/(?:print|run-config|supervisor|workloads)\//,
+        },
+      ],
+    },
     minify: { mangle: false, compress: true, codegen: true },
   });
   await build.close();

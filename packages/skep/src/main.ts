@@ -1,4 +1,6 @@
 import { nodeTooOld } from '@skep/core/node-version.ts';
+import { interpretSchemas } from './cli/interpret-schemas.ts';
+import { keepCompiled } from './cli/keep-compiled.ts';
 import manifest from '../package.json' with { type: 'json' };
 
 // Nothing else is imported before it is known to be needed: `skep version` is what scripts and prompts call, and an old
@@ -11,6 +13,8 @@ if (tooOld !== undefined) {
 } else if (argv.length === 1 && (argv[0] === 'version' || argv[0] === '--version')) {
   process.stdout.write(`skep ${manifest.version}\n`);
 } else {
+  keepCompiled(process);
+  interpretSchemas(globalThis);
   const { main } = await import('./cli/main.ts');
   process.exitCode = await main(argv, manifest.version);
 }

@@ -5,12 +5,19 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { findServer } from './find.ts';
 import { extensionSummary } from './publisher-extension.ts';
+import { readCatalogue } from './registry-file.ts';
 import { choosePlan, runPlans } from './run-plan.ts';
 import { PUBLISHER_META } from './server-json.ts';
-import { starterServers } from './starter.ts';
+import { starterServers, starterText } from './starter.ts';
 
 const servers = starterServers();
 const schemas = resolve(import.meta.dirname, '../../../../../shared/data/schemas');
+
+it('is what reading it as a file gives', () => {
+  const { entries, skippedTotal } = readCatalogue(starterText(), { label: 'built-in' });
+  expect(skippedTotal).toBe(0);
+  expect(servers).toEqual(entries);
+});
 
 it('holds at least 15 servers of every kind', () => {
   const kinds = servers.flatMap(({ document }) =>

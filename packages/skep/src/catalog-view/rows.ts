@@ -43,7 +43,8 @@ export function toCatalogTable(entries: readonly ServerEntry[], width: number): 
     entry.document.description,
   ]);
   const others = [0, 1, 2, 3].map(
-    (column) => Math.max(HEAD[column]?.length ?? 0, ...rows.map((row) => row[column]?.length ?? 0)) + 3,
+    (column) =>
+      rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), HEAD[column]?.length ?? 0) + 3,
   );
   const room = Math.max(MIN_DESCRIPTION, width - others.reduce((sum, one) => sum + one, 0));
   return toTable(

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { realpathSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { homedir, tmpdir, userInfo } from 'node:os';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { places } from '@skep/core/files/places.ts';
@@ -16,7 +17,9 @@ import { openTerminal } from './terminal.ts';
 
 /** Runs one command in this process; resolves to the exit status. The only place, with main.ts, that uses globals. */
 export async function main(argv: readonly string[], version: string): Promise<number> {
-  const terminal = openTerminal(process);
+  // Looking at process.stdin would load what reads it.
+  const { stdout, stderr, env } = process;
+  const terminal = openTerminal({ stdin: { isTTY: isatty(0) }, stdout, stderr, env });
   const debug = argv.includes('--debug') || (process.env['SKEP_DEBUG'] ?? '') !== '';
   // A pager that was closed is no reason to complain.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {

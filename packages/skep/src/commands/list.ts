@@ -1,6 +1,6 @@
 import { defineSettings } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
-import { ensureHosted } from '../cli/open-client.ts';
+import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { toTable } from '../print/table.ts';
 import { toJsonText, toListItem, toMcpServers } from '../workloads/to-json.ts';
 import { viewWorkloads, type WorkloadView } from '../workloads/view.ts';

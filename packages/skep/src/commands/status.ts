@@ -1,6 +1,6 @@
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { formatSettings } from '../cli/format-setting.ts';
-import { ensureHosted } from '../cli/open-client.ts';
+import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { toFacts } from '../print/table.ts';
 import { toJsonText, toStatusItem, uptimeOf } from '../workloads/to-json.ts';
 import { viewWorkload } from '../workloads/view.ts';

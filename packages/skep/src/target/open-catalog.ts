@@ -1,11 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
-import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { createClient, type Client } from '@skep/core/fetch/client.ts';
+import type { Client } from '@skep/core/fetch/client.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { AppConfig } from '../config/app-config.ts';
-import { apiCatalog } from './api-catalog.ts';
 import { wholeCatalog, type CatalogSource } from './catalog-source.ts';
 
 export interface CatalogOptions {
@@ -20,18 +18,23 @@ const MAX_BYTES = 100 * 1024 * 1024;
 
 /**
  * The one active catalogue: API address, then file address, then file, then the built-in one (spec run-workload §2.2).
- * Nothing is read before it is asked for.
+ * Nothing is read before it is asked for; what reads files or speaks HTTP is loaded by those that need it.
  */
 export async function openCatalog({ config, version }: CatalogOptions): Promise<CatalogSource> {
-  const client = (timeoutMs: number): Promise<Client> =>
-    createClient({
+  const client = async (timeoutMs: number): Promise<Client> => {
+    const { createClient } = await import('@skep/core/fetch/client.ts');
+    return createClient({
       timeoutMs,
       maxBytes: MAX_BYTES,
       allowPrivate: config.allowPrivateRegistryIp,
       userAgent: `skep/${version}`,
       tellWhatWasSaid: true,
     });
-  if (config.registryApiUrl !== undefined) return apiCatalog(config.registryApiUrl, await client(API_MS));
+  };
+  if (config.registryApiUrl !== undefined) {
+    const { apiCatalog } = await import('./api-catalog.ts');
+    return apiCatalog(config.registryApiUrl, await client(API_MS));
+  }
   if (config.registryUrl !== undefined) return remoteFile(config.registryUrl, await client(FILE_MS));
   if (config.localRegistryPath !== undefined) return localFile(config.localRegistryPath);
   return wholeCatalog({ kind: 'built-in', location: '' }, async () => {
@@ -44,7 +47,7 @@ export async function openCatalog({ config, version }: CatalogOptions): Promise<
 export function localFile(path: string): CatalogSource {
   return wholeCatalog({ kind: 'local file', location: path }, async () => {
     try {
-      return serversOf(await readFile(path), path);
+      return await serversOf(await readFile(path), path);
     } catch (error) {
       const errno = errnoOf(error);
       // What is wrong inside the file says so itself, with the place.
@@ -61,13 +64,14 @@ export function localFile(path: string): CatalogSource {
 export function remoteFile(url: string, client: Client): CatalogSource {
   return wholeCatalog({ kind: 'remote file', location: url }, async (signal) => {
     try {
-      return serversOf((await client.get(url, { signal })).body, url);
+      return await serversOf((await client.get(url, { signal })).body, url);
     } finally {
       await client.close();
     }
   });
 }
 
-function serversOf(text: Uint8Array, label: string): readonly ServerEntry[] {
+async function serversOf(text: Uint8Array, label: string): Promise<readonly ServerEntry[]> {
+  const { readCatalogue } = await import('@skep/core/catalog/registry-file.ts');
   return readCatalogue(text, { label }).entries.flatMap((entry) => (entry.kind === 'server' ? [entry] : []));
 }
