@@ -53,7 +53,7 @@ const lazyBuiltins: Plugin = {
     if (name === undefined) return undefined;
     const members = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule(name) ?? {}));
     const exports = members
-      .filter(([key, { get }]) => get === undefined && /^[A-Za-z]\w*$/.test(key) && key !== 'default')
+      .filter(([key, member]) => !('get' in member) && /^[A-Za-z]\w*$/.test(key) && key !== 'default')
       .map(([key, { value }]) => `export const ${key} = ${lazily(key, value)};`);
     const head = [
       `let builtin;`,
