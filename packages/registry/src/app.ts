@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import type { RequestLog } from './api/access-log.ts';
 import type { AdminParts } from './api/admin/admin-parts.ts';
 import { withBodyLimits } from './api/body-limits.ts';
+import type { HostRules } from './api/host-guard.ts';
 import { createListener, type ListenerOptions } from './api/listener.ts';
 import { openApiDocument } from './api/openapi.ts';
 import type { ApiContext, Route } from './api/route.ts';
@@ -14,6 +15,7 @@ import { OPEN_DOOR, openSignIn } from './api/sign-in.ts';
 import { SignInSlot } from './api/sign-in-slot.ts';
 import type { BuildInfo } from './build-info.ts';
 import { type CatalogueOptions, openCatalogue } from './catalogue.ts';
+import type { AuthConfig } from './config/auth.ts';
 import type { RegistryConfig } from './config/config.ts';
 import { drained } from './drain.ts';
 import { ReadEngine } from './engine/read-engine.ts';
@@ -245,13 +247,21 @@ function publicLimits(
     compress,
     requestRate: () => state.config.requestRate,
     refusalRate: () => state.config.refusalRate,
-    hosts: () => {
-      const { auth } = state.config;
-      return auth.mode === 'anonymous'
-        ? { hosts: auth.allowedHosts, origins: cors?.allowedOrigins }
-        : undefined;
-    },
+    hosts: hostRules(state, cors?.allowedOrigins),
     ...(cors === undefined ? {} : { cors }),
+  };
+}
+
+/** Those of the configuration as it is now, the same object as long as it is the same. */
+function hostRules(state: State, origins: HostRules['origins']): () => HostRules | undefined {
+  let made: { readonly auth: AuthConfig; readonly rules: HostRules | undefined } | undefined;
+  return () => {
+    const { auth } = state.config;
+    if (made?.auth !== auth) {
+      const isOpen = auth.mode === 'anonymous';
+      made = { auth, rules: isOpen ? { hosts: auth.allowedHosts, origins, known: new Set() } : undefined };
+    }
+    return made.rules;
   };
 }
 

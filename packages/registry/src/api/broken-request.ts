@@ -3,22 +3,17 @@ import type { Socket } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { toHttp } from '@skep/core/errors/to-http.ts';
 
-/** The last request of a connection, and its answer. */
-interface Last {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-}
-
 /**
  * Answers what never became a request: broken syntax, oversized headers, a client that is too slow. Also on a connection
  * that was used before, as those of client libraries are: without an answer they could not tell why it was cut.
  */
 export class BrokenRequests {
-  readonly #last = new WeakMap<Socket, Last>();
+  /** The answer to the last request of a connection. */
+  readonly #last = new WeakMap<Socket, ServerResponse>();
 
   /** Notes a request that has begun. */
-  begin(request: IncomingMessage, response: ServerResponse): void {
-    this.#last.set(request.socket, { request, response });
+  begin({ socket }: IncomingMessage, response: ServerResponse): void {
+    this.#last.set(socket, response);
   }
 
   answer(error: NodeJS.ErrnoException, socket: Socket): void {
@@ -39,11 +34,10 @@ export class BrokenRequests {
   }
 
   #hasAnswer(socket: Socket): boolean {
-    const last = this.#last.get(socket);
-    if (last === undefined) return false;
-    const { request, response } = last;
+    const response = this.#last.get(socket);
+    if (response === undefined) return false;
     // One that is not complete is the broken one itself: nothing can follow it.
-    return request.complete ? !response.writableFinished : response.headersSent;
+    return response.req.complete ? !response.writableFinished : response.headersSent;
   }
 }
 

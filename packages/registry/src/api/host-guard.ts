@@ -9,6 +9,8 @@ export interface HostRules {
   readonly hosts: readonly string[];
   /** Besides pages of the server's own address. */
   readonly origins: CorsSettings['allowedOrigins'] | undefined;
+  /** Values of `Host` that passed before. */
+  readonly known?: Set<string>;
 }
 
 /**
@@ -18,20 +20,34 @@ export interface HostRules {
  */
 export function hostFault({ rawHeaders, headers }: IncomingMessage, rules: HostRules): SkepError | undefined {
   const { host = '', origin } = headers;
-  if (hostCount(rawHeaders) !== 1 || !isServedHost(host, rules.hosts))
+  if (!hasOneHost(rawHeaders) || (!(rules.known?.has(host) ?? false) && !isServedHost(host, rules))) {
     return new SkepError('registry/foreign-host');
+  }
   return origin === undefined || isAllowedOrigin(origin, host, rules.origins)
     ? undefined
     : new SkepError('registry/foreign-origin');
 }
 
 /** Node keeps the first of several, and whatever stands before us may have looked at another. */
-function hostCount(rawHeaders: readonly string[]): number {
-  return rawHeaders.filter((name, at) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host')
-    .length;
+function hasOneHost(rawHeaders: readonly string[]): boolean {
+  let count = 0;
+  // No closure and no list: every read of a server without sign-in comes through here.
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count === 1;
 }
 
-function isServedHost(host: string, hosts: readonly string[]): boolean {
+const MOST_KNOWN = 100;
+
+function isServedHost(host: string, { hosts, known }: HostRules): boolean {
+  const isServed = isServedName(host, hosts);
+  if (isServed && known !== undefined && known.size < MOST_KNOWN) known.add(host);
+  return isServed;
+}
+
+function isServedName(host: string, hosts: readonly string[]): boolean {
   const [, bracketed, plain = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(host) ?? [];
   if (bracketed !== undefined) return isIP(bracketed) === 6;
   const name = plain.toLowerCase();
