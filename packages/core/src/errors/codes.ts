@@ -97,7 +97,7 @@ export const CODES = {
   'runtime/name-taken': row(409, 'a workload of this name exists', 'choose another --name or remove the workload first'),
   'runtime/no-such-workload': row(404, 'no such workload', 'run the list command with --all to see the names'),
   'runtime/not-running': row(409, 'the workload is not running', 'start it first'),
-  'runtime/start-failed': row(502, 'the workload could not be started', 'nothing of it is kept; correct what the message names and run it again'),
+  'runtime/start-failed': row(502, 'the workload could not be started', 'correct what the message names and start it again'),
   'runtime/invalid-workload': row(400, 'the workload cannot be created as asked', 'correct the named setting'),
   'runtime/image-not-found': row(404, 'image not found in registry', 'check the spelling of the image reference and its tag'),
   'runtime/image-needs-engine': row(400, 'images need a container engine', 'start Docker or Podman, or run a package with npx://'),
