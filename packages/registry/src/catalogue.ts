@@ -4,6 +4,7 @@ import type { RegistryConfig } from './config/config.ts';
 import { StoreFollower } from './engine/follow-store.ts';
 import type { ReadEngine } from './engine/read-engine.ts';
 import { openSource, type SourceSurroundings } from './sources/open-source.ts';
+import { GivenSources, storable } from './sources/given-sources.ts';
 import type { Revision } from './store/changes.ts';
 import type { ReconcileReport } from './store/desired-state.ts';
 import type { StoredSource } from './store/rows.ts';
@@ -50,6 +51,7 @@ export interface Catalogue {
 export async function openCatalogue(options: CatalogueOptions): Promise<Catalogue> {
   const { config, store, engine, ingest, clock, random, log, observe } = options;
   let { limits } = config;
+  const given = new GivenSources(config.sources);
   let served: readonly StoredSource[] = [];
   const follower = new StoreFollower({
     store,
@@ -70,7 +72,7 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
       now: () => clock.now(),
       apply: (...commit) => follower.reachWith(...commit),
     },
-    open: (source) => openSource(source, { ...options.surroundings, clock, limits }),
+    open: (source) => openSource(given.of(source), { ...options.surroundings, clock, limits }),
     clock,
     random,
     log,
@@ -90,8 +92,7 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
     await follower.close();
   };
   try {
-    const { sources, registries } = config;
-    await reconciler.reconcile({ sources, registries });
+    await reconciler.reconcile(storable(config));
     served = await follower.start();
     await startUnlessStopped(scheduler, served, options.stop);
     // Another replica may have loaded what this one has waited for.
@@ -104,12 +105,13 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
     sync: scheduler,
     applied: (revision) => follower.reach(revision),
     reconcile: async ({ sources, registries, limits: next }) => {
-      const revision = await reconciler.reconcile({ sources, registries });
-      const isNew = !isDeepStrictEqual(limits, next);
+      const isOther = given.replace(sources);
+      const revision = await reconciler.reconcile(storable({ sources, registries })).catch(given.orBack());
+      const isNew = isOther || !isDeepStrictEqual(limits, next);
       limits = next;
       await follower.reach(revision);
       if (!isNew) return;
-      // A source that is open keeps the limits that it was opened under.
+      // A source that is open keeps the limits and the address that it was opened with.
       scheduler.update([]);
       scheduler.update(served);
     },

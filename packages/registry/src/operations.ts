@@ -5,12 +5,13 @@ import type { Tracing } from '@skep/core/telemetry/tracing.ts';
 import type { RequestObserver } from './api/observe-requests.ts';
 import { AuditSwitch, type PreparedAudit } from './audit/audit-switch.ts';
 import { openAudit } from './audit/open-audit.ts';
-import { reconcileEvent, syncEvent } from './audit/system-events.ts';
+import { reconcileEvent, reloadEvent, syncEvent } from './audit/system-events.ts';
 import type { BuildInfo } from './build-info.ts';
 import type { AuditConfig } from './config/audit.ts';
 import type { TelemetryConfig } from './config/telemetry.ts';
 import type { Snapshot } from './engine/snapshot.ts';
 import type { PoolState } from './store/postgres.ts';
+import type { ConfigDifference } from './config/config-difference.ts';
 import type { ReconcileReport } from './store/desired-state.ts';
 import type { SyncEvent } from './sync/source-loop.ts';
 import { countFiltered } from './telemetry/filtered-entries.ts';
@@ -57,6 +58,8 @@ export interface Operations {
   synced(event: SyncEvent): void;
   /** A start or a reload has changed the store to match the configuration. */
   reconciled(report: ReconcileReport): void;
+  /** A new configuration was taken over. */
+  reloaded(difference: ConfigDifference, restart: readonly string[]): void;
   /** Opens the audit file anew, after it was rotated. */
   reopenAudit(): Promise<void>;
   /** Opens the audit log of a new configuration beside the one in use. Fails with `audit/unwritable`. */
@@ -90,6 +93,7 @@ export async function openOperations(
         telemetry.tracing?.record(syncSpan(event), event.duration, event.outcome);
       },
       reconciled: (report) => audit.record(reconcileEvent(report)),
+      reloaded: (...what) => audit.record(reloadEvent(...what)),
       reopenAudit: () => audit.reopen(),
       prepareAudit: (next) => audit.prepare(next),
       close: async () => {

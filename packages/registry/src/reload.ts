@@ -6,6 +6,7 @@ import { openSignIn, type SignIn } from './api/sign-in.ts';
 import { endSignIn, type SignInSlot } from './api/sign-in-slot.ts';
 import type { PreparedAudit } from './audit/audit-switch.ts';
 import type { Catalogue } from './catalogue.ts';
+import { configDifference } from './config/config-difference.ts';
 import type { RegistryConfig } from './config/config.ts';
 import { keysForRestart } from './keys-for-restart.ts';
 import type { Operations } from './operations.ts';
@@ -91,9 +92,12 @@ async function reloaded(
     state.signIn.replace(signIn);
     state.signIn.askProviders();
   }
+  const before = state.config;
   state.config = config;
   await audit?.use().catch((err: unknown) => {
     options.log.error({ err }, 'the former audit log could not be closed');
   });
-  return keysForRestart(options.config, config, operations.auditable);
+  const restart = keysForRestart(options.config, config, operations.auditable);
+  operations.reloaded(configDifference(before, config), restart);
+  return restart;
 }

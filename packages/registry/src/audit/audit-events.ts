@@ -1,4 +1,4 @@
-/** Every type of event that the registry writes (specification §6.1). The last three have no request of their own. */
+/** Every type of event that the registry writes (specification §6.1). The last four have no request of their own. */
 export const AUDIT_EVENTS = [
   'source.list',
   'source.read',
@@ -36,6 +36,7 @@ export const AUDIT_EVENTS = [
   'auth.unauthenticated',
   'source.sync',
   'config.reconcile',
+  'config.reload',
 ] as const;
 
 export type AuditEventName = (typeof AUDIT_EVENTS)[number];

@@ -206,6 +206,6 @@ it('every row that tells about the catalogue or its callers has an event, and ev
   expect(silent.map(({ name }) => name)).toEqual([]);
   const used = new Set(ROUTES.flatMap(({ audit }) => (audit === undefined ? [] : named(audit))));
   // Of every 401, and of the program itself.
-  const withoutRow = ['auth.unauthenticated', 'source.sync', 'config.reconcile'];
+  const withoutRow = ['auth.unauthenticated', 'source.sync', 'config.reconcile', 'config.reload'];
   expect(AUDIT_EVENTS.filter((event) => !used.has(event))).toEqual(withoutRow);
 });

@@ -1,5 +1,6 @@
 import type { AuditEvent, AuditOutcome } from '@skep/core/audit/audit-event.ts';
 import { AUDIT_COMPONENT } from './audit-component.ts';
+import type { ConfigDifference } from '../config/config-difference.ts';
 import type { ReconcileReport } from '../store/desired-state.ts';
 import type { SyncEvent } from '../sync/source-loop.ts';
 import type { AuditEventName } from './audit-events.ts';
@@ -46,5 +47,15 @@ export function reconcileEvent({ sources, registries, blocked }: ReconcileReport
     outcome: 'success',
     target: { resource_type: 'config' },
     extra: { sources, registries, kept: blocked.map(({ source }) => source) },
+  });
+}
+
+/** A new configuration was taken over while the program serves; `restart` names what waits for the next start. */
+export function reloadEvent(difference: ConfigDifference, restart: readonly string[]): AuditEvent {
+  return systemEvent({
+    type: 'config.reload',
+    outcome: 'success',
+    target: { resource_type: 'config' },
+    extra: { ...difference, restart },
   });
 }

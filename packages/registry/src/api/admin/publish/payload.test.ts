@@ -110,6 +110,12 @@ describe('what can be published', () => {
     ['an empty body', '/v1/entries', '', /^invalid request body: it is empty$/],
     ['a list', '/v1/entries', '[]', /^invalid request body: expected an object$/],
     [
+      'a remote that no client can open',
+      '/open/v0.1/publish',
+      { name: 'io.acme/ftp', version: '1.0.0', remotes: [{ type: 'sse', url: 'ftp://files.test/' }] },
+      /^invalid server: remotes\[0\]\.url must be an http or https URL$/,
+    ],
+    [
       'bytes that are no text',
       '/v1/entries',
       Buffer.from([0x7b, 0xff, 0x7d]),

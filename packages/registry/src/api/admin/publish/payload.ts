@@ -52,6 +52,7 @@ export function readPayload(body: JsonBody, draft: Draft, rules: PayloadRules): 
   const value: unknown = JSON.parse(draft.document);
   if (draft.kind === 'server') requireServerName(value, rules);
   requireVersion(value);
+  requireHttpRemotes(value);
   const decoded = decodeEntry({ kind: draft.kind, value, ...compactText(draft.document) });
   if ('fault' in decoded) throw badRequest(`invalid ${draft.kind}: ${decoded.fault}`);
   requireSmallMeta(decoded.entry, rules.limits.maxMetaBytes);
@@ -73,6 +74,17 @@ function requireVersion(value: unknown): void {
   const version = memberOf(value, 'version');
   const fault = typeof version === 'string' ? publishedVersionFault(version) : 'the version must be a text';
   if (fault !== undefined) throw badRequest(`invalid version: ${fault}`);
+}
+
+/** As the official schema has it; nothing that runs servers can use another address. */
+function requireHttpRemotes(value: unknown): void {
+  const remotes = memberOf(value, 'remotes');
+  if (!Array.isArray(remotes)) return;
+  for (const [index, remote] of remotes.entries()) {
+    const url = memberOf(remote, 'url');
+    if (typeof url !== 'string' || /^https?:\/\/\S+$/iu.test(url)) continue;
+    throw badRequest(`invalid server: remotes[${String(index)}].url must be an http or https URL`);
+  }
 }
 
 function requireSmallMeta({ json }: Entry, maxBytes: number): void {

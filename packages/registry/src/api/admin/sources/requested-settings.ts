@@ -2,6 +2,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { SourceFormat } from '../../../config/config.ts';
 import { parseSourceBody } from '../../../config/source-settings.ts';
 import { KEY_NEEDED, needsKey } from '../../../sources/git-ssh-key.ts';
+import { withoutUrlSecrets } from '../../../sources/url-secrets.ts';
 import type { SourceSettings } from '../../../store/rows.ts';
 import { badRequest } from '../../parameter.ts';
 import type { AdminCall } from '../admin-route.ts';
@@ -17,6 +18,7 @@ export async function requestedSettings({
   const settings = await described(() => parseSourceBody(value, limits.claims));
   if (settings.kind === 'kubernetes') throw invalid('a kubernetes source is not available yet');
   requireOwnKey(settings);
+  if (withoutUrlSecrets(settings.config) !== settings.config) throw invalid(KEPT_SECRET);
   for (const path of filesOf(settings)) {
     if (!limits.allowsPath(path)) {
       throw invalid(`${JSON.stringify(path)} is in none of the folders of limits.allowedPaths`);
@@ -36,6 +38,10 @@ export async function requestedSettings({
   }
   return settings;
 }
+
+const KEPT_SECRET =
+  'the address has a user, a password or a secret in its query, which the store would keep; a git source takes ' +
+  'auth.username and auth.passwordFile, and sources of the configuration file may have such addresses';
 
 function requireOwnKey(settings: SourceSettings): void {
   const { repository, auth } = blockOf(settings);

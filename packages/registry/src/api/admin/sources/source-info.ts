@@ -1,6 +1,6 @@
-import { redactUrl } from '@skep/core/log/redact.ts';
 import { formatDuration } from '@skep/core/time/duration.ts';
 import { shownClaims } from '../../../access/stored-claims.ts';
+import { withoutUrlSecrets } from '../../../sources/url-secrets.ts';
 import type { StoredSource, SyncStatus } from '../../../store/rows.ts';
 import { syncStatusInfo } from './sync-status-info.ts';
 
@@ -30,27 +30,14 @@ export function sourceInfo(source: StoredSource, status: SyncStatus | undefined)
  * what the source's entries show already, so its size stands for it.
  */
 function shownConfig(config: string): unknown {
-  const value = jsonValue(config);
+  const value = jsonValue(withoutUrlSecrets(config));
   if (typeof value !== 'object' || value === null) return {};
   return Object.fromEntries(
     Object.entries(value).map(([key, member]): [string, unknown] => {
       if (key === 'data' && typeof member === 'string') return ['dataBytes', Buffer.byteLength(member)];
-      return [key, typeof member === 'string' ? withoutSecrets(member) : member];
+      return [key, member];
     }),
   );
-}
-
-/**
- * Of a URL without the part before `@` and without what its query says in secret; ssh addresses keep the user, which is no
- * secret and part of the address.
- */
-function withoutSecrets(text: string): string {
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return text;
-  const url = new URL(text);
-  if (url.username === '' && url.password === '') return redactUrl(text);
-  url.username = '';
-  url.password = '';
-  return redactUrl(url.href);
 }
 
 function jsonValue(text: string): unknown {
