@@ -118,11 +118,16 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
     // Each file costs a start about a millisecond, so what many commands share is one, and what shows workloads another.
     codeSplitting: {
       groups: [
-        { name: 'shared', minShareCount: 10 },
+        { name: 'zod', test: /\/node_modules\/zod\// },
+        {
+          name: 'shared',
+          minShareCount: 6,
+          test: /^\0node:|\/(?:core\/src\/(?:errors|files|json|log|settings|terminal|time)|skep\/src\/(?:cli|print))\//,
+        },
         {
           name: 'workloads',
-          minShareCount: 4,
-          test: /\/skep\/src\/(?:print|run-config|supervisor|workloads)\//,
+          minShareCount: 2,
+          test: /\/skep\/src\/(?:print|run-config\/(?:file|labels|workload-url)|supervisor\/(?:process-identity|state)|workloads|run\/workload-name|target\/protocol\/reference)/,
         },
       ],
     },

@@ -6,7 +6,6 @@ import { readJson } from '@skep/core/files/read-limited.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { checkWorkloadName, isWorkloadName } from '../run/workload-name.ts';
-import { decodeRunConfig } from './decode.ts';
 import { encodeRunConfig } from './encode.ts';
 import type { RunConfig } from './run-config.ts';
 
@@ -24,6 +23,7 @@ export async function saveRunConfig(places: Places, config: RunConfig): Promise<
 export async function loadRunConfig(places: Places, name: string): Promise<RunConfig> {
   const path = pathOf(places, name);
   try {
+    const { decodeRunConfig } = await import('./decode.ts');
     return decodeRunConfig(
       await readJson(path, { maxBytes: MAX_RUN_CONFIG_BYTES, what: 'run configuration' }),
       path,
