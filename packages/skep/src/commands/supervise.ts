@@ -40,13 +40,13 @@ export const supervise = defineCommand({
 });
 
 /** The supervisor's lock; undefined when another process is the supervisor, and lives. */
-async function becomeTheOne({ places, isAlive, signal, clock }: Context): Promise<Lock | undefined> {
+async function becomeTheOne({ places, uid, isAlive, signal, clock }: Context): Promise<Lock | undefined> {
   const deadline = clock.now().getTime() + LOCK_MS;
   for (;;) {
     const lock = await tryLock({ places, signal }, LOCK_TURN_MS);
     if (lock) return lock;
     // One without an address has just begun, or is about to end.
-    const other = await readAddress(places);
+    const other = await readAddress(places, uid);
     if ((other && isAlive(other)) || clock.now().getTime() > deadline) return undefined;
   }
 }
@@ -114,9 +114,9 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
 }
 
 /** This process's own watcher. That of a supervisor before it, which waits to start that one again, is ended. */
-async function soleWatcher({ env, places, platform, isAlive, end }: Context) {
+async function soleWatcher({ env, places, uid, platform, isAlive, end }: Context) {
   const own = identify(Number(env['SKEP_WATCHER'] ?? 0), platform);
-  const other = (await readAddress(places))?.watcher;
+  const other = (await readAddress(places, uid))?.watcher;
   if (other && other.pid !== own?.pid && isAlive(other)) end(other.pid, 'SIGTERM');
   return own;
 }

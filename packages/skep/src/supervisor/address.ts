@@ -1,7 +1,9 @@
-import { readdir, readFile, realpath, rename, rm, rmdir, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { lstat, open, readdir, realpath, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
 import { whyNotPrivate } from './private-directory.ts';
 
@@ -23,13 +25,31 @@ export type Address = z.infer<typeof addressSchema>;
 const SOCKET_ENDING = '.sock';
 const fileOf = (places: Places): string => join(places.supervisorDir, 'address.json');
 
-/** Undefined when there is none, or a damaged one, which its supervisor writes again, or another state directory's. */
-export async function readAddress(places: Places): Promise<Address | undefined> {
+/**
+ * Undefined when there is none, or a damaged one, which its supervisor writes again, or another state directory's, or one
+ * that is not this user's: who could write it could choose which processes are sent signals.
+ */
+export async function readAddress(places: Places, uid: number | undefined): Promise<Address | undefined> {
   try {
-    const address = addressSchema.parse(JSON.parse(await readFile(fileOf(places), 'utf8')));
+    const address = addressSchema.parse(JSON.parse(await readOwn(places, uid)));
     return address.state === (await realOf(places.stateDir)) ? address : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Fails, however, when the file or its directory is a link or somebody else's. */
+async function readOwn(places: Places, uid: number | undefined): Promise<string> {
+  const directory = await lstat(places.supervisorDir);
+  // A pipe in its place must not make us wait.
+  const file = await open(fileOf(places), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const found = await file.stat();
+    const own = uid === undefined || (found.uid === uid && directory.uid === uid);
+    if (own && found.isFile() && directory.isDirectory()) return await file.readFile('utf8');
+    throw new SkepError('supervisor/unreachable', { message: 'the address is not one of this user' });
+  } finally {
+    await file.close();
   }
 }
 
@@ -45,7 +65,7 @@ export async function writeAddress(places: Places, address: Address): Promise<vo
  * the holder of the supervisor's lock.
  */
 export async function clearAddress(places: Places, uid: number | undefined): Promise<void> {
-  const left = await readAddress(places);
+  const left = await readAddress(places, uid);
   if (left) await removeSocket(left.socket, places, uid);
   for (const name of await readdir(places.supervisorDir).catch(() => [])) {
     if (name.endsWith(SOCKET_ENDING)) await rm(join(places.supervisorDir, name), { force: true });
@@ -54,8 +74,8 @@ export async function clearAddress(places: Places, uid: number | undefined): Pro
 }
 
 /** Removes the address when it is still the one of `socket`, and the directory when nothing else is in it. */
-export async function forgetAddress(places: Places, socket: string): Promise<void> {
-  if ((await readAddress(places))?.socket === socket) await rm(fileOf(places), { force: true });
+export async function forgetAddress(places: Places, socket: string, uid: number | undefined): Promise<void> {
+  if ((await readAddress(places, uid))?.socket === socket) await rm(fileOf(places), { force: true });
   await removeEmpty(places.supervisorDir);
 }
 

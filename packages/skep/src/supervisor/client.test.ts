@@ -1,4 +1,15 @@
-import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -106,7 +117,7 @@ async function supervisor(greeting: Partial<Greeting> = {}): Promise<Host> {
 }
 
 async function socket(): Promise<string> {
-  return (await readAddress(where))?.socket ?? '';
+  return (await readAddress(where, process.getuid?.()))?.socket ?? '';
 }
 
 async function save(name: string): Promise<void> {
@@ -160,7 +171,7 @@ describe('over the socket', () => {
     isTheOne = false;
     await writeAddress(where, other);
     await served;
-    expect(await readAddress(where)).toEqual(other);
+    expect(await readAddress(where, process.getuid?.())).toEqual(other);
   });
   test('a state directory whose path is too long for a socket has it in a private directory', async () => {
     const deep = join(home, 'd'.repeat(120));
@@ -209,6 +220,56 @@ describe('what a dead supervisor left', () => {
     await clearAddress(where, process.getuid?.());
     expect(ended).toEqual([]);
     await stat(elsewhere);
+  });
+});
+
+describe.skipIf(process.getuid?.() !== 0)('an address that another user wrote', () => {
+  const chosen = { pid: 4711, started: 'then' };
+  let silent: Server;
+  let dialled: boolean;
+
+  /** It names a process to be ended, and a socket of ours at which nobody ever greets. */
+  beforeEach(async () => {
+    const ours = join(home, 'ours');
+    await mkdir(ours, { mode: 0o700 });
+    await mkdir(where.supervisorDir, { recursive: true, mode: 0o700 });
+    const { state } = await whatIsKept(where);
+    await writeAddress(where, { ...chosen, state, socket: join(ours, 'x.sock'), watcher: chosen });
+    dialled = false;
+    silent = createServer((peer) => {
+      dialled = true;
+      peer.destroy();
+    });
+    await new Promise<void>((resolve) => silent.listen(join(ours, 'x.sock'), resolve));
+  });
+  afterEach(() => new Promise<void>((resolve) => void silent.close(() => resolve())));
+
+  const theirs: readonly [string, () => string][] = [
+    ['file', () => join(where.supervisorDir, 'address.json')],
+    ['directory', () => where.supervisorDir],
+    ['state directory', () => where.stateDir],
+  ];
+  test.each(theirs)('cannot choose a process that a removal of everything ends: %s', async (_, path) => {
+    await chown(path(), 65_534, 65_534);
+    alive.add(4711);
+    await client.rest({ signal }).catch((error: unknown) => {
+      expect(error).toMatchObject({ message: expect.stringContaining('belongs to another user') });
+    });
+    expect(ended).toEqual([]);
+    expect(dialled).toBe(false);
+  });
+  test.each(theirs)('cannot have a process killed as one that hangs: %s', async (_, path) => {
+    await chown(path(), 65_534, 65_534);
+    alive.add(4711);
+    await expect(client.settle({ signal })).rejects.toMatchObject({ code: 'supervisor/unreachable' });
+    expect(ended).toEqual([]);
+    expect(dialled).toBe(false);
+  });
+  test('is not followed through a link either', async () => {
+    const file = join(where.supervisorDir, 'address.json');
+    await rename(file, join(home, 'elsewhere.json'));
+    await symlink(join(home, 'elsewhere.json'), file);
+    expect(await readAddress(where, 0)).toBeUndefined();
   });
 });
 

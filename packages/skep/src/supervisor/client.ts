@@ -8,7 +8,7 @@ import { clearAddress, readAddress, whatIsKept, type Address } from './address.t
 import type { Clock } from './clock.ts';
 import { tellNobody, type Tell } from './events.ts';
 import type { Endpoint } from './host.ts';
-import { ensureOwn, whyNotPrivate } from './private-directory.ts';
+import { ensureOwn, refuseForeign, whyNotPrivate } from './private-directory.ts';
 import { answerSchema, fromFailure, greetingSchema, readLines, writeLine, type Request } from './protocol.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { spawnSupervisor, type Program } from './spawn-supervisor.ts';
@@ -85,7 +85,7 @@ export class SupervisorClient {
   /** Ends a supervisor that hosts nothing, with its watcher, and waits until both are gone; fine when there are none. */
   async rest(options: CallOptions): Promise<void> {
     const { places, uid, end, isAlive } = this.#options;
-    const address = await readAddress(places);
+    const address = await readAddress(places, uid);
     const found = await this.#reach(options.signal);
     if (found) await exchange(found.socket, found.lines, { op: 'rest' }, options);
     // One that waits to start a dead supervisor again has nothing to start it for.
@@ -116,7 +116,7 @@ export class SupervisorClient {
     const lock = join(places.locksDir, 'supervisor-start.lock');
     // Of many commands at once one starts it, the others wait and find it.
     return withLock(lock, { waitMs: START_MS, what: 'starting the supervisor', signal }, async () => {
-      const watcher = (await readAddress(places))?.watcher;
+      const watcher = (await readAddress(places, uid))?.watcher;
       const watched = watcher !== undefined && this.#options.isAlive(watcher);
       const found =
         (await this.#found(watched ? WATCHER_MS : 0, signal)) ??
@@ -172,7 +172,8 @@ export class SupervisorClient {
   /** A connection to a supervisor of this version; one of another version is asked to retire, its workloads run on. */
   async #reach(signal: AbortSignal): Promise<Connection | undefined> {
     const { places, program, uid, platform } = this.#options;
-    const address = await readAddress(places);
+    await refuseForeign(places.stateDir, uid);
+    const address = await readAddress(places, uid);
     if (!address) return undefined;
     // Anybody may have made it anew, where the directory for temporary files was emptied.
     if (platform !== 'win32' && (await whyNotPrivate(dirname(address.socket), uid)) !== undefined)

@@ -53,7 +53,7 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
     },
     async close() {
       await shut(open, options);
-      await forgetAddress(options.places, open.socket);
+      await forgetAddress(options.places, open.socket, options.uid);
     },
   };
 }
@@ -106,8 +106,8 @@ async function* candidates({ places, platform, uid }: DoorOptions): AsyncGenerat
 }
 
 /** True while clients find the socket: it is there, and the address says so. */
-async function isStanding(socket: string, { places, platform, owner }: DoorOptions): Promise<boolean> {
-  const address = await readAddress(places);
+async function isStanding(socket: string, { places, platform, uid, owner }: DoorOptions): Promise<boolean> {
+  const address = await readAddress(places, uid);
   if (address?.socket !== socket || address.pid !== owner.pid) return false;
   if (platform === 'win32') return true;
   return lstat(socket).then(

@@ -8,10 +8,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
  * somebody else's (as with `sudo -E`: what root leaves there its owner could not use any more). Others are shut out where the file system can do that; see `whyNotPrivate`.
  */
 export async function ensureOwn(directory: string, uid: number | undefined): Promise<void> {
-  const parent = dirname(directory);
-  const owner = await stat(parent).catch(() => undefined);
-  if (uid !== undefined && owner !== undefined && owner.uid !== uid)
-    throw untrusted(parent, 'it belongs to another user');
+  await refuseForeign(dirname(directory), uid);
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
   } catch (cause) {
@@ -24,6 +21,13 @@ export async function ensureOwn(directory: string, uid: number | undefined): Pro
   if (uid === undefined) return;
   if (found.uid !== uid) throw untrusted(directory, 'it belongs to another user');
   if ((found.mode & 0o077) !== 0) await chmod(directory, 0o700);
+}
+
+/** Fails with `supervisor/unreachable` when the directory is somebody else's; one that is not there yet is fine. */
+export async function refuseForeign(directory: string, uid: number | undefined): Promise<void> {
+  const owner = await stat(directory).catch(() => undefined);
+  if (uid !== undefined && owner !== undefined && owner.uid !== uid)
+    throw untrusted(directory, 'it belongs to another user');
 }
 
 /**
