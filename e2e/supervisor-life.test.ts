@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, openSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import path from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ensureTinyImage } from './images.ts';
+import { muteEngine } from './fixtures/mute-engine.ts';
 import { TINY_SERVER } from './fixtures/tiny-server.ts';
 import { component, title } from './require.ts';
 import { ask, ended, openUser, printed, type SkepOptions, type TestUser } from './skep.ts';
@@ -192,6 +194,31 @@ describe.skipIf(!engine.available)(title('the one supervisor of a state director
       },
       { timeout: 15_000, interval: 200 },
     );
+  });
+});
+
+describe('a supervisor that waits for an engine which never answers', () => {
+  test('ends all the same when it is asked to, and leaves its lock to the next one', async () => {
+    const socket = path.join(tmpdir(), `skep-mute-${randomBytes(6).toString('hex')}.sock`);
+    user = openUser({ SKEP_RUNTIME: 'docker', DOCKER_HOST: `unix://${socket}` });
+    const engine = await muteEngine(socket);
+    try {
+      const child = user.start(['run', 'mute:1', '--name', 'mute']);
+      const over = ended(child);
+      await engine.asked;
+      child.kill('SIGKILL');
+      await over;
+      for (const pid of user.supervisors()) process.kill(pid, 'SIGTERM');
+      const running = (): readonly number[] => [...user.supervisors(), ...user.watchers()];
+      await vi.waitFor(() => expect(running()).toEqual([]), { timeout: 30_000, interval: 100 });
+      engine.speak();
+      expect(await user.skep(['rm', '--all'])).toMatchObject({ code: 0 });
+      expect(user.leftFiles()).toEqual([]);
+    } finally {
+      engine.speak();
+      await user.end();
+      await engine.close();
+    }
   });
 });
 

@@ -34,6 +34,8 @@ export interface Context {
   /** Ends a process: asks it (SIGTERM), or leaves it no choice (SIGKILL). */
   readonly end: (pid: number, how: 'SIGTERM' | 'SIGKILL') => void;
   readonly onFault: OnFault;
+  /** Ends this process at once, though something in it still waits. */
+  readonly exit: (status: number) => void;
   /** See `closeInherited`. */
   readonly dropInherited: () => void;
 }

@@ -64,6 +64,7 @@ function openContext(version: string, terminal: Context['terminal']): Context {
       process.on('uncaughtException', listener);
       return () => process.off('uncaughtException', listener);
     },
+    exit: (status) => process.exit(status),
     dropInherited: () => closeInherited(platform),
   };
 }

@@ -7,7 +7,9 @@ import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { openHost } from '../cli/open-host.ts';
 import { clearAddress, readAddress, whatIsKept } from '../supervisor/address.ts';
+import type { Clock } from '../supervisor/clock.ts';
 import { outliveFaults } from '../supervisor/faults.ts';
+import type { Host } from '../supervisor/host.ts';
 import { keepLogsSmall } from '../supervisor/log-keeper.ts';
 import { identify } from '../supervisor/process-identity.ts';
 import { openReadyWord } from '../supervisor/ready-word.ts';
@@ -18,6 +20,8 @@ const LINGER_MS = 3_000;
 /** How long one that ends may take to let go of its workloads. */
 const LOCK_MS = 10_000;
 const LOCK_TURN_MS = 250;
+/** How long one that ends waits for an engine to answer: shorter, with all else, than the next one waits for it. */
+const RELEASE_MS = 7_000;
 
 /** The supervisor itself (design §6). Started by the other commands; one per state directory, held by a lock of the kernel. */
 export const supervise = defineCommand({
@@ -106,10 +110,25 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
   } finally {
     ending.abort();
     await logsKept;
-    await hosted.release();
+    const inTime = await letGo(hosted, clock);
     endFaults();
-    log.info({}, 'supervisor ended');
+    log.info({ inTime }, 'supervisor ended');
     lock.release();
+    // What still waits for an answer must neither keep the process nor do anything beside the next supervisor.
+    if (!inTime) context.exit(0);
+  }
+}
+
+/** False when something waits for an engine that does not answer; the next supervisor takes it up as after a crash. */
+async function letGo(hosted: Host, clock: Clock): Promise<boolean> {
+  const released = new AbortController();
+  try {
+    return await Promise.race([
+      hosted.release().then(() => true),
+      clock.sleep(RELEASE_MS, released.signal).then(() => false),
+    ]);
+  } finally {
+    released.abort();
   }
 }
 

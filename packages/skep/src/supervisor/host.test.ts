@@ -227,6 +227,22 @@ describe('starting', () => {
   });
 });
 
+describe('letting go', () => {
+  test('of what is hosted does not wait for an engine that never answers about another one', async () => {
+    await save('a1');
+    await save('b1', { port: 4002 });
+    await start('a1');
+    let answer: () => void = () => {};
+    runtime.inspect = () => new Promise((resolve) => (answer = () => resolve(undefined)));
+    const hanging = host.remove('b1');
+    const released = host.release();
+    await vi.waitFor(() => expect(proxies[0]?.closed).toBe(true));
+    answer();
+    await hanging;
+    await released;
+  });
+});
+
 describe('a server that ends by itself', () => {
   test('is started again after 5 s, and the proxy hears of it', async () => {
     await save('a1');

@@ -137,10 +137,15 @@ export class Host {
     await this.#hosted.get(name)?.over;
   }
 
-  /** Lets go of everything; the workloads run on. */
+  /**
+   * Lets go of everything; the workloads run on. What is hosted already at once, so that an engine that does not answer
+   * some other request does not hold it; may never resolve where it is such a request's own turn.
+   */
   async release(): Promise<void> {
-    await Promise.allSettled(this.#turns.values());
-    await Promise.all([...this.#hosted.values()].map((one) => one.release()));
+    const letGo = (): Promise<unknown> => Promise.all([...this.#hosted.values()].map((one) => one.release()));
+    await Promise.all([letGo(), Promise.allSettled(this.#turns.values())]);
+    // What a start that was under way has begun to host since.
+    await letGo();
   }
 
   /** The writer of one workload's status. */
