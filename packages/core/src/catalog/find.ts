@@ -1,7 +1,7 @@
 import { SkepError } from '../errors/skep-error.ts';
 import type { ServerEntry } from './entry.ts';
 import { splitName } from './entry-name.ts';
-import { extensionSummary } from './publisher-extension.ts';
+import { extensionSummary } from './extension-summary.ts';
 import { compareVersions } from './version-order.ts';
 
 /** The newest version of every server name, in the order the names first appear. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { faultLine } from './checked-text.ts';
-import { EXTENSION_NAMESPACE } from './publisher-extension.ts';
-import { PUBLISHER_META, SERVER_SCHEMA_URL } from './server-json.ts';
+import { EXTENSION_NAMESPACE, PUBLISHER_META } from './extension-summary.ts';
+import { SERVER_SCHEMA_URL } from './server-json.ts';
 
 /**
  * The older ToolHive catalogue: maps of container and remote servers, converted to official server documents. Members

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { extensionStatus, extensionSummary, publisherExtension } from './publisher-extension.ts';
-import { PUBLISHER_META, serverDocument } from './server-json.ts';
+import { extensionStatus, extensionSummary, PUBLISHER_META } from './extension-summary.ts';
+import { publisherExtension } from './publisher-extension.ts';
+import { serverDocument } from './server-json.ts';
 
 function document(blocks: object, packages = ['img:1']) {
   return serverDocument.parse({

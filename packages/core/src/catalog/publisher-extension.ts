@@ -1,14 +1,9 @@
 import { z } from 'zod';
 import { SkepError } from '../errors/skep-error.ts';
 import { faultLine } from './checked-text.ts';
-import { PUBLISHER_META, type ServerDocument } from './server-json.ts';
+import { extensionBlocks } from './extension-summary.ts';
+import type { ServerDocument } from './server-json.ts';
 import { VARIABLE_NAME } from './variable-name.ts';
-
-/**
- * The publisher's extension block: `_meta[publisher-provided]["io.github.stacklok"][<image, package or URL>]`. The key is
- * an interchange format that other catalogues write, so it is read and written unchanged.
- */
-export const EXTENSION_NAMESPACE = 'io.github.stacklok';
 
 const texts = z.array(z.string());
 const port = z.number().int().min(1).max(65535);
@@ -82,32 +77,15 @@ const display = {
 };
 
 const extension = z.looseObject({ ...display, ...running });
-const displayOnly = z.looseObject(display);
 
 export type PublisherExtension = z.infer<typeof extension>;
 export type ExtensionPermissions = z.infer<typeof permissions>;
 export type ExtensionEnvironmentVariable = z.infer<typeof environmentVariable>;
 export type OAuthConfig = z.infer<typeof oauthConfig>;
 
-type Members = Readonly<Record<string, unknown>>;
-
-const NO_MEMBERS: Members = {};
-
-function isRecord(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function record(value: unknown): Members {
-  return isRecord(value) ? value : NO_MEMBERS;
-}
-
-function blocks(document: ServerDocument): Members {
-  return record(record(document._meta?.[PUBLISHER_META])[EXTENSION_NAMESPACE]);
-}
-
 /** The block of `key`; a document with a single package or remote may key it differently. */
 function blockOf(document: ServerDocument, key: string): unknown {
-  const all = blocks(document);
+  const all = extensionBlocks(document);
   if (Object.hasOwn(all, key)) return all[key];
   const targets = (document.packages?.length ?? 0) + (document.remotes?.length ?? 0);
   return targets === 1 ? Object.values(all)[0] : undefined;
@@ -125,50 +103,4 @@ export function publisherExtension(document: ServerDocument, key: string): Publi
     message: `the publisher extension of "${document.name}" is invalid: ${faultLine(decoded.error)}`,
     detail: { server: document.name, key },
   });
-}
-
-/** What all extension blocks of a document say for people; never throws. */
-export interface ExtensionSummary {
-  /** See extensionStatus. */
-  readonly status?: ExtensionStatus;
-  readonly tier?: string;
-  readonly tags: readonly string[];
-  readonly tools: readonly string[];
-}
-
-/** Lower case. */
-export type ExtensionStatus = 'active' | 'deprecated';
-
-/** Reads tags, tools, tier and status for listing and searching, over all packages and remotes. */
-export function extensionSummary(document: ServerDocument): ExtensionSummary {
-  const tags = new Set<string>();
-  const tools = new Set<string>();
-  let tier: string | undefined;
-  for (const block of Object.values(blocks(document))) {
-    const shown = displayOnly.safeParse(block).data;
-    const named = texts.safeParse(record(block)['tools']).data;
-    for (const tag of shown?.tags ?? []) tags.add(tag);
-    for (const tool of named ?? []) tools.add(tool);
-    tier ??= shown?.tier ?? undefined;
-  }
-  const status = extensionStatus(document);
-  return {
-    ...(status === undefined ? {} : { status }),
-    ...(tier === undefined ? {} : { tier }),
-    tags: [...tags],
-    tools: [...tools],
-  };
-}
-
-/**
- * The status that the first block with a known one gives, undefined when none does. Never throws. Asked for every entry of a
- * catalogue, so nothing else is looked at.
- */
-export function extensionStatus(document: ServerDocument): ExtensionStatus | undefined {
-  for (const block of Object.values(blocks(document))) {
-    const { status } = record(block);
-    const lower = typeof status === 'string' ? status.toLowerCase() : undefined;
-    if (lower === 'active' || lower === 'deprecated') return lower;
-  }
-  return undefined;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { choosePlan, runPlans, type LocalPlan, type RemotePlan } from './run-plan.ts';
-import { PUBLISHER_META, serverDocument } from './server-json.ts';
+import { PUBLISHER_META } from './extension-summary.ts';
+import { serverDocument } from './server-json.ts';
 
 const document = (more: object) =>
   serverDocument.parse({ name: 'io.acme/x', version: '1.0.0', description: 'x', ...more });

@@ -11,9 +11,6 @@ import { serverNameFault, versionFault } from './entry-name.ts';
 export const SERVER_SCHEMA_URL =
   'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
 
-/** Key of the publisher's own block in a document's `_meta`. */
-export const PUBLISHER_META = 'io.modelcontextprotocol.registry/publisher-provided';
-
 const text = z.string();
 const optionalText = text.nullish();
 const optionalFlag = z.boolean().nullish();

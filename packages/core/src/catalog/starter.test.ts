@@ -4,10 +4,9 @@ import { Ajv } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { findServer } from './find.ts';
-import { extensionSummary } from './publisher-extension.ts';
+import { extensionSummary, PUBLISHER_META } from './extension-summary.ts';
 import { readCatalogue } from './registry-file.ts';
 import { choosePlan, runPlans } from './run-plan.ts';
-import { PUBLISHER_META } from './server-json.ts';
 import { starterServers, starterText } from './starter.ts';
 
 const servers = starterServers();

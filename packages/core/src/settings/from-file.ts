@@ -29,6 +29,8 @@ interface Reading {
  */
 export async function fromFile(rows: readonly Field[], file: SettingsFile): Promise<Settings> {
   if (file.format === 'json') checkJson(file);
+  // Most people have no file; the parser is not worth loading for one that says nothing.
+  if (file.text === '') return new Map();
   const yaml = await import('yaml');
   const lines = new yaml.LineCounter();
   // JSON is YAML 1.2, whose parser also keeps the places of keys and sees duplicates

@@ -1,7 +1,7 @@
 import type { Entry } from '@skep/core/catalog/entry.ts';
 import { OFFICIAL_META } from '@skep/core/catalog/official-meta.ts';
 import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
-import { PUBLISHER_META } from '@skep/core/catalog/server-json.ts';
+import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { expect, it } from 'vitest';
 import { officialText } from './official-text.ts';
 

@@ -1,5 +1,5 @@
 import type { Entry } from '@skep/core/catalog/entry.ts';
-import { extensionStatus } from '@skep/core/catalog/publisher-extension.ts';
+import { extensionStatus } from '@skep/core/catalog/extension-summary.ts';
 
 /**
  * What is known of a version beside its document, as the store keeps it: the official block of the registry it came from.

@@ -1,4 +1,5 @@
-import { PUBLISHER_META, type ServerDocument } from '@skep/core/catalog/server-json.ts';
+import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
+import type { ServerDocument } from '@skep/core/catalog/server-json.ts';
 
 /**
  * The tags of a server: every `tags` list at `_meta[publisher-provided].<any namespace>.<any key>` (specification

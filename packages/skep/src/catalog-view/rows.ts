@@ -1,5 +1,5 @@
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
-import { extensionSummary } from '@skep/core/catalog/publisher-extension.ts';
+import { extensionSummary } from '@skep/core/catalog/extension-summary.ts';
 import { toTable } from '../print/table.ts';
 
 const HEAD = ['NAME', 'TYPE', 'TRANSPORT', 'TIER', 'DESCRIPTION'];

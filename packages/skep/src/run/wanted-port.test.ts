@@ -1,5 +1,6 @@
 import { choosePlan, type LocalPlan } from '@skep/core/catalog/run-plan.ts';
-import { PUBLISHER_META, serverDocument } from '@skep/core/catalog/server-json.ts';
+import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
+import { serverDocument } from '@skep/core/catalog/server-json.ts';
 import { expect, test } from 'vitest';
 import { wantedPort } from './wanted-port.ts';
 

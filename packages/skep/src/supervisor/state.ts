@@ -1,28 +1,16 @@
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { z } from 'zod';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { readJson } from '@skep/core/files/read-limited.ts';
-import { z } from 'zod';
 import { checkWorkloadName } from '../run/workload-name.ts';
 import { damagedHint, namesIn } from '../run-config/file.ts';
-
-const schema = z.object({
-  status: z.enum(['starting', 'running', 'unhealthy', 'stopping', 'stopped', 'removing', 'error']),
-  /** What a person should know about it. */
-  status_context: z.string().exactOptional(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-  started_at: z.iso.datetime().exactOptional(),
-  /** The process that hosts the workload's proxy; 0 when none does. */
-  process_id: z.int().min(0),
-  /** Start time of that process, so that a reused pid is not taken for it. */
-  process_started: z.string().default(''),
-});
+import type { statusSchema } from './status-schema.ts';
 
 /** One workload's status file (spec run-workload §6.3). */
-export type WorkloadStatus = z.infer<typeof schema>;
+export type WorkloadStatus = z.infer<typeof statusSchema>;
 export type StatusWord = WorkloadStatus['status'];
 
 const MAX_STATUS_BYTES = 64 * 1024;
@@ -37,7 +25,10 @@ const pathOf = (places: Places, name: string): string =>
 export async function readStatus(places: Places, name: string): Promise<WorkloadStatus | undefined> {
   const path = pathOf(places, name);
   try {
-    return schema.parse(await readJson(path, { maxBytes: MAX_STATUS_BYTES, what: 'status file' }));
+    const content = await readJson(path, { maxBytes: MAX_STATUS_BYTES, what: 'status file' });
+    // Loaded where there is something to check: whoever has no workloads need not wait for it.
+    const { statusSchema } = await import('./status-schema.ts');
+    return statusSchema.parse(content);
   } catch (error) {
     if (hasCode(error, 'file/not-found')) return undefined;
     // For whoever looks into it; what cannot even be copied is as much of an error as what cannot be read.

@@ -1,5 +1,5 @@
 import { memberSlice } from '@skep/core/catalog/json-slices.ts';
-import { PUBLISHER_META } from '@skep/core/catalog/server-json.ts';
+import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { OFFICIAL_BODY } from '../bodies.ts';
 import { readJsonBody, type JsonBody } from '../json-body.ts';
 import { readPayload } from '../publish/payload.ts';

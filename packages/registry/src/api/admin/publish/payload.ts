@@ -3,7 +3,7 @@ import { decodeEntry } from '@skep/core/catalog/decode-entry.ts';
 import type { Entry, EntryKind } from '@skep/core/catalog/entry.ts';
 import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
 import { compactText, memberSlice } from '@skep/core/catalog/json-slices.ts';
-import { PUBLISHER_META } from '@skep/core/catalog/server-json.ts';
+import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { sizeFault } from '../../../sync/document-limits.ts';
 import { badRequest } from '../../parameter.ts';
 import type { AdminLimits } from '../admin-parts.ts';
