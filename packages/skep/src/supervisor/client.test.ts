@@ -1,15 +1,4 @@
-import {
-  chmod,
-  chown,
-  mkdir,
-  mkdtemp,
-  readdir,
-  rename,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -165,6 +154,13 @@ describe('over the socket', () => {
     await client.settle({ signal });
     expect(await socket()).not.toBe(before);
   });
+  test('a directory that was opened to others is closed again, and its supervisor is found', async () => {
+    await supervisor();
+    const before = await socket();
+    await chmod(where.supervisorDir, 0o755);
+    await vi.waitFor(async () => expect(await socket()).not.toBe(before), { timeout: 8_000 });
+    await client.settle({ signal });
+  });
   test('a supervisor that is not the only one any more ends, and leaves the other one its address', async () => {
     await supervisor();
     const other = { ...self, pid: 4711, state: (await whatIsKept(where)).state, socket: '/other/x.sock' };
@@ -223,56 +219,6 @@ describe('what a dead supervisor left', () => {
   });
 });
 
-describe.skipIf(process.getuid?.() !== 0)('an address that another user wrote', () => {
-  const chosen = { pid: 4711, started: 'then' };
-  let silent: Server;
-  let dialled: boolean;
-
-  /** It names a process to be ended, and a socket of ours at which nobody ever greets. */
-  beforeEach(async () => {
-    const ours = join(home, 'ours');
-    await mkdir(ours, { mode: 0o700 });
-    await mkdir(where.supervisorDir, { recursive: true, mode: 0o700 });
-    const { state } = await whatIsKept(where);
-    await writeAddress(where, { ...chosen, state, socket: join(ours, 'x.sock'), watcher: chosen });
-    dialled = false;
-    silent = createServer((peer) => {
-      dialled = true;
-      peer.destroy();
-    });
-    await new Promise<void>((resolve) => silent.listen(join(ours, 'x.sock'), resolve));
-  });
-  afterEach(() => new Promise<void>((resolve) => void silent.close(() => resolve())));
-
-  const theirs: readonly [string, () => string][] = [
-    ['file', () => join(where.supervisorDir, 'address.json')],
-    ['directory', () => where.supervisorDir],
-    ['state directory', () => where.stateDir],
-  ];
-  test.each(theirs)('cannot choose a process that a removal of everything ends: %s', async (_, path) => {
-    await chown(path(), 65_534, 65_534);
-    alive.add(4711);
-    await client.rest({ signal }).catch((error: unknown) => {
-      expect(error).toMatchObject({ message: expect.stringContaining('belongs to another user') });
-    });
-    expect(ended).toEqual([]);
-    expect(dialled).toBe(false);
-  });
-  test.each(theirs)('cannot have a process killed as one that hangs: %s', async (_, path) => {
-    await chown(path(), 65_534, 65_534);
-    alive.add(4711);
-    await expect(client.settle({ signal })).rejects.toMatchObject({ code: 'supervisor/unreachable' });
-    expect(ended).toEqual([]);
-    expect(dialled).toBe(false);
-  });
-  test('is not followed through a link either', async () => {
-    const file = join(where.supervisorDir, 'address.json');
-    await rename(file, join(home, 'elsewhere.json'));
-    await symlink(join(home, 'elsewhere.json'), file);
-    expect(await readAddress(where, 0)).toBeUndefined();
-  });
-});
-
 describe('what does not behave like a supervisor', () => {
   let fake: Server | undefined;
   afterEach(() => new Promise<void>((resolve) => (fake ? fake.close(() => resolve()) : resolve())));
@@ -300,6 +246,16 @@ describe('what does not behave like a supervisor', () => {
     });
     await expect(client.remove('a', { signal })).rejects.toMatchObject({ code: 'supervisor/unreachable' });
     expect(heard).toEqual([]);
+  });
+  test('one of another version that dies when asked to retire is replaced', async () => {
+    const { state, data } = await whatIsKept(where);
+    const greeting = { skep: 'supervisor', version: '0.9.0', ...self, state, data };
+    await listen((peer) => {
+      peer.write(`${JSON.stringify(greeting)}\n`);
+      peer.on('error', () => peer.destroy());
+      peer.once('data', () => void supervisor().then(() => peer.destroy()));
+    });
+    await client.settle({ signal });
   });
   test('a supervisor that keeps its data elsewhere is refused by name', async () => {
     await supervisor({ data: '/elsewhere' });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, lstat, mkdtemp } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -110,6 +110,8 @@ async function isStanding(socket: string, { places, platform, uid, owner }: Door
   const address = await readAddress(places, uid);
   if (address?.socket !== socket || address.pid !== owner.pid) return false;
   if (platform === 'win32') return true;
+  // Nobody dials one where others may enter.
+  if ((await whyNotPrivate(dirname(socket), uid)) !== undefined) return false;
   return lstat(socket).then(
     () => true,
     () => false,
