@@ -15,6 +15,9 @@ export interface LogOptions {
   readonly context?: () => object | undefined;
 }
 
+/** How much is kept for later while nothing can be written. */
+const BACKLOG_BYTES = 1024 * 1024;
+
 /**
  * A log of one JSON object per line with `level` as a word and `time` in RFC 3339. Every line is redacted (redact.ts).
  * pino is loaded on first use: commands that log nothing should not pay for it.
@@ -22,7 +25,9 @@ export interface LogOptions {
 export async function openLog(options: LogOptions): Promise<Log> {
   const { context } = options;
   const { pino } = await import('pino');
-  const destination = options.stream ?? pino.destination({ fd: 2, sync: true });
+  const destination = options.stream ?? pino.destination({ fd: 2, sync: true, maxLength: BACKLOG_BYTES });
+  // On a full disk lines are dropped: a program must not end because it cannot say something.
+  destination.on('error', () => {});
   const logger = pino(
     {
       level: options.level,
