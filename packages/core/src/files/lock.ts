@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
-import { mkdir, open, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -96,13 +96,15 @@ async function pause(signal: AbortSignal | undefined): Promise<void> {
   }
 }
 
-/** Never opened when it is there: closing it would give up what this process holds of it already (fcntl(2)). */
+/**
+ * Never opened when it is there, and closed before anything else of this process can lock it: closing it would give up
+ * what this process holds of it (fcntl(2)).
+ */
 async function createPrivate(path: string, what: string): Promise<void> {
   if (existsSync(path)) return;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o750 });
-    const file = await open(path, 'a', 0o600);
-    await file.close();
+    if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
   } catch (cause) {
     // The directory was removed as unused in between; whoever locks finds the file missing and comes back.
     if (errnoOf(cause) === 'ENOENT') return;
