@@ -58,6 +58,16 @@ describe('the watcher', () => {
   test('starts one again that fails later', async () => {
     expect(await watched('kill -9 $$', 'exit 1', 'exit 0')).toMatchObject({ starts: 3, status: 0 });
   });
+  test('starts one again that came up and fails after a long life', async () => {
+    const lived = `echo $(($(cat ${dir}/now) + 60)) > ${dir}/now; exit 1`;
+    expect(await watched(lived, 'exit 0')).toEqual({ starts: 2, slept: '0', status: 0 });
+  });
+  test.each(['exit 129', 'exit 130', 'exit 143', 'kill -15 $$'])(
+    'does not bring back one that was asked to end, as with %s',
+    async (how) => {
+      expect(await watched(how)).toEqual({ starts: 1, slept: '', status: 0 });
+    },
+  );
   test('waits longer after every quick death, and gives up', async () => {
     expect(await watched('kill -9 $$')).toEqual({ starts: 8, slept: '0 0 4 9 16 25 36', status: 1 });
   });
