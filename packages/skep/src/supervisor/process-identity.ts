@@ -43,6 +43,8 @@ function startElsewhere(pid: number): string | undefined {
     const line = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],
+      // The same words whoever asks: the supervisor may have another language or zone than a command.
+      env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
     });
     return line.trim() === '' ? undefined : line.trim();
   } catch {
