@@ -8,6 +8,7 @@ import { silentLog } from '@skep/core/log/log.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
+import { readStatus } from '../supervisor/state.ts';
 import { hostHere } from './host-here.ts';
 import { startEvents } from './start-events.ts';
 import { whenReady } from './when-ready.ts';
@@ -54,7 +55,7 @@ async function undo(name: string, context: Context): Promise<void> {
       .remove(name, { signal })
       .catch(async (error: unknown) => {
         // Without a supervisor nobody hosts it, and it can be removed from here.
-        if (!hasCode(error, 'supervisor/unreachable')) throw error;
+        if (!hasCode(error, 'supervisor/unreachable') || (await isHosted(name, context))) throw error;
         await openHost(context, silentLog).remove(name);
       });
   } catch (error) {
@@ -63,6 +64,12 @@ async function undo(name: string, context: Context): Promise<void> {
       `Warning: ${name} is not removed yet (${printable(reason)}); do it with skep rm ${name}\n`,
     );
   }
+}
+
+/** Whoever hosts it, most of all a supervisor that could not be reached, hosts others too, and is not to be ended for it. */
+async function isHosted(name: string, { places, isAlive }: Context): Promise<boolean> {
+  const status = await readStatus(places, name).catch(() => undefined);
+  return status !== undefined && isAlive({ pid: status.process_id, started: status.process_started });
 }
 
 /** Web pages are kept out on every address; programs are not. */
