@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { acquireLock, type Lock } from '@skep/core/files/lock.ts';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
@@ -6,7 +5,7 @@ import { openLog } from '@skep/core/log/pino-log.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { openHost } from '../cli/open-host.ts';
-import { clearAddress, readAddress, whatIsKept } from '../supervisor/address.ts';
+import { clearAddress, readAddress, supervisorLock, whatIsKept } from '../supervisor/address.ts';
 import type { Clock } from '../supervisor/clock.ts';
 import { outliveFaults } from '../supervisor/faults.ts';
 import type { Host } from '../supervisor/host.ts';
@@ -59,9 +58,8 @@ async function tryLock(
   { places, signal }: Pick<Context, 'places' | 'signal'>,
   waitMs: number,
 ): Promise<Lock | undefined> {
-  const path = join(places.locksDir, 'supervisor.lock');
   try {
-    return await acquireLock(path, { waitMs, what: 'the supervisor', signal });
+    return await acquireLock(supervisorLock(places), { waitMs, what: 'the supervisor', signal });
   } catch (error) {
     if (hasCode(error, 'file/locked')) return undefined;
     throw error;

@@ -25,6 +25,9 @@ export type Address = z.infer<typeof addressSchema>;
 const SOCKET_ENDING = '.sock';
 const fileOf = (places: Places): string => join(places.supervisorDir, 'address.json');
 
+/** Whoever holds it is the supervisor. */
+export const supervisorLock = (places: Places): string => join(places.locksDir, 'supervisor.lock');
+
 /**
  * Undefined when there is none, or a damaged one, which its supervisor writes again, or another state directory's, or one
  * that is not this user's: who could write it could choose which processes are sent signals.

@@ -207,6 +207,17 @@ describe('what a dead supervisor left', () => {
     await resting;
     expect(await readdir(where.supervisorDir)).toEqual([]);
   });
+  test('is ended by rest though its watcher has just started it again', async () => {
+    await left({ watcher: { pid: 4712, started: 'then' } });
+    alive.add(4712);
+    const resting = client.rest({ signal });
+    await vi.waitFor(() => expect(ended).toEqual([[4712, 'SIGTERM']]));
+    await supervisor();
+    alive.delete(4712);
+    await resting;
+    await served;
+    await expect(stat(join(where.supervisorDir, 'address.json'))).rejects.toThrow('ENOENT');
+  });
   test('is nothing of ours when it came with a copy of another state directory', async () => {
     const elsewhere = join(home, 'other.sock');
     await writeFile(elsewhere, '');

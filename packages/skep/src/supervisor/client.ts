@@ -4,7 +4,7 @@ import { withLock } from '@skep/core/files/lock.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
-import { clearAddress, readAddress, whatIsKept, type Address } from './address.ts';
+import { clearAddress, readAddress, supervisorLock, whatIsKept, type Address } from './address.ts';
 import type { Clock } from './clock.ts';
 import { tellNobody, type Tell } from './events.ts';
 import type { Endpoint } from './host.ts';
@@ -88,14 +88,32 @@ export class SupervisorClient {
   async rest(options: CallOptions): Promise<void> {
     const { places, uid, end, isAlive } = this.#options;
     const address = await readAddress(places, uid);
-    const found = await this.#reach(options.signal);
-    if (found) await exchange(found.socket, found.lines, { op: 'rest' }, options);
-    // One that waits to start a dead supervisor again has nothing to start it for.
-    else if (address?.watcher && isAlive(address.watcher)) end(address.watcher.pid, 'SIGTERM');
-    for (const process of [found?.process, address?.watcher]) {
-      if (process) await this.#until(() => !isAlive(process), START_MS, options.signal);
+    const gone = (process: ProcessIdentity): Promise<void> =>
+      this.#until(() => !isAlive(process), START_MS, options.signal);
+    let found = await this.#reach(options.signal);
+    if (!found && address?.watcher && isAlive(address.watcher)) {
+      // It waits to start a dead supervisor again, and has nothing to start it for; or has just done so.
+      end(address.watcher.pid, 'SIGTERM');
+      await gone(address.watcher);
+      found = await this.#reach(options.signal);
     }
-    if (address && !isAlive(address)) await clearAddress(places, uid);
+    if (found) {
+      await exchange(found.socket, found.lines, { op: 'rest' }, options);
+      await gone(found.process);
+    }
+    if (address?.watcher) await gone(address.watcher);
+    if (address && !isAlive(address)) await this.#clear(options.signal);
+  }
+
+  /** What a supervisor left that is just coming up clears away itself: it holds the lock. */
+  async #clear(signal: AbortSignal): Promise<void> {
+    const { places, uid } = this.#options;
+    try {
+      const waiting = { waitMs: 0, what: 'the supervisor', signal };
+      await withLock(supervisorLock(places), waiting, () => clearAddress(places, uid));
+    } catch (error) {
+      if (!hasCode(error, 'file/locked')) throw error;
+    }
   }
 
   async #call(request: Request, options: CallOptions): Promise<{ result: unknown; attempts: number }> {
