@@ -82,6 +82,20 @@ test('onOneLine keeps the value', () => {
   );
 });
 
+test('costs by the length of a text, not by the line breaks in it', () => {
+  const length = 2 * 1024 * 1024;
+  const shortest = (text: string): number =>
+    Math.min(
+      ...Array.from({ length: 3 }, () => {
+        const since = performance.now();
+        onOneLine(text);
+        return performance.now() - since;
+      }),
+    );
+  for (const white of ['\n', '\r'])
+    expect(shortest(white.repeat(length))).toBeLessThan(8 * shortest(white.padEnd(length)));
+});
+
 test('finds the elements of any array as they were written', () => {
   fc.assert(
     fc.property(fc.array(fc.jsonValue()), fc.constantFrom(undefined, 2, '\t'), (values, indent) => {
