@@ -7,7 +7,7 @@ import { newBudgets, type Budgets } from './budgets.ts';
 import { messagesIn, postJson, type Answer } from './doubles/http-client.ts';
 import { newSession, runningProxy } from './doubles/running-proxy.ts';
 import { scriptedServer } from './doubles/scripted-server.ts';
-import { BodyBudget } from './steps/body-budget.ts';
+import { BodyBudget, type HeldBody, type Yielding } from './steps/body-budget.ts';
 
 const MEGABYTE = 1024 * 1024;
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
@@ -58,14 +58,15 @@ const forgetful = () => {
   };
 };
 
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+const memory = (): number => {
+  collect();
+  const { external, heapUsed } = process.memoryUsage();
+  return external + heapUsed;
+};
+
 test('a call that waits for its answer does not hold its body', async () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  const memory = (): number => {
-    collect();
-    const { external, heapUsed } = process.memoryUsage();
-    return external + heapUsed;
-  };
   const server = forgetful();
   await using proxy = await runningProxy(server);
   const text = `{"jsonrpc":"2.0","id":"an id that is long enough to be a view","method":"tools/call","params":{"x":"${'x'.repeat(4 * MEGABYTE)}"}}`;
@@ -80,6 +81,38 @@ test('a call that waits for its answer does not hold its body', async () => {
   expect(memory() - before).toBeLessThan(calls * 3 * MEGABYTE);
   for (let n = 1; n <= calls; n += 1) server.answer(n);
   for (const answer of await Promise.all(pending)) expect(answer.status).toBe(200);
+});
+
+/** Counts the bodies that nothing holds any more. */
+class CountingBudget extends BodyBudget {
+  released = 0;
+
+  override hold(body: Yielding): HeldBody {
+    const held = super.hold(body);
+    return {
+      add: (bytes) => held.add(bytes),
+      release: () => {
+        this.released += 1;
+        held.release();
+      },
+    };
+  }
+}
+
+test('a client that waits for the handshake does not hold its body', async () => {
+  const bodies = new CountingBudget();
+  await using proxy = await runningProxy(forgetful(), { budgets: { ...newBudgets(), bodies } });
+  const text = `{"jsonrpc":"2.0","id":"an id that is long enough to be a view","method":"initialize","params":{"x":"${'x'.repeat(4 * MEGABYTE)}"}}`;
+  const clients = 12;
+  const before = memory();
+  const pending: Promise<Answer>[] = [];
+  for (let n = 1; n <= clients; n += 1) {
+    pending.push(postJson(proxy.url, text));
+    await expect.poll(() => bodies.released).toBe(n);
+  }
+  expect(memory() - before).toBeLessThan(clients * 3 * MEGABYTE);
+  proxy.backendEnded();
+  for (const answer of await Promise.all(pending)) expect(answer.status).toBe(502);
 });
 
 test('a result of any size is one JSON body where no stream is open yet', async () => {

@@ -82,8 +82,11 @@ export interface StartedMux {
 }
 
 /** A mux attached to a scripted server, under a clock that stands. */
-export const started = async (script?: Script, log: Log = silentLog): Promise<StartedMux> => {
-  const server = scriptedServer(script);
+export const started = async (
+  script?: Script,
+  log: Log = silentLog,
+  server: ScriptedServer = scriptedServer(script),
+): Promise<StartedMux> => {
   const clock = manualClock();
   const mux = new Mux({
     backend: server.backend,

@@ -1,7 +1,7 @@
 import type { Call } from '../call.ts';
 import type { Mux } from '../backend/stdio/mux.ts';
 import { oneOff, type Peer } from '../backend/stdio/peer.ts';
-import type { Newcomer } from '../backend/stdio/handshake.ts';
+import { wantedBy, type Newcomer } from '../backend/stdio/handshake.ts';
 import type { Clock } from '../clock.ts';
 import { abilitiesOf } from '../message/client-abilities.ts';
 import type { Message, Request, Response } from '../message/json-rpc.ts';
@@ -22,10 +22,10 @@ export interface PostOptions {
 }
 
 /**
- * Handles a POST by the decision table of spec run-proxy §1.3.2, from the Accept header downwards. A promise is given back
- * where the message is kept: until it is not any more.
+ * Handles a POST by the decision table of spec run-proxy §1.3.2, from the Accept header downwards. When it returns, nothing
+ * of the message is kept here.
  */
-export function post(call: Call, options: PostOptions): Promise<void> | undefined {
+export function post(call: Call, options: PostOptions): void {
   const { incoming, identity, res } = call;
   if (incoming === undefined || identity === undefined) throw new SkepError('internal/bug');
   const { message, era } = incoming;
@@ -33,26 +33,24 @@ export function post(call: Call, options: PostOptions): Promise<void> | undefine
   const form = replyForm(call.req.headers.accept);
   if (form === 'neither') {
     refuse(res, 'proxy/not-acceptable', { id });
-    return undefined;
+    return;
   }
   if (era === 'modern') {
     refuseModern(call, message);
-    return undefined;
+    return;
   }
   if (message.kind === 'request' && message.method === METHODS.initialize) {
     initialize(call, message, { ...options, form, principal: principalOf(identity) });
-    // It waits for the handshake.
-    return new Promise((resolve) => res.once('close', () => resolve()));
+    return;
   }
   const sessionId = call.req.headers['mcp-session-id'];
   const session =
     typeof sessionId === 'string' ? options.sessions.find(sessionId, principalOf(identity)) : undefined;
   if (sessionId !== undefined && session === undefined) {
     refuse(res, 'proxy/session-unknown', { id });
-    return undefined;
+    return;
   }
   take(call, message, { ...options, form, session });
-  return undefined;
 }
 
 /** Clients that know both families fall back to `initialize` when no modern version is on offer. */
@@ -112,21 +110,27 @@ const initialize = (
   request: Request,
   { mux, sessions, clock, budget, form, principal }: Initializing,
 ): void => {
+  // All that is kept while the server may be starting: neither the call nor its request, which have the body.
+  const { res, replyHooks } = call;
+  const { id, method } = request;
+  const abilities = abilitiesOf(request);
   const answer = (reply: Response, session: Session | undefined): void => {
     const headers = session === undefined ? {} : { 'Mcp-Session-Id': session.key };
-    const { res, replyHooks } = call;
-    waiterFor({ res, replyHooks, request, session, clock, budget, form, headers }).finish(reply);
+    const posted = { res, replyHooks, request: { id, method }, session, clock, budget, form, headers };
+    waiterFor(posted).finish(reply);
   };
   const newcomer: Newcomer = {
-    request,
+    id,
+    wanted: wantedBy(request),
     welcome(reply, version) {
-      if (call.res.destroyed) return;
-      const session = sessions.create({ principal, version, abilities: abilitiesOf(request) });
-      if (session === undefined) refuse(call.res, 'proxy/session-limit', { id: request.id });
+      if (res.destroyed) return;
+      const session = sessions.create({ principal, version, abilities });
+      if (session === undefined) refuse(res, 'proxy/session-limit', { id });
       else answer(reply, session);
     },
     refuse: (reply) => answer(reply, undefined),
-    fail: (code) => refuse(call.res, code, { id: request.id }),
+    fail: (code) => refuse(res, code, { id }),
   };
+  res.once('close', () => mux.newcomerGone(newcomer));
   mux.initialize(newcomer);
 };

@@ -65,19 +65,18 @@ export class StreamableHttp {
     this.#sessions.close();
   }
 
-  #handle(call: Call): Promise<void> | undefined {
+  #handle(call: Call): void {
     const { req, res, path } = call;
     if (path !== ENDPOINT_PATH) refuse(res, 'proxy/no-route');
-    else if (req.method === 'POST') return this.#post(call);
+    else if (req.method === 'POST') this.#post(call);
     else if (req.method === 'GET') this.#get(call);
     else if (req.method === 'DELETE') this.#delete(call);
     else refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'GET, POST, DELETE, OPTIONS' } });
-    return undefined;
   }
 
-  #post(call: Call): Promise<void> | undefined {
+  #post(call: Call): void {
     const { mux, clock, budget } = this.#options;
-    return post(call, { mux, clock, sessions: this.#sessions, budget });
+    post(call, { mux, clock, sessions: this.#sessions, budget });
   }
 
   #get(call: Call): void {

@@ -173,11 +173,17 @@ const BEFORE_ID = '{"jsonrpc":"2.0","id":';
 const response = (id: string, text: string, failed: boolean): Response => ({
   kind: 'response',
   text,
-  value: JSON.parse(text),
+  value: valueOf(text),
   id,
   idSpan: { start: BEFORE_ID.length, end: BEFORE_ID.length + id.length },
   failed,
 });
+
+/** What `readMessage` would give for a text of our own, which may hold a large result of the server. */
+const valueOf = (text: string): JsonObject => {
+  const value: unknown = text.length < OUTLINED_FROM ? JSON.parse(text) : outline(text);
+  return isObject(value) ? value : {};
+};
 
 /** A result of our own making; `id` and `result` are raw JSON text. */
 export const resultOf = (id: string, result: string): Response =>

@@ -19,6 +19,7 @@ const ACTED_ON = new Set([
   'requestId',
   'protocolVersion',
   'capabilities',
+  'serverInfo',
   'name',
   'uri',
   'level',

@@ -49,7 +49,7 @@ async function follow(config: RunConfig, watched: Watched): Promise<void> {
       'the workload ended or was lost',
     );
     if (end.kind === 'lost' && (await foundAgain(config, watched))) continue;
-    watched.proxy.backendEnded();
+    tellEnded(watched);
     const what =
       end.kind === 'exited'
         ? `the server ended with exit status ${String(end.exitCode)}`
@@ -60,6 +60,15 @@ async function follow(config: RunConfig, watched: Watched): Promise<void> {
       return;
     }
     history = plan;
+  }
+}
+
+/** Whatever becomes of the calls that waited, the server is started again. */
+function tellEnded({ proxy, log }: Watched): void {
+  try {
+    proxy.backendEnded();
+  } catch (error) {
+    log.error({ err: error }, 'the proxy could not let go of the server');
   }
 }
 

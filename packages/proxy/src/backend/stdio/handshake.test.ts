@@ -4,6 +4,8 @@ import { initializeRequest, newSession, runningProxy } from '../../doubles/runni
 import { scriptedServer, type Received } from '../../doubles/scripted-server.ts';
 import { call, request, started } from '../../doubles/started-mux.ts';
 import { CARRIED_CAPABILITIES } from '../../message/client-abilities.ts';
+import type { Response } from '../../message/json-rpc.ts';
+import type { Newcomer } from './handshake.ts';
 import { oneOff } from './peer.ts';
 
 const isInitialize = ({ method }: Received): boolean => method === 'initialize';
@@ -67,6 +69,52 @@ describe('the handshake ahead of any client', () => {
     await server.heard(isInitialize);
     server.crash();
     await expect(greeting).rejects.toMatchObject({ code: 'proxy/backend-lost' });
+  });
+});
+
+describe('a server that answers the handshake with much, or never', () => {
+  const answering = (result: object) =>
+    scriptedServer((message, { reply }) => {
+      if (!isInitialize(message)) return undefined;
+      reply(message, result);
+      return 'handled';
+    });
+  const info = { protocolVersion: '2025-11-25', serverInfo: { name: 'large', version: '1' } };
+  const newcomer = (fail: Newcomer['fail'], welcome: Newcomer['welcome'] = () => {}): Newcomer => ({
+    id: '1',
+    wanted: undefined,
+    welcome,
+    refuse() {},
+    fail,
+  });
+
+  test('its large result is not parsed again for every client', async () => {
+    const instructions = 'x'.repeat(500_000);
+    const { mux } = await started(undefined, undefined, answering({ ...info, instructions }));
+    expect(await mux.greet()).toEqual(info.serverInfo);
+    const reply = await new Promise<Response>((resolve) => mux.initialize(newcomer(() => {}, resolve)));
+    expect(reply.text).toContain(instructions);
+    expect(reply.value['result']).toEqual(info);
+  });
+
+  test('a result beyond reason is refused', async () => {
+    await using proxy = await runningProxy(answering({ ...info, x: '['.repeat(2 * 1024 * 1024) }));
+    expect((await postJson(proxy.url, initializeRequest())).text).toContain('Bad gateway');
+    await expect(proxy.greet?.()).rejects.toMatchObject({ code: 'proxy/bad-gateway' });
+  });
+
+  test('clients that went away do not take the places of others', async () => {
+    const { mux } = await started((message) => (isInitialize(message) ? 'handled' : undefined));
+    const failed: string[] = [];
+    const all = Array.from({ length: 1024 }, () => newcomer((code) => void failed.push(code)));
+    for (const one of all) mux.initialize(one);
+    mux.initialize(newcomer((code) => void failed.push(code)));
+    expect(failed.splice(0)).toEqual(['proxy/busy']);
+    for (const one of all) mux.newcomerGone(one);
+    mux.initialize(newcomer((code) => void failed.push(code)));
+    expect(failed).toEqual([]);
+    mux.ended();
+    expect(failed).toEqual(['proxy/backend-lost']);
   });
 });
 

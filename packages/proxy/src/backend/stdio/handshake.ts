@@ -15,7 +15,10 @@ import type { Waiter } from './peer.ts';
 
 /** What a client waits for when it initializes. `version` is the revision agreed with this client. */
 export interface Newcomer {
-  readonly request: Request;
+  /** The id of its request, raw JSON text. Of the request itself nothing is kept: a server may never answer. */
+  readonly id: string;
+  /** The revision that it asks for, if we know it. */
+  readonly wanted: string | undefined;
   welcome(reply: Response, version: string): void;
   refuse(reply: Response): void;
   fail(code: Code): void;
@@ -26,10 +29,14 @@ type Send = (request: Request, waiter: Waiter) => void;
 
 type State =
   | { readonly is: 'none' }
-  | { readonly is: 'pending'; readonly waiting: Newcomer[] }
+  | { readonly is: 'pending'; readonly waiting: Set<Newcomer> }
   | { readonly is: 'done'; readonly result: string; readonly version: string };
 
 const FALLBACK_VERSION = '2025-03-26';
+/** Newcomers that wait at the same time. */
+const WAITING_LIMIT = 1024;
+/** Characters of a result, which every client gets and which is kept as long as the server runs. */
+const RESULT_LIMIT = 1024 * 1024;
 const PROTOCOL_VERSION = ['protocolVersion'];
 const WANTED_VERSION = ['params', 'protocolVersion'];
 
@@ -64,12 +71,17 @@ export class Handshake {
   join(newcomer: Newcomer): void {
     const state = this.#state;
     if (state.is === 'done') welcome(newcomer, state.result, state.version);
-    else if (state.is === 'pending') state.waiting.push(newcomer);
-    else {
-      const waiting = [newcomer];
+    else if (state.is === 'none') {
+      const waiting = new Set([newcomer]);
       this.#state = { is: 'pending', waiting };
-      this.#send(this.request(this.#refused ? wantedBy(newcomer) : undefined), this.#waiter(waiting));
-    }
+      this.#send(this.request(this.#refused ? newcomer.wanted : undefined), this.#waiter(waiting));
+    } else if (state.waiting.size < WAITING_LIMIT) state.waiting.add(newcomer);
+    else newcomer.fail('proxy/busy');
+  }
+
+  /** The newcomer has gone; the handshake goes on, for the next one. */
+  leave(newcomer: Newcomer): void {
+    if (this.#state.is === 'pending') this.#state.waiting.delete(newcomer);
   }
 
   /** True once after a handshake: the server hears `notifications/initialized` a single time. */
@@ -86,17 +98,25 @@ export class Handshake {
     this.#refused = false;
   }
 
-  #waiter(waiting: readonly Newcomer[]): Waiter {
+  #waiter(waiting: ReadonlySet<Newcomer>): Waiter {
     const isCurrent = (): boolean => this.#state.is === 'pending' && this.#state.waiting === waiting;
+    const fail = (code: Code): void => {
+      if (isCurrent()) this.reset();
+      for (const newcomer of waiting) newcomer.fail(code);
+    };
     return {
       carries: false,
       send() {},
       finish: (reply) => {
+        if (reply.text.length > RESULT_LIMIT) {
+          fail('proxy/bad-gateway');
+          return;
+        }
         const span = reply.failed ? undefined : findPath(reply.text, ['result']);
         if (span === undefined) {
           if (isCurrent()) this.reset();
           this.#refused = true;
-          for (const newcomer of waiting) newcomer.refuse(withId(reply, newcomer.request.id));
+          for (const newcomer of waiting) newcomer.refuse(withId(reply, newcomer.id));
           return;
         }
         const result = rawAt(reply.text, span);
@@ -104,15 +124,13 @@ export class Handshake {
         if (isCurrent()) this.#state = { is: 'done', result, version };
         for (const newcomer of waiting) welcome(newcomer, result, version);
       },
-      fail: (code) => {
-        if (isCurrent()) this.reset();
-        for (const newcomer of waiting) newcomer.fail(code);
-      },
+      fail,
     };
   }
 }
 
-const wantedBy = ({ request }: Newcomer): string | undefined => {
+/** The revision that an `initialize` asks for. */
+export const wantedBy = (request: Request): string | undefined => {
   const wanted = memberAt(request.value, WANTED_VERSION);
   return typeof wanted === 'string' && isLegacyVersion(wanted) ? wanted : undefined;
 };
@@ -124,13 +142,12 @@ const versionOf = (result: unknown): string => {
 
 /** A client that asks for an older revision we know gets it; one that asks for a newer gets what was agreed. */
 const welcome = (newcomer: Newcomer, result: string, agreed: string): void => {
-  const { request } = newcomer;
-  const wanted = wantedBy(newcomer);
+  const { id, wanted } = newcomer;
   const span = findPath(result, PROTOCOL_VERSION);
   if (wanted === undefined || !isOlder(wanted, agreed) || span === undefined) {
-    newcomer.welcome(resultOf(request.id, result), agreed);
+    newcomer.welcome(resultOf(id, result), agreed);
     return;
   }
   const own = splice(result, [{ span, text: JSON.stringify(wanted) }]);
-  newcomer.welcome(resultOf(request.id, own), wanted);
+  newcomer.welcome(resultOf(id, own), wanted);
 };

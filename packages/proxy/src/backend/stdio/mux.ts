@@ -34,7 +34,7 @@ import { SELF, told, type Peer, type Waiter } from './peer.ts';
 import { Pipe, type PipeState } from './pipe.ts';
 import { Routing } from './routing.ts';
 import { ServerRequests, type Asked } from './server-requests.ts';
-import { Subscriptions } from './subscriptions.ts';
+import { Subscriptions, type Errand, type Trip } from './subscriptions.ts';
 
 export interface MuxOptions {
   readonly backend: StdioBackend;
@@ -46,6 +46,8 @@ export interface MuxOptions {
 }
 
 const LOG_EXCERPT = 200;
+/** Characters of a subscription that waits for another one. */
+const KEPT_CHARS = 4 * 1024;
 const REQUEST_ID = ['params', 'requestId'];
 const INTERNAL_ERROR = -32603;
 
@@ -130,9 +132,8 @@ export class Mux {
     this.#abandonAll(peer, 'proxy/session-unknown', 'the client ended its session');
     for (const asked of this.#serverRequests.leave(peer)) this.#unanswered(asked);
     for (const uri of this.#subscriptions.leave(peer)) {
-      const trip = (done: (succeeded: boolean) => void): void =>
-        this.#own(METHODS.unsubscribe, { uri }, done);
-      this.#subscriptions.unsubscribe(uri, peer, trip, () => {});
+      const trip: Trip = (done) => this.#own(METHODS.unsubscribe, { uri }, done);
+      this.#subscriptions.unsubscribe(uri, { peer, trip, alone() {}, fail() {} });
     }
     this.#routing.forget(peer);
     this.#settleLogLevel();
@@ -148,6 +149,11 @@ export class Mux {
     else newcomer.fail('proxy/backend-away');
   }
 
+  /** The client of a newcomer has gone. */
+  newcomerGone(newcomer: Newcomer): void {
+    this.#handshake.leave(newcomer);
+  }
+
   /**
    * The handshake ahead of any client. Resolves with the server's `serverInfo`, or undefined when it answered with an
    * error, which is an answer too; rejects with the code of what kept it from answering.
@@ -155,7 +161,8 @@ export class Mux {
   greet(): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.initialize({
-        request: this.#handshake.request(),
+        id: '0',
+        wanted: undefined,
         welcome: (reply) => resolve(memberAt(reply.value, ['result', 'serverInfo'])),
         refuse: () => resolve(undefined),
         fail: (code) => reject(new SkepError(code)),
@@ -233,6 +240,7 @@ export class Mux {
 
   #broken(): void {
     this.#serverRequests.clear();
+    this.#subscriptions.failWaiting('proxy/backend-lost');
     this.#inFlight.failAll('proxy/backend-lost');
   }
 
@@ -296,11 +304,17 @@ export class Mux {
       this.#forward(peer, request, waiter);
       return;
     }
-    const trip = (done: (succeeded: boolean) => void): void =>
-      this.#forward(peer, request, told(waiter, done));
-    const alone = (): void => waiter.finish(resultOf(request.id, '{}'));
-    if (request.method === METHODS.unsubscribe) this.#subscriptions.unsubscribe(uri, peer, trip, alone);
-    else if (!this.#subscriptions.subscribe(uri, peer, trip, alone)) waiter.fail('proxy/busy');
+    const { id, method, text } = request;
+    // It may have to wait, and is not kept then for what else it says.
+    const asking = text.length <= KEPT_CHARS ? request : requestOf(id, method, { uri });
+    const errand: Errand = {
+      peer,
+      trip: (done) => this.#forward(peer, asking, told(waiter, done)),
+      alone: () => waiter.finish(resultOf(id, '{}')),
+      fail: (code) => waiter.fail(code),
+    };
+    if (method === METHODS.unsubscribe) this.#subscriptions.unsubscribe(uri, errand);
+    else this.#subscriptions.subscribe(uri, errand);
   }
 
   #cancel(peer: Peer, message: Notification): boolean {

@@ -118,8 +118,12 @@ export class Pipe {
     this.#letGo();
     this.#state = 'attaching';
     this.#options.log.warn({}, 'the pipe to the server broke');
-    this.#options.onBroken();
     this.#tryAgain(1, FIRST_DELAY_MS);
+    try {
+      this.#options.onBroken();
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'what waited for the server could not be told');
+    }
   }
 
   #tryAgain(attemptNumber: number, delayMs: number): void {

@@ -1,17 +1,37 @@
+import type { Code } from '@skep/core/errors/codes.ts';
 import type { Peer } from './peer.ts';
 
 /** Asks the server; `done` hears once whether it agreed. */
 export type Trip = (done: (succeeded: boolean) => void) => void;
 
+/** What a client wants done about one URI. Exactly one of the last three is called, once. */
+export interface Errand {
+  readonly peer: Peer;
+  readonly trip: Trip;
+  /** No trip to the server is needed. */
+  alone(): void;
+  fail(code: Code): void;
+}
+
+interface Work {
+  readonly errand: Errand;
+  run(next: () => void): void;
+}
+
 interface Subject {
   readonly holders: Set<Peer>;
-  /** Work that waits for the trip under way; undefined while none is. */
-  queue: (() => void)[] | undefined;
+  /** Work that waits for the trip under way. */
+  queue: Work[];
+  underWay: boolean;
+  draining: boolean;
 }
 
 /** Different URIs that all clients together may hold. */
 const LIMIT = 10_000;
 const URI_LIMIT = 8 * 1024;
+/** Errands that wait for another one on their URI: of all clients, and of one. */
+const WAITING_LIMIT = 4096;
+const WAITING_LIMIT_OF_PEER = WAITING_LIMIT / 4;
 
 /**
  * Who subscribed to which resource. The server hears of the first subscriber and of the last unsubscriber only
@@ -21,40 +41,42 @@ export class Subscriptions {
   readonly #subjects = new Map<string, Subject>();
   /** Peers that left while their work was still waiting. */
   readonly #departed = new WeakSet<Peer>();
+  /** Errands that wait, by client. */
+  readonly #waiting = new Map<Peer, number>();
+  #waitingOfAll = 0;
 
-  /** Calls `alone` when no trip to the server is needed, else makes the trip; refuses over the limit. */
-  subscribe(uri: string, peer: Peer, trip: Trip, alone: () => void): boolean {
-    if (uri.length > URI_LIMIT || (!this.#subjects.has(uri) && this.#subjects.size >= LIMIT)) return false;
-    this.#inTurn(uri, (subject, next) => {
-      if (this.#departed.has(peer)) {
-        alone();
+  /** Makes the trip, or none when others hold the URI; fails with `proxy/busy` over the limits. */
+  subscribe(uri: string, errand: Errand): void {
+    if (uri.length > URI_LIMIT || (!this.#subjects.has(uri) && this.#subjects.size >= LIMIT)) {
+      errand.fail('proxy/busy');
+      return;
+    }
+    this.#inTurn(uri, errand, (subject, next) => {
+      const { peer } = errand;
+      const isHeld = subject.holders.size > 0;
+      if (isHeld && !this.#departed.has(peer)) subject.holders.add(peer);
+      if (isHeld || this.#departed.has(peer)) {
+        errand.alone();
         next();
         return;
       }
-      if (subject.holders.size > 0) {
-        subject.holders.add(peer);
-        alone();
-        next();
-        return;
-      }
-      trip((succeeded) => {
+      errand.trip((succeeded) => {
         if (succeeded) subject.holders.add(peer);
         next();
       });
     });
-    return true;
   }
 
-  /** Calls `alone` when others remain or the peer held nothing, else makes the trip. */
-  unsubscribe(uri: string, peer: Peer, trip: Trip, alone: () => void): void {
-    this.#inTurn(uri, (subject, next) => {
-      const held = subject.holders.delete(peer);
+  /** Makes the trip, or none when others remain or the peer held nothing. */
+  unsubscribe(uri: string, errand: Errand): void {
+    this.#inTurn(uri, errand, (subject, next) => {
+      const held = subject.holders.delete(errand.peer);
       if (!held || subject.holders.size > 0) {
-        alone();
+        errand.alone();
         next();
         return;
       }
-      trip(() => next());
+      errand.trip(() => next());
     });
   }
 
@@ -74,27 +96,65 @@ export class Subscriptions {
     return found;
   }
 
+  /** The server is gone: what waits for it hears so. */
+  failWaiting(code: Code): void {
+    const waiting = [...this.#subjects.values()].flatMap((subject) => subject.queue.splice(0));
+    this.#waiting.clear();
+    this.#waitingOfAll = 0;
+    for (const { errand } of waiting) errand.fail(code);
+  }
+
   clear(): void {
     this.#subjects.clear();
   }
 
-  #inTurn(uri: string, work: (subject: Subject, next: () => void) => void): void {
-    const subject = this.#subjects.get(uri) ?? { holders: new Set(), queue: undefined };
-    this.#subjects.set(uri, subject);
-    const run = (): void => work(subject, () => this.#next(uri, subject));
-    if (subject.queue === undefined) {
-      subject.queue = [];
-      run();
-    } else subject.queue.push(run);
-  }
-
-  #next(uri: string, subject: Subject): void {
-    const waiting = subject.queue?.shift();
-    if (waiting !== undefined) {
-      waiting();
+  #inTurn(uri: string, errand: Errand, act: (subject: Subject, next: () => void) => void): void {
+    const subject = this.#subjects.get(uri) ?? {
+      holders: new Set(),
+      queue: [],
+      underWay: false,
+      draining: false,
+    };
+    if (subject.underWay && !this.#hasRoomFor(errand.peer)) {
+      errand.fail('proxy/busy');
       return;
     }
-    subject.queue = undefined;
-    if (subject.holders.size === 0 && this.#subjects.get(uri) === subject) this.#subjects.delete(uri);
+    this.#subjects.set(uri, subject);
+    subject.queue.push({ errand, run: (next) => act(subject, next) });
+    this.#count(errand.peer, 1);
+    this.#drain(uri, subject);
+  }
+
+  /** One after another; a loop, because what fails at once goes on at once, thousands of times. */
+  #drain(uri: string, subject: Subject): void {
+    if (subject.draining) return;
+    subject.draining = true;
+    while (!subject.underWay) {
+      const work = subject.queue.shift();
+      if (work === undefined) break;
+      this.#count(work.errand.peer, -1);
+      subject.underWay = true;
+      work.run(() => {
+        subject.underWay = false;
+        this.#drain(uri, subject);
+      });
+    }
+    subject.draining = false;
+    const isOver = !subject.underWay && subject.holders.size === 0;
+    if (isOver && this.#subjects.get(uri) === subject) this.#subjects.delete(uri);
+  }
+
+  /** What a session leaves behind is always taken. */
+  #hasRoomFor(peer: Peer): boolean {
+    const isRoom =
+      this.#waitingOfAll < WAITING_LIMIT && (this.#waiting.get(peer) ?? 0) < WAITING_LIMIT_OF_PEER;
+    return isRoom || this.#departed.has(peer);
+  }
+
+  #count(peer: Peer, change: number): void {
+    const count = (this.#waiting.get(peer) ?? 0) + change;
+    this.#waitingOfAll += change;
+    if (count === 0) this.#waiting.delete(peer);
+    else this.#waiting.set(peer, count);
   }
 }
