@@ -40,8 +40,9 @@ export class StreamableHttp {
   }
 
   /** The last row of the chain. */
-  readonly step: Step = async (call) => {
-    await this.#handle(call);
+  readonly step: Step = (call) => {
+    this.#handle(call);
+    return Promise.resolve();
   };
 
   /** The server's process has ended; sessions stay until it was started anew, so that clients hear why. */
