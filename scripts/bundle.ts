@@ -75,9 +75,11 @@ const LAZY = new Set(
     'net',
     'os',
     'path',
+    'readline',
     'tls',
     'tty',
     'util',
+    'zlib',
   ].map((name) => `node:${name}`),
 );
 

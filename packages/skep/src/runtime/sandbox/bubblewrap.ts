@@ -53,7 +53,7 @@ export async function findBubblewrap({ env, platform }: BubblewrapSearch): Promi
       'install util-linux, or run skep as an ordinary user',
     );
   }
-  const version = await versionOf(program);
+  const [version, network] = await Promise.all([versionOf(program), findNetworkTools(env, asRoot)]);
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const found: Bubblewrap = {
     program,
@@ -62,7 +62,7 @@ export async function findBubblewrap({ env, platform }: BubblewrapSearch): Promi
     setpriv: setpriv === undefined ? undefined : await realpath(setpriv),
     architecture,
     inherited: inheritedDescriptors(),
-    network: await findNetworkTools(env, asRoot),
+    network,
   };
   // Mounts of the machine may come and go meanwhile, which can make a first attempt fail.
   const trouble = (await prove(found)) && (await prove(found));
