@@ -1,5 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chownSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import { chmodSync, chownSync, closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import net from 'node:net';
 import { arch, tmpdir } from 'node:os';
 import path from 'node:path';
@@ -19,6 +21,20 @@ const users: [string, string[], number][] = asRoot
       ['an ordinary user', ['setpriv', `--reuid=${ORDINARY}`, `--regid=${ORDINARY}`, '--clear-groups', '--'], ORDINARY], // prettier-ignore
     ]
   : [['an ordinary user', [], process.getuid?.() ?? 0]];
+
+/** Sends to 127.0.0.1 at a port through the interface to the outside, by UDP and by TCP (SO_BINDTODEVICE is 25). */
+const BOUND_SOCKETS = `
+use Socket; use IO::Handle; STDOUT->autoflush(1);
+my $to = sockaddr_in($ARGV[0], inet_aton("127.0.0.1"));
+for my $kind (SOCK_DGRAM, SOCK_STREAM) {
+  socket(my $s, PF_INET, $kind, 0) or die $!;
+  setsockopt($s, SOL_SOCKET, 25, pack("Z16", "tap0")) or die $!;
+  print "bound ";
+  if ($kind == SOCK_DGRAM) { send($s, "datagram", 0, $to); next }
+  local $SIG{ALRM} = sub { print "asked"; exit };
+  alarm 2;
+  print "asked" if connect($s, $to) || 1;
+}`;
 
 async function listening(where: net.ListenOptions): Promise<net.Server> {
   const server = net.createServer((socket) => void socket.end());
@@ -249,6 +265,51 @@ describe.skipIf(!sandbox.available).each(users)(
         }
       },
     );
+
+    it.skipIf(!slirp.available)(
+      title('reaches no loopback service by a socket that is bound to its interface', slirp),
+      async () => {
+        const heard: string[] = [];
+        const server = net.createServer((socket) => {
+          heard.push('connection');
+          socket.destroy();
+        });
+        const datagrams = createSocket('udp4').on('message', (message) => void heard.push(String(message)));
+        try {
+          await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+          const { port } = server.address() as net.AddressInfo;
+          await new Promise<void>((resolve) => void datagrams.bind(port, '127.0.0.1', resolve));
+          const call: Call = ['probe/run', { file: '/usr/bin/perl', args: ['-e', BOUND_SOCKETS, String(port)] }]; // prettier-ignore
+          expect(attack([call], { spec: { network: 'bridge' } })).toMatchObject([
+            { stdout: 'bound bound asked', stderr: '' },
+          ]);
+          // Ours come after whatever the server sent.
+          datagrams.send('ours', port, '127.0.0.1');
+          await once(net.connect(port, '127.0.0.1').resume(), 'close');
+          await expect.poll(() => heard).toContain('ours');
+          expect(heard.toSorted()).toEqual(['connection', 'ours']);
+        } finally {
+          server.close();
+          datagrams.close();
+        }
+      },
+    );
+
+    it('gets no program of its own run with rights by a link where a mount is put', () => {
+      const [writable, evil] = ['writable', 'evil'].map((name) => path.join(directory, name)) as [string, string]; // prettier-ignore
+      mkdirSync(path.join(writable, 'x'), { recursive: true });
+      chmodSync(writable, 0o777);
+      mkdirSync(evil);
+      // As an earlier run of the server leaves it: what is mounted at the link would lie over our own programs.
+      symlinkSync('/newroot/skep/bin', path.join(writable, 'x/sub'));
+      writeFileSync(path.join(evil, 'setpriv'), '#!/bin/sh\nid -u >/data/who\n', { mode: 0o755 });
+      const mounts = [
+        { source: writable, target: '/data', readOnly: false },
+        { source: evil, target: '/data/x/sub', readOnly: true },
+      ];
+      expect(() => attack([['probe/identity']], { spec: { mounts } })).toThrow(/lies below "\/data"/);
+      expect(existsSync(path.join(writable, 'who'))).toBe(false);
+    });
 
     it('sees of other processes and of the machine only its own', () => {
       const [processes, hostname, interfaces] = attack([

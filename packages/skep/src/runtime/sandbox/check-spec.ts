@@ -1,7 +1,9 @@
 import { stat } from 'node:fs/promises';
+import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { WorkloadSpec } from '../runtime.ts';
+import type { Mount, WorkloadSpec } from '../runtime.ts';
 import { checkWorkloadName } from '../workload-name.ts';
+import { CONFINED_HOME } from './confine.ts';
 
 const NETWORKS: ReadonlySet<string> = new Set(['none', 'bridge', 'host']);
 
@@ -37,22 +39,41 @@ export async function checkSpec(spec: WorkloadSpec, ownNetwork: boolean): Promis
     throw invalid('arguments and environment cannot contain NUL', 'remove it');
   const key = Object.keys(spec.env).find((one) => one === '' || one.includes('='));
   if (key !== undefined) throw invalid(`"${key}" is no name of an environment variable`, 'write NAME=value');
-  for (const mount of spec.mounts) await checkMount(mount.source, mount.target);
+  await checkMounts(spec.mounts);
 }
 
 /** Places that make up the sandbox itself. */
 const RESERVED = /^\/(?:$|(?:proc|sys|dev|app|skep|usr|etc|bin|lib\w*)(?:\/|$))/;
 
-async function checkMount(source: string, target: string): Promise<void> {
-  if (!target.startsWith('/') || target.split('/').includes('..') || RESERVED.test(target)) {
-    throw invalid(
-      `"${target}" cannot be a mount target in the sandbox`,
-      'mount below another directory, such as /data',
-    );
+/**
+ * Refuses mounts that the sandbox cannot make safely. bubblewrap follows links on its way to a target, as root of the
+ * machine and while that is still within its reach. So no target may lie in a directory that a server, of this start or
+ * an earlier one, could have filled. Throws `runtime/invalid-workload`.
+ */
+export async function checkMounts(mounts: readonly Mount[]): Promise<void> {
+  const targets = mounts.map(({ target }) => path.posix.join(target, '.'));
+  for (const [at, { source, target }] of mounts.entries()) {
+    const plain = targets[at] ?? target;
+    if (!target.startsWith('/') || target.split('/').includes('..') || RESERVED.test(plain)) {
+      throw invalid(
+        `"${target}" cannot be a mount target in the sandbox`,
+        'mount below another directory, such as /data',
+      );
+    }
+    const above = [CONFINED_HOME, ...targets].find((one) => isBelow(plain, one));
+    if (above !== undefined) {
+      throw invalid(
+        `mount target "${target}" lies below "${above}", where a server could put a link in its way`,
+        `mount it beside "${above}" instead, such as at "/data/${path.posix.basename(plain)}"; or use a container engine`,
+      );
+    }
+    const found = await stat(source).catch(() => undefined);
+    if (!found) throw invalid(`mount source "${source}" does not exist`, 'create it or correct the path');
   }
-  const found = await stat(source).catch(() => undefined);
-  if (!found) throw invalid(`mount source "${source}" does not exist`, 'create it or correct the path');
 }
+
+const isBelow = (target: string, directory: string): boolean =>
+  target.startsWith(`${directory.replace(/\/$/, '')}/`) && target !== directory;
 
 const invalid = (message: string, hint: string) =>
   new SkepError('runtime/invalid-workload', { message, hint });

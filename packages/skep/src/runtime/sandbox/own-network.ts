@@ -17,6 +17,8 @@ import type { WorkloadPlaces } from './places.ts';
 export interface NetworkTools {
   readonly unshare: string;
   readonly slirp: string;
+  /** ip(8). */
+  readonly ip: string;
 }
 
 /** Addresses inside: slirp4netns' own. */
@@ -33,37 +35,45 @@ const PROOF_MS = 5000;
 
 /** The tools, or why a workload cannot have a network of its own here. */
 export async function findNetworkTools(env: Environment, asRoot: boolean): Promise<NetworkTools | string> {
-  const [unshare, slirp] = await Promise.all([findProgram('unshare', env), findProgram('slirp4netns', env)]);
+  const names = ['unshare', 'slirp4netns', 'ip'];
+  const [unshare, slirp, ip] = await Promise.all(names.map((name) => findProgram(name, env)));
   if (slirp === undefined) return 'slirp4netns is not installed';
   if (unshare === undefined) return 'unshare is not installed';
+  if (ip === undefined) return 'ip (iproute2) is not installed';
   try {
     await access('/dev/net/tun', constants.R_OK | constants.W_OK);
   } catch {
     return '/dev/net/tun cannot be opened';
   }
-  const tools = { unshare, slirp };
+  const tools = { unshare, slirp, ip };
   const [program = '', ...args] = inOwnNetwork(tools, asRoot, ['/bin/true']);
   const child = spawn(program, args, { stdio: 'ignore', timeout: PROOF_MS, env: {} });
   const status = await once(child, 'exit').then(
     ([code]) => code as number | null,
     () => null,
   );
-  return status === 0 ? tools : 'this user may not make network namespaces';
+  return status === 0 ? tools : 'this user may not make network namespaces with routes of their own';
 }
 
 /**
  * The command in a network namespace without any connection. There the kernel lets what arrives from outside reach
- * loopback, so that a server which listens only there can be reached through a forwarded port.
+ * loopback, so that a server which listens only there can be reached through a forwarded port. It would let loopback
+ * addresses out as well, by a socket that is bound to the interface, and slirp4netns would take them for the machine's
+ * own; so outside of loopback they lead nowhere.
  */
 export function inOwnNetwork(
-  { unshare }: NetworkTools,
+  { unshare, ip }: NetworkTools,
   asRoot: boolean,
   command: readonly string[],
 ): readonly string[] {
-  const enter = 'echo 1 >/proc/sys/net/ipv4/conf/all/route_localnet && exec "$@"';
   const user = asRoot ? [] : ['--user', '--map-root-user'];
-  return [unshare, ...user, '--net', '--', '/bin/sh', '-c', enter, 'sh', ...command];
+  return [unshare, ...user, '--net', '--', '/bin/sh', '-c', ENTER, ip, ...command];
 }
+
+const ENTER = `
+echo 1 >/proc/sys/net/ipv4/conf/all/route_localnet &&
+"$0" route add blackhole 127.0.0.0/8 &&
+exec "$@"`;
 
 export interface Connecting {
   readonly tools: NetworkTools;

@@ -17,7 +17,7 @@ import type {
 } from '../runtime.ts';
 import { checkWorkloadName } from '../workload-name.ts';
 import type { Bubblewrap } from './bubblewrap.ts';
-import { checkSpec } from './check-spec.ts';
+import { checkMounts, checkSpec } from './check-spec.ts';
 import { closedMounts, confinedUser, type ConfinedUser } from './confined-user.ts';
 import { confinedWorkload } from './confinement.ts';
 import { sandboxEvents } from './events.ts';
@@ -178,6 +178,8 @@ class Sandbox {
   async start(name: string): Promise<void> {
     const { places, spec, run } = await this.#known(name);
     if (run.state === 'running') return;
+    // It may have been made by an earlier release, and its sources may have changed.
+    await checkMounts(spec.mounts);
     const tree = await packageTree(this.#environment, spec.reference);
     const node = await realpath(this.#environment.execPath);
     const command = await packageCommand(tree);
@@ -188,8 +190,8 @@ class Sandbox {
     const files = tools === undefined ? {} : NETWORK_FILES;
     try {
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
-      const { reference, mounts } = spec;
-      const state = await serverState({ places, reference, tree, mounts, user: owner });
+      const { reference } = spec;
+      const state = await serverState({ places, reference, tree, user: owner });
       const program = confinedWorkload({ spec, tree, node, command, user, network, files, state });
       const ownNetwork = tools === undefined ? {} : { ownNetwork: { tools, ports: spec.ports } };
       await launch({ bubblewrap, name, places, program, stdio: spec.stdio, ...ownNetwork });

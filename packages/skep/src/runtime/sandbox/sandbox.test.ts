@@ -64,10 +64,26 @@ describe('checkSpec refuses', () => {
     ['a NUL in the environment', { env: { A: '\0' } }],
     ['an environment name with "="', { env: { 'A=B': 'x' } }],
     ['a missing mount source', { mounts: [{ source: '/does/not/exist', target: '/x', readOnly: true }] }],
-    ...['/', '/app/x', '/proc', '/etc/passwd', '/usr/bin', '/x/../etc', 'x', '/lib64', '/skep/bin/node'].map(
-      (target): [string, Partial<WorkloadSpec>] => [
-        `mount target ${target}`,
-        { mounts: [{ source: '/tmp', target, readOnly: true }] },
+    ...[
+      '/',
+      '/app/x',
+      '/proc',
+      '/etc/passwd',
+      '/usr/bin',
+      '/x/../etc',
+      'x',
+      '/lib64',
+      '/skep/bin/node',
+      '//proc',
+      '/./etc',
+    ].map((target): [string, Partial<WorkloadSpec>] => [
+      `mount target ${target}`,
+      { mounts: [{ source: '/tmp', target, readOnly: true }] },
+    ]),
+    ...[['/data', '/data/x/sub'], ['/data/x', '/data'], ['/data/', '/data//x'], ['/home/skep/.config']].map(
+      (targets): [string, Partial<WorkloadSpec>] => [
+        `mounts below what a server may have written to: ${targets.join(' ')}`,
+        { mounts: targets.map((target) => ({ source: '/tmp', target, readOnly: true })) },
       ],
     ),
     ['a name that is a path', { name: '../x' }],
@@ -78,7 +94,9 @@ describe('checkSpec refuses', () => {
   });
 
   it('nothing of an ordinary workload', async () => {
-    await checkSpec({ ...spec, mounts: [{ source: tmpdir(), target: '/data/tmp', readOnly: true }] }, false);
+    const targets = ['/data/tmp', '/data/tmp2', '/tmp/in', '/home/skep'];
+    const mounts = targets.map((target) => ({ source: tmpdir(), target, readOnly: true }));
+    await checkSpec({ ...spec, mounts }, false);
   });
 
   it('nothing of a port that a network of its own translates', async () => {

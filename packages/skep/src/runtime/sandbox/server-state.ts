@@ -14,8 +14,6 @@ export interface StateOwner {
   /** Id of the package tree, and where it is. */
   readonly reference: string;
   readonly tree: string;
-  /** Other mounts of the workload, some of which may lie below its home. */
-  readonly mounts: readonly Mount[];
   /** Whom everything shall belong to; undefined when it belongs to whoever starts the workload anyway. */
   readonly user: ConfinedUser | undefined;
 }
@@ -45,11 +43,6 @@ export async function serverState(owner: StateOwner): Promise<readonly Mount[]> 
   if (await isDirectory(own)) {
     await realDirectories(copy, ['node_modules']);
     mounts.push({ source: own, target: path.posix.join(APP, inTree, 'node_modules'), readOnly: true });
-  }
-  for (const { target } of owner.mounts) {
-    if (!target.startsWith(`${CONFINED_HOME}/`)) continue;
-    await realDirectories(home, path.posix.relative(CONFINED_HOME, path.posix.dirname(target)).split('/'));
-    await removeLink(path.join(home, path.posix.relative(CONFINED_HOME, target)));
   }
   if (user !== undefined) await give(places.state, user);
   return mounts;
@@ -134,10 +127,6 @@ async function realDirectories(base: string, names: readonly string[]): Promise<
     if (kind !== undefined) await rm(directory);
     await mkdir(directory);
   }
-}
-
-async function removeLink(file: string): Promise<void> {
-  if ((await kindOf(file)) === 'other') await rm(file);
 }
 
 async function kindOf(file: string): Promise<'directory' | 'file' | 'other' | undefined> {
