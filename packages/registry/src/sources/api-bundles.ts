@@ -7,7 +7,7 @@ import type { ApiItem } from './api-page.ts';
 const VENDORS = ['dev.skep', 'dev.toolhive'] as const;
 const PAGE_SIZE = '100';
 /** What servers answer that do not have the list. */
-const NOT_THERE: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 410, 422, 501]);
+const NOT_THERE: ReadonlySet<number> = new Set([404, 410]);
 
 type BundleList = 'skills' | 'plugins';
 
@@ -62,8 +62,9 @@ interface Asked {
 }
 
 /**
- * All versions of the skills or plugins of another registry. A registry that never had the list may answer anything to
- * the question; of one that had it only 404 and 410 mean that it has it no more, and everything else fails as in `crawl`.
+ * All versions of the skills or plugins of another registry. Only 404 and 410 mean that it has no such list, and at the
+ * first look also another answer in JSON, which registries give that answer anything. Everything else fails as in `crawl`:
+ * what is stored of an earlier run must not go because the registry has an outage.
  */
 async function findBundles(get: GetPage, asked: Asked): Promise<FoundBundles> {
   const { before } = asked;
@@ -71,7 +72,7 @@ async function findBundles(get: GetPage, asked: Asked): Promise<FoundBundles> {
     try {
       return await listed(get, asked, before.vendor);
     } catch (error) {
-      if (![404, 410].includes(statusOf(error) ?? 0)) throw error;
+      if (!NOT_THERE.has(statusOf(error) ?? 0)) throw error;
       return { items: [] };
     }
   }
@@ -87,10 +88,8 @@ async function findBundles(get: GetPage, asked: Asked): Promise<FoundBundles> {
 
 function isNoList(error: unknown): boolean {
   if (NOT_THERE.has(statusOf(error) ?? 0)) return true;
-  // A page for people in place of an answer.
   return (
-    error instanceof SkepError &&
-    ['source/bad-answer', 'catalog/not-json', 'catalog/wrong-shape'].includes(error.code)
+    error instanceof SkepError && error.code === 'source/bad-answer' && error.detail?.['absent'] === true
   );
 }
 

@@ -63,6 +63,7 @@ export function readPage(body: Uint8Array, { label, maxServers, list }: PageOpti
     throw new SkepError('source/bad-answer', {
       message: `"${label}" answered no list of ${list} of the MCP Registry API`,
       hint: 'check that the endpoint is the address before "/v0.1/servers"',
+      detail: { absent: decoded.success && !(list in decoded.data) },
     });
   }
   const values = listed.data ?? [];

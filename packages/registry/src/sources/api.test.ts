@@ -346,8 +346,26 @@ describe('skills and plugins', () => {
   });
 
   test.each([
-    ['404', { status: 404 }],
+    ['400', { status: 400 }],
+    ['401', { status: 401 }],
+    ['403', { status: 403 }],
+    ['405', { status: 405 }],
+    ['422', { status: 422 }],
+    ['501', { status: 501 }],
     ['a page for people', { body: '<html>' }],
+    ['a list that is none', { body: '{"skills":"later"}' }],
+    ['no object', { body: '[]' }],
+  ])(
+    'a first look that is answered %s fails, lest what is stored of an earlier run goes',
+    async (_what, answer) => {
+      const { source } = started(servers, () => answer);
+      await expect(source.fetch(idle)).rejects.toThrow();
+    },
+  );
+
+  test.each([
+    ['404', { status: 404 }],
+    ['410', { status: 410 }],
     ['something else', { body: '{"servers":[]}' }],
   ])(
     'are not there where the registry answers %s, and are not asked for at each look',
