@@ -1,5 +1,14 @@
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { ANONYMOUS } from '../access/authority.ts';
+import { buildBlock } from '../engine/block.ts';
+import { changedKeys } from '../engine/changed-keys.ts';
+import { entryOf } from '../engine/entry.fixture.ts';
+import { patchBlock } from '../engine/patch-block.ts';
+import { ReadEngine } from '../engine/read-engine.ts';
+import { listAnswer } from './consumer/list-answer.ts';
 import { KeptReads, type Read } from './kept-reads.ts';
 import { READ_ROUTES } from './routes.ts';
 import { snapshotOf, storedServer } from './snapshot.fixture.ts';
@@ -34,4 +43,46 @@ it('counts a copy once that many callers share, and nothing of what lies in the 
   expect(keptOf(() => shared)).toBe(200);
   const block = Buffer.alloc(2 * MEBI);
   expect(keptOf(() => block.subarray(0, MEBI))).toBe(200);
+});
+
+it('keeps no bytes of entries that were replaced, however often one is changed and its list read', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect: unknown = runInNewContext('gc');
+  if (typeof collect !== 'function') throw new Error('no garbage collection');
+  const engine = new ReadEngine([{ name: 'all', sources: ['s'], claims: '' }]);
+  engine.apply(
+    buildBlock(
+      's',
+      ['a/a', 'z/z'].map((name) => entryOf('server', name, 'first')),
+    ),
+  );
+  const reads = new KeptReads();
+  const replaced: WeakRef<Buffer>[] = [];
+  const round = (number: number): void => {
+    const now = entryOf('server', 'a/a', `${String(number)} ${'x'.repeat(50_000)}`);
+    const [block] = engine.blocks().values();
+    if (block === undefined || route === undefined) throw new Error('nothing to change');
+    engine.update({
+      blocks: [patchBlock(block, [now], [now])],
+      changed: new Map([['s', changedKeys([now])]]),
+    });
+    const snapshot = engine.current();
+    const groups = snapshot.registries.get('all')?.groups.server.all ?? [];
+    replaced.push(...groups.slice(0, 1).map(({ candidates }) => new WeakRef(candidates[0].entry.bytes)));
+    const { visible, classes, fingerprint: visibility } = snapshot.visibility(ANONYMOUS);
+    const { registries, pages } = snapshot;
+    const all = registries.get('all');
+    if (all === undefined) throw new Error('no registry');
+    const query = { limit: 1, search: 'x'.repeat(1 + (number % 50)) };
+    const answer = listAnswer({ kind: 'server', view: all, visible, classes, visibility, pages }, query);
+    const pieces = answer instanceof Promise ? undefined : answer.body?.();
+    if (pieces === undefined || typeof pieces === 'string') throw new Error('a small page comes at once');
+    const path = { registry: 'all' };
+    const read = { route, pattern: '/', path, etag: '', headers: [], withBody: [], pieces, length: 1 };
+    reads.keep(snapshot, ANONYMOUS, { target: `/${String(number)}`, read });
+  };
+  for (let number = 0; number < 100; number += 1) round(number);
+  await setImmediate();
+  collect();
+  expect(replaced.filter((bytes) => bytes.deref() !== undefined).length).toBeLessThan(4);
 });

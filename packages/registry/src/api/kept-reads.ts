@@ -28,8 +28,14 @@ interface Kept {
   readonly read: Read;
   /** What the caller saw of the registry. */
   readonly state: ViewState | undefined;
-  /** The newest for which it is known to hold. */
-  snapshot: Snapshot;
+  /** Those of the newest snapshot for which it is known to hold; the snapshot itself would hold what was replaced since. */
+  pages: KeptPages;
+}
+
+/** Where a read is kept. */
+interface KeptAt {
+  readonly reads: Map<string, Kept>;
+  readonly target: string;
 }
 
 /**
@@ -39,15 +45,16 @@ interface Kept {
 export class KeptReads {
   #pages: KeptPages | undefined;
   #reads = new WeakMap<Authority, Map<string, Kept>>();
+  readonly #places = new Map<ViewState | undefined, KeptAt[]>();
   #count = 0;
   #counted = new WeakSet<Buffer>();
   #bytes = 0;
 
   find(snapshot: Snapshot, authority: Authority, target: string): Read | undefined {
     const kept = this.#reads.get(authority)?.get(target);
-    if (kept === undefined || kept.snapshot === snapshot) return kept?.read;
+    if (kept === undefined || kept.pages === snapshot.pages) return kept?.read;
     if (kept.state === undefined || kept.state !== stateOf(snapshot, authority, kept.read)) return undefined;
-    kept.snapshot = snapshot;
+    kept.pages = snapshot.pages;
     return kept.read;
   }
 
@@ -58,20 +65,35 @@ export class KeptReads {
   ): void {
     if (target.length > LONGEST_TARGET) return;
     const { pages } = snapshot;
-    if (!pages.follows(this.#pages) || this.#count >= MOST_READS || this.#bytes >= MOST_BYTES) {
-      this.#reads = new WeakMap();
-      this.#count = 0;
-      this.#counted = new WeakSet();
-      this.#bytes = 0;
-    }
+    if (!pages.follows(this.#pages) || this.#count >= MOST_READS || this.#bytes >= MOST_BYTES) this.#clear();
+    else if (pages !== this.#pages) this.#dropEnded();
     this.#pages = pages;
+    const state = stateOf(snapshot, authority, read);
     const reads = this.#reads.get(authority) ?? new Map<string, Kept>();
-    this.#reads.set(
-      authority,
-      reads.set(target, { read, snapshot, state: stateOf(snapshot, authority, read) }),
-    );
+    this.#reads.set(authority, reads.set(target, { read, pages, state }));
+    const places = this.#places.get(state) ?? [];
+    places.push({ reads, target });
+    this.#places.set(state, places);
     this.#count += 1;
     for (const piece of read.pieces) this.#weigh(piece);
+  }
+
+  #clear(): void {
+    this.#reads = new WeakMap();
+    this.#places.clear();
+    this.#count = 0;
+    this.#counted = new WeakSet();
+    this.#bytes = 0;
+  }
+
+  /** Reads of what has changed hold bytes that are served no more, as large as what the pieces were cut from. */
+  #dropEnded(): void {
+    for (const [state, places] of this.#places) {
+      if (state?.isOver === false) continue;
+      for (const { reads, target } of places) if (reads.get(target)?.state === state) reads.delete(target);
+      this.#places.delete(state);
+      this.#count -= places.length;
+    }
   }
 
   /** A piece that has its memory for itself is a copy; callers who see the same share it. */

@@ -17,6 +17,17 @@ const MOST_STATES = 10_000;
 export interface ViewState {
   readonly id: number;
   readonly visible: (claimClass: ClaimClass) => boolean;
+  /** Whether something of it has changed, after which nothing of it is kept: its pages hold what is served no more. */
+  isOver: boolean;
+  /** Which pages of it are kept. */
+  readonly pages: Set<string>;
+}
+
+/** What a page is made from: a view, and what was asked of it. */
+export interface PageKey {
+  readonly state: ViewState;
+  /** Of state and question, one text for equal pages. */
+  readonly text: string;
 }
 
 /** Whose view of what. */
@@ -36,19 +47,23 @@ export interface ViewKey {
 export class KeptPages {
   readonly #shared: Shared;
   readonly #states: Map<string, ViewState>;
+  #isOver = false;
 
   constructor(shared: Shared = newShared(), states = new Map<string, ViewState>()) {
     this.#shared = shared;
     this.#states = states;
   }
 
-  /** The pages after entries changed, whose copies are or were of these classes, by registry. */
+  /** The pages after entries changed, whose copies are or were of these classes, by registry. Ends these. */
   after(changes: ReadonlyMap<string, ReadonlySet<ClaimClass>>): KeptPages {
-    const unchanged = [...this.#states].filter(([key, { visible }]) => {
+    this.#isOver = true;
+    const unchanged = new Map<string, ViewState>();
+    for (const [key, state] of this.#states) {
       const touched = changes.get(registryOf(key));
-      return touched === undefined || ![...touched].some(visible);
-    });
-    return new KeptPages(this.#shared, new Map(unchanged));
+      if (touched !== undefined && [...touched].some(state.visible)) this.#end(state);
+      else unchanged.set(key, state);
+    }
+    return new KeptPages(this.#shared, unchanged);
   }
 
   /** Whether pages of the other may be among these. */
@@ -60,50 +75,68 @@ export class KeptPages {
     const key = `${visibility} ${registry}`;
     const known = this.#states.get(key);
     if (known !== undefined) return known;
-    if (this.#states.size >= MOST_STATES) this.#states.clear();
-    const state = { id: this.#shared.next++, visible };
+    const state = { id: this.#shared.next++, visible, isOver: this.#isOver, pages: new Set<string>() };
+    // A request of before asks, and nobody would end it.
+    if (this.#isOver) return state;
+    if (this.#states.size >= MOST_STATES) {
+      for (const state of this.#states.values()) this.#end(state);
+      this.#states.clear();
+    }
     this.#states.set(key, state);
     return state;
   }
 
-  get(key: string): KeptPage | undefined {
-    return this.#shared.pages.get(key);
+  get({ text }: PageKey): KeptPage | undefined {
+    return this.#shared.pages.get(text)?.page;
   }
 
-  set(key: string, page: KeptPage): void {
-    this.#shared.pages.set(key, page);
+  set({ state, text }: PageKey, page: KeptPage): void {
+    if (state.isOver) return;
+    this.#shared.pages.set(text, { page, state });
+    if (this.#shared.pages.has(text)) state.pages.add(text);
   }
 
   /** The page, where somebody else has asked for it and it is not ready. */
-  making(key: string): Promise<KeptPage> | undefined {
-    return this.#shared.making.get(key);
+  making({ text }: PageKey): Promise<KeptPage> | undefined {
+    return this.#shared.making.get(text);
   }
 
   /** Keeps a page when it is ready, and meanwhile the promise of it. */
-  async make(key: string, ready: Promise<KeptPage>): Promise<KeptPage> {
-    this.#shared.making.set(key, ready);
+  async make(key: PageKey, ready: Promise<KeptPage>): Promise<KeptPage> {
+    this.#shared.making.set(key.text, ready);
     try {
       const page = await ready;
       this.set(key, page);
       return page;
     } finally {
-      this.#shared.making.delete(key);
+      this.#shared.making.delete(key.text);
     }
+  }
+
+  #end(state: ViewState): void {
+    state.isOver = true;
+    for (const text of state.pages) this.#shared.pages.delete(text);
   }
 }
 
+interface Held {
+  readonly page: KeptPage;
+  readonly state: ViewState;
+}
+
 interface Shared {
-  readonly pages: LRUCache<string, KeptPage>;
+  readonly pages: LRUCache<string, Held>;
   readonly making: Map<string, Promise<KeptPage>>;
   next: number;
 }
 
 function newShared(): Shared {
-  const pages = new LRUCache<string, KeptPage>({
+  const pages = new LRUCache<string, Held>({
     maxSize: MOST_BYTES,
     // Keys hold what callers search for.
-    sizeCalculation: ({ pieces }, key) =>
+    sizeCalculation: ({ page: { pieces } }, key) =>
       ENTRY_BYTES + 2 * key.length + (pieces.length === 1 ? (pieces[0]?.length ?? 0) : 0),
+    dispose: ({ state }, key) => state.pages.delete(key),
   });
   return { pages, making: new Map(), next: 0 };
 }

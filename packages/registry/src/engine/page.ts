@@ -4,6 +4,7 @@ import type { EntryKind } from '../store/rows.ts';
 import type { ServedEntry, ServedVersion } from './block.ts';
 import { compareBytes, lowerBound } from './byte-order.ts';
 import { encodeCursor } from './cursor.ts';
+import type { PageKey } from './kept-pages.ts';
 import { KINDS } from './kinds.ts';
 import {
   MOST_PAGE_BYTES,
@@ -85,10 +86,11 @@ export function versionPage(entry: ServedEntry, version: string): Page | undefin
   return { pieces: [entry.bytes.subarray(found.start, found.end)], digest: found.digest };
 }
 
-/** One text for equal pages, as long as nothing changes that the caller sees of the registry. */
-export function pageKey(reader: Reader, query: PageQuery): string {
+/** With one text for equal pages, as long as nothing changes that the caller sees of the registry. */
+export function pageKey(reader: Reader, query: PageQuery): PageKey {
   const { kind, view, visible, visibility, pages } = reader;
-  return JSON.stringify([pages.stateOf({ registry: view.name, visibility, visible }).id, kind, query]);
+  const state = pages.stateOf({ registry: view.name, visibility, visible });
+  return { state, text: JSON.stringify([state.id, kind, query]) };
 }
 
 const HEADS: Readonly<Record<EntryKind, Buffer>> = {
