@@ -76,6 +76,16 @@ export function openUser(more: Readonly<Record<string, string>> = {}, uid?: numb
     });
   const skep = (args: readonly string[], options: SkepOptions = {}): Promise<SkepResult> =>
     ended(start(args, options));
+  /** Looks again after every kill: a watcher may have started another one in between. */
+  const killSupervisor = (): Promise<void> =>
+    vi.waitFor(
+      () => {
+        const left = [isWatcher, isSupervisor].flatMap((which) => pidsOf(env.XDG_STATE_HOME, which));
+        signal(left, 'SIGKILL');
+        if (left.length > 0) throw new Error(`still there: ${left.join()}`);
+      },
+      { timeout: 10_000 },
+    );
   return {
     dir,
     env,
@@ -83,22 +93,30 @@ export function openUser(more: Readonly<Record<string, string>> = {}, uid?: numb
     start,
     supervisors: () => pidsOf(env.XDG_STATE_HOME, isSupervisor),
     watchers: () => pidsOf(env.XDG_STATE_HOME, isWatcher),
-    async killSupervisor() {
-      const killed = [isWatcher, isSupervisor].flatMap((which) => pidsOf(env.XDG_STATE_HOME, which));
-      for (const pid of killed) process.kill(pid, 'SIGKILL');
-      await vi.waitFor(() => {
-        const left = pidsOf(env.XDG_STATE_HOME, (words) => isWatcher(words) || isSupervisor(words));
-        if (left.length > 0) throw new Error(`still there: ${left.join()}`);
-      });
-    },
+    killSupervisor,
     leftFiles: () =>
       ['state', 'data', 'cache', 'run'].flatMap((name) => filesIn(at(name)).map((file) => `${name}/${file}`)),
     async end() {
-      const removed = await skep(['rm', '--all']);
-      rmSync(dir, { recursive: true, force: true });
-      if (removed.code !== 0) throw new Error(`rm --all failed: ${removed.stderr}`);
+      try {
+        const removed = await skep(['rm', '--all']);
+        if (removed.code !== 0) throw new Error(`rm --all failed: ${removed.stderr}`);
+      } finally {
+        await killSupervisor();
+        rmSync(dir, { recursive: true, force: true });
+      }
     },
   };
+}
+
+/** Sends a signal to those that are still there. */
+export function signal(pids: readonly number[], how: 'SIGTERM' | 'SIGKILL'): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, how);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    }
+  }
 }
 
 /** The folder and a copy of the program as that user's own: what was unpacked for the tests others may not read. */

@@ -9,7 +9,7 @@ import { ensureTinyImage } from './images.ts';
 import { muteEngine } from './fixtures/mute-engine.ts';
 import { TINY_SERVER } from './fixtures/tiny-server.ts';
 import { component, title } from './require.ts';
-import { ask, ended, openUser, printed, type SkepOptions, type TestUser } from './skep.ts';
+import { ask, ended, openUser, printed, signal, type SkepOptions, type TestUser } from './skep.ts';
 
 const engine = await component('engine');
 const sandbox = await component('sandbox');
@@ -74,7 +74,7 @@ describe.skipIf(!engine.available)(title('the one supervisor of a state director
     const urls = [await run(), await run({}, user, `${name}-2`)];
     const [before = 0] = user.supervisors();
     expect(user.watchers()).toHaveLength(1);
-    process.kill(before, 'SIGKILL');
+    signal([before], 'SIGKILL');
     for (const url of urls) await answers(url);
     expect(user.supervisors()).toHaveLength(1);
     expect(user.supervisors()).not.toContain(before);
@@ -83,7 +83,7 @@ describe.skipIf(!engine.available)(title('the one supervisor of a state director
 
   test('is one when a command starts another in the moment of its death', async () => {
     const url = await run();
-    for (const pid of user.supervisors()) process.kill(pid, 'SIGKILL');
+    signal(user.supervisors(), 'SIGKILL');
     const listed = await Promise.all([1, 2, 3].map(() => user.skep(['list', '--format', 'json'])));
     for (const { stdout } of listed) expect(stdout).toContain('"status": "running"');
     await answers(url);
@@ -170,7 +170,7 @@ describe.skipIf(!engine.available)(title('the one supervisor of a state director
       // Not to wait for something: the moment of the kill is what is tried.
       await delay(Math.random() * 600);
       if (round % 3 === 0) child.kill('SIGKILL');
-      else for (const pid of user.supervisors()) process.kill(pid, 'SIGKILL');
+      else signal(user.supervisors(), 'SIGKILL');
       // An engine may fail to start a container that it is still stopping for the one that died; that is its own word.
       expect((await over).stderr).not.toMatch(/internal error|ended before|broke|did not come up/);
     }
@@ -184,9 +184,12 @@ describe.skipIf(!engine.available)(title('the one supervisor of a state director
   test('says that a start was interrupted when its command was killed', async () => {
     const child = user.start(['run', image, '--name', name, '--', 'silent']);
     const over = ended(child);
-    await printed(child, 'Waiting for');
-    child.kill('SIGKILL');
-    await over;
+    try {
+      await printed(child, 'Waiting for');
+    } finally {
+      child.kill('SIGKILL');
+      await over;
+    }
     await vi.waitFor(
       async () => {
         const { stdout } = await user.skep(['status', name, '--format', 'json']);
@@ -205,10 +208,13 @@ describe('a supervisor that waits for an engine which never answers', () => {
     try {
       const child = user.start(['run', 'mute:1', '--name', 'mute']);
       const over = ended(child);
-      await engine.asked;
-      child.kill('SIGKILL');
-      await over;
-      for (const pid of user.supervisors()) process.kill(pid, 'SIGTERM');
+      try {
+        await Promise.race([engine.asked, over]);
+      } finally {
+        child.kill('SIGKILL');
+        await over;
+      }
+      signal(user.supervisors(), 'SIGTERM');
       const running = (): readonly number[] => [...user.supervisors(), ...user.watchers()];
       await vi.waitFor(() => expect(running()).toEqual([]), { timeout: 30_000, interval: 100 });
       engine.speak();
@@ -243,10 +249,14 @@ describe.skipIf(!sandbox.available || !npm.available)(
       ] as const;
       const child = user.start(['run', 'everything', '--foreground'], { stdio });
       const over = ended(child);
-      await printed(child, 'Press Ctrl-C');
-      // The command itself may keep what it was given.
-      expect(holdersOf(secret).filter((pid) => pid !== child.pid)).toEqual([process.pid]);
-      child.kill('SIGINT');
+      try {
+        await printed(child, 'Press Ctrl-C');
+        // The command itself may keep what it was given.
+        expect(holdersOf(secret).filter((pid) => pid !== child.pid)).toEqual([process.pid]);
+      } finally {
+        child.kill('SIGINT');
+        await over;
+      }
       expect((await over).code).toBe(0);
     });
   },
