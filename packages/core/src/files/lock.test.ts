@@ -92,6 +92,26 @@ test('a try of a holder that holds it already does not free it for other process
   lock.release();
 });
 
+test('making the file at the same time as a holder does not free it for other processes', async () => {
+  const paths = Array.from({ length: 100 }, (_, n) => join(dir, `made-${String(n)}.lock`));
+  const held = await Promise.all(
+    paths.map(async (path) => {
+      const tries = await Promise.allSettled([1, 2, 3, 4].map(() => acquireLock(path, once0)));
+      return tries.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    }),
+  );
+  expect(held.map((locks) => locks.length)).toEqual(paths.map(() => 1));
+  const program = `import { acquireLock } from ${JSON.stringify(join(import.meta.dirname, 'lock.ts'))};
+    const tries = await Promise.allSettled(${JSON.stringify(paths)}.map((path) => acquireLock(path, ${JSON.stringify(once0)})));
+    console.log(tries.filter((one) => one.status === 'fulfilled').length);`;
+  const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [said] = (await once(child.stdout, 'data')) as [Buffer];
+  expect(said.toString().trim()).toBe('0');
+  for (const lock of held.flat()) lock.release();
+});
+
 test('a lock is void when its file was removed or made anew by others', async () => {
   const path = join(dir, 'void.lock');
   const lock = await acquireLock(path, once0);

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { describe, expect, it } from 'vitest';
+import { existsSync } from 'node:fs';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { identify, isAlive } from './process-identity.ts';
 
 const OTHER_BOOT = '00000000-0000-4000-8000-000000000000';
@@ -33,5 +34,19 @@ describe.runIf(process.platform === 'linux')('identity of a process on Linux', (
     await once(child, 'exit');
     expect(known && isAlive(known, 'linux')).toBe(false);
     for (const pid of [0, -1, 1.5]) expect(identify(pid, 'linux')).toBeUndefined();
+  });
+});
+
+describe.runIf(existsSync('/bin/ps'))('identity of a process on other systems', () => {
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
+
+  it('does not depend on the zone or the language of who asks', () => {
+    vi.stubEnv('TZ', 'Asia/Tokyo');
+    const inTokyo = identify(process.pid, 'darwin');
+    vi.stubEnv('TZ', 'America/New_York');
+    expect(inTokyo?.started).toMatch(/\d\d:\d\d:\d\d/);
+    expect(identify(process.pid, 'darwin')).toEqual(inTokyo);
   });
 });
