@@ -41,6 +41,8 @@ export interface Database {
   lockAdministration(connection: Kysely<Tables>): Promise<void>;
   /** Tells other processes, when and if the transaction commits. */
   announce(connection: Kysely<Tables>, revision: Revision): Promise<void>;
+  /** Whether a commit is durable when it returns, so that who waits for it is answered before the next one begins. */
+  readonly answersAtCommit: boolean;
   /** Resolves when everything committed so far survives a power cut. */
   flush(): Promise<void>;
   failure(cause: unknown): Failure;

@@ -105,6 +105,7 @@ function postgresDatabase(pool: Pool, place: string): Database {
     commitBatch,
     among: (column, texts): RawBuilder<SqlBool> => sql`${column} = any(${texts}::text[])`,
     locksRows: true,
+    answersAtCommit: true,
     lockAdministration: async (connection) =>
       void (await sql`select pg_advisory_xact_lock(${ADMINISTRATION_LOCK})`.execute(connection)),
     announce: async (connection, revision) =>

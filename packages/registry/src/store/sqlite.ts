@@ -128,6 +128,7 @@ function sqliteDatabase(path: string, { writing, reading }: Files, clock: Clock)
     commitBatch,
     among,
     locksRows: false,
+    answersAtCommit: false,
     lockAdministration: async () => {},
     announce: async () => {},
     flush: async () => wal?.flush(),

@@ -23,6 +23,9 @@ const REPETITIONS = 3;
 /** So many publishes share a commit at most: enough to hide the disk, few enough to answer the first ones soon. */
 const BATCH = 64;
 
+/** How long a commit may wait for the company that the one before had, milliseconds. */
+const GATHER_MS = 2;
+
 interface Waiting {
   readonly work: EntryWork<void>;
   readonly resolve: (done: Committed<unknown>) => void;
@@ -47,6 +50,8 @@ export class Writes {
   readonly #waiting: Waiting[] = [];
   readonly #running = new Set<Promise<unknown>>();
   #draining = false;
+  #lastBatch = 0;
+  #gathering: { readonly expected: number; readonly resolve: () => void } | undefined;
   #closed = false;
 
   constructor(options: WritesOptions) {
@@ -77,6 +82,8 @@ export class Writes {
           : resolve({ revision, value: value.held }),
       reject,
     });
+    if (this.#gathering !== undefined && this.#waiting.length >= this.#gathering.expected)
+      this.#gathering.resolve();
     if (!this.#draining) void this.#track(this.#drain());
     return promise;
   }
@@ -97,11 +104,28 @@ export class Writes {
       while (this.#waiting.length > 0) {
         // Requests that arrived together get to the queue before the transaction begins.
         await setImmediate();
-        await this.#batch(this.#waiting.splice(0, BATCH));
+        if (this.#options.database.answersAtCommit) await this.#gather(this.#lastBatch);
+        const batch = this.#waiting.splice(0, BATCH);
+        this.#lastBatch = batch.length;
+        await this.#batch(batch);
       }
     } finally {
       this.#draining = false;
     }
+  }
+
+  /**
+   * Waits a moment until as much has arrived as shared the commit before: those that it answered come back, and would
+   * otherwise fall into two halves of which each waits for the other's commit.
+   */
+  async #gather(expected: number): Promise<void> {
+    if (this.#waiting.length >= expected) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#gathering = { expected, resolve };
+    const enough = setTimeout(resolve, GATHER_MS);
+    await promise;
+    clearTimeout(enough);
+    this.#gathering = undefined;
   }
 
   async #batch(batch: readonly Waiting[]): Promise<void> {
