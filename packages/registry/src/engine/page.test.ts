@@ -321,6 +321,20 @@ describe('what a page may cost', () => {
     expect(text(await page)).toBe('{"servers":[],"metadata":{"count":0}}');
   });
 
+  it('has one line for all costly searches, and refuses further ones when it is long', async () => {
+    const entries = Array.from({ length: 60 }, (_, at) => {
+      const entry = entryOf(`a/${String(at)}`, ['1.0.0']);
+      const versions = entry.versions.map((version) => ({ ...version, description: 'a'.repeat(900_000) }));
+      return { ...entry, versions };
+    });
+    const reader = readerOf([entries]);
+    const search = 'z'.repeat(200);
+    const pages = Array.from({ length: 66 }, async () => listPage(reader, { limit: 5, search }));
+    const ends = await Promise.allSettled(pages);
+    expect(ends.filter(({ status }) => status === 'rejected')).toHaveLength(2);
+    expect(ends.at(-1)).toMatchObject({ reason: { code: 'registry/not-ready' } });
+  });
+
   it('searches the first 4096 characters of a description', () => {
     const described = (description: string): Reader => {
       const entry = entryOf('a/a', ['1.0.0']);

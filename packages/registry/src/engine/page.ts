@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import type { EntryKind } from '../store/rows.ts';
 import type { ServedEntry, ServedVersion } from './block.ts';
 import { compareBytes, lowerBound } from './byte-order.ts';
@@ -15,6 +14,7 @@ import {
   walkPage,
 } from './page-walk.ts';
 import { findEntry } from './snapshot.ts';
+import { Turns } from './turns.ts';
 
 /** JSON in pieces. Equal digests promise equal bytes. */
 export interface Page {
@@ -31,16 +31,14 @@ export interface Page {
 export function listPage(reader: Reader, query: PageQuery): Page | Promise<Page> {
   const walk = walkPage(reader, query);
   const found = walk();
-  return found === undefined ? continued(reader.kind, walk) : joinItems(reader.kind, found);
+  const { kind } = reader;
+  return found === undefined
+    ? turns.finish(walk).then((items) => joinItems(kind, items))
+    : joinItems(kind, found);
 }
 
-async function continued(kind: EntryKind, walk: () => PageItems | undefined): Promise<Page> {
-  for (;;) {
-    await setImmediate();
-    const found = walk();
-    if (found !== undefined) return joinItems(kind, found);
-  }
-}
+/** One line for the process, because it has one event loop. */
+const turns = new Turns();
 
 /** The entry of this key that the caller sees. */
 export function entryOf({ kind, view, visible }: Reader, key: string): ServedEntry | undefined {
