@@ -3,7 +3,7 @@ import { Kysely, type RawBuilder, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { allowed, publishOf } from './contract/fixture.ts';
 import { publishing } from './entry-writes.ts';
-import { ManagedEntries } from './managed-entries.ts';
+import { type EntryWork, ManagedEntries } from './managed-entries.ts';
 import { NEWEST_SCHEMA } from './migrate.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { nodeSqliteDialect } from './node-sqlite.ts';
@@ -24,9 +24,15 @@ describe('ManagedEntries', () => {
 
   async function publishTogether(count: number, prefix: string): Promise<number> {
     statements = 0;
-    const works = Array.from({ length: count }, (_, index) =>
-      publishing(publishOf(`${prefix}/${String(index)}`, '1'), allowed),
+    await perform(
+      Array.from({ length: count }, (_, index) =>
+        publishing(publishOf(`${prefix}/${String(index)}`, '1'), allowed),
+      ),
     );
+    return statements;
+  }
+
+  async function perform(works: readonly EntryWork<unknown>[]): Promise<void> {
     const database = {
       among,
       commitBatch,
@@ -39,7 +45,6 @@ describe('ManagedEntries', () => {
     const managed = await ManagedEntries.begin({ db, database, now, committing: () => {} }, works);
     for (const { act } of works) await act(managed);
     await managed.commit();
-    return statements;
   }
 
   it('publishes sixty-four entries with as many statements as one', async () => {
@@ -47,5 +52,21 @@ describe('ManagedEntries', () => {
     expect(await publishTogether(64, 'many')).toBe(7);
     const rows = await db.selectFrom('entry_version').select('name').execute();
     expect(rows).toHaveLength(65);
+  });
+
+  it('takes no more versions and bytes of one entry than each further write about it can read', async () => {
+    const version = (name: string, number: number, length = 0) => {
+      const request = publishOf(name, String(number));
+      const document = JSON.stringify({ text: 'x'.repeat(length) });
+      return publishing({ ...request, version: { ...request.version, document } }, allowed);
+    };
+    await perform(Array.from({ length: 1000 }, (_, number) => version('many/many', number)));
+    await expect(perform([version('many/many', 1000)])).rejects.toMatchObject({
+      code: 'access/version-exists',
+      message: expect.stringContaining('as many versions as an entry may have'),
+    });
+    await sql`rollback`.execute(db);
+    await perform([version('large/large', 1, 8_000_000), version('large/large', 2, 8_000_000)]);
+    await expect(perform([version('large/large', 3, 8_000_000)])).rejects.toThrow('16 MiB');
   });
 });

@@ -28,6 +28,11 @@ export interface EntryWork<T> {
   readonly act: (managed: ManagedEntries) => T | Promise<T>;
 }
 
+/** Of one entry, because each write about it reads all of them while others wait. */
+const MOST_VERSIONS = 1_000;
+/** Characters of all documents of an entry. */
+const MOST_DOCUMENTS = 16 * 1024 * 1024;
+
 /** What a transaction runs on. */
 export interface Ground {
   readonly db: Kysely<Tables>;
@@ -107,7 +112,10 @@ export class ManagedEntries {
     return { source: this.source.name, entry };
   }
 
-  /** Adds a version, with its entry where that is new. Returns the entry as it is then. */
+  /**
+   * Adds a version, with its entry where that is new. Returns the entry as it is then. Fails with `access/version-exists`
+   * where the entry has as many as it may have; what older releases stored beyond stays.
+   */
   add(
     source: string,
     { claims, ...entry }: EntryIdentity & Pick<ExistingEntry, 'claims'>,
@@ -115,6 +123,7 @@ export class ManagedEntries {
   ): ExistingEntry {
     const identity = identityOf(entry);
     const before = this.#entries.get(identityKey(identity));
+    if (before !== undefined) assertRoom(before, version);
     if (before === undefined) this.#newEntries.push({ source, ...identity, claims });
     const { createdAt, updatedAt } = version;
     const digest = digestOf(version);
@@ -152,7 +161,8 @@ export class ManagedEntries {
     const before = await this.#held(entry);
     const { db, now } = this.#ground;
     const marked: StoredVersion[] = [];
-    for (const version of before.versions.filter((one) => versions.includes(one.version))) {
+    const chosen = new Set(versions);
+    for (const version of before.versions.filter((one) => chosen.has(one.version))) {
       const after = { ...version, official, updatedAt: now };
       await db
         .updateTable('entry_version')
@@ -162,7 +172,7 @@ export class ManagedEntries {
         .execute();
       marked.push(after);
     }
-    const left = before.versions.filter((one) => !versions.includes(one.version));
+    const left = before.versions.filter((one) => !chosen.has(one.version));
     this.#now(identityOf(entry), { ...before, versions: [...left, ...marked] });
     return marked;
   }
@@ -214,6 +224,15 @@ export class ManagedEntries {
     else this.#entries.set(key, entry);
     return entry === undefined ? undefined : existing(entry);
   }
+}
+
+function assertRoom({ name, versions }: StoredEntry, { document }: StoredVersion): void {
+  const length = versions.reduce((sum, version) => sum + version.document.length, document.length);
+  if (versions.length < MOST_VERSIONS && length <= MOST_DOCUMENTS) return;
+  throw new SkepError('access/version-exists', {
+    message: `"${name}" has as many versions as an entry may have (${String(MOST_VERSIONS)}, or 16 MiB of documents)`,
+    hint: 'delete versions that nobody needs any more',
+  });
 }
 
 /** Outside of transactions. */
