@@ -73,6 +73,17 @@ describe('StoreFollower', () => {
     ]);
   });
 
+  it('never says that a publish is served before it is, not even when taking it over fails at first', async () => {
+    const update = vi.spyOn(engine, 'update').mockImplementationOnce(() => {
+      throw new Error('out of memory');
+    });
+    const { revision } = await store.publish(publishOf('a/a', '1'), allowed);
+    await follower.reach(revision).catch(() => undefined);
+    await follower.reach(revision);
+    expect(update).toHaveBeenCalledTimes(2);
+    expect(groups('all').map(({ key }) => key)).toEqual(['a/a', 'b/b', 'c/c']);
+  });
+
   it('reads what it does not know, where somebody else has committed in between', async () => {
     const sources = [sourceOf('internal', 'managed'), sourceOf('catalog')];
     await store.reconcile({ sources, registries: [{ name: 'all', sources: ['internal'], claims: '' }] });

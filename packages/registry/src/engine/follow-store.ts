@@ -104,7 +104,7 @@ export class StoreFollower {
   }
 
   async #follow(): Promise<void> {
-    const known = this.#nextKnown();
+    const known = this.#nextKnown(this.#revision);
     if (known !== undefined) {
       this.#patch(known);
       return;
@@ -114,9 +114,9 @@ export class StoreFollower {
     if (changes.kind === 'everything' || changes.sources.length > 0) this.#options.onSources(sources);
   }
 
-  /** What the next commit left, if it is of this process and its source is served already. */
-  #nextKnown(): WrittenEntries | undefined {
-    const known = this.#known.get(this.#revision + 1);
+  /** What the commit after that one left, if it is of this process and its source is served already. */
+  #nextKnown(revision: Revision): WrittenEntries | undefined {
+    const known = this.#known.get(revision + 1);
     return known !== undefined && this.#options.engine.blocks().has(known.source) ? known : undefined;
   }
 
@@ -125,19 +125,22 @@ export class StoreFollower {
     const { engine } = this.#options;
     const patches = new Map<string, Required<Patched>>();
     const changed = new Map<string, EntryIdentity[]>();
-    for (let next: WrittenEntries | undefined = first; next !== undefined; next = this.#nextKnown()) {
+    let revision = this.#revision;
+    for (let next: WrittenEntries | undefined = first; next !== undefined; next = this.#nextKnown(revision)) {
       const { source } = next;
       const block = patches.get(source)?.block ?? engine.blocks().get(source);
       if (block === undefined) break;
       const all = [...(changed.get(source) ?? []), ...next.changed];
       changed.set(source, all);
       patches.set(source, { block: patchBlock(block, next.changed, next.entries), keys: changedKeys(all) });
-      this.#reached(this.#revision + 1);
+      revision += 1;
     }
     engine.update({
       blocks: [...patches.values()].map(({ block }) => block),
       changed: new Map([...patches].map(([source, { keys }]) => [source, keys])),
     });
+    // Not before: what fails is tried again by the next step.
+    this.#reached(revision);
   }
 
   #reached(revision: Revision): void {
