@@ -65,7 +65,7 @@ describe('an allowed origin', () => {
       expect(await answer.text()).toBe('');
       expect(corsHeaders(answer)).toEqual({
         'access-control-allow-origin': APP,
-        'access-control-allow-methods': 'GET, HEAD, POST, PUT, DELETE',
+        'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
         'access-control-allow-headers':
           'Authorization, Content-Type, If-None-Match, X-Request-Id, Traceparent, Tracestate',
         'access-control-max-age': '600',

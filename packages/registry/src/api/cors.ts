@@ -1,7 +1,7 @@
 import type { onRequestHookHandler } from 'fastify';
 import type { CorsSettings } from '../config/cors.ts';
 
-const METHODS = 'GET, HEAD, POST, PUT, DELETE';
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 const REQUEST_HEADERS = 'Authorization, Content-Type, If-None-Match, X-Request-Id, Traceparent, Tracestate';
 const ANSWER_HEADERS = 'ETag, Location, Retry-After, WWW-Authenticate, X-Request-Id';
 

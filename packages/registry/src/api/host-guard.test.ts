@@ -1,4 +1,6 @@
 import { request } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, it } from 'vitest';
 import { apiUnderTest } from './api.fixture.ts';
 import type { HostRules } from './host-guard.ts';
@@ -65,6 +67,18 @@ describe('without sign-in', () => {
     for (const url of [LIST, '/openapi.json', '/nothing', '/v1/me']) {
       expect(await asked({ host, origin }, url)).toEqual(refused);
     }
+  });
+
+  it('a probe in HTTP/1.0 may leave the host out, but no page and no HTTP/1.1', async () => {
+    const status = async (version: string, more = ''): Promise<string | undefined> => {
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.end(`GET ${LIST} HTTP/${version}\r\n${more}Connection: close\r\n\r\n`);
+      return /^HTTP\/1\.1 (\d+)/.exec(await text(socket))?.[1];
+    };
+    expect(await status('1.0')).toBe('200');
+    expect(await status('1.0', 'Host: evil.com\r\n')).toBe('403');
+    expect(await status('1.0', 'Origin: http://evil.com\r\n')).toBe('403');
+    expect(await status('1.1')).toBe('400');
   });
 
   it('the short way for reads is guarded as well, and two hosts are no host', async () => {

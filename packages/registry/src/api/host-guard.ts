@@ -18,8 +18,11 @@ export interface HostRules {
  * page that resolves its own name to this server (DNS rebinding) sends that name as `Host`; any other page sends its
  * `Origin`. Undefined for what may pass.
  */
-export function hostFault({ rawHeaders, headers }: IncomingMessage, rules: HostRules): SkepError | undefined {
+export function hostFault(request: IncomingMessage, rules: HostRules): SkepError | undefined {
+  const { rawHeaders, headers, httpVersion } = request;
   const { host = '', origin } = headers;
+  // Probes of load balancers, as RFC 9112 allows for HTTP/1.0; no browser sends that, and none leaves the host out.
+  if (headers.host === undefined && origin === undefined && httpVersion === '1.0') return undefined;
   if (!hasOneHost(rawHeaders) || (!(rules.known?.has(host) ?? false) && !isServedHost(host, rules))) {
     return new SkepError('registry/foreign-host');
   }
