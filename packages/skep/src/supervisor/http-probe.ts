@@ -1,10 +1,15 @@
 import { isObject, memberAt } from '@skep/proxy/message/json-rpc.ts';
+import { judge } from '@skep/proxy/message/json-text.ts';
+import { outline } from '@skep/proxy/message/outline.ts';
 import { NEWEST_LEGACY_VERSION } from '@skep/proxy/message/protocol-version.ts';
 import type { Clock } from './clock.ts';
 
 const REQUEST_MS = 10_000;
 const END_SESSION_MS = 2_000;
-const MAX_ANSWER_CHARS = 1024 * 1024;
+/** Characters of one answer that are read: a server that writes more, or bit by bit, holds nobody up. */
+const MAX_ANSWER_CHARS = 256 * 1024;
+/** Of a whole line `data: …` (HTML, server-sent events). */
+const DATA = 'data:';
 const ID = 'skep-init-check';
 
 export interface HttpProbeOptions {
@@ -62,35 +67,27 @@ async function probe(options: HttpProbeOptions): Promise<object | undefined> {
   }
 }
 
-/** The JSON-RPC answer of a body: JSON, or the first event that is one. */
+/** The JSON-RPC answer of a body: the first event that is one, or all of it. Every line is looked at once, when it is complete. */
 async function answerIn(response: Response): Promise<object | undefined> {
   const decoder = new TextDecoder();
-  let text = '';
+  let [text, line] = ['', ''];
   for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    const end = text.lastIndexOf('\n');
-    const answer = asAnswer(text) ?? firstEvent(text.slice(0, end + 1));
-    if (answer !== undefined || text.length > MAX_ANSWER_CHARS) return answer;
+    const [rest = '', ...more] = decoder.decode(chunk, { stream: true }).split('\n');
+    line += rest;
+    for (const next of more) {
+      const answer = line.startsWith(DATA) ? asAnswer(line.slice(DATA.length)) : undefined;
+      if (answer !== undefined) return answer;
+      text += `${line}\n`;
+      line = next;
+    }
+    if (text.length + line.length > MAX_ANSWER_CHARS) return undefined;
   }
-  return undefined;
+  return asAnswer(text + line);
 }
 
-/** The data of a whole line `data: …` (HTML, server-sent events). */
-function firstEvent(text: string): object | undefined {
-  for (const line of text.split('\n')) {
-    const answer = line.startsWith('data:') ? asAnswer(line.slice('data:'.length)) : undefined;
-    if (answer !== undefined) return answer;
-  }
-  return undefined;
-}
-
+/** Also an error without an id is an answer. Nothing is made of what is nested beyond reason. */
 function asAnswer(text: string): object | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const value = judge(text) === 'json' ? outline(text) : undefined;
   return isObject(value) && value['jsonrpc'] === '2.0' && ('result' in value || 'error' in value)
     ? value
     : undefined;

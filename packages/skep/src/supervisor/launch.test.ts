@@ -52,6 +52,19 @@ describe('an HTTP server in the network of the machine', () => {
   });
 });
 
+test('a server that cannot be looked at after its start does not run on', async () => {
+  class Blind extends MemoryRuntime {
+    looks = 0;
+    override inspect(name: string) {
+      this.looks += 1;
+      return this.looks === 2 ? Promise.reject(new TypeError('no engine')) : super.inspect(name);
+    }
+  }
+  const runtime = new Blind();
+  await expect(launch(http(port), launching(runtime))).rejects.toThrow('no engine');
+  expect(await runtime.inspect('web')).toBeUndefined();
+});
+
 describe('an HTTP server in a network of its own', () => {
   test('gets a port of the machine that nobody has, whatever its own port is', async () => {
     const config = http(port);

@@ -49,7 +49,11 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
     if (made) await runtime.remove(config.name);
     throw error;
   }
-  const observed = await runtime.inspect(config.name);
+  const observed = await runtime.inspect(config.name).catch(async (error: unknown) => {
+    await runtime.stop(config.name, GRACE_MS);
+    if (made) await runtime.remove(config.name);
+    throw error;
+  });
   if (observed) return { observed, made };
   throw new SkepError('run/crashed-at-start', {
     message: `workload "${config.name}" vanished while it was started`,

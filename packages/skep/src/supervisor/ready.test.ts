@@ -23,10 +23,12 @@ interface Asked {
   /** What the server has written. */
   readonly says?: string;
   readonly exits?: number;
+  /** Its time is never up. */
+  readonly asksAgain?: boolean;
 }
 
 /** A clock whose sleeps are noted and over at once, unless the server is to end first. */
-async function ready({ ask, mayBeSilent = false, says = '', exits }: Asked) {
+async function ready({ ask, mayBeSilent = false, says = '', exits, asksAgain = false }: Asked) {
   const runtime = new MemoryRuntime({ 'fake:1': (process) => process.warn(says) });
   const slept: number[] = [];
   const told: StartEvent[] = [];
@@ -35,7 +37,10 @@ async function ready({ ask, mayBeSilent = false, says = '', exits }: Asked) {
   await runtime.start('a1');
   const clock = {
     now: () => new Date(),
-    sleep: (ms: number) => (slept.push(ms), exits === undefined ? Promise.resolve() : never<void>()),
+    sleep: (ms: number) => (
+      slept.push(ms),
+      exits === undefined && !(asksAgain && ms === 10_000) ? Promise.resolve() : never<void>()
+    ),
   };
   const readiness: Promise<Readiness> = untilReady({
     runtime,
@@ -70,6 +75,12 @@ describe('a server', () => {
   test('whose pipe broke because it ended is reported as ended', async () => {
     const { readiness } = await ready({ ask: () => Promise.reject(new TypeError('lost')), exits: 1 });
     await expect(readiness).rejects.toMatchObject({ code: 'run/crashed-at-start' });
+  });
+
+  test('that could not be asked is asked again', async () => {
+    const outcomes = [Promise.reject(new TypeError('lost')), Promise.resolve({ name: 'late' })];
+    const { readiness } = await ready({ ask: () => outcomes.shift() ?? never(), asksAgain: true });
+    expect(await readiness).toEqual({ is: 'answered', server: 'late' });
   });
 
   test('that never answers is refused after ten seconds when it wrote nothing', async () => {
@@ -139,6 +150,36 @@ describe('asking over HTTP', () => {
     ]);
     expect(await answer).toEqual({ name: 'web' });
     expect(slept).toHaveLength(3);
+  });
+
+  test('reads no more of an endless answer than it needs to', async () => {
+    let pieces = 0;
+    const endless = new ReadableStream({
+      pull(controller) {
+        pieces += 1;
+        controller.enqueue(new TextEncoder().encode('['.repeat(1024)));
+      },
+    });
+    const { answer } = asking([() => new Response(endless), () => json(result)]);
+    expect(await answer).toEqual({ name: 'web' });
+    expect(pieces).toBeLessThan(300);
+  });
+
+  test('takes an error without an id for an answer', async () => {
+    const refusal = { jsonrpc: '2.0', id: null, error: { code: -32602, message: 'version' } };
+    const { answer, slept } = asking([() => json(refusal, { status: 400 })]);
+    expect([await answer, slept]).toEqual([undefined, []]);
+  });
+
+  test('takes an answer in whatever pieces it comes', async () => {
+    const bytes = new TextEncoder().encode(`: é\nevent: message\ndata: ${JSON.stringify(result)}\n\n`);
+    const pieces = new ReadableStream({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+        controller.close();
+      },
+    });
+    expect(await asking([() => new Response(pieces)]).answer).toEqual({ name: 'web' });
   });
 
   test.each([401, 403])('takes %d for an answer: somebody is there who wants a token', async (status) => {

@@ -15,6 +15,9 @@ const SHOWN_CHARS = 80;
  */
 const PATIENCE = { mute: 10_000, writing: 60_000 } as const;
 
+/** Before a server that could not be asked is asked again. */
+const AGAIN_MS = 1_000;
+
 /** What a start found out about the server. */
 export type Readiness =
   /** `server`: how it calls itself, for people. */
@@ -46,7 +49,7 @@ export async function untilReady(options: ReadyOptions): Promise<Readiness> {
   const both = AbortSignal.any([signal, race.signal]);
   try {
     const outcome = await Promise.race([
-      options.ask(both).then(answered, () => aborted(both)),
+      untilAnswered(options, both),
       runtime.wait(name, both).then((exitCode) => ({ is: 'ended', exitCode }) as const),
       patience(options, both).then((ms) => ({ is: 'late', ms }) as const),
     ]);
@@ -66,7 +69,18 @@ function answered(serverInfo: unknown): Readiness {
   return { is: 'answered', server: printable(text).slice(0, SHOWN_CHARS) };
 }
 
-/** A server that cannot be asked has ended, or will run out of time: the others of the race say which. */
+/** A server that cannot be asked now has ended, or may be asked a moment later: the others of the race say which. */
+async function untilAnswered({ ask, clock }: ReadyOptions, signal: AbortSignal): Promise<Readiness> {
+  for (;;) {
+    try {
+      return answered(await ask(signal));
+    } catch {
+      if (signal.aborted) return aborted(signal);
+    }
+    await clock.sleep(AGAIN_MS, signal);
+  }
+}
+
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const fail = (): void => reject(new SkepError('run/cancelled', { cause: signal.reason }));
