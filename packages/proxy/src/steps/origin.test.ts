@@ -98,6 +98,19 @@ describe('a proxy on loopback', () => {
   });
 });
 
+describe('a page that asks without an Origin', () => {
+  test.each([
+    ['cross-site', true],
+    ['same-site', true],
+    ['same-origin', false],
+    ['none', false],
+  ])('from a site that the browser calls %s is refused: %s', async (site, isRefused) => {
+    await using proxy = await runningProxy(scriptedServer());
+    const headers = { 'Sec-Fetch-Site': site };
+    expect((await ask(proxy.url, { method: 'GET', headers })).status === 403).toBe(isRefused);
+  });
+});
+
 describe('beyond loopback', () => {
   const beyond = { host: '0.0.0.0', allowedOrigins: ['https://App.example', 'http://box.lan:8080'] };
   test.each([

@@ -80,7 +80,11 @@ export function origin(settings: OriginSettings): Step {
       return;
     }
     const from = req.headers.origin;
-    if (from !== undefined && !allowed.origin(from, call.authority ?? req.headers.host ?? '')) {
+    const isOurs =
+      from === undefined
+        ? !comesFromPage(req)
+        : allowed.origin(from, call.authority ?? req.headers.host ?? '');
+    if (!isOurs) {
       refuse(res, 'proxy/origin-refused');
       return;
     }
@@ -98,6 +102,10 @@ export function origin(settings: OriginSettings): Step {
 /** The target's own host counts where there is one (RFC 9112 §3.2.2), but a Host header must not say otherwise. */
 const isForUs = ({ req, authority }: Call, allowed: Allowed): boolean =>
   allowed.host(req.headers.host ?? '') && (authority === undefined || allowed.host(authority));
+
+/** Browsers send no `Origin` with a GET whose answer the page will not see, but name its site (Fetch Metadata). */
+const comesFromPage = ({ headers }: IncomingMessage): boolean =>
+  headers['sec-fetch-site'] === 'cross-site' || headers['sec-fetch-site'] === 'same-site';
 
 /** Node keeps the first of several; RFC 9112 §3.2 wants such a request refused. */
 const countOfHosts = ({ rawHeaders }: IncomingMessage): number => {
