@@ -131,6 +131,5 @@ const initialize = (
     refuse: (reply) => answer(reply, undefined),
     fail: (code) => refuse(res, code, { id }),
   };
-  res.once('close', () => mux.newcomerGone(newcomer));
-  mux.initialize(newcomer);
+  res.once('close', mux.initialize(newcomer));
 };

@@ -22,11 +22,18 @@ test.each([
   ['sampling/createMessage', {}, { roots: {} }, -32601],
   ['sampling/createMessage', { tools: [] }, { sampling: {} }, -32602],
   ['sampling/createMessage', { tools: [] }, { sampling: { tools: {} } }, undefined],
+  ['sampling/createMessage', { toolChoice: {} }, { sampling: {} }, -32602],
   ['elicitation/create', {}, {}, -32601],
   ['elicitation/create', { mode: 'form' }, { elicitation: {} }, undefined],
   ['elicitation/create', { mode: 'url' }, { elicitation: {} }, -32602],
   ['elicitation/create', {}, { elicitation: { url: {} } }, -32602],
   ['elicitation/create', { mode: 'url' }, { elicitation: { url: {} } }, undefined],
-])('%s %j to a client with %j is answered with %s', (method, params, capabilities, code) => {
-  expect(refusalOf(request(1, method, params), declaring(capabilities))?.code).toBe(code);
-});
+])(
+  '%s %j to a client with %j is answered with %s, however large it is',
+  (method, params, capabilities, code) => {
+    const large = { ...params, messages: 'x'.repeat(100_000) };
+    const mayHold = { ...params, ...('tools' in params ? { tools: ['x'.repeat(100_000)] } : {}) };
+    for (const written of [params, large, mayHold])
+      expect(refusalOf(request(1, method, written), declaring(capabilities))?.code).toBe(code);
+  },
+);

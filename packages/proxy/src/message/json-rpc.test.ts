@@ -122,3 +122,9 @@ test('a small message nested beyond reason is refused as well', () => {
   expect(readMessage(nested(999))).toMatchObject({ kind: 'request' });
   expect(readMessage(nested(1_001))).toBe('too-deep');
 });
+
+test('a method name beyond reason is none, so that nobody keeps it', () => {
+  const named = (length: number) => readMessage(`{"jsonrpc":"2.0","id":1,"method":"${'m'.repeat(length)}"}`);
+  expect(named(1024)).toMatchObject({ kind: 'request' });
+  expect(named(1025)).toBe('not-json-rpc');
+});

@@ -53,7 +53,7 @@ export type RequestHead = Pick<Request, 'id' | 'method'>;
 /** Why a text is no message: not JSON at all, nested beyond reason, an array, or JSON that is not JSON-RPC 2.0. */
 export type Unreadable = 'not-json' | 'too-deep' | 'batch' | 'not-json-rpc';
 
-/** Ids and tokens are kept while their request is unanswered; nobody needs longer ones. */
+/** Ids, tokens and methods are kept while their request is unanswered; nobody needs longer ones. */
 export const ID_LIMIT = 1024;
 /** Messages of one array of a server that are looked at. */
 const BATCH_LIMIT = 10_000;
@@ -115,6 +115,7 @@ const classify = (text: string, value: JsonObject, spans: ReadonlyMap<string, Sp
   if (idSpan !== undefined && !isId(value['id'])) return undefined;
   const method = member(value, 'method');
   if (typeof method === 'string') {
+    if (method.length > ID_LIMIT) return undefined;
     if (idSpan === undefined) return { kind: 'notification', text, value, method };
     return { kind: 'request', text, value, method, id: copied(rawAt(text, idSpan)), idSpan };
   }
@@ -122,6 +123,13 @@ const classify = (text: string, value: JsonObject, spans: ReadonlyMap<string, Sp
   if (spans.has('method') || idSpan === undefined || failed === spans.has('result')) return undefined;
   return { kind: 'response', text, value, id: copied(rawAt(text, idSpan)), idSpan, failed };
 };
+
+/** The raw id of a line that cannot be read but is meant as an answer; servers also log JSON that has an `id`. */
+export function idMeantBy(line: string): string | undefined {
+  const isMeant = ['jsonrpc', 'result', 'error'].some((name) => findPath(line, [name]) !== undefined);
+  const span = isMeant ? findPath(line, ['id']) : undefined;
+  return span && span.end - span.start <= ID_LIMIT ? rawAt(line, span) : undefined;
+}
 
 /** A piece of a text is a view of it, which would keep all of a large message for the sake of its id. */
 export const copied = (piece: string): string =>

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { manualClock } from '../../doubles/manual-clock.ts';
 import { ask as askHttp, postJson } from '../../doubles/http-client.ts';
 import { initializeRequest, newSession, runningProxy } from '../../doubles/running-proxy.ts';
 import { scriptedServer, type Received } from '../../doubles/scripted-server.ts';
-import { call, request, started } from '../../doubles/started-mux.ts';
+import { call, request, result, started } from '../../doubles/started-mux.ts';
 import { CARRIED_CAPABILITIES } from '../../message/client-abilities.ts';
 import type { Response } from '../../message/json-rpc.ts';
-import type { Newcomer } from './handshake.ts';
-import { oneOff } from './peer.ts';
+import { Handshake, type Newcomer } from './handshake.ts';
+import { InFlight, type Flight } from './in-flight.ts';
+import { oneOff, SELF } from './peer.ts';
 
 const isInitialize = ({ method }: Received): boolean => method === 'initialize';
 const isInitialized = ({ method }: Received): boolean => method === 'notifications/initialized';
@@ -63,6 +65,56 @@ describe('the handshake ahead of any client', () => {
     expect((await newSession(proxy.url))['Mcp-Session-Id']).toBeDefined();
   });
 
+  test('is repeated at once for a client that waits with an older revision', async () => {
+    const server = scriptedServer((message, { say }) => {
+      if (!isInitialize(message) || message.params?.['protocolVersion'] === '2024-11-05') return undefined;
+      say(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32602, message: 'version' } }));
+      return 'handled';
+    });
+    await using proxy = await runningProxy(server);
+    expect((await postJson(proxy.url, initializeRequest(7, '2024-11-05'))).text).toContain('2024-11-05');
+  });
+
+  test('is made with the server that takes the place of one that ended', async () => {
+    const server = scriptedServer();
+    await using proxy = await runningProxy(server);
+    await proxy.greet?.();
+    proxy.backendEnded();
+    proxy.backendStarted();
+    await expect.poll(() => server.received.filter(isInitialize).length).toBe(2);
+    expect((await postJson(proxy.url, { jsonrpc: '2.0', id: 1, method: 'tools/call' })).status).toBe(200);
+    await server.heard(isInitialized);
+  });
+
+  test('is announced by the next client when the server could not be told', () => {
+    const handshake = new Handshake((_request, waiter) => waiter.finish(result(0)), '1');
+    handshake.join({ id: '1', wanted: undefined, welcome() {}, refuse() {}, fail() {} });
+    const told = [false, true, true].map((written) => {
+      let asked = false;
+      const outcome = handshake.announce(() => ((asked = true), written));
+      return [asked, outcome];
+    });
+    expect(told).toEqual([
+      [true, false],
+      [true, true],
+      [false, true],
+    ]);
+  });
+
+  test('has a minute, however short the patience with calls is', () => {
+    const clock = manualClock();
+    const expired: string[] = [];
+    const onExpired = ({ request: { method } }: Flight): void => void expired.push(method);
+    const inFlight = new InFlight({ clock, timeoutMs: 1_000, onExpired });
+    const waiter = { carries: false, send() {}, finish() {}, fail() {} };
+    for (const method of ['initialize', 'tools/call'])
+      inFlight.add(SELF, { id: '0', method }, waiter, undefined);
+    clock.pass(59_000);
+    expect(expired).toEqual(['tools/call']);
+    clock.pass(1_000);
+    expect(expired).toEqual(['tools/call', 'initialize']);
+  });
+
   test('fails at once when the server ends instead of answering', async () => {
     const { server, mux } = await started((message) => (isInitialize(message) ? 'handled' : undefined));
     const greeting = mux.greet();
@@ -107,10 +159,10 @@ describe('a server that answers the handshake with much, or never', () => {
     const { mux } = await started((message) => (isInitialize(message) ? 'handled' : undefined));
     const failed: string[] = [];
     const all = Array.from({ length: 1024 }, () => newcomer((code) => void failed.push(code)));
-    for (const one of all) mux.initialize(one);
+    const leave = all.map((one) => mux.initialize(one));
     mux.initialize(newcomer((code) => void failed.push(code)));
     expect(failed.splice(0)).toEqual(['proxy/busy']);
-    for (const one of all) mux.newcomerGone(one);
+    for (const left of leave) left();
     mux.initialize(newcomer((code) => void failed.push(code)));
     expect(failed).toEqual([]);
     mux.ended();

@@ -58,23 +58,12 @@ export class Handshake {
     this.#skepVersion = skepVersion;
   }
 
-  /** What the proxy asks the server. */
-  request(version: string = NEWEST_LEGACY_VERSION): Request {
-    return requestOf('0', METHODS.initialize, {
-      protocolVersion: version,
-      capabilities: CARRIED_CAPABILITIES,
-      clientInfo: { name: 'skep', version: this.#skepVersion },
-    });
-  }
-
   /** Joins the handshake, which the first newcomer begins. */
   join(newcomer: Newcomer): void {
     const state = this.#state;
     if (state.is === 'done') welcome(newcomer, state.result, state.version);
     else if (state.is === 'none') {
-      const waiting = new Set([newcomer]);
-      this.#state = { is: 'pending', waiting };
-      this.#send(this.request(this.#refused ? newcomer.wanted : undefined), this.#waiter(waiting));
+      this.#begin(new Set([newcomer]), this.#refused ? newcomer.wanted : undefined);
     } else if (state.waiting.size < WAITING_LIMIT) state.waiting.add(newcomer);
     else newcomer.fail('proxy/busy');
   }
@@ -84,11 +73,11 @@ export class Handshake {
     if (this.#state.is === 'pending') this.#state.waiting.delete(newcomer);
   }
 
-  /** True once after a handshake: the server hears `notifications/initialized` a single time. */
-  announce(): boolean {
-    const first = this.#state.is === 'done' && !this.#announced;
-    if (first) this.#announced = true;
-    return first;
+  /** The server hears `notifications/initialized` once after a handshake. False when `write` could not tell it. */
+  announce(write: () => boolean): boolean {
+    if (this.#state.is !== 'done' || this.#announced) return true;
+    this.#announced = write();
+    return this.#announced;
   }
 
   /** Forgets the handshake; the next newcomer begins another. */
@@ -98,7 +87,15 @@ export class Handshake {
     this.#refused = false;
   }
 
-  #waiter(waiting: ReadonlySet<Newcomer>): Waiter {
+  #begin(waiting: Set<Newcomer>, version?: string): void {
+    this.#state = { is: 'pending', waiting };
+    this.#send(
+      requestIn(version ?? NEWEST_LEGACY_VERSION, this.#skepVersion),
+      this.#waiter(waiting, version),
+    );
+  }
+
+  #waiter(waiting: Set<Newcomer>, asked: string | undefined): Waiter {
     const isCurrent = (): boolean => this.#state.is === 'pending' && this.#state.waiting === waiting;
     const fail = (code: Code): void => {
       if (isCurrent()) this.reset();
@@ -114,6 +111,11 @@ export class Handshake {
         }
         const span = reply.failed ? undefined : findPath(reply.text, ['result']);
         if (span === undefined) {
+          const other = asked === undefined ? older(waiting) : undefined;
+          if (isCurrent() && other !== undefined) {
+            this.#begin(waiting, other);
+            return;
+          }
           if (isCurrent()) this.reset();
           this.#refused = true;
           for (const newcomer of waiting) newcomer.refuse(withId(reply, newcomer.id));
@@ -128,6 +130,21 @@ export class Handshake {
     };
   }
 }
+
+/** What the proxy asks the server. */
+const requestIn = (protocolVersion: string, skepVersion: string): Request =>
+  requestOf('0', METHODS.initialize, {
+    protocolVersion,
+    capabilities: CARRIED_CAPABILITIES,
+    clientInfo: { name: 'skep', version: skepVersion },
+  });
+
+/** What a client wants that the server may know where it does not know the newest revision. */
+const older = (waiting: Iterable<Newcomer>): string | undefined => {
+  for (const { wanted } of waiting)
+    if (wanted !== undefined && wanted !== NEWEST_LEGACY_VERSION) return wanted;
+  return undefined;
+};
 
 /** The revision that an `initialize` asks for. */
 export const wantedBy = (request: Request): string | undefined => {

@@ -1,6 +1,7 @@
 import type { Code } from '@skep/core/errors/codes.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import { withId, withToken, type Request, type RequestHead } from '../../message/json-rpc.ts';
+import { METHODS } from '../../message/methods.ts';
 import type { Peer, Waiter } from './peer.ts';
 
 /** More unanswered requests than this are refused. */
@@ -9,6 +10,9 @@ const LIMIT = 4096;
 const SESSION_LIMIT = LIMIT / 4;
 /** All clients without a session together leave the other half to sessions. */
 const ONE_OFF_LIMIT = LIMIT / 2;
+
+/** How long a handshake may go without an answer, at least. */
+const HANDSHAKE_MS = 60_000;
 
 export const PROGRESS_TOKEN = ['params', '_meta', 'progressToken'];
 
@@ -72,7 +76,7 @@ export class InFlight {
       request: { id: clientId, method },
       waiter,
       token,
-      timer: this.#options.clock.after(this.#options.timeoutMs, () => this.#expire(flight)),
+      timer: this.#options.clock.after(this.#patience(method), () => this.#expire(flight)),
       holds: 0,
     };
     this.#flights.set(id, flight);
@@ -129,6 +133,12 @@ export class InFlight {
 
   failAll(code: Code): void {
     for (const id of this.#flights.keys()) this.take(id)?.waiter.fail(code);
+  }
+
+  /** A server is asked once, and may take longer to start than any call of it may. */
+  #patience(method: string): number {
+    const { timeoutMs } = this.#options;
+    return method === METHODS.initialize ? Math.max(timeoutMs, HANDSHAKE_MS) : timeoutMs;
   }
 
   #count(peer: Peer, change: number): void {

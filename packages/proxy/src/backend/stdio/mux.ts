@@ -7,6 +7,7 @@ import {
   copied,
   errorOf,
   findToken,
+  idMeantBy,
   ID_LIMIT,
   isAmbiguousAt,
   memberAt,
@@ -25,7 +26,7 @@ import {
   type Unreadable,
 } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
-import { findPath, rawAt } from '../../message/raw-json.ts';
+import { rawAt } from '../../message/raw-json.ts';
 import type { StdioBackend } from '../backend.ts';
 import { Handshake, type Newcomer } from './handshake.ts';
 import { InFlight, onPipe, PROGRESS_TOKEN, type Flight } from './in-flight.ts';
@@ -64,6 +65,7 @@ export class Mux {
   /** The log level that the server was last set to. */
   #logLevel: string | undefined;
   #toldOfBatches = false;
+  #greets = false;
 
   constructor(options: MuxOptions) {
     const { backend, clock } = options;
@@ -75,6 +77,9 @@ export class Mux {
       log,
       onLine: (line) => this.#line(line),
       onBroken: () => this.#broken(),
+      onAttachedAgain: () => {
+        if (this.#greets) this.greet().catch((err: unknown) => log.warn({ err }, 'the greeting failed'));
+      },
     });
     this.#inFlight = new InFlight({
       clock,
@@ -144,21 +149,19 @@ export class Mux {
     this.#abandonAll(peer, 'proxy/client-gone', 'the client went away');
   }
 
-  initialize(newcomer: Newcomer): void {
+  /** Gives back what is to be called when the newcomer's client has gone. */
+  initialize(newcomer: Newcomer): () => void {
     if (this.#pipe.state === 'attached') this.#handshake.join(newcomer);
     else newcomer.fail('proxy/backend-away');
-  }
-
-  /** The client of a newcomer has gone. */
-  newcomerGone(newcomer: Newcomer): void {
-    this.#handshake.leave(newcomer);
+    return () => this.#handshake.leave(newcomer);
   }
 
   /**
-   * The handshake ahead of any client. Resolves with the server's `serverInfo`, or undefined when it answered with an
-   * error, which is an answer too; rejects with the code of what kept it from answering.
+   * The handshake ahead of any client, and with what takes the server's place. Resolves with its `serverInfo`, or undefined
+   * when it answered with an error; rejects with the code of what kept it from answering.
    */
   greet(): Promise<unknown> {
+    this.#greets = true;
     return new Promise((resolve, reject) => {
       this.initialize({
         id: '0',
@@ -173,8 +176,8 @@ export class Mux {
   /** A request of a client. The waiter hears exactly one `finish` or `fail`, possibly before this returns. */
   request(peer: Peer, request: Request, waiter: Waiter): void {
     // Nobody without a session announces itself, and servers answer nothing before that.
-    if (peer.kind === 'one-off' && this.#handshake.announce())
-      this.#tell(notification(METHODS.initialized, {}));
+    if (peer.kind === 'one-off')
+      this.#handshake.announce(() => this.#pipe.write(notification(METHODS.initialized, {}).text));
     switch (request.method) {
       case METHODS.ping:
         waiter.finish(resultOf(request.id, '{}'));
@@ -193,7 +196,8 @@ export class Mux {
 
   /** A notification of a client. False when the server cannot take it now. */
   notify(peer: Peer, message: Notification): boolean {
-    if (message.method === METHODS.initialized && !this.#handshake.announce()) return true;
+    if (message.method === METHODS.initialized)
+      return this.#handshake.announce(() => this.#pipe.write(message.text));
     if (message.method === METHODS.cancelled) return this.#cancel(peer, message);
     return this.#pipe.write(message.text);
   }
@@ -375,10 +379,7 @@ export class Mux {
 
   /** An answer that nobody may read ends its call at once, not when its time is over. */
   #failUnreadable(line: string, why: Unreadable): boolean {
-    if (why === 'not-json') return false;
-    const span = findPath(line, ['id']);
-    const id = span && span.end - span.start <= ID_LIMIT ? rawAt(line, span) : '';
-    const flight = this.#inFlight.take(id);
+    const flight = why === 'not-json' ? undefined : this.#inFlight.take(idMeantBy(line) ?? '');
     flight?.waiter.fail('proxy/bad-gateway');
     if (flight) this.#log.warn({ why }, 'the server gave an answer that cannot be passed on');
     return flight !== undefined;

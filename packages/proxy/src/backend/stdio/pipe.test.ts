@@ -62,6 +62,7 @@ test('a server that floods its output leaves turns to everybody else', async () 
     log: silentLog,
     onLine: (line) => void seen.push(line),
     onBroken() {},
+    onAttachedAgain() {},
   });
   await pipe.attach();
   for (let n = 0; n < 20; n += 1) stdout.write(piece);

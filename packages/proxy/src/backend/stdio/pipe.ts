@@ -28,6 +28,8 @@ export interface PipeOptions {
   onLine(line: string): void;
   /** The pipe broke: no answer will come to anything written so far. */
   onBroken(): void;
+  /** There is a pipe again, to the same server or to one in its place. */
+  onAttachedAgain(): void;
 }
 
 interface Attached {
@@ -137,7 +139,9 @@ export class Pipe {
     const attempt = this.#attempt + 1;
     try {
       await this.attach();
-      if (this.#state === 'attached') log.info({ attempt: attemptNumber }, 'attached to the server again');
+      if (this.#state !== 'attached') return;
+      log.info({ attempt: attemptNumber }, 'attached to the server again');
+      this.#options.onAttachedAgain();
     } catch (error) {
       if (attempt !== this.#attempt || this.#closed) return;
       if (attemptNumber >= TRIES || hasCode(error, 'proxy/backend-gone')) {

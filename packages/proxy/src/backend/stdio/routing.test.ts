@@ -279,6 +279,15 @@ describe('answers of a server', () => {
     expect(await plain.done).toContain('"id":2');
   });
 
+  test('a line of JSON that happens to have an id in use fails no call', async () => {
+    const { server, join, ask } = await started(silent);
+    const outcome = ask(join('a'), call(7));
+    await server.heard(isCall);
+    server.say('{"id":1,"level":"info","msg":"started"}');
+    server.reply({ id: 1 }, {});
+    expect(await outcome.done).toContain('"result"');
+  });
+
   test('whatever their order and the form of their ids, reach the session that asked', async () => {
     const forms = [(id: number) => String(id), (id: number) => `"${id}"`, (id: number) => `${id}.0`];
     await fc.assert(
