@@ -182,7 +182,7 @@ describe.skipIf(!engine.available)(title('the one supervisor of a state director
   }, 120_000);
 
   test('says that a start was interrupted when its command was killed', async () => {
-    const child = user.start(['run', image, '--name', name, '--', 'silent']);
+    const child = user.start(['run', image, '--name', name, '--', 'mute']);
     const over = ended(child);
     try {
       await printed(child, 'Waiting for');
@@ -195,7 +195,7 @@ describe.skipIf(!engine.available)(title('the one supervisor of a state director
         const { stdout } = await user.skep(['status', name, '--format', 'json']);
         expect(JSON.parse(stdout)).toMatchObject({ status: 'error', health: 'its start was interrupted' });
       },
-      { timeout: 15_000, interval: 200 },
+      { timeout: 40_000, interval: 200 },
     );
   });
 });
