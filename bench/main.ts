@@ -13,6 +13,7 @@ const seconds = values.smoke ? 1 : 4;
 
 const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   start: async () => (await import('./start.ts')).startBench,
+  run: async () => (await import('./run.ts')).runBench,
   registry: async () => (await import('./registry.ts')).registryBench,
   'registry-large': async () => (await import('./registry-large.ts')).registryLargeBench,
   'registry-publish': async () => (await import('./registry-publish.ts')).registryPublishBench,
