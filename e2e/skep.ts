@@ -2,7 +2,7 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { vi } from 'vitest';
+import { setTimeout as delay } from 'node:timers/promises';
 import { repoRoot } from './require.ts';
 
 export interface SkepResult {
@@ -76,16 +76,17 @@ export function openUser(more: Readonly<Record<string, string>> = {}, uid?: numb
     });
   const skep = (args: readonly string[], options: SkepOptions = {}): Promise<SkepResult> =>
     ended(start(args, options));
-  /** Looks again after every kill: a watcher may have started another one in between. */
-  const killSupervisor = (): Promise<void> =>
-    vi.waitFor(
-      () => {
-        const left = [isWatcher, isSupervisor].flatMap((which) => pidsOf(env.XDG_STATE_HOME, which));
-        signal(left, 'SIGKILL');
-        if (left.length > 0) throw new Error(`still there: ${left.join()}`);
-      },
-      { timeout: 10_000 },
-    );
+  /** Looks again after every kill: a watcher may have started another one in between. Benches use it without vitest. */
+  const killSupervisor = async (): Promise<void> => {
+    const deadline = Date.now() + 10_000;
+    for (;;) {
+      const left = [isWatcher, isSupervisor].flatMap((which) => pidsOf(env.XDG_STATE_HOME, which));
+      if (left.length === 0) return;
+      if (Date.now() > deadline) throw new Error(`still there: ${left.join()}`);
+      signal(left, 'SIGKILL');
+      await delay(50);
+    }
+  };
   return {
     dir,
     env,
