@@ -19,6 +19,8 @@ export interface EntryAddress {
   readonly kind: EntryKind;
   readonly namespace?: string;
   readonly name: string;
+  /** The registry at whose door it was named, where there is one: decisions see it as it stands. */
+  readonly registry?: string;
 }
 
 /** The managed source, as far as decisions ask. */
@@ -35,7 +37,13 @@ export interface PublishFacts {
 export type DecideOnPublish = (facts: PublishFacts) => void;
 
 /** Picks the entry that is meant, or refuses: none found, more than one, or not allowed. */
-export type ChooseEntry = (found: readonly ExistingEntry[]) => ExistingEntry;
+export type ChooseEntry = (
+  found: readonly ExistingEntry[],
+  facts: Omit<PublishFacts, 'entry'>,
+) => ExistingEntry;
+
+/** The same by what was found alone. */
+export type PickEntry = (found: readonly ExistingEntry[]) => ExistingEntry;
 
 export interface SourceFacts {
   readonly existing: StoredSource | undefined;

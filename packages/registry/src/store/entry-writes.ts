@@ -38,7 +38,7 @@ export function deletingVersion(
   choose: ChooseEntry,
 ): EntryWork<DeletedVersion> {
   return {
-    address,
+    ...about(address),
     act: async (managed) => {
       const chosen = managed.choose(address, choose);
       const { entry } = chosen;
@@ -54,7 +54,7 @@ export function deletingVersion(
 export function marking(request: MarkRequest, choose: ChooseEntry): EntryWork<MarkedVersions> {
   const { address, version, mark } = request;
   return {
-    address,
+    ...about(address),
     act: async (managed) => {
       const chosen = managed.choose(address, choose);
       const { source, entry } = chosen;
@@ -78,10 +78,14 @@ export function relabelling(
   choose: ChooseEntry,
 ): EntryWork<ExistingEntry> {
   return {
-    address,
+    ...about(address),
     act: async (managed) => {
       const chosen = managed.choose(address, choose);
       return chosen.entry.claims === claims ? chosen.entry : managed.relabel(chosen, claims);
     },
   };
+}
+
+function about(address: EntryAddress): Pick<EntryWork<unknown>, 'address' | 'registry'> {
+  return { address, ...(address.registry === undefined ? {} : { registry: address.registry }) };
 }

@@ -107,7 +107,7 @@ export class ManagedEntries {
   /** The entry that the decision picks; fails as the decision does, or with `registry/not-found`. */
   choose(address: EntryAddress, choose: ChooseEntry): ChosenEntry {
     const found = this.find(address);
-    const entry = choose(found);
+    const entry = choose(found, { target: this.source, registry: this.registry(address.registry) });
     if (this.source === undefined || !found.includes(entry)) throw new SkepError('registry/not-found');
     return { source: this.source.name, entry };
   }

@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { ChooseEntry, DecideOnPublish } from '../decisions.ts';
+import type { DecideOnPublish, PickEntry } from '../decisions.ts';
 import type { PublishRequest } from '../store.ts';
 import { ACME, allowed, type Fixture, OTHER, outline, publishOf, sourceOf } from './fixture.ts';
 
@@ -13,7 +13,7 @@ const rulesFor =
     if (entry?.versions.includes(version.version)) throw new SkepError('access/version-exists');
   };
 
-const only: ChooseEntry = ([entry, second]) => {
+const only: PickEntry = ([entry, second]) => {
   if (entry === undefined) throw new SkepError('registry/not-found');
   if (second !== undefined) throw new SkepError('registry/bad-request', { message: 'more than one' });
   return entry;
@@ -252,7 +252,7 @@ function deletes(fixture: Fixture, publish: Publish): void {
     const bare = { kind: 'skill', name: 'triage' } as const;
     const attempt = fixture.store.deleteVersion(bare, '1', only);
     await expect(attempt).rejects.toMatchObject({ message: 'more than one' });
-    const chosen: ChooseEntry = (found) => only(found.filter(({ namespace }) => namespace === 'io.other'));
+    const chosen: PickEntry = (found) => only(found.filter(({ namespace }) => namespace === 'io.other'));
     await fixture.store.deleteVersion(bare, '1', chosen);
     expect(outline(await fixture.store.readEntries('internal'))).toEqual(['skill io.acme/triage@1']);
     await expect(fixture.store.deleteVersion(bare, '2', only)).rejects.toMatchObject({

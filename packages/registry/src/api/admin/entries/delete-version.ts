@@ -8,7 +8,7 @@ import { registryName, serverName, versionName } from '../../path-parameters.ts'
 import { registryPaths } from '../../registry-route.ts';
 import type { Answer } from '../../route.ts';
 import { type AdminCall, adminRoute, NO_CONTENT } from '../admin-route.ts';
-import { enterRegistry } from '../publish/target-registry.ts';
+import { ANY_TARGET, enterRegistry, requireTarget, targetIn } from '../publish/target-registry.ts';
 import { chooseVersion } from './choose-entry.ts';
 import { entryAddress, entryName, entryType, UNSUPPORTED_TYPE } from './entry-address.ts';
 
@@ -73,7 +73,8 @@ export const deleteFromRegistry = adminRoute({
     const { sources } = await enterRegistry(call, registry);
     const managed = (await call.store.listSources()).find(({ kind }) => kind === 'managed');
     if (managed === undefined || !sources.includes(managed.name)) throw new SkepError('registry/not-found');
-    return deleteVersion(call, { kind: 'server', namespace: '', name }, version ?? query.version);
+    const address = { kind: 'server', namespace: '', name, registry } as const;
+    return deleteVersion(call, address, version ?? query.version);
   },
 });
 
@@ -84,8 +85,11 @@ async function deleteVersion(
 ): Promise<Answer> {
   if (version === undefined)
     throw badRequest('version is missing: give it in the path, or as a query parameter');
+  const { registry } = address;
+  const target = registry === undefined ? ANY_TARGET : targetIn(registry, call.authority);
   const choose = chooseVersion(address, version);
-  const { revision } = await call.store.deleteVersion(address, version, (found) => {
+  const { revision } = await call.store.deleteVersion(address, version, (found, facts) => {
+    requireTarget(facts, target);
     const entry = choose(found);
     enforce(decideEntryAccess(call.authority, storedClaims(entry.claims)));
     return entry;

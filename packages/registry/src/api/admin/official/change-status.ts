@@ -11,6 +11,7 @@ import { STATUS_BODY } from '../bodies.ts';
 import { chooseEntry, chooseVersion } from '../entries/choose-entry.ts';
 import { readJsonBody } from '../json-body.ts';
 import type { Target } from '../publish/publish-entry.ts';
+import { requireTarget } from '../publish/target-registry.ts';
 import { officialItem, officialRoutes, requireManaged } from './official-route.ts';
 
 const ROW = {
@@ -80,9 +81,16 @@ async function change(call: AdminCall, target: Target, { name, version }: Subjec
   await requireManaged(call, target);
   const read = statusBody.safeParse(readJsonBody(call.body).value);
   if (!read.success) throw badRequest(read.error.issues[0]?.message ?? 'invalid status');
-  const address = { kind: 'server', namespace: '', name } as const;
+  const { registry } = target;
+  const address = {
+    kind: 'server',
+    namespace: '',
+    name,
+    ...(registry === undefined ? {} : { registry }),
+  } as const;
   const pick = version === undefined ? chooseEntry(address) : chooseVersion(address, version);
-  const choose: ChooseEntry = (found) => {
+  const choose: ChooseEntry = (found, facts) => {
+    requireTarget(facts, target);
     const entry = pick(found);
     enforce(decideEntryAccess(call.authority, storedClaims(entry.claims)));
     return entry;

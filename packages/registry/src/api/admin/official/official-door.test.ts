@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AdminUnderTest, adminUnderTest } from '../admin.fixture.ts';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type AdminUnderTest, adminUnderTest, CONFIG_REGISTRIES, CONFIG_SOURCES } from '../admin.fixture.ts';
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 const ACME = { org: 'acme' };
@@ -124,5 +124,30 @@ it.each([
   const admin = await adminUnderTest(none === undefined ? {} : { sources: none, registries: none });
   const response = await admin.send('POST', `${door}/publish`, { body: document('io.acme/x', '1.0.0') });
   expect([response.statusCode, response.json().error]).toEqual([404, expect.stringContaining(words)]);
+  await admin.close();
+});
+
+it('changes and deletes nothing at the door of a registry that was closed since the first look at it', async () => {
+  const admin = await adminUnderTest();
+  const { store } = admin;
+  const registry = '/registry/acme-all';
+  const body = document('io.acme/mine', '1.0.0', ACME);
+  expect((await admin.send('POST', `${registry}/v0/publish`, { as: 'both', body })).statusCode).toBe(200);
+  const [mark, remove] = [store.markVersions.bind(store), store.deleteVersion.bind(store)];
+  const opened = { sources: CONFIG_SOURCES, registries: CONFIG_REGISTRIES };
+  const closed = CONFIG_REGISTRIES.map((one) => ({ ...one, claims: '{"org":["other"]}' }));
+  vi.spyOn(store, 'markVersions').mockImplementationOnce(async (...asked) => {
+    await store.reconcile({ ...opened, registries: closed });
+    return mark(...asked);
+  });
+  vi.spyOn(store, 'deleteVersion').mockImplementationOnce(async (...asked) => {
+    await store.reconcile({ ...opened, registries: closed });
+    return remove(...asked);
+  });
+  const version = 'servers/io.acme%2Fmine/versions/1.0.0';
+  const change = { as: 'both', body: { status: 'deprecated' } } as const;
+  expect((await admin.send('PATCH', `${registry}/v0/${version}/status`, change)).statusCode).toBe(403);
+  await store.reconcile(opened);
+  expect((await admin.send('DELETE', `${registry}/v0.1/${version}`, { as: 'both' })).statusCode).toBe(403);
   await admin.close();
 });

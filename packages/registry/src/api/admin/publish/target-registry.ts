@@ -2,6 +2,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { decideGate, enterGate } from '../../../access/gate.ts';
 import { storedClaims } from '../../../access/stored-claims.ts';
 import type { Authority } from '../../../access/authority.ts';
+import type { PublishFacts } from '../../../store/decisions.ts';
 import type { NamedRegistry, StoredRegistry } from '../../../store/rows.ts';
 import type { AdminCall } from '../admin-route.ts';
 import type { Target } from './publish-entry.ts';
@@ -42,6 +43,14 @@ export function targetIn(name: string, authority: Authority): Target {
     },
     missing: `registry "${name}" has no managed source`,
   };
+}
+
+/** The same in the transaction of a change: a registry may have been closed since the caller came to its door. */
+export function requireTarget(
+  { target: managed, registry }: Omit<PublishFacts, 'entry'>,
+  { accepts }: Pick<Target, 'accepts'>,
+): void {
+  if (managed === undefined || !accepts(managed, registry)) throw new SkepError('registry/not-found');
 }
 
 /** The managed source, whichever registry lists it. */
