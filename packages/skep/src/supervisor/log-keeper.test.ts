@@ -1,5 +1,7 @@
 import {
   appendFileSync,
+  chmodSync,
+  closeSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -14,6 +16,7 @@ import path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { places } from '@skep/core/files/places.ts';
 import { silentLog } from '@skep/core/log/log.ts';
+import { openLog } from '../runtime/sandbox/launch.ts';
 import { earlierPart, followFile } from '../runtime/sandbox/log-file.ts';
 import { capLog, keepLogsSmall } from './log-keeper.ts';
 
@@ -35,6 +38,16 @@ test('a log over the limit becomes the one earlier generation, and its writer go
     'x'.repeat(100),
   ]);
   await capLog(at('no-such.log'), 0);
+});
+
+test('a server that shuts its log is capped all the same, and can start again', async () => {
+  const file = at('shut.log');
+  for (const open of [() => capLog(file, 1), async () => closeSync(openLog(file))]) {
+    writeFileSync(file, 'long');
+    chmodSync(file, 0);
+    await open();
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  }
 });
 
 test('who follows a log goes on after it was cut', async () => {

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { glob, rename, stat, truncate, writeFile } from 'node:fs/promises';
+import { chmod, glob, rename, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
@@ -23,6 +23,8 @@ export async function capLog(file: string, limitBytes = LIMIT_BYTES): Promise<bo
   try {
     const { size } = await stat(file);
     if (size <= limitBytes) return false;
+    // A server that writes to it can shut it.
+    await chmod(file, 0o600);
     const draft = `${earlierLog(file)}.new`;
     const end = createReadStream(file, {
       start: size - limitBytes,
@@ -35,6 +37,16 @@ export async function capLog(file: string, limitBytes = LIMIT_BYTES): Promise<bo
   } catch (error) {
     // Its workload was removed meanwhile.
     if (errnoOf(error) !== 'ENOENT') throw error;
+    return false;
+  }
+}
+
+/** One that cannot be capped must not keep the others from it. */
+async function capOrWarn(file: string, log: Log): Promise<boolean> {
+  try {
+    return await capLog(file);
+  } catch (error) {
+    log.warn({ err: error, file }, 'a log could not be kept small');
     return false;
   }
 }
@@ -52,7 +64,7 @@ export async function keepLogsSmall({ places, clock, signal, log }: LogKeeperOpt
     try {
       let cut = false;
       for await (const file of glob(['logs/*.log', SANDBOX_LOGS], { cwd: places.dataDir })) {
-        cut = (await capLog(join(places.dataDir, file))) || cut;
+        cut = (await capOrWarn(join(places.dataDir, file), log)) || cut;
       }
       await clock.sleep(cut ? GROWING_MS : EVERY_MS, signal);
     } catch (error) {

@@ -13,6 +13,7 @@ import type { PackageSource, Prepared, PrepareRequest } from '../runtime.ts';
 import { buildImage } from './build.ts';
 import type { EngineClient } from './client.ts';
 import { findImage } from './images.ts';
+import { pythonIndex } from './python-index.ts';
 import { buildIdOf } from './sweep.ts';
 import type { ObservedImage } from './observed.ts';
 
@@ -94,7 +95,9 @@ async function registryOf(
   environment: RuntimeEnvironment,
 ): Promise<string | undefined> {
   const { env } = environment;
-  if (source.ecosystem !== 'npm') return env['UV_DEFAULT_INDEX'] ?? env['PIP_INDEX_URL'];
-  const registry = registryFor(await readNpmConfig(environment), '');
-  return registry && withoutLogin(registry);
+  if (source.ecosystem === 'npm') {
+    const registry = registryFor(await readNpmConfig(environment), '');
+    return registry && withoutLogin(registry);
+  }
+  return pythonIndex(env);
 }

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { closeSync, constants, fchownSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, constants, existsSync, fchownSync, openSync } from 'node:fs';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import { pause } from '../pause.ts';
@@ -57,7 +57,7 @@ export async function launch(launching: Launch): Promise<void> {
 }
 
 function spawnWorkload({ bubblewrap, places, program, stdio, ownNetwork }: Launch): Confined {
-  const log = openSync(places.log, 'a', 0o600);
+  const log = openLog(places.log);
   const status = openSync(places.status, 'a', 0o600);
   const life = openSync(places.life, constants.O_RDWR);
   const pipes = stdio ? holdPipes(places) : undefined;
@@ -89,6 +89,12 @@ function spawnWorkload({ bubblewrap, places, program, stdio, ownNetwork }: Launc
   }
 }
 
+/** A server that holds it can shut it with its mode. */
+export function openLog(file: string): number {
+  if (existsSync(file)) chmodSync(file, 0o600);
+  return openSync(file, 'a', 0o600);
+}
+
 /**
  * Waits for the first process inside, connects its network, lets the program go and waits until that has taken the place
  * of bubblewrap's set-up. Undefined when bubblewrap ended before, or takes too long.
@@ -103,8 +109,9 @@ async function startProgram(
   const init = await look(async () => (await readStatus(places.status)).initPid, ended.signal);
   if (init === undefined) return undefined;
   if (ownNetwork !== undefined) {
-    const { inherited } = bubblewrap;
-    await connectNetwork({ ...ownNetwork, places, pid: child.pid ?? 0, inherited });
+    const { inherited, setpriv } = bubblewrap;
+    const asRoot = setpriv !== undefined;
+    await connectNetwork({ ...ownNetwork, asRoot, places, pid: child.pid ?? 0, inherited });
     release();
   }
   return look(async () => ((await programInside(init)) === undefined ? undefined : init), ended.signal);

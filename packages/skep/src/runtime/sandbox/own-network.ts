@@ -77,6 +77,7 @@ exec "$@"`;
 
 export interface Connecting {
   readonly tools: NetworkTools;
+  readonly asRoot: boolean;
   readonly places: WorkloadPlaces;
   /** A process in the namespace. */
   readonly pid: number;
@@ -90,10 +91,17 @@ export interface Connecting {
  * Throws `runtime/start-failed`.
  */
 export async function connectNetwork(connecting: Connecting): Promise<void> {
-  // Its own confinement needs mounts and filters that some containers do not allow.
-  const hardened = ['--enable-sandbox', '--enable-seccomp'];
-  const started = (await startSlirp(connecting, hardened)) ?? (await startSlirp(connecting, []));
-  if (started === undefined) throw failed('slirp4netns ended before the network was up');
+  // Its own confinement needs mounts and filters that some containers do not allow. What reads a hostile server's packets
+  // does so as root only when it is confined.
+  const started =
+    (await startSlirp(connecting, ['--enable-sandbox', '--enable-seccomp'])) ??
+    (connecting.asRoot ? undefined : await startSlirp(connecting, []));
+  if (started === undefined) {
+    throw failed(
+      `slirp4netns ended before the network was up${connecting.asRoot ? ', and as root it must be able to confine itself' : ''}`,
+      `start it again${connecting.asRoot ? ', run skep as an ordinary user' : ''}, or run it with --network host`,
+    );
+  }
   try {
     for (const port of connecting.ports) await forward(connecting.places, port);
   } catch (error) {
@@ -174,4 +182,5 @@ async function forward(places: WorkloadPlaces, port: PortBinding): Promise<void>
   }
 }
 
-const failed = (message: string) => new SkepError('runtime/start-failed', { message });
+const failed = (message: string, hint?: string) =>
+  new SkepError('runtime/start-failed', { message, ...(hint === undefined ? {} : { hint }) });

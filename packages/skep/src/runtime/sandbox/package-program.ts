@@ -4,13 +4,15 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { z } from 'zod';
 import { chooseBin } from '../../target/protocol/choose-bin.ts';
+import { isNpmName } from '../../target/protocol/npm-name.ts';
 
 /** Where a package tree appears inside the sandbox. */
 export const APP = '/app';
 /** Where the running Node appears inside the sandbox. */
 export const NODE = '/skep/bin/node';
 
-const treeShape = z.object({ skep: z.object({ package: z.string() }) });
+/** A name can be no path out of the tree. */
+const treeShape = z.object({ skep: z.object({ package: z.string().refine(isNpmName) }) });
 const manifestShape = z.object({ bin: z.unknown().optional() });
 
 /** The content of a tree's own package.json: it remembers which of the installed packages is the one to run. */
@@ -42,8 +44,16 @@ export async function packageHome(tree: string): Promise<string> {
 }
 
 async function packageOf(tree: string): Promise<{ readonly package: string }> {
-  return treeShape.parse(await readJson(path.join(tree, 'package.json'))).skep;
+  const file = path.join(tree, 'package.json');
+  const found = treeShape.safeParse(await readJson(file));
+  if (found.success) return found.data.skep;
+  throw new SkepError('runtime/package-not-found', {
+    message: `"${file}" names no package`,
+    hint: FETCH_ANEW,
+  });
 }
+
+const FETCH_ANEW = 'remove the workload and run it again, which fetches the package anew';
 
 function unclear(name: string, candidates: readonly string[]): SkepError {
   const found = candidates.length === 0 ? 'it has no program' : `its programs are ${candidates.join(', ')}`;
@@ -60,7 +70,7 @@ async function readJson(file: string): Promise<unknown> {
     if (errnoOf(cause) !== 'ENOENT') throw cause;
     throw new SkepError('runtime/package-not-found', {
       message: `the fetched package has no "${path.basename(path.dirname(file))}/${path.basename(file)}"`,
-      hint: 'remove the workload and run it again, which fetches the package anew',
+      hint: FETCH_ANEW,
       cause,
     });
   }

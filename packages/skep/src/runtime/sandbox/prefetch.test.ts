@@ -1,11 +1,12 @@
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { PackageSource, Report } from '../runtime.ts';
 import type { Bubblewrap } from './bubblewrap.ts';
-import { prefetchNpm } from './prefetch.ts';
+import { packageCommand, packageHome } from './package-program.ts';
+import { prefetchNpm, writeManifest } from './prefetch.ts';
 
 const report: Report = { step() {}, detail() {} };
 
@@ -30,5 +31,27 @@ it('asks no registry for an exact version that is there already', async () => {
     expect(await readdir(path.join(cacheDir, 'packages'))).toEqual([tree]);
   } finally {
     await rm(cacheDir, { recursive: true });
+  }
+});
+
+it('reads no file beyond the tree that a rewritten manifest of the tree names', async () => {
+  const directory = await mkdtemp(path.join(tmpdir(), 'skep-prefetch-'));
+  try {
+    const tree = path.join(directory, 'tree');
+    await mkdir(tree);
+    const manifest = path.join(tree, 'package.json');
+    await writeFile(manifest, JSON.stringify({ skep: { package: '../../../secret' } }));
+    for (const read of [packageHome, packageCommand]) {
+      await expect(read(tree)).rejects.toMatchObject({ code: 'runtime/package-not-found' });
+    }
+    const outside = path.join(directory, 'outside');
+    await writeFile(outside, 'kept');
+    await rm(manifest);
+    await symlink(outside, manifest);
+    await writeManifest(tree, 'x');
+    expect(await packageHome(tree)).toBe('node_modules/x');
+    expect(await readFile(outside, 'utf8')).toBe('kept');
+  } finally {
+    await rm(directory, { recursive: true });
   }
 });

@@ -51,7 +51,7 @@ export async function prefetchNpm(
     try {
       const tree = path.join(stage, 'tree');
       await mkdir(tree);
-      await writeFile(path.join(tree, 'package.json'), treeManifest(source.name));
+      await writeManifest(tree, source.name);
       const specifier = `${source.name}@${version}`;
       await npmInstall({
         bubblewrap,
@@ -64,6 +64,8 @@ export async function prefetchNpm(
         known: { name: source.name, packument },
         onDownload: (count) => report.detail(`${count} downloads`),
       });
+      // npm could write to it, and what it says decides which program runs.
+      await writeManifest(tree, source.name);
       await checkTree({ tree, specifier, registry: GATEWAY });
       await packageCommand(tree);
       await moveIntoPlace(tree, target);
@@ -74,6 +76,13 @@ export async function prefetchNpm(
   } finally {
     await upstream.close();
   }
+}
+
+/** Replaces whatever is there: it may be a link by now. */
+export async function writeManifest(tree: string, packageName: string): Promise<void> {
+  const file = path.join(tree, 'package.json');
+  await rm(file, { recursive: true, force: true });
+  await writeFile(file, treeManifest(packageName), { flag: 'wx', mode: 0o644 });
 }
 
 const EXACT = /^\d+\.\d+\.\d+(?:[-+].*)?$/;

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmod, lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -14,7 +15,7 @@ beforeEach(async () => {
   places = workloadPlaces(path.join(directory, 'workload'));
   await mkdir(places.directory);
 });
-afterEach(() => rm(directory, { recursive: true, force: true }));
+afterEach(() => removeFiles(directory));
 
 /** A tree whose package @s/p has these files; the content of each is the tree's name. */
 async function tree(name: string, files: readonly string[]): Promise<string> {
@@ -89,6 +90,23 @@ describe('a hostile server', () => {
     await symlink('../..', path.join(next, 'node_modules/@s/p/up'));
     await state(next);
     await expect(lstat(places.spec)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it('keeps nothing from starting by directories nested deeper than a path can be', async () => {
+    const root = await tree('one', ['index.js']);
+    const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+    await state(root);
+    const nest =
+      'for (let n = 0; n < 30; n += 1) { fs.mkdirSync("d".repeat(200)); process.chdir("d".repeat(200)); }';
+    execFileSync(process.execPath, ['-e', nest], { cwd: places.state });
+    await serverState({ places, reference: 'one', tree: root, user: owner });
+    execFileSync(process.execPath, ['-e', nest], { cwd: own('.') });
+    const next = await tree('two', ['index.js']);
+    await expect(state(next)).rejects.toMatchObject({ code: 'runtime/start-failed' });
+    await removeFiles(own('d'.repeat(200)));
+    await state(next);
+    expect(await text('index.js')).toBe('two');
+    await removeFiles(places.directory);
   });
 
   it('cannot keep what it left from being removed', async () => {

@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
-import { copyFile, lchown, lstat, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises'; // prettier-ignore
+import { copyFile, lstat, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises'; // prettier-ignore
 import path from 'node:path';
+import { promisify } from 'node:util';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { z } from 'zod';
 import type { Mount } from '../runtime.ts';
@@ -8,6 +11,9 @@ import { CONFINED_HOME } from './confine.ts';
 import type { ConfinedUser } from './confined-user.ts';
 import { APP, packageHome } from './package-program.ts';
 import type { WorkloadPlaces } from './places.ts';
+import { removeFiles } from './remove-files.ts';
+
+const run = promisify(execFile);
 
 export interface StateOwner {
   readonly places: WorkloadPlaces;
@@ -73,10 +79,10 @@ interface Renewal {
 /** The old copy is there until the new one is complete: a start that is interrupted is begun anew by the next one. */
 async function renew({ source, copy, made, reference, places }: Renewal): Promise<void> {
   const next = path.join(places.state, 'package.next');
-  await rm(next, { recursive: true, force: true });
+  await removeFiles(next);
   const files = await copyFolder(source, next, '');
-  if (made !== undefined) await carryOver(copy, next, new Set(made.files));
-  await rm(copy, { recursive: true, force: true });
+  if (made !== undefined) await carryAllOver(copy, next, new Set(made.files));
+  await removeFiles(copy);
   await rename(next, copy);
   await writeFile(places.shipped, JSON.stringify({ reference, files }), { mode: 0o600 });
 }
@@ -97,6 +103,20 @@ async function copyFolder(source: string, target: string, below: string): Promis
     }),
   );
   return copied.flat();
+}
+
+/** Throws `runtime/start-failed` for directories that are nested deeper than a path can be. */
+async function carryAllOver(from: string, to: string, shipped: ReadonlySet<string>): Promise<void> {
+  try {
+    await carryOver(from, to, shipped);
+  } catch (cause) {
+    if (errnoOf(cause) !== 'ENAMETOOLONG') throw cause;
+    throw new SkepError('runtime/start-failed', {
+      message: `the server has nested directories too deep in "${from}" to take them to another version`,
+      hint: 'remove those directories, or remove the workload and run it again',
+      cause,
+    });
+  }
 }
 
 /** Moves what did not come with the package. Where the new version has something of its own, that stays. */
@@ -142,11 +162,7 @@ async function kindOf(file: string): Promise<'directory' | 'file' | 'other' | un
 
 const isDirectory = async (file: string): Promise<boolean> => (await kindOf(file)) === 'directory';
 
-async function give(directory: string, user: ConfinedUser): Promise<void> {
-  await lchown(directory, user.uid, user.gid);
-  for (const entry of await readdir(directory, { withFileTypes: true })) {
-    const file = path.join(directory, entry.name);
-    if (entry.isDirectory()) await give(file, user);
-    else await lchown(file, user.uid, user.gid);
-  }
+/** By chown(1): directories may be nested deeper than a path can be. */
+async function give(directory: string, { uid, gid }: ConfinedUser): Promise<void> {
+  await run('chown', ['-hRP', `${uid}:${gid}`, '--', directory]);
 }

@@ -56,14 +56,21 @@ export function installPackages(optional: readonly string[], required: readonly 
 }
 
 /** What a person may say about the base of an image. */
-type BaseAndPackages = Partial<Pick<RecipeOptions, 'baseImage'>> & Pick<RecipeOptions, 'addPackages'>;
+type BaseAndPackages = Partial<Pick<RecipeOptions, 'baseImage' | 'registry'>> &
+  Pick<RecipeOptions, 'addPackages'>;
 
-/** Throws `runtime/invalid-workload` for a base image or system package name that could break out of its line. */
+/** Throws `runtime/invalid-workload` for a base image, registry or system package name that could break out of its line. */
 export function checkRecipeOptions(options: BaseAndPackages): void {
   if (options.baseImage !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/.test(options.baseImage)) {
     throw new SkepError('runtime/invalid-workload', {
       message: `invalid base image "${options.baseImage}"`,
       hint: 'give --runtime-image an image reference such as node:24-alpine',
+    });
+  }
+  if (options.registry !== undefined && /\s/.test(options.registry)) {
+    throw new SkepError('runtime/invalid-workload', {
+      message: 'the address of the package registry contains white space',
+      hint: 'correct it in the settings of the package manager',
     });
   }
   const bad = options.addPackages.find((name) => !/^[A-Za-z0-9][A-Za-z0-9+._-]*$/.test(name));

@@ -64,6 +64,7 @@ describe.each([
     { baseImage: '--platform=x' },
     { addPackages: ['git; id'] },
     { addPackages: ['--root'] },
+    { registry: 'https://packages.test/\nRUN id' },
   ])('refuses %j', (bad) => {
     expect(() => recipe({ ...options, ...bad })).toThrow(
       expect.objectContaining({ code: 'runtime/invalid-workload' }),
