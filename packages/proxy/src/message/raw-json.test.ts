@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { findElements, findMembers, findPath, onOneLine, rawAt, splice } from './raw-json.ts';
 
 const names = fc.constantFrom('id', 'method', 'params', '_meta', 'a"b', 'c\\', 'é', '__proto__', '');
@@ -40,6 +40,17 @@ describe('findMembers', () => {
       expect(findMembers(text, 0, new Set(['id']))).toBeUndefined();
     },
   );
+
+  test('makes nothing of an escaped name that is too long to be looked for', () => {
+    const text = `{"${'\\u0069'.repeat(1_000)}":1,"\\u0069d":2}`;
+    const parse = vi.spyOn(JSON, 'parse');
+    try {
+      expect(findMembers(text, 0, new Set(['id']))?.size).toBe(1);
+      expect(parse).toHaveBeenCalledTimes(1);
+    } finally {
+      parse.mockRestore();
+    }
+  });
 
   test('looks at the outer object only', () => {
     const text = '{"a":{"id":1},"b":"{\\"id\\":2}","c":[{"id":3}]}';

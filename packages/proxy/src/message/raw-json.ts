@@ -87,10 +87,14 @@ const skipValue = (text: string, at: number): number => {
   return at;
 };
 
+/** No name that anybody looks for is longer, were every character of it escaped. */
+const ESCAPED_NAME_LIMIT = 512;
+
 /** `"\u0069d"` names the same member as `"id"` (RFC 8259 §8.3). */
 const memberName = (text: string, start: number, end: number): unknown => {
   const raw = text.slice(start + 1, end - 1);
-  return raw.includes('\\') ? JSON.parse(text.slice(start, end)) : raw;
+  if (!raw.includes('\\')) return raw;
+  return raw.length <= ESCAPED_NAME_LIMIT ? JSON.parse(text.slice(start, end)) : undefined;
 };
 
 /**
