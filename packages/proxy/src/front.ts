@@ -1,6 +1,7 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Backend, HttpBackend, StdioBackend } from './backend/backend.ts';
 import { Forward } from './backend/http/forward.ts';
+import { LimitedLog } from './limited-log.ts';
 import { Mux } from './backend/stdio/mux.ts';
 import type { PipeState } from './backend/stdio/pipe.ts';
 import type { Step } from './chain.ts';
@@ -39,7 +40,7 @@ export interface FrontOptions {
 /** The end of the chain for `options.backend`. */
 export function frontOf(options: FrontOptions, clock: Clock): Front {
   const { backend } = options;
-  return backend.kind === 'stdio' ? stdioFront(backend, options, clock) : httpFront(backend, options);
+  return backend.kind === 'stdio' ? stdioFront(backend, options, clock) : httpFront(backend, options, clock);
 }
 
 const STATUS: Readonly<Record<PipeState, Health['status']>> = {
@@ -69,7 +70,9 @@ const stdioFront = (backend: StdioBackend, options: FrontOptions, clock: Clock):
   };
 };
 
-const httpFront = (backend: HttpBackend, { trustProxyHeaders, log }: FrontOptions): Front => {
+const httpFront = (backend: HttpBackend, options: FrontOptions, clock: Clock): Front => {
+  const { trustProxyHeaders } = options;
+  const log = new LimitedLog(options.log, clock);
   const forward = new Forward({ target: backend.target, trustProxyHeaders, log });
   return {
     step: forward.step,
@@ -83,6 +86,9 @@ const httpFront = (backend: HttpBackend, { trustProxyHeaders, log }: FrontOption
     backendEnded() {},
     backendStarted() {},
     drain: () => forward.endStreams(),
-    close: () => forward.close(),
+    close() {
+      forward.close();
+      log.close();
+    },
   };
 };

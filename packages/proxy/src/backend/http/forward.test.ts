@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { silentLog, type Log } from '@skep/core/log/log.ts';
 import { describe, expect, test } from 'vitest';
 import { ask, openStream } from '../../doubles/http-client.ts';
 import { runningProxy, SETTINGS } from '../../doubles/running-proxy.ts';
@@ -149,4 +150,15 @@ describe('a backend that speaks HTTP itself', () => {
     await proxy.close();
     expect(await stream.next()).toBeUndefined();
   });
+});
+
+test('a server that gives no answer does not fill the log, whatever clients do', async () => {
+  const warned: string[] = [];
+  const log: Log = { ...silentLog, warn: (_fields, message) => void warned.push(message), child: () => log };
+  await using proxy = await runningProxy(
+    { backend: { kind: 'http', target: new URL('http://127.0.0.1:1') } },
+    { log },
+  );
+  for (let n = 0; n < 15; n += 1) await ask(proxy.url, { method: 'GET', headers: {} });
+  expect(warned).toHaveLength(10);
 });
