@@ -64,7 +64,7 @@ export async function checkMounts(mounts: readonly Mount[]): Promise<void> {
     if (above !== undefined) {
       throw invalid(
         `mount target "${target}" lies below "${above}", where a server could put a link in its way`,
-        `mount it beside "${above}" instead, such as at "/data/${path.posix.basename(plain)}"; or use a container engine`,
+        `mount it beside "${above}" instead, such as at "${above.replace(/\/$/, '')}-${path.posix.basename(plain)}"; or use a container engine`,
       );
     }
     const found = await stat(source).catch(() => undefined);
