@@ -6,6 +6,7 @@ import { openProgress } from '../print/progress.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import { keepLogsSmall } from '../supervisor/log-keeper.ts';
+import { refuseForeign } from '../supervisor/private-directory.ts';
 import { startEvents } from './start-events.ts';
 import { whenReady } from './when-ready.ts';
 
@@ -14,7 +15,9 @@ import { whenReady } from './when-ready.ts';
  * (spec run-workload §6.2). What fails at the start is removed too.
  */
 export async function hostHere(config: RunConfig, context: Context): Promise<void> {
-  const { terminal, signal } = context;
+  const { terminal, signal, places, uid } = context;
+  // A status of another user could name any process as the host of a workload.
+  await refuseForeign(places.stateDir, uid);
   const log = await openLog({ level: config.debug ? 'debug' : 'warn' });
   const host = openHost(context, log);
   const progress = openProgress(terminal);
