@@ -72,7 +72,13 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
       now: () => clock.now(),
       apply: (...commit) => follower.reachWith(...commit),
     },
-    open: (source) => openSource(given.of(source), { ...options.surroundings, clock, limits }),
+    open: (source, { counts }) =>
+      openSource(given.of(source), {
+        ...options.surroundings,
+        clock,
+        limits,
+        holdsBundles: counts.skill + counts.plugin > 0,
+      }),
     clock,
     random,
     log,

@@ -8,6 +8,8 @@ const VENDORS = ['dev.skep', 'dev.toolhive'] as const;
 const PAGE_SIZE = '100';
 /** What servers answer that do not have the list. */
 const NOT_THERE: ReadonlySet<number> = new Set([404, 410]);
+/** What servers and gateways answer to a path that they do not know. */
+const UNKNOWN_PATH: ReadonlySet<number> = new Set([400, 401, 403, 405, 422, 501]);
 
 type BundleList = 'skills' | 'plugins';
 
@@ -31,24 +33,22 @@ interface BundleLook {
   readonly now: number;
   /** After how many milliseconds a registry without these lists is asked for them again. */
   readonly everyMs: number;
+  /** The store holds skills or plugins that an earlier process found there. */
+  readonly holdsBundles: boolean;
 }
 
 /** The lists beside that of the servers: at each look where there are any, else as rarely as the look says. */
 export async function bundlesNow(
   get: GetPage,
   before: BundleState | undefined,
-  { servers, limits, now, everyMs }: BundleLook,
+  { servers, limits, now, everyMs, holdsBundles }: BundleLook,
 ): Promise<BundleState> {
   const offered =
     before !== undefined && Object.values(before.bundles).some(({ vendor }) => vendor !== undefined);
   if (before !== undefined && !offered && now - before.bundlesAt < everyMs) return before;
-  const skills = await findBundles(get, { servers, limits, list: 'skills', before: before?.bundles.skills });
-  const plugins = await findBundles(get, {
-    servers,
-    limits,
-    list: 'plugins',
-    before: before?.bundles.plugins,
-  });
+  const asked = { servers, limits, holdsBundles };
+  const skills = await findBundles(get, { ...asked, list: 'skills', before: before?.bundles.skills });
+  const plugins = await findBundles(get, { ...asked, list: 'plugins', before: before?.bundles.plugins });
   return { bundles: { skills, plugins }, bundlesAt: now };
 }
 
@@ -57,14 +57,15 @@ interface Asked {
   /** Address of the list of servers. */
   readonly servers: URL;
   readonly limits: ListLimits;
+  readonly holdsBundles: boolean;
   /** What the look before found. */
   readonly before: FoundBundles | undefined;
 }
 
 /**
- * All versions of the skills or plugins of another registry. Only 404 and 410 mean that it has no such list, and at the
- * first look also another answer in JSON, which registries give that answer anything. Everything else fails as in `crawl`:
- * what is stored of an earlier run must not go because the registry has an outage.
+ * All versions of the skills or plugins of another registry. A registry that never had the list may answer anything to the
+ * question. Of one that had it only 404 and 410 mean that it has it no more, and everything else fails as in `crawl`: what
+ * is stored must not go because the registry has an outage.
  */
 async function findBundles(get: GetPage, asked: Asked): Promise<FoundBundles> {
   const { before } = asked;
@@ -80,17 +81,20 @@ async function findBundles(get: GetPage, asked: Asked): Promise<FoundBundles> {
     try {
       return await listed(get, asked, vendor);
     } catch (error) {
-      if (!isNoList(error)) throw error;
+      if (!isNoList(error, asked.holdsBundles)) throw error;
     }
   }
   return { items: [] };
 }
 
-function isNoList(error: unknown): boolean {
-  if (NOT_THERE.has(statusOf(error) ?? 0)) return true;
-  return (
-    error instanceof SkepError && error.code === 'source/bad-answer' && error.detail?.['absent'] === true
-  );
+function isNoList(error: unknown, holdsBundles: boolean): boolean {
+  const status = statusOf(error) ?? 0;
+  if (NOT_THERE.has(status)) return true;
+  if (!(error instanceof SkepError)) return false;
+  if (error.code === 'source/bad-answer' && error.detail?.['absent'] === true) return true;
+  // A page for people in place of an answer.
+  const unread = ['source/bad-answer', 'catalog/not-json', 'catalog/wrong-shape'].includes(error.code);
+  return !holdsBundles && (UNKNOWN_PATH.has(status) || unread);
 }
 
 async function listed(

@@ -47,6 +47,7 @@ function registry(list: { items: readonly Listed[] }, { pageSize = 2, etag = fal
 function started(
   answer: Parameters<typeof scriptedClient>[0],
   vendor: (url: URL) => ScriptedAnswer = () => ({ status: 404 }),
+  holdsBundles = false,
 ) {
   const client = scriptedClient((request, index) => {
     if (!request.url.pathname.includes('/x/')) return answer(request, index);
@@ -55,7 +56,7 @@ function started(
   });
   let time = Date.UTC(2026, 0, 2);
   const source = apiSource(
-    { name: 'a', endpoint: 'https://ann:pw@r.example/registry/main/' },
+    { name: 'a', endpoint: 'https://ann:pw@r.example/registry/main/', holdsBundles },
     { open: client.opener, now: () => time },
   );
   return { ...client, source, pass: (ms: number) => (time += ms) };
@@ -356,10 +357,13 @@ describe('skills and plugins', () => {
     ['a list that is none', { body: '{"skills":"later"}' }],
     ['no object', { body: '[]' }],
   ])(
-    'a first look that is answered %s fails, lest what is stored of an earlier run goes',
+    'a first look that is answered %s fails while skills of an earlier run are stored, lest they go',
     async (_what, answer) => {
-      const { source } = started(servers, () => answer);
-      await expect(source.fetch(idle)).rejects.toThrow();
+      await expect(started(servers, () => answer, true).source.fetch(idle)).rejects.toThrow();
+      // Where none are stored, it is a registry that does not have them, whose servers are read.
+      expect(kindsIn((await started(servers, () => answer).source.fetch(idle)).bytes)).toEqual([
+        'server io.a/b@1.0.0',
+      ]);
     },
   );
 

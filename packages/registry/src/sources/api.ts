@@ -26,6 +26,8 @@ export interface ApiSourceOptions {
   readonly timeoutMs?: number;
   /** Milliseconds after which the list is read whole again; default 6 h. Changes are asked for in between. */
   readonly fullEveryMs?: number;
+  /** The store holds skills or plugins of an earlier process, which an outage must not take away. */
+  readonly holdsBundles?: boolean;
   /** Of the whole list; default 1,000 pages, 100,000 servers and 100 MiB. */
   readonly limits?: ListLimits;
 }
@@ -81,6 +83,7 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
       limits,
       now: startedAt,
       everyMs: fullEveryMs,
+      holdsBundles: options.holdsBundles ?? false,
     });
     if (found === undefined && before === undefined) {
       throw new SkepError('internal/bug', { message: 'nothing was asked about' });

@@ -26,6 +26,8 @@ export interface SourceSurroundings {
   /** `skep-registry/<version>`. */
   readonly userAgent: string;
   readonly limits: SourceLimits;
+  /** Of an `api` source: see `ApiSourceOptions`. */
+  readonly holdsBundles?: boolean;
 }
 
 /**
@@ -80,13 +82,13 @@ function openApi(
   { endpoint, timeout }: Block<'api'>,
   surroundings: SourceSurroundings,
 ): Source {
-  const { clock, limits } = surroundings;
+  const { clock, limits, holdsBundles = false } = surroundings;
   const list = {
     pages: limits.maxListPages,
     servers: limits.maxListServers,
     bytes: limits.maxCatalogueBytes,
   };
-  const options = { name: source.name, endpoint, limits: list, ...timeoutOf(timeout) };
+  const options = { name: source.name, endpoint, limits: list, holdsBundles, ...timeoutOf(timeout) };
   return apiSource(options, { open: client(source, surroundings), now: () => Date.parse(clock.now()) });
 }
 

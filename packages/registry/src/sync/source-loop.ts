@@ -26,7 +26,8 @@ export interface SyncEvent {
 
 export interface LoopOptions {
   readonly parts: SyncParts;
-  readonly open: (source: StoredSource) => Source;
+  /** `before` is what the last synchronisation left in the store. */
+  readonly open: (source: StoredSource, before: SyncStatus) => Source;
   readonly clock: Clock;
   /** At least 0, below 1. */
   readonly random: () => number;
@@ -164,7 +165,7 @@ export class SourceLoop {
     const { parts, open, log } = this.#options;
     const { stored } = this;
     try {
-      this.#source ??= open(stored);
+      this.#source ??= open(stored, before);
       const task = {
         stored,
         source: this.#source,
