@@ -68,7 +68,7 @@ async function compare(database: object, { against, report, seconds }: Compariso
         }
         const value = ratios.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? 0;
         const name = `registry: publishes on PostgreSQL, ${writers} at once${readers === 0 ? '' : ', beside readers'} / bare program`;
-        report({ name, value, unit: 'ratio', floor: readers === 0 ? 0.4 : 0.3 });
+        report({ name, value, unit: 'ratio', floor: readers === 0 ? 0.4 : 0.3, notYet: true });
       }
     }
   } finally {
