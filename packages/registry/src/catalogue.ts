@@ -72,13 +72,8 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
       now: () => clock.now(),
       apply: (...commit) => follower.reachWith(...commit),
     },
-    open: (source, { counts }) =>
-      openSource(given.of(source), {
-        ...options.surroundings,
-        clock,
-        limits,
-        holdsBundles: counts.skill + counts.plugin > 0,
-      }),
+    open: (source, before) =>
+      openSource(given.of(source), { ...options.surroundings, clock, limits, before }),
     clock,
     random,
     log,

@@ -3,7 +3,7 @@ import { checkShape } from '../config/check-shape.ts';
 import type { SourceLimits } from '../config/config.ts';
 import { kindShapes } from '../config/source-shape.ts';
 import { durationOf } from '../config/texts.ts';
-import type { StoredSource } from '../store/rows.ts';
+import type { StoredSource, SyncStatus } from '../store/rows.ts';
 import type { Clock } from '../sync/clock.ts';
 import { assertAllowed } from './allowed-path.ts';
 import { apiSource } from './api.ts';
@@ -26,8 +26,8 @@ export interface SourceSurroundings {
   /** `skep-registry/<version>`. */
   readonly userAgent: string;
   readonly limits: SourceLimits;
-  /** Of an `api` source: see `ApiSourceOptions`. */
-  readonly holdsBundles?: boolean;
+  /** What the last synchronisation left in the store. */
+  readonly before?: SyncStatus;
 }
 
 /**
@@ -82,7 +82,8 @@ function openApi(
   { endpoint, timeout }: Block<'api'>,
   surroundings: SourceSurroundings,
 ): Source {
-  const { clock, limits, holdsBundles = false } = surroundings;
+  const { clock, limits, before } = surroundings;
+  const holdsBundles = before !== undefined && before.counts.skill + before.counts.plugin > 0;
   const list = {
     pages: limits.maxListPages,
     servers: limits.maxListServers,
