@@ -44,8 +44,14 @@ export const attachBench: Bench = async (report, { seconds }) => {
         tails.push(ours.p99 / bare.p99);
       }
       const name = `attach: calls to a container at ${connections} connection${connections === 1 ? '' : 's'}`;
-      report({ name: `${name}, against a bare loop`, value: median(rates), unit: 'ratio', floor: 0.7 });
-      report({ name: `${name}, p99`, value: median(tails), unit: 'ratio', ceiling: 1.5 });
+      report({
+        name: `${name}, against a bare loop`,
+        value: median(rates),
+        unit: 'ratio',
+        floor: 0.7,
+        notYet: true,
+      });
+      report({ name: `${name}, p99`, value: median(tails), unit: 'ratio', ceiling: 1.5, notYet: true });
     }
   } finally {
     await user.end();

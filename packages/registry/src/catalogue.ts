@@ -72,8 +72,7 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
       now: () => clock.now(),
       apply: (...commit) => follower.reachWith(...commit),
     },
-    open: (source, before) =>
-      openSource(given.of(source), { ...options.surroundings, clock, limits, before }),
+    open: (one, before) => openSource(given.of(one), { ...options.surroundings, clock, limits, before }),
     clock,
     random,
     log,
