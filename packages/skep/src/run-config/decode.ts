@@ -68,6 +68,7 @@ const known = z.object({
   env_vars: z.record(variable, noNul).nullish(),
   secret_env: z.array(variable).nullish(),
   volumes: z.array(text).nullish(),
+  mount_sources: record.exactOptional(),
   ignore_config: z.looseObject({ load_global: z.boolean().default(true) }).exactOptional(),
   container_labels: record.nullish(),
   group: text.exactOptional(),

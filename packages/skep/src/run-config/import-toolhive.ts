@@ -12,7 +12,12 @@ const ALIASES: Readonly<Record<string, string>> = {
 };
 
 /** Derived from other keys, or a matter of the machine: written anew, whatever a file says. */
-const WRITTEN_ANEW: ReadonlySet<string> = new Set(['base_name', 'container_name', 'runtime']);
+const WRITTEN_ANEW: ReadonlySet<string> = new Set([
+  'base_name',
+  'container_name',
+  'runtime',
+  'mount_sources',
+]);
 
 /** Keys without effect yet, or without effect here, whose absence harms nobody: kept, and said. */
 const NO_EFFECT: ReadonlySet<string> = new Set([

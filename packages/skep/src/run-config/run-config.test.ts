@@ -15,6 +15,7 @@ const full: RunConfig = decodeRunConfig(
     secret_env: ['TOKEN'],
     cmd_args: ['--x', 'a b'],
     volumes: ['/a:/b'],
+    mount_sources: { '/a': '/real/a' },
     permission_profile: { write: ['/a:/b'], network: { mode: 'none' } },
     container_labels: { team: 'blue' },
     runtime_config: { builder_image: 'node:24', additional_packages: ['git'], build_with: ['x'] },
@@ -54,6 +55,7 @@ describe('a run configuration', () => {
       base_name: 'everything',
     });
     expect(JSON.parse(text)).not.toHaveProperty('runtime');
+    expect(text).not.toContain('/real/a');
   });
   test('is exported with the labels that ToolHive looks for, and comes back without them', () => {
     const exported = JSON.parse(encodeExport(full)) as object;

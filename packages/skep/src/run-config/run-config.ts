@@ -1,3 +1,4 @@
+import type { MountSources } from '../permissions/mount-sources.ts';
 import type { PermissionProfile } from '../permissions/profile.ts';
 import type { PackageSource, RuntimeKind } from '../runtime/runtime.ts';
 
@@ -64,6 +65,8 @@ export interface RunConfig {
   readonly ignore_config?: { readonly load_global: boolean };
   /** `--volume` items as given; informational, the mounts are in the profile. */
   readonly volumes: readonly string[];
+  /** Where the sources of the mounts led to when they were granted; never in an exported file. */
+  readonly mount_sources?: MountSources;
   readonly container_labels: Readonly<Record<string, string>>;
   readonly group: string;
   readonly debug: boolean;

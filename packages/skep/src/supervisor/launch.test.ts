@@ -122,4 +122,13 @@ describe('a start of what is there already', () => {
     expect(runtime.startsOf('a1')).toBe(2);
     expect(warned).toEqual([]);
   });
+
+  test('whose mount leads elsewhere by now does not happen, and what there was stays', async () => {
+    const runtime = await stopped();
+    const permission_profile = { read: ['/proc/self/exe:/data'] };
+    const mount_sources = { '/proc/self/exe': '/where/it/led/once' };
+    const starting = launch({ ...config, permission_profile, mount_sources }, launching(runtime));
+    await expect(starting).rejects.toMatchObject({ code: 'run/not-granted' });
+    expect(await runtime.inspect('a1')).toMatchObject({ state: 'exited' });
+  });
 });

@@ -1,4 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { checkMountSources } from '../permissions/mount-sources.ts';
+import { profileMounts } from '../permissions/profile.ts';
 import { choosePort, isFree } from '../run/free-port.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
@@ -33,6 +35,8 @@ export const GRACE_MS = 10_000;
 export async function launch(config: RunConfig, options: LaunchOptions): Promise<Launched> {
   const { runtime, owner } = options;
   const left = await inspectOwn(config.name, options);
+  const mounts = profileMounts(config.permission_profile, '/');
+  await checkMountSources(config.name, mounts, config.mount_sources ?? {});
   const hostPort = await hostPortFor(config, left, options);
   const spec = toWorkloadSpec(config, { owner, runtime, ...(hostPort === undefined ? {} : { hostPort }) });
   const made = left === undefined;
