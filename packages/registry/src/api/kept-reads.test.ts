@@ -74,7 +74,8 @@ it('keeps no bytes of entries that were replaced, however often one is changed a
     const all = registries.get('all');
     if (all === undefined) throw new Error('no registry');
     const query = { limit: 1, search: 'x'.repeat(1 + (number % 50)) };
-    const answer = listAnswer({ kind: 'server', view: all, visible, classes, visibility, pages }, query);
+    const reader = { kind: 'server', view: all, visible, classes, visibility, pages } as const;
+    const answer = listAnswer(reader, query, { destroyed: false });
     const pieces = answer instanceof Promise ? undefined : answer.body?.();
     if (pieces === undefined || typeof pieces === 'string') throw new Error('a small page comes at once');
     const path = { registry: 'all' };

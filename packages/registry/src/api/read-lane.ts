@@ -9,7 +9,7 @@ import { KeptReads, type Read } from './kept-reads.ts';
 import type { ObservedRequest, WatchAnswer } from './observe-requests.ts';
 import type { RawParameters } from './parameter.ts';
 import { hasDotSegment } from './request-path.ts';
-import type { Answer, ApiContext, Route } from './route.ts';
+import type { Answer, ApiContext, Call, Route } from './route.ts';
 import type { SignIn } from './sign-in.ts';
 
 export interface ReadLaneParts {
@@ -45,13 +45,14 @@ export function readLane(
     .flatMap(compile);
   const kept = new KeptReads();
   const readFor = (request: IncomingMessage, authority: Authority): Read | undefined => {
-    const { url = '' } = request;
+    const { url = '', socket: connection } = request;
     const snapshot = context.snapshot();
     const known = kept.find(snapshot, authority, url);
     if (known !== undefined) return known;
     const read = readOf(patterns, context, {
       url,
       authority,
+      connection,
       vary: encodes ? `${vary}, Accept-Encoding` : vary,
     });
     // A publish meanwhile is impossible: nothing here waits.
@@ -93,23 +94,28 @@ function wantsEncoding({ headers }: IncomingMessage): boolean {
   return accepted !== undefined && chooseEncoding(accepted) !== undefined;
 }
 
-interface Asked {
+interface Asked extends Pick<Call, 'authority' | 'connection'> {
   readonly vary: string;
   readonly url: string;
-  readonly authority: Authority;
 }
 
 /** Asks the handler; undefined for everything but a success with a tag. */
 function readOf(
   patterns: readonly Pattern[],
   context: ApiContext,
-  { url, authority, vary }: Asked,
+  { url, authority, connection, vary }: Asked,
 ): Read | undefined {
   const target = targetOf(url);
   const match = target && matchOf(patterns, target.segments);
   if (target === undefined || match === undefined) return undefined;
   const { route, pattern, path } = match;
-  const answer = answerOf(route, context, { authority, path, query: target.query, body: NO_BODY });
+  const answer = answerOf(route, context, {
+    authority,
+    connection,
+    path,
+    query: target.query,
+    body: NO_BODY,
+  });
   if (answer?.etag === undefined || answer.body === undefined) return undefined;
   const content = answer.body();
   const pieces = typeof content === 'string' ? [Buffer.from(content)] : content;
@@ -229,11 +235,7 @@ function authorityOf(door: SignIn, request: IncomingMessage): Authority | undefi
 }
 
 /** A refusal is the router's to tell: it runs the handler again, and nothing was written. */
-function answerOf(
-  route: Route,
-  context: ApiContext,
-  call: Parameters<Route['handle']>[1],
-): Answer | undefined {
+function answerOf(route: Route, context: ApiContext, call: Call): Answer | undefined {
   try {
     const answer = route.handle(context, call);
     if (!(answer instanceof Promise)) return answer;

@@ -1,6 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Authority } from '../access/authority.ts';
 import { enterGate } from '../access/gate.ts';
+import type { Connection } from '../engine/callers.ts';
 import type { Reader } from '../engine/page-walk.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import type { EntryKind } from '../store/rows.ts';
@@ -14,7 +15,12 @@ interface RegistryRoute<P extends Parameters, Q extends Parameters> extends Rout
   readonly kind: EntryKind;
   readonly parameters: P;
   readonly query: Q;
-  readonly handler: (reader: Reader, path: Parsed<P>, query: Parsed<Q>) => Answer | Promise<Answer>;
+  readonly handler: (
+    reader: Reader,
+    path: Parsed<P>,
+    query: Parsed<Q>,
+    caller: Connection,
+  ) => Answer | Promise<Answer>;
 }
 
 /**
@@ -37,7 +43,7 @@ export function registryRoute<P extends Parameters, Q extends Parameters>(route:
       const pathValues = parseParameters(parameters, texts);
       const queryValues = parseParameters(query, call.query, context.pages);
       const reader = readerOf(context.snapshot(), registry, call.authority);
-      return handler({ kind, ...reader }, pathValues, queryValues);
+      return handler({ kind, ...reader }, pathValues, queryValues, call.connection);
     },
   };
 }

@@ -3,6 +3,7 @@ import type { Authority } from '../access/authority.ts';
 import type { AuditRule } from '../audit/audit-events.ts';
 import type { BuildInfo } from '../build-info.ts';
 import type { BodyLimits } from './body-limits.ts';
+import type { Connection } from '../engine/callers.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import type { AdminParts } from './admin/admin-parts.ts';
 import type { PageLimits } from './page-limits.ts';
@@ -37,6 +38,7 @@ export interface Call {
   readonly query: RawParameters;
   /** As received, its type and size checked; empty where the row takes no body. */
   readonly body: Buffer;
+  readonly connection: Connection;
 }
 
 export interface Answer {

@@ -97,7 +97,8 @@ function respond(route: Route, parts: RouterParts, { request, reply }: Exchange)
   const { authority } = request;
   if (authority === undefined) throw new SkepError('internal/bug', { message: 'nobody was identified' });
   const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
-  const call = { authority, path: request.params, query: request.query, body };
+  const { params: path, query, socket: connection } = request;
+  const call = { authority, path, query, body, connection };
   const answer = route.handle(parts.context, call);
   if (answer instanceof Promise) sendLater(answer, { request, reply }, parts);
   else parts.send(request, reply, answer);

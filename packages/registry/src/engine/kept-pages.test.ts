@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { Callers } from './callers.ts';
 import { KeptPages, type PageKey } from './kept-pages.ts';
 
 const MEBI = 1024 * 1024;
@@ -29,7 +30,7 @@ it('forgets the pages of whoever sees what changed, also one that was being made
   for (const key of keys) before.set(key, page);
   const late = { state: hit, text: 'late' };
   const making = Promise.withResolvers<typeof page>();
-  const made = before.make(late, making.promise);
+  const made = before.make(late, { page: making.promise, callers: new Callers({ destroyed: false }) });
   const after = before.after(new Map([['all', new Set([0])]]));
   making.resolve(page);
   await made;

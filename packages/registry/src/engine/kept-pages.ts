@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Callers } from './callers.ts';
 import type { ClaimClass } from './claim-classes.ts';
 
 export interface KeptPage {
@@ -12,6 +13,12 @@ const MOST_BYTES = 32 * 1024 * 1024;
 const ENTRY_BYTES = 1024;
 /** Registries times groups of callers who see the same. */
 const MOST_STATES = 10_000;
+
+/** A page that is not ready. */
+export interface Making {
+  readonly page: Promise<KeptPage>;
+  readonly callers: Callers;
+}
 
 /** What callers who see the same claim sets see of a registry. The same object as long as nothing of it changes. */
 export interface ViewState {
@@ -97,15 +104,15 @@ export class KeptPages {
   }
 
   /** The page, where somebody else has asked for it and it is not ready. */
-  making({ text }: PageKey): Promise<KeptPage> | undefined {
+  making({ text }: PageKey): Making | undefined {
     return this.#shared.making.get(text);
   }
 
   /** Keeps a page when it is ready, and meanwhile the promise of it. */
-  async make(key: PageKey, ready: Promise<KeptPage>): Promise<KeptPage> {
-    this.#shared.making.set(key.text, ready);
+  async make(key: PageKey, making: Making): Promise<KeptPage> {
+    this.#shared.making.set(key.text, making);
     try {
-      const page = await ready;
+      const page = await making.page;
       this.set(key, page);
       return page;
     } finally {
@@ -126,7 +133,7 @@ interface Held {
 
 interface Shared {
   readonly pages: LRUCache<string, Held>;
-  readonly making: Map<string, Promise<KeptPage>>;
+  readonly making: Map<string, Making>;
   next: number;
 }
 

@@ -26,14 +26,14 @@ export interface Page {
  * One page of the list shape: one item per version, ascending by key, then by version string. Shadowing and visibility
  * come first, so filters never bring a shadowed copy back and never shorten a page. A page ends early where its bytes or
  * the comparisons for it would be too many; its cursor then leads on. Other requests are answered while a search takes
- * longer than a moment, which is what the promise is for.
+ * longer than a moment, which is what the promise is for; it fails when the page is not wanted any more.
  */
-export function listPage(reader: Reader, query: PageQuery): Page | Promise<Page> {
+export function listPage(reader: Reader, query: PageQuery, isWanted?: () => boolean): Page | Promise<Page> {
   const walk = walkPage(reader, query);
   const found = walk();
   const { kind } = reader;
   return found === undefined
-    ? turns.finish(walk).then((items) => joinItems(kind, items))
+    ? turns.finish(walk, isWanted).then((items) => joinItems(kind, items))
     : joinItems(kind, found);
 }
 

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { Callers } from './callers.ts';
 import { Turns } from './turns.ts';
 
 /** Counts the turns of all walks. */
@@ -27,6 +28,24 @@ it('however many walks there are, others wait for one turn of one of them', asyn
     expect(taken() - before).toBeLessThan(2);
   }
   expect(await running).toEqual(Array.from({ length: 20 }, () => 'found'));
+});
+
+it('gives a page up when all who waited for it have left, and not before', async () => {
+  const [turns, { taken, walk }] = [new Turns(1), walks()];
+  const [first, second] = [{ destroyed: false }, { destroyed: false }];
+  const callers = new Callers(first);
+  callers.add(second);
+  const shared = turns.finish(walk(1000), callers.areWaiting);
+  await setImmediate();
+  second.destroyed = true;
+  await setImmediate();
+  await expect(turns.finish(walk(1))).rejects.toMatchObject({ code: 'registry/not-ready' });
+  first.destroyed = true;
+  // Its place is free at once.
+  const next = turns.finish(walk(2));
+  await expect(shared).rejects.toMatchObject({ code: 'registry/not-ready' });
+  expect(await next).toBe('found');
+  expect(taken()).toBeLessThan(10);
 });
 
 it('takes no more walks than it can finish soon, and goes on when some are done or have failed', async () => {

@@ -7,28 +7,33 @@ export type Walk<T> = () => T | undefined;
 /** So many may be under way: the last of them waits some seconds for the others. */
 const MOST_WALKS = 64;
 
+interface Walker {
+  readonly isWanted: () => boolean;
+  /** Does one turn; true when that was the last. */
+  readonly walk: () => boolean;
+  readonly giveUp: () => void;
+}
+
 /**
  * Who takes long stands in one line with the others: whenever the event loop has gone round, one turn of one of them is
- * done, so that any other request waits for one turn, however many walks there are. Beyond so many fails with
- * `registry/not-ready`.
+ * done, so that any other request waits for one turn, however many walks there are. What nobody wants any more leaves the
+ * line, so whoever asks and goes away keeps nobody out.
  */
 export class Turns {
   readonly #most: number;
-  /** One turn of each; true when that was its last. */
-  readonly #line: (() => boolean)[] = [];
-  #walks = 0;
+  #line: Walker[] = [];
+  #isGoing = false;
 
   constructor(most = MOST_WALKS) {
     this.#most = most;
   }
 
-  async finish<T>(walk: Walk<T>): Promise<T> {
-    if (this.#walks >= this.#most) {
-      throw new SkepError('registry/not-ready', { message: 'too many long searches are under way' });
-    }
-    this.#walks += 1;
+  /** Fails with `registry/not-ready` where too many walks are under way, or when this one is not wanted any more. */
+  async finish<T>(walk: Walk<T>, isWanted: () => boolean = () => true): Promise<T> {
+    if (this.#line.length >= this.#most) this.#leaveUnwanted();
+    if (this.#line.length >= this.#most) throw notReady('too many long searches are under way');
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    this.#line.push(() => {
+    const turn = (): boolean => {
       try {
         const found = walk();
         if (found === undefined) return false;
@@ -37,18 +42,36 @@ export class Turns {
         reject(error);
       }
       return true;
+    };
+    this.#line.push({
+      isWanted,
+      walk: turn,
+      giveUp: () => reject(notReady('nobody waits for this search')),
     });
-    if (this.#walks === 1) void this.#go();
+    if (!this.#isGoing) void this.#go();
     return promise;
   }
 
   async #go(): Promise<void> {
-    while (this.#walks > 0) {
+    this.#isGoing = true;
+    while (this.#line.length > 0) {
       await setImmediate();
-      const turn = this.#line.shift();
-      if (turn === undefined) return;
-      if (turn()) this.#walks -= 1;
-      else this.#line.push(turn);
+      this.#leaveUnwanted();
+      const next = this.#line.shift();
+      if (next?.walk() === false) this.#line.push(next);
     }
+    this.#isGoing = false;
   }
+
+  #leaveUnwanted(): void {
+    this.#line = this.#line.filter((walker) => {
+      const isWanted = walker.isWanted();
+      if (!isWanted) walker.giveUp();
+      return isWanted;
+    });
+  }
+}
+
+function notReady(message: string): SkepError {
+  return new SkepError('registry/not-ready', { message });
 }

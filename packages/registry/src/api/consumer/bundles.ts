@@ -39,7 +39,7 @@ function listBundles({ kind, id, many }: Words): Route {
     parameters: {},
     query: { cursor, limit: bundleLimit, search, status: bundleStatus, version: bundleVersions },
     replies: repliesOf(`A page of ${many}`, `${id}List`, 'There is no such registry'),
-    handler: (reader, _, { limit, version, ...query }) => {
+    handler: (reader, _, { limit, version, ...query }, caller) => {
       const page: PageQuery = {
         limit,
         ...(version === 'all' ? {} : { version }),
@@ -47,7 +47,7 @@ function listBundles({ kind, id, many }: Words): Route {
         ...(query.search === undefined ? {} : { search: query.search }),
         ...(query.status === undefined ? {} : { status: query.status }),
       };
-      return listAnswer(reader, page);
+      return listAnswer(reader, page, caller);
     },
   });
 }

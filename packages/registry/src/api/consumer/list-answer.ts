@@ -1,3 +1,4 @@
+import { Callers, type Connection } from '../../engine/callers.ts';
 import type { KeptPage } from '../../engine/kept-pages.ts';
 import { listPage, type Page, pageKey } from '../../engine/page.ts';
 import type { PageQuery, Reader } from '../../engine/page-walk.ts';
@@ -9,17 +10,23 @@ const MOST_PIECES = 16;
 
 /**
  * A page of a list. Its tag says what is in it, and nothing of the snapshot: a tag that changes when something hidden does
- * would tell of it. Made once for all who see the same, also while it is being made.
+ * would tell of it. Made once for all who see the same, also while it is being made, and for as long as one of them waits.
  */
-export function listAnswer(reader: Reader, query: PageQuery): Answer | Promise<Answer> {
+export function listAnswer(reader: Reader, query: PageQuery, caller: Connection): Answer | Promise<Answer> {
   const { pages } = reader;
   const key = pageKey(reader, query);
   const kept = pages.get(key);
   if (kept !== undefined) return keptAnswer(kept);
   const making = pages.making(key);
-  if (making !== undefined) return making.then(keptAnswer);
-  const made = listPage(reader, query);
-  if (made instanceof Promise) return pages.make(key, made.then(keptPage)).then(keptAnswer);
+  if (making !== undefined) {
+    making.callers.add(caller);
+    return making.page.then(keptAnswer);
+  }
+  const callers = new Callers(caller);
+  const made = listPage(reader, query, callers.areWaiting);
+  if (made instanceof Promise) {
+    return pages.make(key, { page: made.then(keptPage), callers }).then(keptAnswer);
+  }
   const page = keptPage(made);
   pages.set(key, page);
   return keptAnswer(page);

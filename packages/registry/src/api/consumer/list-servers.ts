@@ -18,7 +18,7 @@ export const listServers = registryRoute({
     400: { description: 'A parameter is invalid', schema: 'Error' },
     404: { description: 'There is no such registry', schema: 'Error' },
   },
-  handler: (reader, _, query) => {
+  handler: (reader, _, query, caller) => {
     const page: PageQuery = {
       limit: query.limit,
       ...(query.cursor === undefined ? {} : { after: query.cursor }),
@@ -26,6 +26,6 @@ export const listServers = registryRoute({
       ...(query.updated_since === undefined ? {} : { updatedSince: query.updated_since }),
       ...(query.version === undefined ? {} : { version: query.version }),
     };
-    return listAnswer(reader, page);
+    return listAnswer(reader, page, caller);
   },
 });
