@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { gitDaemon } from './fixtures/git-daemon.ts';
@@ -103,6 +103,19 @@ describe.skipIf(!sandbox.available)(title('fetching a hostile package', sandbox)
       expect(await ask(ran.stdout.trim(), 'tools/list')).toHaveProperty('result.tools');
       expect(files.requests.map(({ authorization }) => authorization)).toEqual([undefined, undefined]);
       expect(ran.stderr).not.toContain('s3cret');
+    });
+
+    it('takes the bits away from programs that would run as their owner, and nothing else', async () => {
+      const marked = { ...programPackage('hostile-mode', MOODY_SERVER), mode: 0o6755 };
+      await using registry = await npmRegistryOf([marked]);
+      const env = { npm_config_registry: registry.url };
+      const ran = await user.skep(['run', 'npx://hostile-mode'], { env });
+      expect(ran.code, ran.stderr).toBe(0);
+      const programs = user.leftFiles().filter((name) => name.endsWith('hostile-mode/server.mjs'));
+      expect(programs).not.toEqual([]);
+      for (const file of user.leftFiles()) {
+        expect(lstatSync(path.join(user.dir, file)).mode & 0o6000, file).toBe(0);
+      }
     });
   });
 });

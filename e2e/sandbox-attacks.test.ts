@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import { chmodSync, chownSync, closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -35,6 +35,19 @@ for my $kind (SOCK_DGRAM, SOCK_STREAM) {
   alarm 2;
   print "asked" if connect($s, $to) || 1;
 }`;
+
+/** Tries every way to a file with a mode that makes it run as its owner or group; O_TMPFILE is 020200000. */
+const SET_ID_PROGRAMS = `
+use Fcntl; umask 0;
+sub told { printf "%s=%s ", $_[0], $_[1] ? "ok" : $!+0 }
+open(my $f, ">", "/data/program") or die $!;
+told("plain", chmod(0755, "/data/program"));
+told("setuid", chmod(04755, "/data/program"));
+told("setgid", chmod(02755, $f));
+told("opened", sysopen(my $o, "/data/opened", O_CREAT | O_WRONLY, 04755));
+told("temporary", sysopen(my $t, "/data", 020200000 | O_RDWR, 06755));
+my $node = "/data/made";
+told("made", syscall(${arch() === 'arm64' ? 33 : 259}, -100, $node, 0104755, 0) != -1);`;
 
 async function listening(where: net.ListenOptions): Promise<net.Server> {
   const server = net.createServer((socket) => void socket.end());
@@ -209,6 +222,18 @@ describe.skipIf(!sandbox.available).each(users)(
         expect(answer).toMatchObject({ code: expect.stringMatching(/^E/) });
       expect(readFileSync(path.join(writable, 'x'), 'utf8')).toBe('x');
       if (asRoot) expect(statSync(path.join(writable, 'x')).uid).toBe(ORDINARY);
+    });
+
+    it('leaves no program in a mount that others would run in its name', () => {
+      const writable = path.join(directory, 'writable');
+      mkdirSync(writable);
+      if (asRoot) chownSync(writable, ORDINARY, ORDINARY);
+      const mounts = [{ source: writable, target: '/data', readOnly: false }];
+      const call: Call = ['probe/run', { file: '/usr/bin/perl', args: ['-e', SET_ID_PROGRAMS] }];
+      const [answer] = attack([call], { spec: { mounts } });
+      expect(answer).toMatchObject({ stdout: 'plain=ok setuid=1 setgid=1 opened=1 temporary=1 made=1 ' });
+      const modes = readdirSync(writable).map((name) => statSync(path.join(writable, name)).mode & 0o7777);
+      expect(modes).toEqual([0o755]);
     });
 
     it('steers no program that still has rights through its environment', () => {

@@ -7,6 +7,7 @@ import type { Bubblewrap } from './bubblewrap.ts';
 import type { ConfinedUser } from './confined-user.ts';
 import { coverInherited } from './inherited-descriptors.ts';
 import { compileRules, encodeFilter } from './seccomp/compile.ts';
+import { RULES, SET_ID_RULES, type Rule } from './seccomp/rules.ts';
 import { bound, procMounts, systemMounts, networkMounts } from './system-mounts.ts';
 
 /** Home directory inside; empty at each start and writable. */
@@ -30,6 +31,8 @@ export interface ConfinedProgram {
   readonly files?: Readonly<Record<string, string>>;
   /** Working directory inside; the home directory when absent. */
   readonly cwd?: string;
+  /** Files that run as their owner may be made: only for where nobody reaches them before those bits are taken away. */
+  readonly setIdFiles?: boolean;
   /** The program ends with the one that started it. */
   readonly endsWithParent?: boolean;
 }
@@ -83,7 +86,7 @@ export function startConfined(
     '--remount-ro',
     '/',
     '--seccomp',
-    input(encodeFilter(compileRules(bubblewrap.architecture))),
+    input(encodeFilter(compileRules(bubblewrap.architecture, rulesFor(program)))),
     ...(status === undefined ? [] : ['--json-status-fd', add(status)]),
     ...(life === undefined ? [] : ['--sync-fd', add(life)]),
   ];
@@ -109,6 +112,9 @@ export function startConfined(
     closeSync(devNull);
   }
 }
+
+const rulesFor = ({ setIdFiles }: ConfinedProgram): readonly Rule[] =>
+  setIdFiles === true ? RULES.filter((rule) => !SET_ID_RULES.includes(rule)) : RULES;
 
 function pipeOf(child: ChildProcess, number: number): Writable | undefined {
   const pipe = child.stdio[number] as Writable | null | undefined;

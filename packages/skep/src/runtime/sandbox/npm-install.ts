@@ -89,6 +89,8 @@ function npmProgram(
     network: 'none',
     user,
     cwd: `${INSIDE.stage}/tree`,
+    // npm leaves files out that it cannot make as they were packed; `checkTree` takes the bits away.
+    setIdFiles: true,
     endsWithParent: true,
   };
 }

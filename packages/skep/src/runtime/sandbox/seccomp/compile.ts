@@ -49,8 +49,11 @@ const jump = (
  * and the next begins where the number did not match. Order matters only for speed, and the kernel remembers the numbers
  * that are always allowed.
  */
-export function compileRules(architecture: Architecture): readonly Instruction[] {
-  const rules = RULES.flatMap((rule) => {
+export function compileRules(
+  architecture: Architecture,
+  wanted: readonly Rule[] = RULES,
+): readonly Instruction[] {
+  const rules = wanted.flatMap((rule) => {
     const number = rule[architecture];
     return number === undefined ? [] : block(number, rule);
   });
@@ -68,19 +71,26 @@ export function compileRules(architecture: Architecture): readonly Instruction[]
 }
 
 function block(number: number, rule: Rule): readonly Instruction[] {
-  const body =
-    rule.when === undefined ? [verdict(rule.verdict)] : conditional(rule.when, verdict(rule.verdict));
+  const answer = [verdict(rule.verdict), verdict(ALLOW)];
+  const body = (rule.when ?? []).reduceRight(
+    (rest, one) => [...conditional(one, rest.length), ...rest],
+    answer,
+  );
   return [jump(IF_EQUAL, number, [0, body.length]), ...body];
 }
 
-function conditional(when: Condition, met: Instruction): readonly Instruction[] {
+/** Goes on with what follows, of that length, when it is met, else with the last of it, which allows. */
+function conditional(when: Condition, following: number): readonly Instruction[] {
   const argument = load(argumentAt(when.argument));
-  if ('hasAnyOf' in when) return [argument, jump(IF_ANY_BIT, when.hasAnyOf, [0, 1]), met, verdict(ALLOW)];
+  const [met, unmet] = [0, following - 1];
+  if ('hasAnyOf' in when) return [argument, jump(IF_ANY_BIT, when.hasAnyOf, [met, unmet])];
   const values = 'isOneOf' in when ? when.isOneOf : when.isNoneOf;
-  const [listed, other] = 'isOneOf' in when ? [met, verdict(ALLOW)] : [verdict(ALLOW), met];
-  // From each comparison over those that follow and over the answer for what is not listed.
-  const comparisons = values.map((value, at) => jump(IF_EQUAL, value, [values.length - at, 0]));
-  return [argument, ...comparisons, other, listed];
+  const [listed, other] = 'isOneOf' in when ? [met, unmet] : [unmet, met];
+  const comparisons = values.map((value, at) => {
+    const left = values.length - 1 - at;
+    return jump(IF_EQUAL, value, [left + listed, left === 0 ? other : 0]);
+  });
+  return [argument, ...comparisons];
 }
 
 /** The program as the kernel reads it: `struct sock_filter`, eight bytes each. */

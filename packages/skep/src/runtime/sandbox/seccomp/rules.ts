@@ -29,8 +29,8 @@ export interface Rule {
   /** Absent where that processor has no such call. */
   readonly x64?: number;
   readonly arm64?: number;
-  /** Absent: always. */
-  readonly when?: Condition;
+  /** All of them; absent: always. */
+  readonly when?: readonly Condition[];
   readonly verdict: number;
 }
 
@@ -43,6 +43,11 @@ const FAMILIES = [1, 2, 10, 16];
 /** Linux, with or without UNAME26 and short inodes; the last one only asks. */
 const PERSONALITIES = [0x0, 0x8, 0x20000, 0x20008, 0xffffffff];
 
+/** S_ISUID and S_ISGID. */
+const SET_ID = 0o6000;
+/** O_CREAT and O_TMPFILE: only with them a mode is given, else that argument is whatever was there. */
+const MAKES_FILE = 0x00400040;
+
 const both = (call: string, x64: number, arm64: number): Rule => ({
   call,
   x64,
@@ -52,11 +57,39 @@ const both = (call: string, x64: number, arm64: number): Rule => ({
 const same = (call: string, number: number): Rule => both(call, number, number);
 const only64 = (call: string, x64: number): Rule => ({ call, x64, verdict: NOT_PERMITTED });
 
+/** With a mode, by the argument that it is. */
+const setsId = (rule: Rule, mode: number, flags?: number): Rule => ({
+  ...rule,
+  when: [
+    ...(flags === undefined ? [] : [{ argument: flags, hasAnyOf: MAKES_FILE }]),
+    { argument: mode, hasAnyOf: SET_ID },
+  ],
+});
+
+/**
+ * No file whose mode lets others of the machine run it in the name of the server's user: in a directory that it may write
+ * they could find it. mkdir takes no such bits.
+ */
+export const SET_ID_RULES: readonly Rule[] = [
+  setsId(both('openat', 257, 56), 3, 2),
+  setsId(only64('open', 2), 2, 1),
+  setsId(only64('creat', 85), 1),
+  // Its mode lies in memory, where no filter can look.
+  { ...same('openat2', 437), verdict: NOT_IMPLEMENTED },
+  setsId(only64('chmod', 90), 1),
+  setsId(both('fchmod', 91, 52), 1),
+  setsId(both('fchmodat', 268, 53), 2),
+  setsId(same('fchmodat2', 452), 2),
+  setsId(only64('mknod', 133), 1),
+  setsId(both('mknodat', 259, 33), 2),
+];
+
 /**
  * What a workload may not ask of the kernel: what engines refuse an unprivileged container by default, and tracing. Kernel
  * parts that are no business of a server (keys, bpf, modules, mounts, new namespaces) are where local escapes come from.
  */
 export const RULES: readonly Rule[] = [
+  ...SET_ID_RULES,
   // Keys of the user who started it.
   both('add_key', 248, 217),
   both('request_key', 249, 218),
@@ -83,7 +116,7 @@ export const RULES: readonly Rule[] = [
   same('open_tree_attr', 467),
   both('unshare', 272, 97),
   both('setns', 308, 268),
-  { ...both('clone', 56, 220), when: { argument: 0, hasAnyOf: NAMESPACES } },
+  { ...both('clone', 56, 220), when: [{ argument: 0, hasAnyOf: NAMESPACES }] },
   // Its flags lie in memory, where no filter can look; every C library falls back to clone.
   { ...same('clone3', 435), verdict: NOT_IMPLEMENTED },
   both('fanotify_init', 300, 262),
@@ -132,10 +165,10 @@ export const RULES: readonly Rule[] = [
   only64('sysfs', 139),
   only64('_sysctl', 156),
   // Input that a terminal would take for the user's, other sockets than a server needs, other ways to run programs.
-  { ...both('ioctl', 16, 29), when: { argument: 1, isOneOf: [TIOCSTI, TIOCLINUX] } },
-  { ...both('socket', 41, 198), when: { argument: 0, isNoneOf: FAMILIES }, verdict: NO_SUCH_FAMILY },
-  { ...both('socketpair', 53, 199), when: { argument: 0, isNoneOf: FAMILIES }, verdict: NO_SUCH_FAMILY },
-  { ...both('personality', 135, 92), when: { argument: 0, isNoneOf: PERSONALITIES } },
+  { ...both('ioctl', 16, 29), when: [{ argument: 1, isOneOf: [TIOCSTI, TIOCLINUX] }] },
+  { ...both('socket', 41, 198), when: [{ argument: 0, isNoneOf: FAMILIES }], verdict: NO_SUCH_FAMILY },
+  { ...both('socketpair', 53, 199), when: [{ argument: 0, isNoneOf: FAMILIES }], verdict: NO_SUCH_FAMILY },
+  { ...both('personality', 135, 92), when: [{ argument: 0, isNoneOf: PERSONALITIES }] },
 ];
 
 export interface SystemCall {
@@ -152,11 +185,10 @@ export function verdictOf(architecture: Architecture, call: SystemCall): number 
   if (architecture === 'x64' && call.number >= X32_BIT) return KILL_PROCESS;
   if (call.number > LAST_KNOWN) return NOT_IMPLEMENTED;
   const rule = RULES.find((one) => one[architecture] === call.number);
-  return rule && holds(rule.when, call) ? rule.verdict : ALLOW;
+  return rule && (rule.when ?? []).every((one) => holds(one, call)) ? rule.verdict : ALLOW;
 }
 
-function holds(when: Condition | undefined, call: SystemCall): boolean {
-  if (when === undefined) return true;
+function holds(when: Condition, call: SystemCall): boolean {
   const value = call.arguments[when.argument] ?? 0;
   if ('hasAnyOf' in when) return (value & when.hasAnyOf) !== 0;
   if ('isOneOf' in when) return when.isOneOf.includes(value);

@@ -55,10 +55,9 @@ function test({ code, value }: Instruction, accumulator: number): boolean {
 }
 
 /** Numbers and arguments around everything that a rule names, and any others. */
-const interesting = RULES.flatMap(({ when }) => {
-  if (when === undefined) return [];
-  if ('hasAnyOf' in when) return [when.hasAnyOf, 0x10000000, 0x40000000, 0x00010f00];
-  return 'isOneOf' in when ? when.isOneOf : when.isNoneOf;
+const interesting = RULES.flatMap(({ when = [] }) => when).flatMap((one) => {
+  if ('hasAnyOf' in one) return [one.hasAnyOf, 0x10000000, 0x40000000, 0x00010f00, 0o4755, 0o100, 0o644];
+  return 'isOneOf' in one ? one.isOneOf : one.isNoneOf;
 });
 const value = fc.oneof(fc.constantFrom(...interesting), fc.integer({ min: 0, max: 0xffffffff }));
 const calls = (architecture: Architecture) =>
@@ -98,12 +97,12 @@ describe.each(ARCHITECTURES)('the filter of system calls on %s', (architecture) 
     expect(new Set(numbers).size).toBe(numbers.length);
   });
 
-  const ask = (name: string, first = 0, second = 0) => {
+  const ask = (name: string, ...given: readonly number[]) => {
     const number = RULES.find((rule) => rule.call === name)?.[architecture] ?? -1;
     return interpret(program, {
       arch: AUDIT_ARCH[architecture],
       number,
-      arguments: [first, second, 0, 0, 0, 0],
+      arguments: [...given, 0, 0, 0, 0, 0, 0].slice(0, 6),
     });
   };
 
@@ -123,6 +122,23 @@ describe.each(ARCHITECTURES)('the filter of system calls on %s', (architecture) 
     expect(ask('clone', 0x003d0f00)).toBe(ALLOW);
     expect(ask('clone', 0x10000011)).toBe(NOT_PERMITTED);
     expect(ask('clone3')).toBe(NOT_IMPLEMENTED);
+  });
+
+  it('lets files be made and their modes changed, but none that others run as the user', () => {
+    const AT = 0xffffff9c;
+    for (const mode of [0o4755, 0o2755, 0o6777]) {
+      expect(ask('fchmod', 3, mode)).toBe(NOT_PERMITTED);
+      expect(ask('fchmodat', AT, 0, mode)).toBe(NOT_PERMITTED);
+      expect(ask('fchmodat2', AT, 0, mode)).toBe(NOT_PERMITTED);
+      expect(ask('mknodat', AT, 0, mode)).toBe(NOT_PERMITTED);
+      expect(ask('openat', AT, 0, 0o101, mode)).toBe(NOT_PERMITTED);
+      expect(ask('openat', AT, 0, 0o20200002, mode)).toBe(NOT_PERMITTED);
+      // Nothing is made, so there is no mode.
+      expect(ask('openat', AT, 0, 0o2, mode)).toBe(ALLOW);
+    }
+    expect(ask('fchmodat', AT, 0, 0o1777)).toBe(ALLOW);
+    expect(ask('openat', AT, 0, 0o101, 0o755)).toBe(ALLOW);
+    expect(ask('openat2', AT)).toBe(NOT_IMPLEMENTED);
   });
 
   it('refuses typing into a terminal, and no other request to a device', () => {
