@@ -11,13 +11,23 @@ export interface StreamOptions {
   readonly ca: readonly string[];
   /** False only where the person has switched the check off for that program. */
   readonly verify: boolean;
-  /** Certificate and key, PEM, that servers are shown. */
-  readonly identity?: { readonly cert: string; readonly key: string };
   /** Addresses of forward proxies; empty for none. */
   readonly httpProxy: string;
   readonly httpsProxy: string;
   /** As in NO_PROXY. */
   readonly noProxy: string;
+}
+
+/** What says who asks. */
+export interface Shown {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly identity?: ClientIdentity;
+}
+
+/** Certificate and key, PEM, for TLS. */
+export interface ClientIdentity {
+  readonly cert: string;
+  readonly key: string;
 }
 
 export interface StreamedAnswer {
@@ -35,14 +45,10 @@ export interface StreamedAnswer {
 /** GET requests whose answers are passed on as they come. */
 export interface Streams {
   /**
-   * Follows redirects; `headersFor` is asked for each address, so that credentials never travel to another. Any status
-   * is an answer. Fails with `fetch/unreachable` or `fetch/invalid-url`, or with the signal's reason.
+   * Follows redirects; `showTo` is asked for each address, so that credentials never travel to another. Any status is an
+   * answer. Fails with `fetch/unreachable` or `fetch/invalid-url`, or with the signal's reason.
    */
-  get(
-    url: URL,
-    headersFor: (url: URL) => Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<StreamedAnswer>;
+  get(url: URL, showTo: (url: URL) => Shown | Promise<Shown>, signal: AbortSignal): Promise<StreamedAnswer>;
   /** Ends all connections. Idempotent. */
   close(): Promise<void>;
 }
@@ -56,26 +62,33 @@ const SILENCE_MS = 60_000;
 /** undici is loaded on first use: most commands make no request. */
 export async function openStreams(options: StreamOptions): Promise<Streams> {
   const { EnvHttpProxyAgent, request } = await import('undici');
-  const tls = {
-    ca: trustedWith(options.ca),
-    rejectUnauthorized: options.verify,
-    ...options.identity,
+  const connections = (identity?: ClientIdentity) => {
+    const tls = { ca: trustedWith(options.ca), rejectUnauthorized: options.verify, ...identity };
+    return new EnvHttpProxyAgent({
+      httpProxy: options.httpProxy,
+      httpsProxy: options.httpsProxy,
+      noProxy: options.noProxy,
+      connect: { timeout: CONNECT_MS, ...tls },
+      requestTls: tls,
+      proxyTls: { ca: tls.ca },
+      headersTimeout: SILENCE_MS,
+      bodyTimeout: SILENCE_MS,
+    });
   };
-  const dispatcher = new EnvHttpProxyAgent({
-    httpProxy: options.httpProxy,
-    httpsProxy: options.httpsProxy,
-    noProxy: options.noProxy,
-    connect: { timeout: CONNECT_MS, ...tls },
-    requestTls: tls,
-    proxyTls: { ca: tls.ca },
-    headersTimeout: SILENCE_MS,
-    bodyTimeout: SILENCE_MS,
-  });
+  /** A connection shows its certificate to whoever answers, so those of one identity are apart from all others. */
+  const dispatchers = new Map<string | undefined, ReturnType<typeof connections>>();
+  const dispatcherFor = (identity?: ClientIdentity) => {
+    const dispatcher = dispatchers.get(identity?.cert) ?? connections(identity);
+    dispatchers.set(identity?.cert, dispatcher);
+    return dispatcher;
+  };
   return {
-    async get(first, headersFor, signal) {
+    async get(first, showTo, signal) {
       let url = first;
       for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
-        const headers = { 'user-agent': options.userAgent, ...headersFor(url) };
+        const { headers: more, identity } = await showTo(url);
+        const headers = { 'user-agent': options.userAgent, ...more };
+        const dispatcher = dispatcherFor(identity);
         const answer = await send(() => request(url, { dispatcher, headers, signal }), url, signal);
         const { statusCode: status, body } = answer;
         // Destroying it is an error to whoever reads it, which is nobody.
@@ -91,7 +104,7 @@ export async function openStreams(options: StreamOptions): Promise<Streams> {
       }
       throw new SkepError('fetch/unreachable', { message: `"${shown(first)}" redirects too often` });
     },
-    close: () => dispatcher.destroy(),
+    close: async () => void (await Promise.all([...dispatchers.values()].map((one) => one.destroy()))),
   };
 }
 

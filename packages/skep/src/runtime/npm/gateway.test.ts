@@ -133,6 +133,30 @@ describe('a login', () => {
     expect(cdn.logins).toEqual({ '/x.tgz': undefined, '/y.tgz': undefined });
   });
 
+  it('for one registry does not fetch what another one names there, itself or by redirect', async () => {
+    const secret = await host(({ url }, response) => {
+      if (url === '/@mine%2fown') response.end(document('@mine/own', `${secret.url}own.tgz`));
+      else response.end('tarball');
+    });
+    const hostile = await host(({ url }, response) => {
+      if (url === '/x') response.end(document('x', `${secret.url}x.tgz`));
+      else if (url === '/y') response.end(document('y', `${hostile.url}y.tgz`));
+      else response.writeHead(302, { location: `${secret.url}y.tgz` }).end();
+    });
+    const place = secret.url.slice('http:'.length);
+    const { get } = await gatewayFor(
+      `registry=${hostile.url}\n@mine:registry=${secret.url}\n${place}:_authToken=s3cret`,
+    );
+    for (const name of ['x', 'y', '@mine%2fown']) await get(`/${name}`);
+    for (const name of ['x', 'y', '@mine/own']) await get(`/-/${name}/1.0.0.tgz`);
+    expect(secret.logins).toEqual({
+      '/x.tgz': undefined,
+      '/y.tgz': undefined,
+      '/@mine%2fown': 'Bearer s3cret',
+      '/own.tgz': 'Bearer s3cret',
+    });
+  });
+
   it('of whoever asks is not passed on', async () => {
     const registry = await host((_request, response) => void response.end(document('x', '')));
     const { get } = await gatewayFor(`registry=${registry.url}`);

@@ -58,7 +58,7 @@ const TARBALLS = '-/';
 class RegistryGateway {
   readonly #options: GatewayOptions;
   /** Path below TARBALLS → address, of all documents that were served. */
-  readonly #tarballs = new Map<string, URL>();
+  readonly #tarballs = new Map<string, { readonly name: string; readonly url: URL }>();
   readonly #ending = new AbortController();
   /** By requested path. npm asks a second time, so a failure may be over. */
   readonly #failures = new Map<string, SkepError>();
@@ -108,7 +108,7 @@ class RegistryGateway {
       const url = URL.parse(manifest.dist?.tarball ?? '');
       if (url === null || !/^https?:$/.test(url.protocol)) return [version, manifest];
       const path = `${name}/${version}.tgz`;
-      this.#tarballs.set(path, url);
+      this.#tarballs.set(path, { name, url });
       const tarball = this.#options.address + TARBALLS + encodeURI(path);
       return [version, { ...manifest, dist: { ...manifest.dist, tarball } }];
     });
@@ -116,9 +116,9 @@ class RegistryGateway {
   }
 
   async #tarball(path: string, response: ServerResponse): Promise<void> {
-    const url = this.#tarballs.get(path);
-    if (url === undefined) return void response.writeHead(404).end('{}');
-    const answer = await this.#options.upstream.get(url, {}, this.#ending.signal);
+    const named = this.#tarballs.get(path);
+    if (named === undefined) return void response.writeHead(404).end('{}');
+    const answer = await this.#options.upstream.tarball(named.name, named.url, this.#ending.signal);
     const length = answer.headers['content-length'];
     response.writeHead(answer.status, length === undefined ? {} : { 'content-length': length });
     await pipeline(answer.body, response);

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { findNpm } from './program.ts';
+import { defaultRegistry, findNpm } from './program.ts';
 
 let directory: string;
 beforeAll(async () => {
@@ -26,4 +26,17 @@ it('says so when there is none', async () => {
   await expect(findNpm({ env: { PATH: empty }, execPath: '/nowhere/bin/node' })).rejects.toMatchObject({
     code: 'runtime/npm-missing',
   });
+});
+
+it('asks npm for its registry without a home directory, which a user id without a name does not have', async () => {
+  const bin = path.join(directory, 'asked/bin');
+  await mkdir(bin, { recursive: true });
+  // As npm does at its start; without HOME it would ask the system who the user is.
+  const asks = `const { HOME } = process.env;
+    if (HOME === undefined || require('node:fs').existsSync(HOME + '/.')) process.exit(1);
+    console.log('https://registry.test/');`;
+  await writeFile(path.join(bin, 'npm-cli.js'), asks);
+  await symlink(path.join(bin, 'npm-cli.js'), path.join(bin, 'npm'));
+  const search = { env: { PATH: bin }, execPath: process.execPath };
+  expect(await defaultRegistry(search)).toBe('https://registry.test/');
 });

@@ -37,8 +37,13 @@ export const npmRoot = (cli: string): string => path.dirname(path.dirname(cli));
 export async function defaultRegistry(search: Search): Promise<string> {
   const cli = await findNpm(search);
   try {
-    // npm refuses one file for both.
-    const env = { npm_config_userconfig: '/dev/null', npm_config_globalconfig: '/dev/null/none' };
+    // npm refuses one file for both, and needs a home directory even where nothing names one for this user.
+    const env = {
+      HOME: '/dev/null',
+      npm_config_userconfig: '/dev/null',
+      npm_config_globalconfig: '/dev/null/none',
+      npm_config_logs_max: '0',
+    };
     const { stdout } = await run(search.execPath, [cli, 'config', 'get', 'registry'], { cwd: '/', env });
     return stdout.trim();
   } catch (cause) {

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
@@ -16,15 +15,23 @@ export function registryFor(config: NpmConfig, packageName: string): URL | undef
   return text === undefined ? undefined : registryUrl(text);
 }
 
+/** Everything that is set as a registry. What is no address counts when it is asked for a package. */
+export function registriesSet(config: NpmConfig): readonly URL[] {
+  const keys = [...config.keys()].filter((key) => /^(?:@[^/]+:)?registry$/.test(key));
+  return keys.flatMap((key) => URL.parse(withSlash(npmSetting(config, key) ?? '')) ?? []);
+}
+
 /** An address of a registry as one that names can be appended to. Throws `config/invalid`. */
 export function registryUrl(text: string): URL {
-  const url = URL.parse(text.endsWith('/') ? text : `${text}/`);
+  const url = URL.parse(withSlash(text));
   if (url !== null && (url.protocol === 'https:' || url.protocol === 'http:')) return url;
   throw new SkepError('config/invalid', {
     message: 'the registry in the settings of npm is no http or https address',
     hint: 'see npm config get registry',
   });
 }
+
+const withSlash = (text: string): string => (text.endsWith('/') ? text : `${text}/`);
 
 /** The address without what signs in to it: what may stand in a build recipe or a message. */
 export function withoutLogin(url: URL): string {
@@ -34,36 +41,11 @@ export function withoutLogin(url: URL): string {
   return plain.href;
 }
 
-/**
- * The Authorization header for one address, from the login that is set for it or for the nearest directory above it, as
- * npm does ("npmrc", auth related configuration); undefined when there is none. A login inside the address counts too.
- */
-export function authorization(config: NpmConfig, url: URL): string | undefined {
-  for (let key = `//${url.host}${url.pathname}`; key.length > 2; key = key.replace(/(?:[^/]+|\/)$/, '')) {
-    const login = loginAt(config, key);
-    if (login !== undefined) return login;
-  }
-  if (url.username === '') return undefined;
-  return basic(decodeURIComponent(url.username), decodeURIComponent(url.password));
-}
-
-function loginAt(config: NpmConfig, key: string): string | undefined {
-  const at = (name: string) => npmSetting(config, `${key}:${name}`);
-  const [token, auth, username, password] = [at('_authToken'), at('_auth'), at('username'), at('_password')];
-  if (token !== undefined) return `Bearer ${token}`;
-  if (auth !== undefined) return `Basic ${auth}`;
-  if (username === undefined || password === undefined) return undefined;
-  return basic(username, Buffer.from(password, 'base64').toString('utf8'));
-}
-
-const basic = (user: string, password: string): string =>
-  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
-
-/** Who signs certificates, which proxy is between, and who asks: as npm would connect to `registry`. */
+/** Who signs certificates and which proxy is between, as npm would connect. */
 export async function npmConnections(
   config: NpmConfig,
   env: Readonly<Record<string, string | undefined>>,
-  { registry, caCert }: { readonly registry: URL; readonly caCert?: string | undefined },
+  caCert: string | undefined,
 ): Promise<Omit<StreamOptions, 'userAgent'>> {
   const set = (key: string) => {
     const value = npmSetting(config, key);
@@ -72,7 +54,6 @@ export async function npmConnections(
   const variable = (name: string) => env[name.toLowerCase()] ?? env[name.toUpperCase()];
   const cafile = set('cafile');
   const httpsProxy = set('https-proxy') ?? set('proxy') ?? variable('https_proxy') ?? variable('http_proxy');
-  const identity = await clientIdentity(config, registry);
   return {
     ca: [
       ...(caCert === undefined ? [] : [caCert]),
@@ -80,7 +61,6 @@ export async function npmConnections(
       ...(cafile !== undefined && isAbsolute(cafile) ? await readCaBundle(cafile) : []),
     ],
     verify: set('strict-ssl') !== 'false',
-    ...(identity === undefined ? {} : { identity }),
     httpProxy: set('proxy') ?? variable('http_proxy') ?? '',
     httpsProxy: httpsProxy ?? '',
     noProxy: set('noproxy') ?? variable('no_proxy') ?? '',
@@ -88,11 +68,3 @@ export async function npmConnections(
 }
 
 const withLineBreaks = (pem: string): string => pem.replaceAll(String.raw`\n`, '\n');
-
-async function clientIdentity(config: NpmConfig, registry: URL): Promise<StreamOptions['identity']> {
-  const at = (name: string) => npmSetting(config, `//${registry.host}${registry.pathname}:${name}`);
-  const [certfile, keyfile] = [at('certfile'), at('keyfile')];
-  if (certfile === undefined || keyfile === undefined) return undefined;
-  const [cert, key] = await Promise.all([readFile(certfile, 'utf8'), readFile(keyfile, 'utf8')]);
-  return { cert, key };
-}

@@ -2,12 +2,13 @@ import { gunzip } from 'node:zlib';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readLimited } from '@skep/core/fetch/read-limited.ts';
-import { openStreams, type StreamedAnswer, type Streams } from '@skep/core/fetch/streams.ts';
+import { openStreams, type Shown, type StreamedAnswer, type Streams } from '@skep/core/fetch/streams.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { defaultRegistry } from './program.ts';
 import { npmSetting, readNpmConfig, type NpmConfig } from './npmrc.ts';
 import { decodePackument, type Packument } from './packument.ts';
-import { authorization, npmConnections, registryFor, registryUrl, withoutLogin } from './registries.ts';
+import { authorization, clientIdentity } from './logins.ts';
+import { npmConnections, registriesSet, registryFor, registryUrl, withoutLogin } from './registries.ts';
 
 /** The largest known documents are a tenth of this. */
 const MAX_PACKUMENT_BYTES = 128 * 1024 * 1024;
@@ -25,11 +26,13 @@ const unpacked = promisify(gunzip);
 export class Upstream {
   readonly #config: NpmConfig;
   readonly #fallback: URL;
+  readonly #registries: readonly URL[];
   readonly #streams: Streams;
 
   private constructor(config: NpmConfig, fallback: URL, streams: Streams) {
     this.#config = config;
     this.#fallback = fallback;
+    this.#registries = [...registriesSet(config), fallback];
     this.#streams = streams;
   }
 
@@ -37,7 +40,7 @@ export class Upstream {
   static async open(environment: RuntimeEnvironment, caCert: string | undefined): Promise<Upstream> {
     const config = await readNpmConfig(environment);
     const fallback = registryFor(config, '') ?? registryUrl(await defaultRegistry(environment));
-    const connections = await npmConnections(config, environment.env, { registry: fallback, caCert });
+    const connections = await npmConnections(config, environment.env, caCert);
     return new Upstream(config, fallback, await openStreams({ userAgent: 'skep', ...connections }));
   }
 
@@ -46,8 +49,10 @@ export class Upstream {
    * `runtime/prefetch-failed`, which say which registry answered how.
    */
   async packument(name: string, accept: string, signal: AbortSignal): Promise<Packument> {
-    const url = new URL(name.replace('/', '%2f'), registryFor(this.#config, name) ?? this.#fallback);
-    const answer = await this.get(url, { accept, 'accept-encoding': 'gzip' }, signal);
+    const registry = this.#registryOf(name);
+    const url = new URL(name.replace('/', '%2f'), registry);
+    const headers = { accept, 'accept-encoding': 'gzip' };
+    const answer = await this.#get(url, { namedBy: registry, headers }, signal);
     if (answer.status === 404) {
       answer.drop();
       throw new SkepError('runtime/package-not-found', {
@@ -60,14 +65,25 @@ export class Upstream {
     throw failed(`the npm registry's answer about "${name}" is no description of a package`);
   }
 
-  /** Any other address: with the login that is set for exactly that place, with none after a redirect to another. */
-  async get(
-    url: URL,
-    headers: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<StreamedAnswer> {
+  /** What the document of a package names, from wherever that is. */
+  async tarball(name: string, url: URL, signal: AbortSignal): Promise<StreamedAnswer> {
+    return this.#get(url, { namedBy: this.#registryOf(name), headers: {} }, signal);
+  }
+
+  async #get(url: URL, { namedBy, headers }: Asking, signal: AbortSignal): Promise<StreamedAnswer> {
+    const showTo = async (at: URL): Promise<Shown> => {
+      const asked = { url: at, namedBy, registries: this.#registries };
+      const [login, identity] = [
+        authorization(this.#config, asked),
+        await clientIdentity(this.#config, asked),
+      ];
+      return {
+        headers: { ...headers, ...(login === undefined ? {} : { authorization: login }) },
+        ...(identity === undefined ? {} : { identity }),
+      };
+    };
     try {
-      const answer = await this.#streams.get(url, (at) => ({ ...headers, ...this.#login(at) }), signal);
+      const answer = await this.#streams.get(url, showTo, signal);
       if (answer.status === 200 || answer.status === 404) return answer;
       answer.drop();
       throw failed(refusal(url, answer.status));
@@ -90,10 +106,14 @@ export class Upstream {
     return this.#streams.close();
   }
 
-  #login(url: URL): { authorization?: string } {
-    const header = authorization(this.#config, url);
-    return header === undefined ? {} : { authorization: header };
+  #registryOf(name: string): URL {
+    return registryFor(this.#config, name) ?? this.#fallback;
   }
+}
+
+interface Asking {
+  readonly namedBy: URL;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 function refusal(url: URL, status: number): string {

@@ -1,0 +1,68 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { TLSSocket } from 'node:tls';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openStreams, type ClientIdentity, type Streams } from './streams.ts';
+
+const ends: (() => unknown)[] = [];
+let identity: ClientIdentity;
+let streams: Streams;
+beforeEach(async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'skep-streams-'));
+  ends.push(() => rm(directory, { recursive: true }));
+  const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
+  const subject = ['-subj', '/CN=me', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'];
+  execFileSync('openssl', ['req', '-x509', ...kind, ...subject, '-keyout', key, '-out', cert], {
+    stdio: 'ignore',
+  });
+  identity = { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') };
+  const proxies = { httpProxy: '', httpsProxy: '', noProxy: '' };
+  streams = await openStreams({ userAgent: 'test', ca: [identity.cert], verify: true, ...proxies });
+  ends.push(() => streams.close());
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end();
+});
+
+/** A server that asks everyone for a certificate, and whose each caller has shown by path. */
+async function host(listener: RequestListener) {
+  const shown: Record<string, string | undefined> = {};
+  const tls = { ...identity, requestCert: true, rejectUnauthorized: false };
+  const server = createServer(tls, (request, response) => {
+    const { subject } = (request.socket as TLSSocket).getPeerCertificate() as { subject?: { CN?: string } };
+    shown[request.url ?? ''] = subject?.CN;
+    listener(request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ends.push(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+  return { url: `https://127.0.0.1:${String((server.address() as AddressInfo).port)}/`, shown };
+}
+
+test('a client certificate is shown to the host that it is for, and to no host that this one redirects to', async () => {
+  const other = await host((_request, response) => void response.end('there'));
+  const own = await host((_request, response) => {
+    response.writeHead(302, { location: `${other.url}moved` }).end();
+  });
+  const get = async (url: string) => {
+    const showTo = (at: URL) => ({ headers: {}, ...(at.href.startsWith(own.url) ? { identity } : {}) });
+    const answer = await streams.get(new URL(url), showTo, AbortSignal.timeout(10_000));
+    return text(answer.body);
+  };
+  // Connections are kept: the first one to the other host must not be taken for its certificate either.
+  expect([await get(`${own.url}x`), await get(`${other.url}y`)]).toEqual(['there', 'there']);
+  expect(own.shown).toEqual({ '/x': 'me' });
+  expect(other.shown).toEqual({ '/moved': undefined, '/y': undefined });
+});
