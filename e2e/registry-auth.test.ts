@@ -209,6 +209,23 @@ describe('the program with sign-in', () => {
     await running.stop();
   });
 
+  it('asks each identity provider when it serves, and tells operators of one that does not answer before a caller does', async () => {
+    await idp.stop();
+    const running = await serve('full');
+    const readiness = async (): Promise<unknown> => {
+      const answer = await fetch(`${running.internal}/readiness`);
+      return [answer.status, await answer.json()];
+    };
+    const away = { status: 'ready', identity_providers_away: ['test'] };
+    await expect.poll(readiness, { timeout: 30_000 }).toEqual([200, away]);
+    expect(running.stderr()).toMatch(/"level":"warn".*"provider":"test"/);
+    await idp.start();
+    const asked = idp.requests.length;
+    await expect.poll(readiness, { timeout: 30_000 }).toEqual([200, { status: 'ready' }]);
+    expect(idp.requests.slice(asked)).toContain('GET /jwks');
+    await running.stop();
+  });
+
   it('refuses path tricks and doubled tokens as they come from the wire', async () => {
     const running = await serve('full');
     const token = await idp.token({ org: 'acme' });

@@ -19,7 +19,7 @@ import type { AuthConfig } from './config/auth.ts';
 import type { RegistryConfig } from './config/config.ts';
 import { drained } from './drain.ts';
 import { ReadEngine } from './engine/read-engine.ts';
-import type { ListenAddress } from './listen-address.ts';
+import type { ServeAddresses } from './serve-addresses.ts';
 import { assertFree, listenOn } from './listen.ts';
 import { openOperations, type Operations, type OperationsServices } from './operations.ts';
 import { isAllowedPath } from './sources/allowed-path.ts';
@@ -34,9 +34,7 @@ import { holdTickShape } from './tick-shape.ts';
 export interface AppOptions {
   readonly config: RegistryConfig;
   readonly storePlace: StorePlace;
-  readonly addresses: { readonly public: ListenAddress; readonly internal: ListenAddress };
-  /** Whether somebody has chosen the public address, or it is one of this machine alone: then a reload may end sign-in. */
-  readonly addressIsChosen: boolean;
+  readonly addresses: ServeAddresses;
   readonly build: BuildInfo;
   readonly log: Log;
   /** Lines for requests of the public listener. */

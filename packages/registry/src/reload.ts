@@ -6,6 +6,7 @@ import { openSignIn, type SignIn } from './api/sign-in.ts';
 import { endSignIn, type SignInSlot } from './api/sign-in-slot.ts';
 import type { PreparedAudit } from './audit/audit-switch.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { ServeAddresses } from './serve-addresses.ts';
 import { configDifference } from './config/config-difference.ts';
 import type { RegistryConfig } from './config/config.ts';
 import { keysForRestart } from './keys-for-restart.ts';
@@ -27,7 +28,7 @@ export interface Reloadable {
 export interface ReloadServices {
   /** The one of the start. */
   readonly config: RegistryConfig;
-  readonly addressIsChosen: boolean;
+  readonly addresses: Pick<ServeAddresses, 'isChosen'>;
   readonly tokenClock: TokenClock;
   readonly log: Log;
 }
@@ -72,7 +73,7 @@ async function reloaded(
 ): Promise<readonly string[]> {
   const { catalogue, operations } = state;
   if (catalogue === undefined || operations === undefined) throw new SkepError('registry/not-ready');
-  if (config.auth.mode === 'anonymous' && !options.addressIsChosen) {
+  if (config.auth.mode === 'anonymous' && !options.addresses.isChosen) {
     throw new SkepError('config/invalid', {
       message: 'auth.mode has become anonymous, and the registry is served on every interface',
       hint: 'restart it, and it serves this machine alone; or give --address',

@@ -1,6 +1,9 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { TimerClock } from '../sync/timer-clock.fixture.ts';
-import { OPEN_DOOR, type SignIn } from './sign-in.ts';
+import { fakeIssuer, manualClock, signingKey } from '@skep/auth/token/tokens.fixture.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import { oauthWith } from './api.fixture.ts';
+import { OPEN_DOOR, openSignIn, type SignIn } from './sign-in.ts';
 import { SignInSlot } from './sign-in-slot.ts';
 
 const closed: string[] = [];
@@ -20,4 +23,18 @@ it('lets requests that wait for a replaced sign-in finish, and then closes it', 
   slot.replace(OPEN_DOOR);
   slot.close();
   expect([closed, clock.waiting]).toEqual([['first', 'second'], 0]);
+});
+
+it('names the identity providers that did not answer when they were asked, until they do', async () => {
+  const issuer = fakeIssuer([await signingKey('k1')]);
+  issuer.broken.set('/jwks', 500);
+  const services = { clock: manualClock(), log: silentLog, fetch: issuer };
+  const slot = new SignInSlot(await openSignIn(oauthWith({ kind: 'auth-only' }), services), new TimerClock());
+  // Nobody was asked yet.
+  expect([slot.away(), issuer.requests]).toEqual([[], []]);
+  slot.askProviders();
+  await vi.waitFor(() => expect(slot.away()).toEqual(['test']));
+  issuer.broken.clear();
+  await vi.waitFor(() => expect(slot.away()).toEqual([]));
+  slot.close();
 });

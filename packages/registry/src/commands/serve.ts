@@ -12,10 +12,10 @@ import { unreadVariables } from '../config/overrides.ts';
 import type { Host } from '../host.ts';
 import { Repeated } from '../repeated.ts';
 import { startWarnings } from '../start-warnings.ts';
-import { parseAddress, sameAddress } from '../listen-address.ts';
 import { ingestInThread } from '../sync/ingest-thread.ts';
 import { loadedFields } from './loaded-fields.ts';
 import { problemsError } from './problems.ts';
+import { serveAddresses } from '../serve-addresses.ts';
 import { loadServed, reload } from './serve-config.ts';
 import { tokenClockOf } from './token-clock.ts';
 
@@ -121,11 +121,11 @@ export const serve: Command = {
 async function start(host: Host, values: ServeValues, stop: AbortSignal): Promise<Serving> {
   if (values.config === undefined)
     throw new SkepError('usage/missing-argument', { message: 'the flag "--config" is missing' });
-  addressesOf(values, OPEN);
+  serveAddresses(values, 'oauth');
   const env = withAliases(host.env);
   const loaded = await loadServed(host, { ...values, config: values.config });
   if ('problems' in loaded) throw problemsError(values.config, loaded.problems, host.stderr);
-  const addresses = addressesOf(values, loaded.config.auth.mode === 'anonymous' ? LOCAL : OPEN);
+  const addresses = serveAddresses(values, loaded.config.auth.mode);
   const level = logLevelOf(host, values, env);
   const active = new ActiveSpan();
   const log = await openLog({
@@ -142,7 +142,6 @@ async function start(host: Host, values: ServeValues, stop: AbortSignal): Promis
     config: loaded.config,
     storePlace: place,
     addresses,
-    addressIsChosen: values.address !== undefined || loaded.config.auth.mode === 'anonymous',
     build: buildInfo({ version: host.nodeVersion, platform: host.platform, arch: host.arch }),
     log,
     requestLog: level.effective === 'error' ? 'none' : 'all',
@@ -173,25 +172,6 @@ async function reopened({ app, log }: Serving): Promise<void> {
   } catch (err) {
     log.error({ err }, 'the audit log cannot be opened anew; the old file stays in use');
   }
-}
-
-const OPEN = ':8080';
-/** Without sign-in whoever reaches the port may write, so only this machine does unless somebody says otherwise. */
-const LOCAL = '127.0.0.1:8080';
-
-function addressesOf({ address: given, internalAddress }: ServeValues, usual: string) {
-  const address = given ?? usual;
-  const addresses = {
-    public: parseAddress(address, '--address'),
-    internal: parseAddress(internalAddress, '--internal-address'),
-  };
-  if (sameAddress(addresses.public, addresses.internal)) {
-    throw new SkepError('usage/conflict', {
-      message: `--address "${address}" and --internal-address "${internalAddress}" are the same`,
-      hint: 'the internal endpoints need an address of their own that nobody outside can reach',
-    });
-  }
-  return addresses;
 }
 
 const LEVELS: Readonly<Record<string, LogLevel>> = {
