@@ -75,6 +75,17 @@ describe.skipIf(missing !== '')(title, () => {
     expect(await text(options())).toBe(expected);
   });
 
+  test('refuses an abbreviated commit with the command that prints the whole one, which is then read', async () => {
+    const short = second.slice(0, 7);
+    const command = `git rev-parse ${short}`;
+    expect(() => source({ commit: short })).toThrow(
+      `is abbreviated; give all 40 digits, which "${command}" prints`,
+    );
+    const [, ...args] = command.split(' ');
+    expect(await text({ commit: await server.git(...args) })).toBe('{"v":2}');
+    expect(server.requests).not.toEqual([]);
+  });
+
   test('the hash is that of the file', async () => {
     const { bytes, hash } = await source().fetch(idle());
     expect(hash).toBe(createHash('sha256').update(bytes).digest('hex'));

@@ -39,7 +39,9 @@ function unknownKey(shape: z.ZodType, path: ConfigPath, key: string): Problem {
 
 function typeMessage(expected: string, input: unknown): string {
   const wanted = WORDS[expected] ?? expected;
-  return input === undefined ? `is required (${wanted})` : `must be ${wanted}, not ${described(input)}`;
+  if (input === undefined) return `is required (${wanted})`;
+  const cure = expected === 'string' && typeof input === 'number' ? '; write it in quotes' : '';
+  return `must be ${wanted}, not ${described(input)}${cure}`;
 }
 
 const WORDS: Readonly<Record<string, string>> = {

@@ -132,7 +132,11 @@ limits: { claims: { maxValues: ${String(most)} } }
       'c.yaml:3:11: sources[0].file: file.path or file.url is required',
       'c.yaml:3:13: sources[0].file.pth: unknown key "pth"; did you mean "path"?',
     ],
-    ['{ path: catalog.json }', '{ path: 5 }', 'c.yaml:3:19: sources[0].file.path: must be a text, not 5'],
+    [
+      '{ path: catalog.json }',
+      '{ path: 5 }',
+      'c.yaml:3:19: sources[0].file.path: must be a text, not 5; write it in quotes',
+    ],
     [INTERVAL, '', 'c.yaml:2:5: sources[0]: syncPolicy.interval is required'],
     [
       '1h30m',

@@ -20,7 +20,9 @@ const git = z
       .optional()
       .describe('at most one of branch, tag and commit; the default branch of the server when absent'),
     tag: nonEmpty.optional().describe('instead of a branch'),
-    commit: nonEmpty.optional().describe('instead of a branch'),
+    commit: nonEmpty
+      .optional()
+      .describe('instead of a branch: all 40 digits (64 of a SHA-256 repository), in quotes'),
     path: nonEmpty
       .superRefine((value, context) => {
         const message = faultOf(() => checkedPath(value));

@@ -126,6 +126,14 @@ describe('sources of a configuration', () => {
       '2:23: sources[0].git: only one of branch, tag and commit may be given, not branch and tag',
     ],
     [
+      `{ name: one, git: { repository: "${REPO}", commit: 1a2b3c4 }, ${EVERY} }`,
+      '2:23: sources[0].git: commit "1a2b3c4" is abbreviated; give all 40 digits, which "git rev-parse 1a2b3c4" prints',
+    ],
+    [
+      `{ name: one, git: { repository: "${REPO}", commit: 1234567 }, ${EVERY} }`,
+      '2:80: sources[0].git.commit: must be a text, not 1234567; write it in quotes',
+    ],
+    [
       `{ name: one, git: { repository: "${REPO}", auth: { username: u, passwordFile: p } }, ${EVERY} }`,
       '2:107: sources[0].git.auth.passwordFile: must be an absolute path',
     ],

@@ -44,7 +44,7 @@ test.each([
 });
 
 test.each(['abc123', 'HEAD', '', 'g'.repeat(40), `${'a'.repeat(40)}\n`, 'a'.repeat(50)])(
-  '%j is no full commit',
+  '%j is no commit',
   (commit) => {
     expect(() => refOf({ commit })).toThrow(expect.objectContaining({ code: 'source/invalid-ref' }));
   },

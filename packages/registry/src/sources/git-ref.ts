@@ -45,8 +45,11 @@ function checkedName(kind: string, name: string): string {
 
 function checkedCommit(commit: string): string {
   if (/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/iu.test(commit)) return commit.toLowerCase();
+  // No server looks one up, and whoever may push there could make another one that begins alike.
+  const isShort = /^[0-9a-f]{4,63}$/iu.test(commit);
   throw new SkepError('source/invalid-ref', {
-    message: `"${commit}" is not a full commit`,
-    hint: 'give all 40 hexadecimal digits; git rev-parse prints them',
+    message: isShort
+      ? `commit "${commit}" is abbreviated; give all 40 digits, which "git rev-parse ${commit}" prints`
+      : `"${commit}" is not a commit; give all 40 hexadecimal digits`,
   });
 }
