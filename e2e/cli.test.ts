@@ -254,3 +254,15 @@ test('list without workloads is quiet and starts nothing', async () => {
   expect((await user.skep(['list', '--format', 'mcpservers'])).stdout).toBe('{\n  "mcpServers": {}\n}\n');
   expect(user.supervisors()).toEqual([]);
 });
+
+test('asking for what is not there starts no supervisor', async () => {
+  const gone = expect.stringContaining('workload "nobody" not found');
+  expect(await user.skep(['stop', 'nobody'])).toEqual({ code: 0, stdout: '', stderr: gone });
+  expect(await user.skep(['rm', 'nobody'])).toEqual({ code: 0, stdout: '', stderr: gone });
+  for (const command of ['start', 'logs', 'status']) {
+    expect(await user.skep([command, 'nobody'])).toEqual({ code: 1, stdout: '', stderr: gone });
+  }
+  expect(await user.skep(['stop', '--all'])).toMatchObject({ code: 0 });
+  expect([...user.supervisors(), ...user.watchers()]).toEqual([]);
+  expect(user.leftFiles().filter((name) => name.includes('supervisor'))).toEqual([]);
+});

@@ -1,5 +1,6 @@
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { openClient } from '../cli/open-client.ts';
+import { savedNames } from '../run-config/file.ts';
 import { checkWorkloadName } from '../run/workload-name.ts';
 import { onlyWaiting } from '../workloads/cancelled.ts';
 import { eachOf } from '../workloads/each-of.ts';
@@ -23,8 +24,11 @@ export const rm = defineCommand({
     for (const name of chosen) {
       if (!known.includes(name)) terminal.err(`Warning: workload "${name}" not found\n`);
     }
+    // What is not there needs no supervisor; what another command just makes is saved, but not known yet.
+    const saved = new Set([...known, ...(await savedNames(places))]);
+    const there = chosen.filter((name) => saved.has(name));
     const client = openClient(context);
-    await onlyWaiting(eachOf(chosen, (name) => client.remove(name, { signal })));
+    await onlyWaiting(eachOf(there, (name) => client.remove(name, { signal })));
     if (!all) return;
     if (chosen.length === 0) terminal.out('No running workloads to delete\n');
     await removeLeftovers(context);

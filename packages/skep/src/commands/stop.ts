@@ -4,6 +4,7 @@ import { printable } from '@skep/core/terminal/printable.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { openClient } from '../cli/open-client.ts';
+import { loadRunConfig } from '../run-config/file.ts';
 import { shouldRun } from '../supervisor/state.ts';
 import { onlyWaiting } from '../workloads/cancelled.ts';
 import { eachOf } from '../workloads/each-of.ts';
@@ -36,7 +37,7 @@ export const stop = defineCommand({
       { names: positionals, all: values.all, group: values.group },
       'stop',
     );
-    const { terminal, signal } = context;
+    const { terminal, signal, places } = context;
     await ensureHosted(context);
     const views = await viewWorkloads(context);
     const chosen =
@@ -53,6 +54,8 @@ export const stop = defineCommand({
     const client = openClient(context);
     const stopping = eachOf(chosen, async (name) => {
       try {
+        // What is not there needs no supervisor to say so.
+        await loadRunConfig(places, name);
         const stopped = await client.stop(name, values.timeout * 1000, { signal });
         if (!stopped) terminal.err(`Warning: workload "${name}" was not running\n`);
       } catch (error) {
