@@ -145,6 +145,18 @@ for (const { available, name, bin } of STORES) {
       expect(performance.now() - started).toBeGreaterThan(3_500);
     });
 
+    it('counts in the log of each replica what it serves, however many start together', async () => {
+      for (const { stderr } of await serve(3, '1h')) {
+        // Written right after the readiness that was waited for.
+        await expect.poll(stderr, { timeout: 5_000 }).toContain('"msg":"serving"');
+        const line =
+          stderr()
+            .split('\n')
+            .find((one) => one.includes('"msg":"serving"')) ?? '';
+        expect(JSON.parse(line)).toMatchObject({ registries: [{ name: 'all', servers: 1 }] });
+      }
+    });
+
     it('takes over soon when the replica that synchronises is killed, and never looks twice at once', async () => {
       const replicas: Running[] = [];
       for (let count = 0; count < 3; count += 1) {

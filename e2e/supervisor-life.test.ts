@@ -1,6 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, openSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import path from 'node:path';
@@ -31,6 +40,19 @@ async function answers(url: string): Promise<void> {
     timeout: 15_000,
     interval: 50,
   });
+}
+
+/** What a shell passes on that has left this descriptor open, on something of the user's; who has that open. */
+function leftOpen(descriptor: number) {
+  const secret = path.join(user.dir, 'config');
+  mkdirSync(secret);
+  const fd = openSync(secret, 'r');
+  const between = Array.from({ length: descriptor - 3 }, () => 'ignore' as const);
+  return {
+    stdio: ['ignore', 'pipe', 'pipe', ...between, fd] as const,
+    holders: () => holdersOf(secret),
+    close: () => closeSync(fd),
+  };
 }
 
 /** Processes that have a file open. */
@@ -146,20 +168,15 @@ describe.skipIf(!engine.available)(title('the one supervisor of a state director
   });
 
   test('keeps nothing open of the shell that started it', async () => {
-    const secret = path.join(user.dir, 'config');
-    mkdirSync(secret);
-    const fd = openSync(secret, 'r');
-    const stdio = [
-      'ignore',
-      'pipe',
-      'pipe',
-      ...Array.from({ length: 60 }, () => 'ignore' as const),
-      fd,
-    ] as const;
-    const child = user.start(['run', image, '--name', name], { stdio });
-    expect((await ended(child)).code).toBe(0);
-    expect(user.supervisors()).toHaveLength(1);
-    expect(holdersOf(secret)).toEqual([process.pid]);
+    const left = leftOpen(63);
+    try {
+      const child = user.start(['run', image, '--name', name], left);
+      expect((await ended(child)).code).toBe(0);
+      expect(user.supervisors()).toHaveLength(1);
+      expect(left.holders()).toEqual([process.pid]);
+    } finally {
+      left.close();
+    }
   });
 
   test('and its workload survive kills of supervisor and commands at any moment', async () => {
@@ -237,25 +254,17 @@ describe.skipIf(!sandbox.available || !npm.available)(
     afterEach(() => user.end());
 
     test('gets nothing that the shell left open', async () => {
-      const secret = path.join(user.dir, 'config');
-      mkdirSync(secret);
-      const fd = openSync(secret, 'r');
-      const stdio = [
-        'ignore',
-        'pipe',
-        'pipe',
-        ...Array.from({ length: 40 }, () => 'ignore' as const),
-        fd,
-      ] as const;
-      const child = user.start(['run', 'everything', '--foreground'], { stdio });
+      const left = leftOpen(43);
+      const child = user.start(['run', 'everything', '--foreground'], left);
       const over = ended(child);
       try {
         await printed(child, 'Press Ctrl-C');
         // The command itself may keep what it was given.
-        expect(holdersOf(secret).filter((pid) => pid !== child.pid)).toEqual([process.pid]);
+        expect(left.holders().filter((pid) => pid !== child.pid)).toEqual([process.pid]);
       } finally {
         child.kill('SIGINT');
         await over;
+        left.close();
       }
       expect((await over).code).toBe(0);
     });

@@ -6,11 +6,11 @@ import { ensureOwn } from '../supervisor/private-directory.ts';
 
 /**
  * Fails with `file/write-failed` when a directory that a workload needs cannot be written, before anything is
- * downloaded or made: a read-only or wrong directory would otherwise be noticed half-way. The supervisor's directory has to
- * be this user's own (`supervisor/unreachable`).
+ * downloaded or made: a read-only or wrong directory would otherwise be noticed half-way. State and data have to be
+ * this user's own (`supervisor/unreachable`).
  */
 export async function checkPlaces(places: Places, uid: number | undefined): Promise<void> {
-  await ensureOwn(places.supervisorDir, uid);
+  await ensureOwn(places, uid);
   for (const directory of [places.runConfigsDir, places.locksDir, places.statusesDir, places.logsDir]) {
     try {
       await mkdir(directory, { recursive: true, mode: 0o750 });

@@ -16,8 +16,7 @@ import { whenReady } from './when-ready.ts';
  */
 export async function hostHere(config: RunConfig, context: Context): Promise<void> {
   const { terminal, signal, places, uid } = context;
-  // A status of another user could name any process as the host of a workload.
-  await refuseForeign(places.stateDir, uid);
+  await refuseForeign(places, uid);
   const log = await openLog({ level: config.debug ? 'debug' : 'warn' });
   const host = openHost(context, log);
   const progress = openProgress(terminal);

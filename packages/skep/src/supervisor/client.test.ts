@@ -302,14 +302,17 @@ describe('what does not behave like a supervisor', () => {
       message: expect.stringContaining('belongs to another user'),
     });
   });
-  test.skipIf(process.getuid?.() !== 0)('the state directory of another user is left as it is', async () => {
-    await mkdir(where.stateDir, { recursive: true });
-    await chown(where.stateDir, 65_534, 65_534);
-    await expect(client.settle({ signal })).rejects.toMatchObject({
-      message: expect.stringContaining('belongs to another user'),
-    });
-    expect(await readdir(where.stateDir)).toEqual([]);
-  });
+  test.skipIf(process.getuid?.() !== 0).each(['stateDir', 'dataDir'] as const)(
+    'the %s of another user is left as it is',
+    async (which) => {
+      await mkdir(where[which], { recursive: true });
+      await chown(where[which], 65_534, 65_534);
+      await expect(client.settle({ signal })).rejects.toMatchObject({
+        message: expect.stringContaining('belongs to another user'),
+      });
+      expect(await readdir(where[which])).toEqual([]);
+    },
+  );
   test('a supervisor that cannot come up is an error that names its log', async () => {
     await expect(client.settle({ signal })).rejects.toMatchObject({
       code: 'supervisor/unreachable',

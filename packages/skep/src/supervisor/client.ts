@@ -132,7 +132,7 @@ export class SupervisorClient {
     const { places, uid } = this.#options;
     const found = await this.#reach(signal);
     if (found) return found;
-    await ensureOwn(places.supervisorDir, uid);
+    await ensureOwn(places, uid);
     const lock = join(places.locksDir, 'supervisor-start.lock');
     // Of many commands at once one starts it, the others wait and find it.
     return withLock(lock, { waitMs: OTHERS_START_MS, what: 'starting the supervisor', signal }, async () => {
@@ -192,7 +192,7 @@ export class SupervisorClient {
   /** A connection to a supervisor of this version; one of another version is asked to retire, its workloads run on. */
   async #reach(signal: AbortSignal): Promise<Connection | undefined> {
     const { places, program, uid, platform } = this.#options;
-    await refuseForeign(places.stateDir, uid);
+    await refuseForeign(places, uid);
     const address = await readAddress(places, uid);
     if (!address) return undefined;
     // Anybody may have made it anew, where the directory for temporary files was emptied.

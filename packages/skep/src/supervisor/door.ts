@@ -65,7 +65,7 @@ interface Listening {
 
 async function listen(options: DoorOptions): Promise<Listening> {
   const { places, uid, owner, platform } = options;
-  await ensureOwn(places.supervisorDir, uid);
+  await ensureOwn(places, uid);
   const failures: unknown[] = [];
   for await (const socket of candidates(options)) {
     const server = createServer(options.onConnection);

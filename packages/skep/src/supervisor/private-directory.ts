@@ -1,14 +1,22 @@
 import { chmod, lstat, mkdir, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import type { Places } from '@skep/core/files/places.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
+/** What a command believes of the files it finds: whose they are decides. */
+type Kept = Pick<Places, 'stateDir' | 'dataDir'>;
+
 /**
- * Makes a directory that is this user's own, and fails with `supervisor/unreachable` when it, or the one it lies in, is
- * somebody else's (as with `sudo -E`: what root leaves there its owner could not use any more). Others are shut out where the file system can do that; see `whyNotPrivate`.
+ * Makes the supervisor's directory, which is this user's own, and fails with `supervisor/unreachable` when it, or what
+ * `refuseForeign` looks at, is somebody else's (as with `sudo -E`: what root leaves there its owner could not use any
+ * more). Others are shut out where the file system can do that; see `whyNotPrivate`.
  */
-export async function ensureOwn(directory: string, uid: number | undefined): Promise<void> {
-  await refuseForeign(dirname(directory), uid);
+export async function ensureOwn(
+  places: Kept & Pick<Places, 'supervisorDir'>,
+  uid: number | undefined,
+): Promise<void> {
+  const directory = places.supervisorDir;
+  await refuseForeign(places, uid);
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
   } catch (cause) {
@@ -23,11 +31,16 @@ export async function ensureOwn(directory: string, uid: number | undefined): Pro
   if ((found.mode & 0o077) !== 0) await chmod(directory, 0o700);
 }
 
-/** Fails with `supervisor/unreachable` when the directory is somebody else's; one that is not there yet is fine. */
-export async function refuseForeign(directory: string, uid: number | undefined): Promise<void> {
-  const owner = await stat(directory).catch(() => undefined);
-  if (uid !== undefined && owner !== undefined && owner.uid !== uid)
-    throw untrusted(directory, 'it belongs to another user');
+/**
+ * Fails with `supervisor/unreachable` when the state or the data is somebody else's, who could name any process as the host
+ * of a workload; a directory that is not there yet is fine.
+ */
+export async function refuseForeign({ stateDir, dataDir }: Kept, uid: number | undefined): Promise<void> {
+  if (uid === undefined) return;
+  for (const directory of [stateDir, dataDir]) {
+    const owner = await stat(directory).catch(() => undefined);
+    if (owner !== undefined && owner.uid !== uid) throw untrusted(directory, 'it belongs to another user');
+  }
 }
 
 /**
@@ -48,7 +61,7 @@ export async function whyNotPrivate(directory: string, uid: number | undefined):
 
 function untrusted(directory: string, reason: string): SkepError {
   return new SkepError('supervisor/unreachable', {
-    message: `the state directory "${directory}" cannot be used: ${reason}`,
-    hint: 'run skep as the user it belongs to, or set XDG_STATE_HOME to a directory of your own',
+    message: `the directory "${directory}", where Skep keeps its state, cannot be used: ${reason}`,
+    hint: 'run skep as the user it belongs to, or set XDG_STATE_HOME and XDG_DATA_HOME to directories of your own',
   });
 }

@@ -1,0 +1,53 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connectNetwork } from './own-network.ts';
+import { makePipes } from './pipes.ts';
+import { workloadPlaces, type WorkloadPlaces } from './places.ts';
+
+let places: WorkloadPlaces;
+beforeEach(async () => {
+  places = workloadPlaces(await mkdtemp(path.join(tmpdir(), 'skep-network-')));
+  await makePipes(places, false);
+});
+afterEach(() => rm(places.directory, { recursive: true }));
+
+/** Connects by a slirp4netns that does this when it is to confine itself; answers with how it was called. */
+async function connect(hardened: string, asRoot: boolean): Promise<readonly string[]> {
+  const slirp = path.join(places.directory, 'slirp4netns');
+  const calls = path.join(places.directory, 'calls');
+  const ready = 'echo 1 >&3';
+  const script = `echo "$*" >>${calls}; case "$*" in *--enable-sandbox*) ${hardened} ;; *) ${ready} ;; esac`;
+  await writeFile(slirp, `#!/bin/sh\n${script.replace('READY', ready)}\n`, { mode: 0o755 });
+  const tools = { unshare: '/none', ip: '/none', slirp };
+  await connectNetwork({ tools, asRoot, places, pid: process.pid, ports: [], inherited: [] });
+  return (await readFile(calls, 'utf8')).trim().split('\n');
+}
+
+const HARDENED = '--enable-sandbox --enable-seccomp';
+
+describe('what reads the packets of a server', () => {
+  it.each([true, false])('confines itself (as root: %s)', async (asRoot) => {
+    expect(await connect('READY', asRoot)).toEqual([expect.stringContaining(HARDENED)]);
+  });
+
+  it('does not run as root where it cannot confine itself', async () => {
+    await expect(connect('exit 1', true)).rejects.toMatchObject({
+      code: 'runtime/start-failed',
+      message: expect.stringContaining('as root it must be able to confine itself'),
+    });
+    expect(await readFile(path.join(places.directory, 'calls'), 'utf8')).toMatch(/^.*--enable-sandbox.*\n$/);
+  });
+
+  it('runs without that as an ordinary user, who has nothing to lose by it but what a server has', async () => {
+    expect(await connect('exit 1', false)).toEqual([
+      expect.stringContaining(HARDENED),
+      expect.not.stringContaining('--enable'),
+    ]);
+  });
+
+  it.each([true, false])('never reaches the loopback of the machine (as root: %s)', async (asRoot) => {
+    for (const call of await connect('READY', asRoot)) expect(call).toContain('--disable-host-loopback');
+  });
+});
