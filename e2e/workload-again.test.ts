@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { npmRegistryWith } from './fixtures/npm-registry.ts';
+import { npmRegistryOf, npmRegistryWith, programPackage } from './fixtures/npm-registry.ts';
 import { TINY_SERVER } from './fixtures/tiny-server.ts';
 import { engine, ensureNodeBase, ensureScriptImage, ensureTinyImage, NODE_BASE } from './images.ts';
 import { component, engineSocket, title } from './require.ts';
@@ -189,6 +189,22 @@ describe.skipIf(!sandboxThere.available)(title('a workload in the sandbox', sand
     const started = await user.skep(['start', name]);
     expect(started).toMatchObject({ code: 0, stderr: expect.stringContaining(`Fetching ${PACKAGE}`) });
     expect(await ask(url, 'probe/args')).toMatchObject({ result: [] });
+  });
+
+  test('whose package has another version by now says that it keeps what the earlier one wrote', async () => {
+    const url = await ran(`npx://${PACKAGE}`, '--name', name);
+    const here = (await ask(url, 'probe/here')).result as unknown as string;
+    const planted = { path: `${here}/planted.cjs` };
+    await ask(url, 'probe/write', { ...planted, text: 'x' });
+    expect((await user.skep(['stop', name])).code).toBe(0);
+    rmSync(path.join(user.dir, 'cache/skep/packages'), { recursive: true });
+    await using newer = await npmRegistryOf([programPackage(PACKAGE, SCRIPT, { version: '1.1.0' })]);
+    const started = await user.skep(['start', name], { env: { npm_config_registry: newer.url } });
+    expect(started).toMatchObject({ code: 0, stderr: expect.stringContaining(`skep rm ${name}`) });
+    expect(await ask(url, 'probe/read', planted)).toMatchObject({ result: 'x' });
+    expect((await user.skep(['stop', name])).code).toBe(0);
+    const again = await user.skep(['start', name], { env: { npm_config_registry: newer.url } });
+    expect(again).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Warning') });
   });
 
   test('whose package is gone for good cannot start and stays stopped', async () => {

@@ -58,7 +58,15 @@ async function prepareAgain(
 ): Promise<void> {
   const { places } = context;
   const { reference: image, ours } = await prepareSaved(config, { opened, context, report });
+  if (image !== config.image && opened.info.kind === 'sandbox') {
+    context.terminal.err(keptFiles(config.name));
+  }
   // Read again: it may have been removed while this took its time.
   const saved = await loadRunConfig(places, config.name);
   await saveRunConfig(places, { ...saved, image, image_is_ours: ours });
+}
+
+/** Code and data cannot be told apart in what a server wrote beside its code, so the person decides. */
+function keptFiles(name: string): string {
+  return `Warning: ${name} has another version now, and still what the earlier one wrote for itself; to begin without that, remove it with skep rm ${name} and run it again\n`;
 }
