@@ -1,12 +1,11 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { App } from '../app.ts';
-import { type Loaded, loadConfig } from '../config/load.ts';
-import { plainHttpFrom, withAliases } from '../config/environment.ts';
-import { type Override, overridesFrom } from '../config/overrides.ts';
+import type { Loaded } from '../config/load.ts';
+import type { Override } from '../config/overrides.ts';
 import { unavailable } from '../config/unavailable.ts';
 import type { Host } from '../host.ts';
 import { startWarnings } from '../start-warnings.ts';
-import { defaultStorePath } from './store-path.ts';
+import { loadFrom } from './load-from.ts';
 
 /** The flags of `serve` that decide about its configuration. */
 export interface ConfigFlags {
@@ -19,15 +18,7 @@ export interface ConfigFlags {
  * `source/not-available` for what is valid and this version does not have.
  */
 export async function loadServed(host: Host, { config, authMode }: ConfigFlags): Promise<Loaded> {
-  const env = withAliases(host.env);
-  // Flags come first: of two overrides of one member the first to name it is the one that counts in messages.
-  const loaded = await loadConfig({
-    path: config,
-    workingDirectory: host.workingDirectory,
-    defaultStorePath: defaultStorePath(host),
-    overrides: [...flagOverrides(authMode), ...overridesFrom(env)],
-    plainHttp: plainHttpFrom(env),
-  });
+  const loaded = await loadFrom(host, config, flagOverrides(authMode));
   const [missing] = 'config' in loaded ? unavailable(loaded.config) : [];
   if (missing !== undefined) throw missing;
   return loaded;

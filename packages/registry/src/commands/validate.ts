@@ -5,16 +5,13 @@ import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts
 import { printableJson, printableLines } from '@skep/core/terminal/printable.ts';
 import { type Command, COMMON_ROWS, FORMAT_ROW } from '../command.ts';
 import type { RegistryConfig } from '../config/config.ts';
-import { loadConfig } from '../config/load.ts';
-import { plainHttpFrom, withAliases } from '../config/environment.ts';
-import { overridesFrom } from '../config/overrides.ts';
 import { storePlace } from '../config/store-place.ts';
 import { unavailable } from '../config/unavailable.ts';
 import type { Host } from '../host.ts';
 import { type StorePlace, storeText } from '../store/open-store.ts';
 import { ingest, type IngestReport } from '../sync/ingest.ts';
+import { loadFrom } from './load-from.ts';
 import { problemsError } from './problems.ts';
-import { defaultStorePath } from './store-path.ts';
 
 const rows = defineSettings([
   {
@@ -66,14 +63,7 @@ export const validate: Command = {
 type Format = 'text' | 'json';
 
 async function validateConfig(host: Host, path: string, format: Format): Promise<number> {
-  const env = withAliases(host.env);
-  const loaded = await loadConfig({
-    path,
-    workingDirectory: host.workingDirectory,
-    defaultStorePath: defaultStorePath(host),
-    overrides: overridesFrom(env),
-    plainHttp: plainHttpFrom(env),
-  });
+  const loaded = await loadFrom(host, path);
   if (format === 'json') {
     const problems = 'problems' in loaded ? loaded.problems : [];
     host.stdout.write(`${printableJson(JSON.stringify({ valid: problems.length === 0, problems }))}\n`);

@@ -5,10 +5,9 @@ import { replacementOf, serverOf, statusAt } from '../store/contract/fixture.ts'
 import type { NamedSource, StoredSource } from '../store/rows.ts';
 import { openSqlite, type SqliteStore } from '../store/sqlite.ts';
 import { firstStatus } from '../store/statuses.ts';
-import { DEFAULT_DOCUMENTS } from './document-limits.ts';
-import { ingest } from './ingest.ts';
 import { LEASE_MS } from './lease.ts';
-import { SyncScheduler } from './scheduler.ts';
+import { catalogue, named, schedulerOf } from './scheduler.fixture.ts';
+import type { SyncScheduler } from './scheduler.ts';
 import { TimerClock } from './timer-clock.fixture.ts';
 
 let clock: TimerClock;
@@ -26,19 +25,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await Promise.all(schedulers.splice(0).map((scheduler) => scheduler.close()));
   await store.close();
-});
-
-const catalogue = (name: string): string => JSON.stringify([{ name, version: '1.0.0', description: name }]);
-
-const named = (name: string, change: Partial<NamedSource> = {}): NamedSource => ({
-  name,
-  kind: 'git',
-  config: '{"repository":"https://git.example/c.git"}',
-  format: null,
-  filter: null,
-  interval: 600_000,
-  claims: '',
-  ...change,
 });
 
 /** A place that holds `content`. */
@@ -62,21 +48,8 @@ const hanging = ({ name }: StoredSource): Source => ({
 });
 
 function scheduler(opener: (source: StoredSource) => Source = open): SyncScheduler {
-  const made = new SyncScheduler({
-    parts: {
-      store,
-      ingest: async (input) => Promise.resolve(ingest(input)),
-      apply: async () => Promise.resolve(),
-      now: () => clock.now(),
-      limits: { maxInvalidShare: 0.5, documents: DEFAULT_DOCUMENTS, maxCatalogueBytes: 100_000 },
-    },
-    open: opener,
-    clock,
-    random: () => 0.5,
-    log: silentLog,
-    owner: `replica ${String(schedulers.length)}`,
-    observe: () => undefined,
-  });
+  const owner = `replica ${String(schedulers.length)}`;
+  const made = schedulerOf({ store, clock, owner, open: opener });
   schedulers.push(made);
   return made;
 }

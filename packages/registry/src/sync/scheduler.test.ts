@@ -5,29 +5,14 @@ import type { Source } from '../sources/source.ts';
 import type { NamedSource, StoredSource, SyncStatus } from '../store/rows.ts';
 import { openSqlite, type SqliteStore } from '../store/sqlite.ts';
 import { firstStatus } from '../store/statuses.ts';
-import { DEFAULT_DOCUMENTS } from './document-limits.ts';
-import { ingest } from './ingest.ts';
 import { LEASE_MS } from './lease.ts';
-import { SyncScheduler } from './scheduler.ts';
+import { catalogue, named, schedulerOf } from './scheduler.fixture.ts';
+import type { SyncScheduler } from './scheduler.ts';
 import type { SyncEvent } from './source-loop.ts';
 import { TimerClock } from './timer-clock.fixture.ts';
 import { syncLimit, waitFor } from './timing.ts';
 
 const MINUTE = 60_000;
-const catalogue = (...names: string[]): string =>
-  JSON.stringify(names.map((name) => ({ name, version: '1.0.0', description: name })));
-
-const named = (name: string, change: Partial<NamedSource> = {}): NamedSource => ({
-  name,
-  kind: 'git',
-  config: '{"repository":"https://git.example/c.git"}',
-  format: null,
-  filter: null,
-  interval: 10 * MINUTE,
-  claims: '',
-  ...change,
-});
-
 let clock: TimerClock;
 let store: SqliteStore;
 let content: string | Error;
@@ -60,21 +45,7 @@ const open = ({ name }: StoredSource): Source => ({
 });
 
 function scheduler(owner = 'one', opener = open): SyncScheduler {
-  const made = new SyncScheduler({
-    parts: {
-      store,
-      ingest: async (input) => Promise.resolve(ingest(input)),
-      apply: async () => Promise.resolve(),
-      now: () => clock.now(),
-      limits: { maxInvalidShare: 0.5, documents: DEFAULT_DOCUMENTS, maxCatalogueBytes: 100_000 },
-    },
-    open: opener,
-    clock,
-    random: () => 0.5,
-    log: silentLog,
-    owner,
-    observe: (event) => events.push(event),
-  });
+  const made = schedulerOf({ store, clock, owner, open: opener, observe: (event) => events.push(event) });
   schedulers.push(made);
   return made;
 }

@@ -1,0 +1,51 @@
+import { silentLog } from '@skep/core/log/log.ts';
+import type { Source } from '../sources/source.ts';
+import type { NamedSource, StoredSource } from '../store/rows.ts';
+import type { SqliteStore } from '../store/sqlite.ts';
+import { DEFAULT_DOCUMENTS } from './document-limits.ts';
+import { ingest } from './ingest.ts';
+import { SyncScheduler } from './scheduler.ts';
+import type { SyncEvent } from './source-loop.ts';
+import type { TimerClock } from './timer-clock.fixture.ts';
+
+// Schedulers over a store in memory and a clock that a test moves, for the tests of this folder.
+
+export interface SchedulerFixture {
+  readonly store: SqliteStore;
+  readonly clock: TimerClock;
+  readonly owner: string;
+  readonly open: (source: StoredSource) => Source;
+  readonly observe?: (event: SyncEvent) => void;
+}
+
+export function schedulerOf({ store, observe, ...fixture }: SchedulerFixture): SyncScheduler {
+  return new SyncScheduler({
+    ...fixture,
+    parts: {
+      store,
+      ingest: async (input) => Promise.resolve(ingest(input)),
+      apply: async () => Promise.resolve(),
+      now: () => fixture.clock.now(),
+      limits: { maxInvalidShare: 0.5, documents: DEFAULT_DOCUMENTS, maxCatalogueBytes: 100_000 },
+    },
+    random: () => 0.5,
+    log: silentLog,
+    observe: observe ?? (() => undefined),
+  });
+}
+
+/** A catalogue of one version of each. */
+export const catalogue = (...names: readonly string[]): string =>
+  JSON.stringify(names.map((name) => ({ name, version: '1.0.0', description: name })));
+
+/** A git source that is looked at every ten minutes. */
+export const named = (name: string, change: Partial<NamedSource> = {}): NamedSource => ({
+  name,
+  kind: 'git',
+  config: '{"repository":"https://git.example/c.git"}',
+  format: null,
+  filter: null,
+  interval: 600_000,
+  claims: '',
+  ...change,
+});
