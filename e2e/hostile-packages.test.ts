@@ -6,13 +6,12 @@ import { gitDaemon } from './fixtures/git-daemon.ts';
 import { MOODY_SERVER } from './fixtures/moody-server.ts';
 import { npmRegistryOf, programPackage, type FixturePackage } from './fixtures/npm-registry.ts';
 import { component, title } from './require.ts';
-import { ask, NOBODY, openUser, type SkepResult, type TestUser } from './skep.ts';
+import { ask, openUser, USERS, type SkepResult, type TestUser } from './skep.ts';
 
 const sandbox = await component('sandbox');
-const users = process.getuid?.() === 0 ? [undefined, NOBODY] : [undefined];
 
 describe.skipIf(!sandbox.available)(title('fetching a hostile package', sandbox), () => {
-  describe.each(users)('as user %s', (uid) => {
+  describe.each(USERS)('as %s', (_who, uid) => {
     let user: TestUser;
     let secrets: string;
     beforeEach(() => {

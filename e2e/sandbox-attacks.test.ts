@@ -55,6 +55,14 @@ async function listening(where: net.ListenOptions): Promise<net.Server> {
   return server;
 }
 
+async function freePort(): Promise<number> {
+  const server = await listening({ port: 0, host: '127.0.0.1' });
+  const { port } = server.address() as net.AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
 describe.skipIf(!sandbox.available).each(users)(
   title('a hostile server, started by %s,', sandbox),
   (_who, become, uid) => {
@@ -317,6 +325,23 @@ describe.skipIf(!sandbox.available).each(users)(
           server.close();
           datagrams.close();
         }
+      },
+    );
+
+    it.skipIf(!slirp.available)(
+      title('has its own ports on its loopback, and of this machine those that were forwarded to it', slirp),
+      async () => {
+        const [hostPort, inside] = [await freePort(), await freePort()];
+        const ports = [{ hostIp: '127.0.0.1', hostPort, containerPort: inside }];
+        const answers = attack(
+          [
+            ['probe/listen', { port: inside, host: '127.0.0.1', says: 'mine' }],
+            ['outside/read', { port: hostPort }],
+            ['outside/read', { port: inside }],
+          ],
+          { spec: { network: 'bridge', ports } },
+        );
+        expect(answers).toEqual(['listening', 'mine', { code: 'ECONNREFUSED' }]);
       },
     );
 

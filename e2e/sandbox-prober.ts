@@ -1,7 +1,10 @@
 // Run in a process of its own, also as another user than the tests: starts the probe server in the sandbox, calls it, and
-// prints what each call gave as one JSON line. Arguments: a directory of this user's, changes to the spec, the calls.
+// prints what each call gave as one JSON line; `outside/read` reads from a port of this machine. Arguments: a directory of this user's, changes to the spec, the calls.
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { errnoOf } from '@skep/core/files/errno.ts';
 import { ProbeCaller, ProbeError } from '@skep/cli/runtime/contract/probe-caller.ts';
 import type { WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { treeManifest } from '@skep/cli/runtime/sandbox/package-program.ts';
@@ -40,12 +43,15 @@ try {
   const probe = new ProbeCaller(await runtime.attach(spec.name));
   await runtime.start(spec.name);
   late = setTimeout(() => probe.close(), 40_000);
-  for (const [method, params] of JSON.parse(calls) as [string, object][]) {
+  for (const [method, params] of JSON.parse(calls) as [string, { port?: number }][]) {
     answers.push(
-      await probe.call(method, params).catch((error: unknown) => {
-        if (error instanceof ProbeError) return { code: error.code };
-        throw error;
-      }),
+      await (method === 'outside/read' ? readFrom(params) : probe.call(method, params)).catch(
+        (error: unknown) => {
+          const code = error instanceof ProbeError ? error.code : errnoOf(error);
+          if (code !== undefined) return { code };
+          throw error;
+        },
+      ),
     );
   }
 } finally {
@@ -53,3 +59,7 @@ try {
   await runtime.remove(spec.name);
 }
 process.stdout.write(`${JSON.stringify(answers)}\n`);
+
+async function readFrom({ port }: { readonly port?: number }): Promise<string> {
+  return text(net.connect({ host: '127.0.0.1', port: port ?? 0 }));
+}

@@ -48,6 +48,15 @@ export function skepEntry(): string {
 /** Someone without any rights, to run as where the tests run as root. */
 export const NOBODY = 65_534;
 
+/** Who Skep is run as where the rights of its user matter: the one who runs the tests, and where that is root someone without any. */
+export const USERS: readonly (readonly [who: string, uid: number | undefined])[] =
+  process.getuid?.() === 0
+    ? [
+        ['root', undefined],
+        ['an ordinary user', NOBODY],
+      ]
+    : [['an ordinary user', undefined]];
+
 /** `more` wins over the environment made here; `uid` is whom everything runs as, if not the one who runs the tests. */
 export function openUser(more: Readonly<Record<string, string>> = {}, uid?: number): TestUser {
   const dir = mkdtempSync(path.join(tmpdir(), 'skep-user-'));

@@ -18,7 +18,7 @@ import { ensureTinyImage } from './images.ts';
 import { muteEngine } from './fixtures/mute-engine.ts';
 import { TINY_SERVER } from './fixtures/tiny-server.ts';
 import { component, title } from './require.ts';
-import { ask, ended, openUser, printed, signal, type SkepOptions, type TestUser } from './skep.ts';
+import { ask, ended, openUser, printed, signal, USERS, type SkepOptions, type TestUser } from './skep.ts';
 
 const engine = await component('engine');
 const sandbox = await component('sandbox');
@@ -245,11 +245,11 @@ describe('a supervisor that waits for an engine which never answers', () => {
   });
 });
 
-describe.skipIf(!sandbox.available || !npm.available)(
-  title('a server in the foreground', sandbox, npm),
-  () => {
+describe.skipIf(!sandbox.available || !npm.available).each(USERS)(
+  title('a server in the foreground of %s', sandbox, npm),
+  (_who, uid) => {
     beforeEach(() => {
-      user = openUser({ SKEP_RUNTIME: 'sandbox' });
+      user = openUser({ SKEP_RUNTIME: 'sandbox' }, uid);
     });
     afterEach(() => user.end());
 

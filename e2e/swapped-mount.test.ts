@@ -6,20 +6,18 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { npmRegistryOf, programPackage } from './fixtures/npm-registry.ts';
 import { ensureScriptImage } from './images.ts';
 import { component, title } from './require.ts';
-import { ask, NOBODY, openUser, type TestUser } from './skep.ts';
+import { ask, openUser, USERS, type TestUser } from './skep.ts';
 
 const engine = await component('engine');
 const sandbox = await component('sandbox');
-const asRoot = process.getuid?.() === 0;
 
 const SCRIPT = readFileSync(path.join(import.meta.dirname, 'fixtures/probe-server.mjs'), 'utf8');
 
 describe.each([
-  ['docker', engine, undefined],
-  ['sandbox', sandbox, undefined],
-  ...(asRoot ? [['sandbox', sandbox, NOBODY] as const] : []),
-] as const)('on %s', (kind, needed, uid) => {
-  describe.skipIf(!needed.available)(title(`as user ${String(uid ?? process.getuid?.())}`, needed), () => {
+  ['docker', engine, 'the user of the engine', undefined] as const,
+  ...USERS.map(([who, uid]) => ['sandbox', sandbox, who, uid] as const),
+])('on %s', (kind, needed, who, uid) => {
+  describe.skipIf(!needed.available)(title(`as ${who}`, needed), () => {
     let user: TestUser;
     let data: string;
     beforeEach(() => {

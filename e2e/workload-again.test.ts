@@ -7,7 +7,7 @@ import { npmRegistryOf, npmRegistryWith, programPackage } from './fixtures/npm-r
 import { TINY_SERVER } from './fixtures/tiny-server.ts';
 import { engine, ensureNodeBase, ensureScriptImage, ensureTinyImage, NODE_BASE } from './images.ts';
 import { component, engineSocket, title } from './require.ts';
-import { ask, openUser, type TestUser } from './skep.ts';
+import { ask, openUser, USERS, type TestUser } from './skep.ts';
 
 const engineThere = await component('engine');
 const sandboxThere = await component('sandbox');
@@ -167,56 +167,59 @@ describe.skipIf(!engineThere.available)(title('a workload on an engine', engineT
   });
 });
 
-describe.skipIf(!sandboxThere.available)(title('a workload in the sandbox', sandboxThere), () => {
-  beforeEach(async () => {
-    name = `again-${randomBytes(3).toString('hex')}`;
-    registry = await npmRegistryWith(PACKAGE, SCRIPT);
-    user = openUser({ SKEP_RUNTIME: 'sandbox', npm_config_registry: registry.url });
-  });
-  afterEach(async () => {
-    await user.end();
-    await registry[Symbol.asyncDispose]();
-  });
+describe.skipIf(!sandboxThere.available).each(USERS)(
+  title('a workload in the sandbox of %s', sandboxThere),
+  (_who, uid) => {
+    beforeEach(async () => {
+      name = `again-${randomBytes(3).toString('hex')}`;
+      registry = await npmRegistryWith(PACKAGE, SCRIPT);
+      user = openUser({ SKEP_RUNTIME: 'sandbox', npm_config_registry: registry.url }, uid);
+    });
+    afterEach(async () => {
+      await user.end();
+      await registry[Symbol.asyncDispose]();
+    });
 
-  test('keeps what its server wrote beside its code and in its home', () => keepsState());
+    test('keeps what its server wrote beside its code and in its home', () => keepsState());
 
-  test('whose package was pruned is fetched again by start, with progress', async () => {
-    const url = await ran(`npx://${PACKAGE}`, '--name', name);
-    expect((await user.skep(['stop', name])).code).toBe(0);
-    const packages = path.join(user.dir, 'cache/skep/packages');
-    expect(readdirSync(packages)).toEqual([saved().image]);
-    rmSync(packages, { recursive: true });
-    const started = await user.skep(['start', name]);
-    expect(started).toMatchObject({ code: 0, stderr: expect.stringContaining(`Fetching ${PACKAGE}`) });
-    expect(await ask(url, 'probe/args')).toMatchObject({ result: [] });
-  });
+    test('whose package was pruned is fetched again by start, with progress', async () => {
+      const url = await ran(`npx://${PACKAGE}`, '--name', name);
+      expect((await user.skep(['stop', name])).code).toBe(0);
+      const packages = path.join(user.dir, 'cache/skep/packages');
+      expect(readdirSync(packages)).toEqual([saved().image]);
+      rmSync(packages, { recursive: true });
+      const started = await user.skep(['start', name]);
+      expect(started).toMatchObject({ code: 0, stderr: expect.stringContaining(`Fetching ${PACKAGE}`) });
+      expect(await ask(url, 'probe/args')).toMatchObject({ result: [] });
+    });
 
-  test('whose package has another version by now says that it keeps what the earlier one wrote', async () => {
-    const url = await ran(`npx://${PACKAGE}`, '--name', name);
-    const here = (await ask(url, 'probe/here')).result as unknown as string;
-    const planted = { path: `${here}/planted.cjs` };
-    await ask(url, 'probe/write', { ...planted, text: 'x' });
-    expect((await user.skep(['stop', name])).code).toBe(0);
-    rmSync(path.join(user.dir, 'cache/skep/packages'), { recursive: true });
-    await using newer = await npmRegistryOf([programPackage(PACKAGE, SCRIPT, { version: '1.1.0' })]);
-    const started = await user.skep(['start', name], { env: { npm_config_registry: newer.url } });
-    expect(started).toMatchObject({ code: 0, stderr: expect.stringContaining(`skep rm ${name}`) });
-    expect(await ask(url, 'probe/read', planted)).toMatchObject({ result: 'x' });
-    expect((await user.skep(['stop', name])).code).toBe(0);
-    const again = await user.skep(['start', name], { env: { npm_config_registry: newer.url } });
-    expect(again).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Warning') });
-  });
+    test('whose package has another version by now says that it keeps what the earlier one wrote', async () => {
+      const url = await ran(`npx://${PACKAGE}`, '--name', name);
+      const here = (await ask(url, 'probe/here')).result as unknown as string;
+      const planted = { path: `${here}/planted.cjs` };
+      await ask(url, 'probe/write', { ...planted, text: 'x' });
+      expect((await user.skep(['stop', name])).code).toBe(0);
+      rmSync(path.join(user.dir, 'cache/skep/packages'), { recursive: true });
+      await using newer = await npmRegistryOf([programPackage(PACKAGE, SCRIPT, { version: '1.1.0' })]);
+      const started = await user.skep(['start', name], { env: { npm_config_registry: newer.url } });
+      expect(started).toMatchObject({ code: 0, stderr: expect.stringContaining(`skep rm ${name}`) });
+      expect(await ask(url, 'probe/read', planted)).toMatchObject({ result: 'x' });
+      expect((await user.skep(['stop', name])).code).toBe(0);
+      const again = await user.skep(['start', name], { env: { npm_config_registry: newer.url } });
+      expect(again).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Warning') });
+    });
 
-  test('whose package is gone for good cannot start and stays stopped', async () => {
-    await ran(`npx://${PACKAGE}`, '--name', name);
-    expect((await user.skep(['stop', name])).code).toBe(0);
-    rmSync(path.join(user.dir, 'cache/skep/packages'), { recursive: true });
-    const env = {
-      npm_config_registry: 'http://127.0.0.1:9/',
-      npm_config_cache: path.join(user.dir, 'other'),
-    };
-    const refused = await user.skep(['start', name], { env });
-    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(PACKAGE) });
-    expect((await user.skep(['status', name])).stdout).toContain('stopped');
-  });
-});
+    test('whose package is gone for good cannot start and stays stopped', async () => {
+      await ran(`npx://${PACKAGE}`, '--name', name);
+      expect((await user.skep(['stop', name])).code).toBe(0);
+      rmSync(path.join(user.dir, 'cache/skep/packages'), { recursive: true });
+      const env = {
+        npm_config_registry: 'http://127.0.0.1:9/',
+        npm_config_cache: path.join(user.dir, 'other'),
+      };
+      const refused = await user.skep(['start', name], { env });
+      expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(PACKAGE) });
+      expect((await user.skep(['status', name])).stdout).toContain('stopped');
+    });
+  },
+);
