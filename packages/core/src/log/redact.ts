@@ -37,8 +37,9 @@ export function redact(value: unknown): unknown {
 export function redactUrl(text: string): string {
   return (
     text
-      // Up to the last @ before the path: a password may hold a raw @.
-      .replace(/([a-z][a-z0-9+.-]*:\/\/)[^/?#\s]*@/giu, `$1${REDACTED}@`)
+      // Up to the last @ before the path: a password may hold a raw @. Not from the scheme on, which may be as long as a caller
+      // likes and would be looked for from each of its letters.
+      .replace(/:\/\/[^/?#\s]*@/gu, `://${REDACTED}@`)
       .replace(/([?&])([\w.~%-]{1,100})=([^&#\s"'<>]+)/gu, (whole, before: string, name: string) =>
         isSecretName(name) || SIGNATURES.has(name.toLowerCase()) ? `${before}${name}=${REDACTED}` : whole,
       )
