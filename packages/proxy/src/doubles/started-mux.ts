@@ -40,6 +40,7 @@ export class Client implements Peer {
   readonly kind = 'session';
   readonly key: string;
   logLevel: string | undefined;
+  unanswered = 0;
   abilities: Peer['abilities'] = ALL_ABILITIES;
   readonly heard: Received[] = [];
   listener: Peer['listener'];

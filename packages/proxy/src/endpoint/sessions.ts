@@ -31,6 +31,7 @@ export class Session implements Peer {
   readonly abilities: ReadonlySet<Ability>;
   readonly replay: ReplayBuffer;
   logLevel: string | undefined;
+  unanswered = 0;
   /** The stream of its latest GET. */
   listener: StandaloneStream | undefined;
   lastSeen: number;
@@ -48,17 +49,22 @@ export class Session implements Peer {
     this.lastSeen = options.clock.now();
   }
 
-  /** A fresh stream that this session's client can resume. */
+  /** A fresh stream that this session's client can resume while it is still said something. */
   openStream(): EventStream {
+    const stream = this.newStream();
+    if (stream.id !== undefined) this.#streams.set(stream.id, stream);
+    return stream;
+  }
+
+  /** A stream of which no more is known than what it says. */
+  newStream(): EventStream {
     const id = (this.#lastStream += 1).toString(36);
     const resumable: Resumable = {
       id,
       buffer: this.replay,
       emptyFirst: opensWithEmptyEvent(this.version),
     };
-    const stream = new EventStream(this.#clock, resumable);
-    this.#streams.set(id, stream);
-    return stream;
+    return new EventStream(this.#clock, resumable);
   }
 
   /** A stream that may still say something. */

@@ -9,7 +9,7 @@ const KEEP_ALIVE_MS = 30_000;
 /** A client that leaves this much unread is cut off; it may resume. An answer, the last of its stream, may be larger. */
 const UNREAD_LIMIT_BYTES = 1024 * 1024;
 
-const HEAD: OutgoingHttpHeaders = {
+export const SSE_HEAD: OutgoingHttpHeaders = {
   'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-cache',
   Connection: 'keep-alive',
@@ -104,7 +104,7 @@ export class SseSocket {
   }
 
   #head(): OutgoingHttpHeaders {
-    return { ...HEAD, ...this.#options.headers };
+    return { ...SSE_HEAD, ...this.#options.headers };
   }
 
   /** Hands over as much as the client takes, and the end behind the last of it. */

@@ -73,15 +73,17 @@ export class EventStream {
   /** Ends with a last message, or without one. */
   end(text?: string): void {
     if (this.#ended) return;
-    const last = text === undefined ? this.#takePrelude() : this.#lastEvent(text);
-    this.#ended = true;
+    const last = this.finalText(text);
     this.#socket?.end(last);
     this.#socket = undefined;
   }
 
-  #lastEvent(text: string): string {
-    const body = bodyOf(text);
-    return this.#framed(body).lead + body;
+  /** Ends, and gives back what is still to be sent: everything, of a stream that has sent nothing. */
+  finalText(text?: string): string {
+    const body = text === undefined ? '' : bodyOf(text);
+    const lead = text === undefined ? this.#takePrelude() : this.#framed(body).lead;
+    this.#ended = true;
+    return lead + body;
   }
 
   #framed(body: Frame['body']): Frame {

@@ -9,7 +9,7 @@ import type { ReplyForm } from './accept.ts';
 import { bodyOf } from './event.ts';
 import { refuse, rpcFailure } from './refuse.ts';
 import type { Session } from './sessions.ts';
-import { SseSocket } from './sse-socket.ts';
+import { SSE_HEAD, SseSocket } from './sse-socket.ts';
 import { EventStream } from './stream.ts';
 import type { Reader, UnreadBudget } from './unread-budget.ts';
 
@@ -34,13 +34,13 @@ export interface PostedRequest {
 }
 
 /** Sends one message as the whole JSON body. */
-function sendJson(res: ServerResponse, text: string, { headers, budget }: PostedRequest): void {
+const sendJson = (text: string, posted: PostedRequest): void =>
+  sendWhole(text, { 'Content-Type': 'application/json', ...posted.headers }, posted);
+
+/** Head and body in one piece. */
+function sendWhole(text: string, headers: OutgoingHttpHeaders, { res, budget }: PostedRequest): void {
   if (res.headersSent || res.destroyed) return;
-  res.writeHead(200, {
-    'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(text),
-    ...headers,
-  });
+  res.writeHead(200, { ...headers, 'Content-Length': Buffer.byteLength(text) });
   res.end(text);
   if (res.writableLength === 0) return;
   const reader: Reader = {
@@ -63,7 +63,7 @@ function jsonWaiter(posted: PostedRequest): Waiter {
   const answer = (reply: Response): void => {
     const passed = throughHooks(replyHooks, { message: reply, request });
     if (passed === undefined) refuse(res, 'proxy/withheld', { id: request.id });
-    else sendJson(res, passed.text, posted);
+    else sendJson(passed.text, posted);
   };
   return {
     carries: false,
@@ -73,31 +73,33 @@ function jsonWaiter(posted: PostedRequest): Waiter {
   };
 }
 
-/** Answers with an event stream: what belongs to the request first, then the answer. */
+/**
+ * Answers with an event stream: what belongs to the request first, then the answer. There is a stream only where something
+ * comes before the answer; most answers are a response of one event.
+ */
 class StreamWaiter implements Waiter {
   readonly #posted: PostedRequest;
-  readonly #stream: EventStream;
   readonly #opening: Timer;
+  #stream: EventStream | undefined;
 
   constructor(posted: PostedRequest) {
-    const { res, session, clock } = posted;
     this.#posted = posted;
-    this.#stream = session?.openStream() ?? new EventStream(clock);
-    this.#stream.attach(new SseSocket(res, posted));
-    this.#opening = clock.after(OPEN_AFTER_MS, () => this.#stream.start());
+    this.#opening = posted.clock.after(OPEN_AFTER_MS, () => this.#open().start());
   }
 
   get carries(): boolean {
-    return this.#stream.reachable;
+    const { res, session } = this.#posted;
+    return this.#stream?.reachable ?? (session !== undefined || !res.destroyed);
   }
 
   send(message: Message): void {
     this.#opening.cancel();
+    const stream = this.#open();
     const passed = this.#hooked(message);
     if (passed === undefined) return;
     const isProgress = passed.kind === 'notification' && passed.method === METHODS.progress;
-    if (isProgress) this.#stream.sendDroppable(bodyOf(passed.text));
-    else this.#stream.send(bodyOf(passed.text));
+    if (isProgress) stream.sendDroppable(bodyOf(passed.text));
+    else stream.send(bodyOf(passed.text));
   }
 
   finish(reply: Response): void {
@@ -107,7 +109,7 @@ class StreamWaiter implements Waiter {
     if (!asJson || res.headersSent || res.destroyed) this.#end(text);
     else {
       this.#letGo();
-      sendJson(res, text, this.#posted);
+      sendJson(text, this.#posted);
     }
   }
 
@@ -121,15 +123,28 @@ class StreamWaiter implements Waiter {
     else this.#end(this.#error(code).text);
   }
 
+  #open(): EventStream {
+    if (this.#stream !== undefined) return this.#stream;
+    const { res, session, clock } = this.#posted;
+    this.#stream = session?.openStream() ?? new EventStream(clock);
+    this.#stream.attach(new SseSocket(res, this.#posted));
+    return this.#stream;
+  }
+
   #end(text?: string): void {
-    this.#stream.end(text);
+    const { clock, session, headers } = this.#posted;
+    if (this.#stream !== undefined) this.#stream.end(text);
+    else {
+      const stream = session?.newStream() ?? new EventStream(clock);
+      sendWhole(stream.finalText(text), { ...SSE_HEAD, ...headers }, this.#posted);
+    }
     this.#letGo();
   }
 
   /** The stream says nothing, or nothing more. */
   #letGo(): void {
     this.#opening.cancel();
-    this.#posted.session?.streamDone(this.#stream);
+    if (this.#stream !== undefined) this.#posted.session?.streamDone(this.#stream);
   }
 
   #hooked(message: Message): Message | undefined {

@@ -20,8 +20,8 @@ export interface HeldBody {
  */
 export class BodyBudget {
   readonly #limit: number;
-  /** Oldest first. */
-  readonly #held = new Map<Yielding, number>();
+  /** A ring in which the oldest stands behind it and the newest before it. */
+  readonly #ends = new Place();
   #total = 0;
 
   constructor(limitBytes = LIMIT_BYTES) {
@@ -30,30 +30,60 @@ export class BodyBudget {
 
   /** Counts what `body` holds from now on. */
   hold(body: Yielding): HeldBody {
-    this.#held.set(body, 0);
+    const place = new Place(body);
+    place.enter(this.#ends);
     return {
       add: (bytes) => {
-        const before = this.#held.get(body);
-        if (before === undefined) return;
-        this.#held.set(body, before + bytes);
+        if (place.body === undefined) return;
+        place.bytes += bytes;
         this.#total += bytes;
         while (this.#total > this.#limit) this.#dropOldest();
       },
-      release: () => this.#release(body),
+      release: () => this.#release(place),
     };
   }
 
   #dropOldest(): void {
-    for (const [body, bytes] of this.#held) {
-      if (bytes === 0) continue;
-      this.#release(body);
-      body.giveWay();
-      return;
-    }
+    let place = this.#ends.newer;
+    while (place.bytes === 0) place = place.newer;
+    const { body } = place;
+    this.#release(place);
+    body?.giveWay();
   }
 
-  #release(body: Yielding): void {
-    this.#total -= this.#held.get(body) ?? 0;
-    this.#held.delete(body);
+  #release(place: Place): void {
+    this.#total -= place.bytes;
+    place.leave();
+  }
+}
+
+/**
+ * One of a linked list, because every call enters and leaves it: a map would be made anew all the time, and what it held
+ * would be kept until a full collection.
+ */
+class Place {
+  body: Yielding | undefined;
+  bytes = 0;
+  older: Place = this;
+  newer: Place = this;
+
+  constructor(body?: Yielding) {
+    this.body = body;
+  }
+
+  enter(ends: Place): void {
+    this.older = ends.older;
+    this.newer = ends;
+    ends.older.newer = this;
+    ends.older = this;
+  }
+
+  leave(): void {
+    this.older.newer = this.newer;
+    this.newer.older = this.older;
+    this.older = this;
+    this.newer = this;
+    this.body = undefined;
+    this.bytes = 0;
   }
 }

@@ -7,6 +7,7 @@ import type { Context } from '../cli/context.ts';
 import { openHost } from '../cli/open-host.ts';
 import { clearAddress, readAddress, supervisorLock, whatIsKept } from '../supervisor/address.ts';
 import type { Clock } from '../supervisor/clock.ts';
+import { collectAll, collectWhenIdle, eventLoopLoad } from '../supervisor/collect-when-idle.ts';
 import { outliveFaults } from '../supervisor/faults.ts';
 import type { Host } from '../supervisor/host.ts';
 import { keepLogsSmall } from '../supervisor/log-keeper.ts';
@@ -79,7 +80,10 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
   const both = AbortSignal.any([signal, ending.signal]);
   const endFaults = outliveFaults(context.onFault, log);
   const hosted = openHost(context, log);
-  const logsKept = keepLogsSmall({ places, clock, signal: both, log });
+  const housekeeping = [
+    keepLogsSmall({ places, clock, signal: both, log }),
+    collectWhenIdle({ clock, signal: both, load: eventLoopLoad(), collect: collectAll }),
+  ];
   try {
     log.info({ version: program.version }, 'supervisor started');
     const watcher = await soleWatcher(context);
@@ -107,7 +111,7 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
     });
   } finally {
     ending.abort();
-    await logsKept;
+    await Promise.all(housekeeping);
     const inTime = await letGo(hosted, clock);
     endFaults();
     log.info({ inTime }, 'supervisor ended');

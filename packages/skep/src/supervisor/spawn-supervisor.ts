@@ -111,16 +111,13 @@ export async function spawnSupervisor(options: SpawnOptions): Promise<SpawnedSup
 /** Through the watcher where there is a POSIX shell. */
 function commandLine({ program, platform }: SpawnOptions): readonly [string, ...string[]] {
   // What follows `--` is not looked through for flags of Node.
-  const supervisor = [program.node, FRUGAL, '--', program.entry, 'supervise'] as const;
+  const supervisor = [program.node, ...FLAGS, '--', program.entry, 'supervise'] as const;
   if (platform === 'win32' || !existsSync(SHELL)) return supervisor;
   return [SHELL, '-c', WATCHER, 'skep-watcher', ...supervisor];
 }
 
-/**
- * A flag of V8: a supervisor lives for weeks and is idle most of the time, so what a burst of calls took is given back soon
- * after it (docs/decisions/0011).
- */
-const FRUGAL = '--optimize-for-size';
+/** Flags of V8 (docs/decisions/0011): a bound on new objects, in MiB, and a way to give memory back when there is no work. */
+const FLAGS = ['--max-semi-space-size=4', '--expose-gc'] as const;
 const SHELL = '/bin/sh';
 
 function firstWord(pipe: Readable): Promise<ReadyWord | undefined> {

@@ -20,6 +20,8 @@ export const PROGRESS_TOKEN = ['params', '_meta', 'progressToken'];
 export interface Flight {
   /** The id on the pipe; also its progress token there. Raw JSON text of an integer. */
   readonly id: string;
+  /** The same as a number. */
+  readonly number: number;
   readonly peer: Peer;
   readonly request: RequestHead;
   readonly waiter: Waiter;
@@ -42,8 +44,9 @@ export interface InFlightOptions {
  */
 export class InFlight {
   readonly #options: InFlightOptions;
-  readonly #flights = new Map<string, Flight>();
-  readonly #counts = new Map<Peer, number>();
+  /** By the remainder of their ids. A map would be made anew all the time, and keep what it held until a full collection. */
+  readonly #flights: (Flight | undefined)[] = [];
+  #size = 0;
   #oneOffs = 0;
   #last = 0;
 
@@ -52,26 +55,22 @@ export class InFlight {
   }
 
   get size(): number {
-    return this.#flights.size;
-  }
-
-  /** Unanswered requests of one peer. */
-  countOf(peer: Peer): number {
-    return this.#counts.get(peer) ?? 0;
+    return this.#size;
   }
 
   /** True when `peer` may have one more: no client can take the places of all others. */
   hasRoomFor(peer: Peer): boolean {
-    if (this.#flights.size >= LIMIT) return false;
+    if (this.#size >= LIMIT) return false;
     if (peer.kind === 'one-off') return this.#oneOffs < ONE_OFF_LIMIT;
-    return peer.kind === 'proxy' || this.countOf(peer) < SESSION_LIMIT;
+    return peer.kind === 'proxy' || peer.unanswered < SESSION_LIMIT;
   }
 
-  /** Registers a request; `token` is its progress token as raw JSON text. */
+  /** Registers a request; `token` is its progress token as raw JSON text. Expects that there is room. */
   add(peer: Peer, { id: clientId, method }: RequestHead, waiter: Waiter, token: string | undefined): Flight {
-    const id = String((this.#last += 1));
+    const number = this.#nextNumber();
     const flight: Flight = {
-      id,
+      id: String(number),
+      number,
       peer,
       request: { id: clientId, method },
       waiter,
@@ -79,20 +78,21 @@ export class InFlight {
       timer: this.#options.clock.after(this.#patience(method), () => this.#expire(flight)),
       holds: 0,
     };
-    this.#flights.set(id, flight);
+    this.#flights[number % LIMIT] = flight;
     this.#count(peer, 1);
     return flight;
   }
 
   get(id: string): Flight | undefined {
-    return this.#flights.get(id);
+    const flight = this.#flights[Number(id) % LIMIT];
+    return flight?.id === id ? flight : undefined;
   }
 
   /** Removes and returns; only who took a flight may answer its waiter. */
   take(id: string): Flight | undefined {
-    const flight = this.#flights.get(id);
+    const flight = this.get(id);
     if (flight === undefined) return undefined;
-    this.#flights.delete(id);
+    this.#flights[flight.number % LIMIT] = undefined;
     this.#count(flight.peer, -1);
     flight.timer.cancel();
     return flight;
@@ -100,11 +100,7 @@ export class InFlight {
 
   /** The latest request of `peer` under the client's own id (raw text). */
   ofPeer(peer: Peer, clientId: string): Flight | undefined {
-    let latest: Flight | undefined;
-    for (const flight of this.#flights.values()) {
-      if (flight.peer === peer && flight.request.id === clientId) latest = flight;
-    }
-    return latest;
+    return this.of(peer).findLast(({ request }) => request.id === clientId);
   }
 
   /**
@@ -113,17 +109,17 @@ export class InFlight {
    */
   caller(): Peer | 'none' | 'several' {
     let only: Peer | 'none' = 'none';
-    for (const peer of this.#counts.keys()) {
-      if (peer.kind === 'proxy') continue;
+    for (const flight of this.#flights) {
+      if (flight === undefined || flight.peer === only || flight.peer.kind === 'proxy') continue;
       if (only !== 'none') return 'several';
-      only = peer;
+      only = flight.peer;
     }
     return only;
   }
 
   /** The requests of one peer, oldest first. */
   of(peer: Peer): readonly Flight[] {
-    return [...this.#flights.values()].filter((flight) => flight.peer === peer);
+    return this.#oldestFirst().filter((flight) => flight.peer === peer);
   }
 
   /** Progress, or an answer of the client to the server, proves life: the clock begins anew. */
@@ -132,7 +128,18 @@ export class InFlight {
   }
 
   failAll(code: Code): void {
-    for (const id of this.#flights.keys()) this.take(id)?.waiter.fail(code);
+    for (const { id } of this.#oldestFirst()) this.take(id)?.waiter.fail(code);
+  }
+
+  /** The next one whose place is free; while there is room there is such a place. */
+  #nextNumber(): number {
+    do this.#last += 1;
+    while (this.#flights[this.#last % LIMIT] !== undefined);
+    return this.#last;
+  }
+
+  #oldestFirst(): readonly Flight[] {
+    return this.#flights.filter((flight) => flight !== undefined).sort((a, b) => a.number - b.number);
   }
 
   /** A server is asked once, and may take longer to start than any call of it may. */
@@ -142,9 +149,8 @@ export class InFlight {
   }
 
   #count(peer: Peer, change: number): void {
-    const count = this.countOf(peer) + change;
-    if (count === 0) this.#counts.delete(peer);
-    else this.#counts.set(peer, count);
+    this.#size += change;
+    if (peer.kind !== 'proxy') peer.unanswered += change;
     if (peer.kind === 'one-off') this.#oneOffs += change;
   }
 

@@ -118,7 +118,7 @@ export class Mux {
 
   /** Some request of `peer` is still unanswered. */
   isBusy(peer: Peer): boolean {
-    return this.#inFlight.countOf(peer) > 0;
+    return peer.unanswered > 0;
   }
 
   /** A session that may hear notifications from now on. */

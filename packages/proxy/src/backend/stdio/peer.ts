@@ -18,6 +18,8 @@ export interface Peer {
   readonly abilities: ReadonlySet<Ability>;
   /** Least severe log level wanted; undefined wants all. Kept by log-levels.ts. */
   logLevel: string | undefined;
+  /** Its requests that wait for an answer. Kept by in-flight.ts. */
+  unanswered: number;
 }
 
 /** Where the answer to one request goes, and what the server says meanwhile. Ends with exactly one of the last three. */
@@ -45,7 +47,13 @@ export const told = (waiter: Waiter, then: (succeeded: boolean) => void): Waiter
   },
 });
 
-const NOBODY = { key: '', listener: undefined, abilities: new Set<Ability>(), logLevel: undefined } as const;
+const NOBODY = {
+  key: '',
+  listener: undefined,
+  abilities: new Set<Ability>(),
+  logLevel: undefined,
+  unanswered: 0,
+} as const;
 
 /** A client without a session, for one request. */
 export const oneOff = (): Peer => ({ ...NOBODY, kind: 'one-off' });

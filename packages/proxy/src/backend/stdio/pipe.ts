@@ -90,9 +90,10 @@ export class Pipe {
   #letGo(): void {
     this.#attempt += 1;
     this.#retry?.cancel();
-    const streams = this.#attached?.streams;
+    const attached = this.#attached;
     this.#attached = undefined;
-    streams?.close();
+    attached?.queue.flush();
+    attached?.streams.close();
   }
 
   #use(streams: StdioStreams): void {

@@ -1,0 +1,53 @@
+import { performance } from 'node:perf_hooks';
+import type { Clock } from './clock.ts';
+
+const EVERY_MS = 5_000;
+/** Shares of the time in which the event loop worked. */
+const BUSY = 0.1;
+const IDLE = 0.02;
+
+export interface CollectOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** The share of the time since it was last asked in which the event loop worked. */
+  readonly load: () => number;
+  /** Gives back all memory that is not in use; may take a tenth of a second. */
+  readonly collect: () => void;
+}
+
+/**
+ * Gives back what a burst of calls took, once it is over: V8 collects when something is allocated, so an idle process keeps
+ * what it had at its busiest. Until the signal says so; never rejects.
+ */
+export async function collectWhenIdle({ clock, signal, load, collect }: CollectOptions): Promise<void> {
+  let wasBusy = false;
+  while (await passes(EVERY_MS, clock, signal)) {
+    const share = load();
+    if (share > BUSY) wasBusy = true;
+    else if (wasBusy && share < IDLE) {
+      wasBusy = false;
+      collect();
+    }
+  }
+}
+
+/** False when the signal ended the wait. */
+const passes = (ms: number, clock: Clock, signal: AbortSignal): Promise<boolean> =>
+  clock.sleep(ms, signal).then(
+    () => true,
+    () => false,
+  );
+
+/** The load of this process; see `CollectOptions`. */
+export function eventLoopLoad(): () => number {
+  let last = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, last);
+    last = now;
+    return utilization;
+  };
+}
+
+/** Needs `--expose-gc`, which a supervisor is started with; does nothing without. */
+export const collectAll = (): void => globalThis.gc?.({ type: 'major', flavor: 'last-resort' });
