@@ -5,8 +5,9 @@ import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { newBudgets, type Budgets } from './budgets.ts';
 import { messagesIn, postJson, type Answer } from './doubles/http-client.ts';
+import { manualClock } from './doubles/manual-clock.ts';
 import { newSession, runningProxy } from './doubles/running-proxy.ts';
-import { scriptedServer } from './doubles/scripted-server.ts';
+import { scriptedServer, type Received } from './doubles/scripted-server.ts';
 import { BodyBudget, type HeldBody, type Yielding } from './steps/body-budget.ts';
 
 const MEGABYTE = 1024 * 1024;
@@ -132,9 +133,15 @@ test('a result of any size is one JSON body where no stream is open yet', async 
   expect(JSON.parse(answer.text)).toEqual({ jsonrpc: '2.0', id: 'r', result });
 });
 
-test('three hundred calls at once of one session are all answered', async () => {
-  const server = scriptedServer();
-  await using proxy = await runningProxy(server);
+test('three hundred calls of one session that are unanswered together are all answered', async () => {
+  const calls: Received[] = [];
+  const server = scriptedServer((message, { reply }) => {
+    if (message.method !== 'tools/call') return undefined;
+    calls.push(message);
+    if (calls.length === 300) for (const call of calls) reply(call, {});
+    return 'handled';
+  });
+  await using proxy = await runningProxy(server, { clock: manualClock() });
   const session = await newSession(proxy.url);
   const ids = Array.from({ length: 300 }, (_, n) => n);
   const answers = await Promise.all(
