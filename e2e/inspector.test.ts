@@ -26,6 +26,7 @@ beforeAll(async () => {
     sessionTtlMs: 7_200_000,
     bodyLimitBytes: 8 * 1024 * 1024,
     graceMs: 1_000,
+    skepVersion: '1',
     log: silentLog,
   });
 });

@@ -33,7 +33,7 @@ export interface FrontOptions {
   readonly requestTimeoutMs: number;
   readonly sessionTtlMs: number;
   readonly unread: UnreadBudget;
-  readonly skepVersion?: string | undefined;
+  readonly skepVersion: string;
   readonly log: Log;
 }
 
@@ -50,7 +50,7 @@ const STATUS: Readonly<Record<PipeState, Health['status']>> = {
 };
 
 const stdioFront = (backend: StdioBackend, options: FrontOptions, clock: Clock): Front => {
-  const { log, requestTimeoutMs, sessionTtlMs, skepVersion = '0' } = options;
+  const { log, requestTimeoutMs, sessionTtlMs, skepVersion } = options;
   const mux = new Mux({ backend, clock, log, requestTimeoutMs, skepVersion });
   const endpoint = new StreamableHttp({ mux, clock, sessionTtlMs, budget: options.unread });
   return {

@@ -37,7 +37,7 @@ export interface ProxyOptions {
   readonly sessionTtlMs: number;
   readonly bodyLimitBytes: number;
   /** What a stdio server is told as its client's version. */
-  readonly skepVersion?: string;
+  readonly skepVersion: string;
   /** Who started the proxy, for the local identity; anonymous when unknown. */
   readonly osUser?: string;
   /** How long `close` waits for calls in flight, in milliseconds; 30 s by default. */

@@ -16,6 +16,7 @@ export const SETTINGS = {
   sessionTtlMs: 7_200_000,
   bodyLimitBytes: 8 * 1024 * 1024,
   graceMs: 1_000,
+  skepVersion: '1',
   log: silentLog,
 } as const satisfies Partial<ProxyOptions>;
 

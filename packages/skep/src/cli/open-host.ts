@@ -14,13 +14,14 @@ import { openRuntime } from './open-runtime.ts';
 
 /** A host of workloads in this process, on the real machine: in the supervisor, and with `--foreground`. */
 export function openHost(context: Context, log: Log): Host {
-  const { places, clock, random, fetch, self, isAlive, end, osUser } = context;
+  const { places, program, clock, random, fetch, self, isAlive, end, osUser } = context;
   const budgets = newBudgets();
   return new Host({
     places,
     // Not under the context's signal: after Ctrl-C there is still something to stop and remove.
     openRuntime: async (reference) => (await openRuntime(context, { reference })).runtime,
     startProxy: (options) => startProxy({ ...options, budgets, ...(osUser === undefined ? {} : { osUser }) }),
+    version: program.version,
     owner: ownerOf(places.stateDir),
     clock,
     random,

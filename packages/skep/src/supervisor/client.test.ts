@@ -65,6 +65,7 @@ async function supervisor(greeting: Partial<Greeting> = {}): Promise<Host> {
   const host = new Host({
     places: where,
     openRuntime: async () => runtime,
+    version: '1',
     startProxy: async ({ port }) => ({
       url: 'http://x/mcp',
       port,

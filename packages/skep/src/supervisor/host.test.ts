@@ -75,6 +75,7 @@ function newHost(): Host {
         close: async () => void (proxy.closed = true),
       };
     },
+    version: '9.9.9',
     owner: 'me',
     clock: {
       now: () => new Date(),
@@ -129,6 +130,12 @@ async function resumed(): Promise<Resume> {
 }
 
 describe('starting', () => {
+  test('the server is told the version of Skep', async () => {
+    await save('a1');
+    await start('a1');
+    expect(proxies[0]?.options.skepVersion).toBe('9.9.9');
+  });
+
   test('gives the endpoint and says running', async () => {
     await save('a1');
     expect(await start('a1')).toEqual({

@@ -22,6 +22,8 @@ export interface HostDeps {
   /** The runtime a workload belongs to; fails when it does not answer or is another one by now. */
   readonly openRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
   readonly startProxy: (options: ProxyOptions) => Promise<Proxy>;
+  /** Skep's own, which servers are told. */
+  readonly version: string;
   /** See `ownerOf`. */
   readonly owner: string;
   readonly clock: Clock;
@@ -159,13 +161,13 @@ export class Host {
   }
 
   async #take(config: RunConfig, request: StartRequest): Promise<Endpoint> {
-    const { openRuntime, openWorkloadLog, startProxy, owner, clock, random, fetch } = this.#deps;
+    const { openRuntime, openWorkloadLog, startProxy, version, owner, clock, random, fetch } = this.#deps;
     const runtime = await openRuntime(config.runtime);
     const file = await openWorkloadLog(config);
     let supervised: Supervised;
     try {
       const status = this.record(config.name);
-      const deps = { runtime, startProxy, owner, clock, random, fetch, status, log: file.log };
+      const deps = { runtime, startProxy, version, owner, clock, random, fetch, status, log: file.log };
       supervised = await supervise(config, request, deps);
     } catch (error) {
       file.close();

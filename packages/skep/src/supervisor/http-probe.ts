@@ -16,6 +16,8 @@ export interface HttpProbeOptions {
   /** The proxied endpoint of the server. */
   readonly endpoint: string;
   readonly fetch: typeof fetch;
+  /** Skep's own. */
+  readonly version: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Between two requests: the first delay, doubled up to the longest. Milliseconds. */
@@ -37,7 +39,7 @@ export async function untilHttpAnswer(options: HttpProbeOptions): Promise<unknow
 
 /** The server's answer; undefined for a refused connection, a reset, a slow answer or one that is not MCP's. */
 async function probe(options: HttpProbeOptions): Promise<object | undefined> {
-  const { endpoint, fetch, signal } = options;
+  const { endpoint, fetch, version, signal } = options;
   try {
     const response = await fetch(endpoint, {
       method: 'POST',
@@ -49,7 +51,7 @@ async function probe(options: HttpProbeOptions): Promise<object | undefined> {
         params: {
           protocolVersion: NEWEST_LEGACY_VERSION,
           capabilities: {},
-          clientInfo: { name: 'skep', version: '1' },
+          clientInfo: { name: 'skep', version },
         },
       }),
       signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]),

@@ -119,6 +119,7 @@ describe('asking over HTTP', () => {
     const left = [...answers];
     const answer = untilHttpAnswer({
       endpoint: 'http://127.0.0.1:1/mcp',
+      version: '9.9.9',
       clock: { now: () => new Date(), sleep: async (ms) => void slept.push(ms) },
       delays: { first: 10, longest: 30 },
       signal,
@@ -163,6 +164,16 @@ describe('asking over HTTP', () => {
     const { answer } = asking([() => new Response(endless), () => json(result)]);
     expect(await answer).toEqual({ name: 'web' });
     expect(pieces).toBeLessThan(300);
+  });
+
+  test('tells the server the version of Skep', async () => {
+    const bodies: unknown[] = [];
+    const heard = ({ body }: RequestInit) => {
+      bodies.push(typeof body === 'string' ? JSON.parse(body) : body);
+      return json(result);
+    };
+    await asking([heard]).answer;
+    expect(bodies).toMatchObject([{ params: { clientInfo: { name: 'skep', version: '9.9.9' } } }]);
   });
 
   test('takes an error without an id for an answer', async () => {

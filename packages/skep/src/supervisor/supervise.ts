@@ -16,6 +16,8 @@ import { watch } from './watch.ts';
 export interface SuperviseDeps {
   readonly runtime: Runtime;
   readonly startProxy: (options: ProxyOptions) => Promise<Proxy>;
+  /** See `HostDeps`. */
+  readonly version: string;
   readonly status: StatusRecord;
   /** See `ownerOf`. */
   readonly owner: string;
@@ -140,6 +142,7 @@ async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseD
     sessionTtlMs: SESSION_TTL_MS,
     bodyLimitBytes: BODY_LIMIT_BYTES,
     graceMs: PROXY_GRACE_MS,
+    skepVersion: deps.version,
     log: deps.log,
   });
 }
@@ -179,7 +182,7 @@ async function settle(
 ): Promise<Readiness> {
   if (config.no_check) return { is: 'unchecked' };
   options.tell({ kind: 'step', title: `Waiting for ${config.name} to answer` });
-  const { runtime, clock, fetch } = deps;
+  const { runtime, clock } = deps;
   const { tell, signal } = options;
   return untilReady({
     runtime,
@@ -187,7 +190,7 @@ async function settle(
     clock,
     tell,
     signal,
-    ask: greet ?? ((until) => untilHttpAnswer({ endpoint, fetch, clock, signal: until, delays: WAITING })),
+    ask: greet ?? ((until) => untilHttpAnswer({ ...deps, endpoint, signal: until, delays: WAITING })),
     mayBeSilent: greet === undefined,
   });
 }
