@@ -24,6 +24,7 @@ export function parseInstant(text: string): Instant | undefined {
   const offset = (Number(offsetHour ?? 0) * 60 + Number(offsetMinute ?? 0)) * (sign === '-' ? -1 : 1);
   const utc = new Date(date.getTime() - offset * 60_000);
   if (utc.getUTCFullYear() < 0 || utc.getUTCFullYear() > 9999) return undefined;
-  const digits = fraction.replace(/0+$/, '');
+  // From the first of the last zeros only: looked for from each of them, a long fraction would take time by its square.
+  const digits = fraction.replace(/(?<!0)0+$/, '');
   return `${utc.toISOString().slice(0, 17)}${second}${digits === '' ? '' : `.${digits}`}` as Instant;
 }

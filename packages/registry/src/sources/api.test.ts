@@ -443,6 +443,14 @@ test("the caller's signal ends the look", async () => {
   expect(stillOpen()).toBe(0);
 });
 
+test('an endpoint of slashes, as anybody who manages sources may name it, holds nobody up', () => {
+  const endpoint = `https://r.example/${'/'.repeat(200_000)}x`;
+  const began = performance.now();
+  apiSource({ name: 'a', endpoint }, { open: scriptedClient(() => ({})).opener, now: () => 0 });
+  // By the square of the slashes it is half a minute.
+  expect(performance.now() - began).toBeLessThan(5_000);
+});
+
 test.each(['nonsense', 'file:///x', ''])('%j is no endpoint', (endpoint) => {
   expect(() =>
     apiSource({ name: 'a', endpoint }, { open: scriptedClient(() => ({})).opener, now: () => 0 }),

@@ -153,7 +153,7 @@ async function crawlSince(
 function listOf(endpoint: string): ReturnType<typeof splitCredentials> {
   const { url, headers } = splitCredentials(endpoint);
   url.hash = '';
-  url.pathname = `${url.pathname.replace(/\/+$/u, '')}/v0.1/servers`;
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/u, '')}/v0.1/servers`;
   url.searchParams.set('limit', PAGE_SIZE);
   return { url, headers };
 }
