@@ -1,21 +1,28 @@
 import { createServer, type Server } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { choosePort, isFree } from './free-port.ts';
+import { choosePort, isFree, planPort } from './free-port.ts';
 
 const servers: Server[] = [];
 afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve))));
 });
 
-function occupy(): Promise<number> {
+function occupy(wanted = 0): Promise<number> {
   const server = createServer();
   servers.push(server);
   return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => {
+    server.listen(wanted, '127.0.0.1', () => {
       const address = server.address();
       resolve(typeof address === 'object' && address ? address.port : 0);
     });
   });
+}
+
+/** A port that nobody listens on now. */
+async function unused(): Promise<number> {
+  const port = await occupy();
+  await new Promise((resolve) => servers.pop()?.close(resolve));
+  return port;
 }
 
 const none = new Set<number>();
@@ -43,6 +50,39 @@ describe('the proxy port', () => {
     });
     expect(port).not.toBe(busy);
     expect(await isFree('127.0.0.1', port)).toBe(true);
+  });
+  test('a port that is taken while a package is fetched is chosen anew', async () => {
+    const drawn = await unused();
+    const draws = [drawn];
+    const random = (min: number): number => draws.shift() ?? min + 5_432;
+    const choose = await planPort({ host: '127.0.0.1', promised: async () => none, random });
+    await occupy(drawn);
+    const port = await choose();
+    expect(port).not.toBe(drawn);
+    expect(await isFree('127.0.0.1', port)).toBe(true);
+  });
+  test('a port that another run was promised while a package is fetched is chosen anew', async () => {
+    const promised = new Set<number>();
+    const random = (min: number): number => min + 5_431 + promised.size;
+    const choose = await planPort({ host: '127.0.0.1', promised: async () => promised, random });
+    const first = await choose();
+    promised.add(first);
+    expect(await choose()).not.toBe(first);
+  });
+  test('a wanted port that is taken while a package is fetched is an error that names it', async () => {
+    const wanted = await unused();
+    const plan = { host: '127.0.0.1', wanted, promised: async () => none, random: () => 1 };
+    const choose = await planPort(plan);
+    await occupy(wanted);
+    await expect(choose()).rejects.toMatchObject({
+      code: 'run/port-busy',
+      message: `requested proxy port ${wanted} is not available`,
+    });
+  });
+  test('a wanted port that is taken from the start is told before anything is fetched', async () => {
+    const wanted = await occupy();
+    const plan = { host: '127.0.0.1', wanted, promised: async () => none, random: () => 1 };
+    await expect(planPort(plan)).rejects.toMatchObject({ code: 'run/port-busy' });
   });
   test('the listener of the check is closed again', async () => {
     const port = await choosePort({ host: '127.0.0.1', promised: none, random: (min) => min + 6_543 });

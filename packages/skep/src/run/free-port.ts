@@ -26,6 +26,20 @@ export interface PortRequest {
   readonly hint?: string;
 }
 
+export interface PortPlan extends Omit<PortRequest, 'promised'> {
+  readonly promised: () => Promise<ReadonlySet<number>>;
+}
+
+/**
+ * Fails at once for a wanted port that cannot be had (`choosePort`), before anything costs time. The function that it gives
+ * back chooses, when all that takes time is done: what was free before a long fetch may be taken after it.
+ */
+export async function planPort(plan: PortPlan): Promise<() => Promise<number>> {
+  const choose = async (): Promise<number> => choosePort({ ...plan, promised: await plan.promised() });
+  if (plan.wanted !== undefined && plan.wanted !== 0) await choose();
+  return choose;
+}
+
 /**
  * The port the proxy will listen on, checked on the host it will listen on (spec run-workload §2.5). A wanted port that
  * is busy or promised is an error (`run/port-busy`), never silently replaced.

@@ -7,7 +7,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import { claimName, promisedPorts } from './claim-name.ts';
 import { configGrants } from './config-grants.ts';
 import { requireConsent } from './consent.ts';
-import { choosePort } from './free-port.ts';
+import { planPort } from './free-port.ts';
 import { launchSaved } from './launch-saved.ts';
 import { mergeEnv } from './merge-env.ts';
 import { prepareSaved } from './prepare-saved.ts';
@@ -37,10 +37,10 @@ export async function importWorkload(request: ImportRequest, context: Context): 
   const lock = await claimName(imported.name, opened, context, RENAME);
   const progress = openProgress(context.terminal);
   try {
-    const port = await choosePort({
+    const choosePort = await planPort({
       host: imported.host,
       wanted: imported.port,
-      promised: await promisedPorts(context),
+      promised: () => promisedPorts(context),
       random: context.random,
       hint: 'set another "port" in the file, or 0 for a free one',
     });
@@ -52,7 +52,7 @@ export async function importWorkload(request: ImportRequest, context: Context): 
       ...imported,
       image,
       image_is_ours,
-      port,
+      port: await choosePort(),
       ...withRequestTimeout(request.requestTimeout),
       env_vars: env,
       runtime: referenceTo(opened.info),

@@ -1,11 +1,12 @@
 import type { Context } from '../cli/context.ts';
 import { openRuntime } from '../cli/open-runtime.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
 import type { Prepared } from '../runtime/runtime.ts';
 import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { buildRunConfig } from './build-config.ts';
 import { claimName, promisedPorts } from './claim-name.ts';
-import { choosePort } from './free-port.ts';
+import { planPort } from './free-port.ts';
 import { launchSaved } from './launch-saved.ts';
 import { savePrepared } from './save-prepared.ts';
 import { tellLimits } from './tell-limits.ts';
@@ -23,10 +24,10 @@ export async function runWorkload(request: RunRequest, context: Context): Promis
   const name = planned.inputs.name ?? planned.resolved.generatedName;
   const lock = await claimName(name, planned.opened, context);
   try {
-    const port = await choosePort({
+    const choosePort = await planPort({
       host: planned.inputs.host,
       ...wantedPort(request.values, planned.resolved.plan),
-      promised: await promisedPorts(context),
+      promised: () => promisedPorts(context),
       random: context.random,
     });
     const merged = await planEnv(planned, context);
@@ -34,7 +35,9 @@ export async function runWorkload(request: RunRequest, context: Context): Promis
     try {
       const prepared = await prepare(planned, context, progress);
       const discard = (): Promise<void> => discardUnused(prepared, planned, { name, context });
-      const config = await orElse(() => buildRunConfig({ planned, name, port, merged, prepared }), discard);
+      const build = async (): Promise<RunConfig> =>
+        buildRunConfig({ planned, name, port: await choosePort(), merged, prepared });
+      const config = await orElse(build, discard);
       await savePrepared(config, planned.opened.runtime, context.places);
       await tellLimits(config, planned.opened.runtime, context);
       await launchSaved(config, { foreground: request.values.foreground, progress, context });
@@ -77,9 +80,9 @@ async function discardUnused(
 }
 
 /** The value, or the failure after the undoing. */
-async function orElse<T>(make: () => T, undo: () => Promise<void>): Promise<T> {
+async function orElse<T>(make: () => Promise<T>, undo: () => Promise<void>): Promise<T> {
   try {
-    return make();
+    return await make();
   } catch (error) {
     await undo();
     throw error;
