@@ -186,7 +186,7 @@ function contextOf(options: AppOptions, { engine, state }: ContextParts): ApiCon
     snapshot: () => engine.current(),
     signIn: () => state.signIn.current,
     providersAway: () => state.signIn.away(),
-    admin: () => adminParts(options, state),
+    admin: () => adminParts(options, { engine, state }),
     openApi: () => openApi,
     metrics: async () => {
       const scrape = state.operations?.scrape;
@@ -281,7 +281,8 @@ function operationsServices(
   };
 }
 
-function adminParts({ ingest, log }: AppOptions, { config, store, catalogue }: State): AdminParts {
+function adminParts({ ingest, log }: AppOptions, { engine, state }: ContextParts): AdminParts {
+  const { config, store, catalogue } = state;
   if (store === undefined || catalogue === undefined) throw new SkepError('registry/not-ready');
   const { allowedPaths, maxInvalidShare, maxCatalogueBytes, documents } = config.limits;
   return {
@@ -290,6 +291,7 @@ function adminParts({ ingest, log }: AppOptions, { config, store, catalogue }: S
     ingest,
     sync: catalogue.sync,
     applied: (revision) => catalogue.applied(revision),
+    serves: (identity) => engine.serves(identity),
     limits: {
       maxMetaBytes: config.maxMetaBytes,
       claims: config.claimLimits,

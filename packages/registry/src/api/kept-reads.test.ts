@@ -67,7 +67,7 @@ it('keeps no bytes of entries that were replaced, however often one is changed a
       changed: new Map([['s', changedKeys([now])]]),
     });
     const snapshot = engine.current();
-    const groups = snapshot.registries.get('all')?.groups.server.all ?? [];
+    const groups = [...(snapshot.registries.get('all')?.groups.server.all ?? [])];
     replaced.push(...groups.slice(0, 1).map(({ candidates }) => new WeakRef(candidates[0].entry.bytes)));
     const { visible, classes, fingerprint: visibility } = snapshot.visibility(ANONYMOUS);
     const { registries, pages } = snapshot;

@@ -2,13 +2,14 @@ import { hash } from 'node:crypto';
 import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
 import { newestVersion } from '@skep/core/catalog/version-order.ts';
 import type { EntryKind, StoredEntry } from '../store/rows.ts';
-import { digestOfParts, partDigests, partOf } from './block-digest.ts';
+import { digestOfEntries } from './block-digest.ts';
 import { compareBytes } from './byte-order.ts';
 import type { ClaimSet } from './claim-classes.ts';
 import type { Instant } from './instant.ts';
 import { entryKey, KINDS, shownKey } from './kinds.ts';
 import { haystack } from './search.ts';
 import { isDeleted } from './server-meta.ts';
+import { SortedList } from './sorted-list.ts';
 
 /** A version ready to be served: `entry.bytes` from `start` to `end` is its item. */
 export interface ServedVersion {
@@ -32,18 +33,17 @@ export interface ServedEntry {
   readonly versions: readonly ServedVersion[];
   /** SHA-256 over key, claims and bodies. */
   readonly digest: string;
-  /** Which part of the block's digest it counts in. */
-  readonly part: number;
 }
 
 /** Everything one source serves, immutable. Entries ascend by key; their bytes lie in the order of the store, a comma after each. */
 export interface SourceBlock {
   readonly source: string;
-  readonly entries: Readonly<Record<EntryKind, readonly ServedEntry[]>>;
-  /** SHA-256 over what can be served; equal digests serve equal bytes, on every replica. */
+  readonly entries: Readonly<Record<EntryKind, SortedList<ServedEntry>>>;
+  /**
+   * SHA-256 over what can be served; equal digests serve equal bytes, on every replica. Made when somebody asks, because it
+   * takes all entries and a publish needs none.
+   */
   readonly digest: string;
-  /** What the digest is made of; see block-digest.ts. */
-  readonly parts: readonly string[];
 }
 
 /** Serialises a source's entries once, so that every read sends bytes that exist. Identities must be unique. */
@@ -69,29 +69,31 @@ export class EntrySerialiser {
     const { kind, claims } = stored;
     const entry = { ...stored, versions: stored.versions.filter(({ official }) => !isDeleted(official)) };
     if (entry.versions.length === 0) return;
-    this.#served[kind].push({ key, claims, part: partOf(key), ...serialised(key, entry, this.#bytes) });
+    this.#served[kind].push({ key, claims, ...serialised(key, entry, this.#bytes) });
   }
 
   /** What was added, ascending by key. */
   entries(): SourceBlock['entries'] {
-    const sorted = (kind: EntryKind): readonly ServedEntry[] =>
-      this.#served[kind].toSorted((a, b) => compareBytes(a.key, b.key));
+    const sorted = (kind: EntryKind): SortedList<ServedEntry> =>
+      SortedList.of(this.#served[kind].toSorted((a, b) => compareBytes(a.key, b.key)));
     return { server: sorted('server'), skill: sorted('skill'), plugin: sorted('plugin') };
   }
 
   block(source: string): SourceBlock {
-    const entries = this.entries();
-    return blockOf(source, entries, partDigests(entries));
+    return blockOf(source, this.entries());
   }
 }
 
 /** A block of entries that are served already. */
-export function blockOf(
-  source: string,
-  entries: SourceBlock['entries'],
-  parts: readonly string[],
-): SourceBlock {
-  return { source, entries, parts, digest: digestOfParts(parts) };
+export function blockOf(source: string, entries: SourceBlock['entries']): SourceBlock {
+  let digest: string | undefined;
+  return {
+    source,
+    entries,
+    get digest() {
+      return (digest ??= digestOfEntries(entries));
+    },
+  };
 }
 
 function serialised(

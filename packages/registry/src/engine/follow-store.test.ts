@@ -41,8 +41,9 @@ describe('StoreFollower', () => {
     await store.close();
   });
 
-  const groups = (registry: string): readonly KeyGroup[] =>
-    engine.current().registries.get(registry)?.groups.server.all ?? [];
+  const groups = (registry: string): readonly KeyGroup[] => [
+    ...(engine.current().registries.get(registry)?.groups.server.all ?? []),
+  ];
 
   it('shows a publish without touching what it is not about', async () => {
     const [before, synced] = [groups('all'), engine.current().registries.get('synced')];

@@ -20,7 +20,7 @@ const anyEntries = fc.uniqueArray(anyEntry, { selector: idOf, maxLength: 20 });
 const served = ({ entries }: SourceBlock): unknown =>
   Object.entries(entries).map(([kind, list]) => [
     kind,
-    list.map(({ key, bytes, versions }) => [
+    [...list].map(({ key, bytes, versions }) => [
       key,
       ...versions.map(({ start, end }) => bytes.subarray(start, end).toString()),
     ]),

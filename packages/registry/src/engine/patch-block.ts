@@ -1,8 +1,7 @@
 import type { EntryIdentity, StoredEntry } from '../store/rows.ts';
 import { blockOf, EntrySerialiser, type ServedEntry, type SourceBlock } from './block.ts';
-import { patchedDigests } from './block-digest.ts';
-import { withChanges } from './byte-order.ts';
 import { type ChangedKeys, changedKeys } from './changed-keys.ts';
+import type { SortedList } from './sorted-list.ts';
 
 /**
  * The block with some entries as they are now, which of `changed` may be fewer: the others are gone. What did not change
@@ -18,13 +17,12 @@ export function patchBlock(
   for (const entry of now) serialiser.add(entry);
   const fresh = serialiser.entries();
   const keys = changedKeys(changed);
-  const patched = (kind: keyof ChangedKeys): readonly ServedEntry[] => {
+  const patched = (kind: keyof ChangedKeys): SortedList<ServedEntry> => {
     const changes = new Map<string, ServedEntry | undefined>();
     for (const key of keys[kind]) changes.set(key, undefined);
     for (const entry of fresh[kind]) changes.set(entry.key, entry);
-    return withChanges(block.entries[kind], changes);
+    return block.entries[kind].with(changes);
   };
   const entries = { server: patched('server'), skill: patched('skill'), plugin: patched('plugin') };
-  const all = new Set([...keys.server, ...keys.skill, ...keys.plugin]);
-  return blockOf(block.source, entries, patchedDigests(block.parts, entries, all));
+  return blockOf(block.source, entries);
 }

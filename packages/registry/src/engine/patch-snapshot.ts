@@ -1,7 +1,6 @@
 import { snapshotVisibility } from '../access/visibility.ts';
 import type { EntryKind } from '../store/rows.ts';
 import type { SourceBlock } from './block.ts';
-import { compareBytes, lowerBound, withChanges } from './byte-order.ts';
 import type { ChangedKeys } from './changed-keys.ts';
 import type { ClaimClass, ClaimClasses } from './claim-classes.ts';
 import {
@@ -12,6 +11,7 @@ import {
   type RegistryView,
   type Snapshot,
 } from './snapshot.ts';
+import { SortedList } from './sorted-list.ts';
 import type { GroupIndex } from './visible-groups.ts';
 
 export interface SnapshotPatch {
@@ -69,7 +69,7 @@ function patchedView(view: RegistryView, { linked, changed, classes, touched }: 
     const byClass = new Map<ClaimClass, GroupChanges>();
     for (const key of new Set(changed.flatMap((keys) => [...keys[kind]]))) {
       const after = candidatesOf(key, kind, { linked, classes });
-      const before = itemOf(index.all, key);
+      const before = index.all.find(key);
       for (const { claimClass } of before?.candidates ?? []) classes.release(claimClass);
       changes.set(key, after);
       const now = classesOf(after);
@@ -79,7 +79,7 @@ function patchedView(view: RegistryView, { linked, changed, classes, touched }: 
         byClass.set(claimClass, list.set(key, now.has(claimClass) ? after : undefined));
       }
     }
-    return { all: withChanges(index.all, changes), byClass: patchedClasses(index, byClass) };
+    return { all: index.all.with(changes), byClass: patchedClasses(index, byClass) };
   };
   const groups = { server: patched('server'), skill: patched('skill'), plugin: patched('plugin') };
   return { ...view, groups };
@@ -92,7 +92,7 @@ function patchedClasses(
   if (changes.size === 0) return byClass;
   const patched = new Map(byClass);
   for (const [claimClass, change] of changes) {
-    const list = withChanges(byClass.get(claimClass) ?? [], change);
+    const list = (byClass.get(claimClass) ?? SortedList.of<KeyGroup>([])).with(change);
     if (list.length === 0) patched.delete(claimClass);
     else patched.set(claimClass, list);
   }
@@ -105,14 +105,8 @@ function candidatesOf(
   { linked, classes }: Pick<ViewPatch, 'linked' | 'classes'>,
 ): KeyGroup | undefined {
   const [first, ...others] = linked.flatMap((block): Candidate[] => {
-    const entry = itemOf(block.entries[kind], key);
+    const entry = block.entries[kind].find(key);
     return entry === undefined ? [] : [{ entry, claimClass: classes.use(entry.claims) }];
   });
   return first === undefined ? undefined : { key, candidates: [first, ...others] };
-}
-
-/** The item of exactly this key in an ascending list. */
-function itemOf<T extends { readonly key: string }>(items: readonly T[], key: string): T | undefined {
-  const item = items[lowerBound(items, (other) => compareBytes(other.key, key) < 0)];
-  return item?.key === key ? item : undefined;
 }

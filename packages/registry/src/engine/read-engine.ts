@@ -1,6 +1,8 @@
+import type { EntryIdentity } from '../store/rows.ts';
 import type { SourceBlock } from './block.ts';
 import type { ChangedKeys } from './changed-keys.ts';
 import { ClaimClasses } from './claim-classes.ts';
+import { entryKey } from './kinds.ts';
 import { patchSnapshot } from './patch-snapshot.ts';
 import { buildSnapshot, type RegistryDefinition, type Snapshot } from './snapshot.ts';
 
@@ -38,6 +40,15 @@ export class ReadEngine {
     return this.#blocks;
   }
 
+  /** Whether any source serves an entry of this identity. */
+  serves(identity: EntryIdentity): boolean {
+    const key = entryKey(identity);
+    for (const { entries } of this.#blocks.values()) {
+      if (entries[identity.kind].find(key) !== undefined) return true;
+    }
+    return false;
+  }
+
   /** Replaces what one source serves. */
   apply(block: SourceBlock): void {
     this.update({ blocks: [block] });
@@ -45,7 +56,9 @@ export class ReadEngine {
 
   /** Makes one new snapshot of all of it. Requests that already hold the old one finish on it. */
   update({ registries, blocks = [], gone = [], changed = new Map() }: EngineChange): void {
-    const isNew = blocks.some(({ source, digest }) => this.#blocks.get(source)?.digest !== digest);
+    const isNew = blocks.some(
+      (block) => changed.has(block.source) || this.#blocks.get(block.source)?.digest !== block.digest,
+    );
     const isLess = gone.some((source) => this.#blocks.has(source));
     if (registries === undefined && !isNew && !isLess) return;
     const next = new Map(this.#blocks);

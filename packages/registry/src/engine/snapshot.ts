@@ -3,8 +3,9 @@ import type { ServedEntry, SourceBlock } from './block.ts';
 import { decodeClaimSet, type SnapshotVisibility, snapshotVisibility } from '../access/visibility.ts';
 import { KeptPages } from './kept-pages.ts';
 import type { EntryKind } from '../store/rows.ts';
-import { compareBytes, lowerBound } from './byte-order.ts';
+import { compareBytes } from './byte-order.ts';
 import { type ClaimClass, ClaimClasses, type ClaimSet } from './claim-classes.ts';
+import { SortedList } from './sorted-list.ts';
 import type { GroupIndex } from './visible-groups.ts';
 
 /** A registry of the configuration: its sources in order of priority, highest first. */
@@ -97,7 +98,8 @@ function indexOf(all: readonly KeyGroup[]): GroupIndex {
       else list.push(group);
     }
   }
-  return { all, byClass };
+  const lists = [...byClass].map(([claimClass, list]) => [claimClass, SortedList.of(list)] as const);
+  return { all: SortedList.of(all), byClass: new Map(lists) };
 }
 
 /** The claim classes of all copies. */
@@ -117,6 +119,6 @@ export function winner(group: KeyGroup, visible: Visible): ServedEntry | undefin
 
 /** The entry of exactly this key that the caller sees. */
 export function findEntry({ all }: GroupIndex, key: string, visible: Visible): ServedEntry | undefined {
-  const group = all[lowerBound(all, (item) => compareBytes(item.key, key) < 0)];
-  return group?.key === key ? winner(group, visible) : undefined;
+  const group = all.find(key);
+  return group === undefined ? undefined : winner(group, visible);
 }

@@ -1,11 +1,12 @@
-import { compareBytes, lowerBound } from './byte-order.ts';
+import { compareBytes } from './byte-order.ts';
 import type { ClaimClass } from './claim-classes.ts';
 import type { KeyGroup } from './snapshot.ts';
+import type { Cursor, SortedList } from './sorted-list.ts';
 
 /** The names of one kind in a registry: all of them, and by the claim class of any copy. Every list ascends by key. */
 export interface GroupIndex {
-  readonly all: readonly KeyGroup[];
-  readonly byClass: ReadonlyMap<ClaimClass, readonly KeyGroup[]>;
+  readonly all: SortedList<KeyGroup>;
+  readonly byClass: ReadonlyMap<ClaimClass, SortedList<KeyGroup>>;
 }
 
 /** Which claim classes a caller sees; `all` for callers whom no claims are checked for. */
@@ -24,25 +25,19 @@ export function visibleGroups(
   from: string | undefined,
 ): NextGroup {
   const lists = classes === 'all' ? [index.all] : classes.flatMap((each) => listOf(index, each));
-  const runs = lists.flatMap((list): Run[] => {
-    const at = from === undefined ? 0 : lowerBound(list, ({ key }) => compareBytes(key, from) < 0);
-    return at < list.length ? [{ list, at }] : [];
-  });
+  const runs = lists.map((list) => list.from(from)).filter(({ item }) => item !== undefined);
   const [only] = runs;
   if (only === undefined) return () => undefined;
-  return runs.length === 1 ? () => only.list[only.at++] : merged(runs);
+  return runs.length === 1 ? () => only.take() : merged(runs);
 }
 
-function listOf({ byClass }: GroupIndex, claimClass: ClaimClass): (readonly KeyGroup[])[] {
+function listOf({ byClass }: GroupIndex, claimClass: ClaimClass): SortedList<KeyGroup>[] {
   const list = byClass.get(claimClass);
   return list === undefined ? [] : [list];
 }
 
-/** A list, and where in it the reading is; never behind its end while it takes part. */
-interface Run {
-  readonly list: readonly KeyGroup[];
-  at: number;
-}
+/** Where the reading of a list is; never behind its end while it takes part. */
+type Run = Cursor<KeyGroup>;
 
 /** Merges ascending lists by a heap; a name with copies of several visible classes comes once. */
 function merged(runs: readonly Run[]): NextGroup {
@@ -50,9 +45,8 @@ function merged(runs: readonly Run[]): NextGroup {
   let last: string | undefined;
   return () => {
     for (let run = heap[0]; run !== undefined; run = heap[0]) {
-      const group = run.list[run.at];
-      run.at += 1;
-      if (run.at === run.list.length) replaceFirst(heap);
+      const group = run.take();
+      if (run.item === undefined) replaceFirst(heap);
       sinkFirst(heap);
       if (group !== undefined && group.key !== last) {
         last = group.key;
@@ -91,5 +85,5 @@ function leastOf(heap: readonly Run[], at: number): number {
 }
 
 function byKey(one: Run, other: Run): number {
-  return compareBytes(one.list[one.at]?.key ?? '', other.list[other.at]?.key ?? '');
+  return compareBytes(one.item?.key ?? '', other.item?.key ?? '');
 }

@@ -27,6 +27,11 @@ export class ChangeFeed {
     this.#options = options;
   }
 
+  /** The newest commit that anybody has told of, also while telling it waits. */
+  get newest(): Revision {
+    return Math.max(this.#newest, this.#heard);
+  }
+
   subscribe(listener: ChangeListener): () => void {
     // A set of functions would take the same one only once.
     const own: ChangeListener = (...news) => listener(...news);

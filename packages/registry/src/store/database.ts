@@ -33,6 +33,12 @@ export interface Database {
    * it when it fails, but the transaction may have to be rolled back.
    */
   commitBatch(connection: Kysely<Tables>, batch: EntryBatch): Promise<Revision>;
+  /**
+   * One statement and a transaction of its own: writes the batch as the revision after `current`, which proves that what
+   * was known then still holds. Undefined, with nothing written, where that is not the newest one. Absent where reading
+   * costs no wait.
+   */
+  commitAt?(connection: Kysely<Tables>, batch: EntryBatch, current: Revision): Promise<Revision | undefined>;
   /** Whether a column is one of the texts; the same statement however many they are, so that it stays prepared. */
   among(column: RawBuilder<string>, texts: readonly string[]): RawBuilder<SqlBool>;
   /** Makes reads of rows that are about to be judged keep them as they are until the transaction ends. */

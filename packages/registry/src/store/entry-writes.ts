@@ -16,6 +16,7 @@ export function publishing(request: PublishRequest, decide: DecideOnPublish): En
   const identity = identityOf(request);
   return {
     address: identity,
+    seemsNew: request.seemsNew === true,
     ...(request.registry === undefined ? {} : { registry: request.registry }),
     act: (managed) => {
       const { source: target, now } = managed;

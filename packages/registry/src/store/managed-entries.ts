@@ -26,6 +26,8 @@ export interface EntryWork<T> {
   /** A registry that it judges by. */
   readonly registry?: string;
   readonly act: (managed: ManagedEntries) => T | Promise<T>;
+  /** It adds an entry that is most likely new, and reads nothing else. */
+  readonly seemsNew?: boolean;
 }
 
 /** Of one entry, because each write about it reads all of them while others wait. */
@@ -36,7 +38,7 @@ const MOST_DOCUMENTS = 16 * 1024 * 1024;
 /** What a transaction runs on. */
 export interface Ground {
   readonly db: Kysely<Tables>;
-  readonly database: Pick<Database, 'beginManaged' | 'commitBatch' | 'among'>;
+  readonly database: Pick<Database, 'beginManaged' | 'commitBatch' | 'commitAt' | 'among'>;
   /** RFC 3339 UTC. */
   readonly now: string;
   /** Called right before something is committed. */
@@ -58,6 +60,8 @@ export class ManagedEntries {
   /** Undefined where there is no managed source. Its row is locked: it is the lock of everything that it holds. */
   readonly source: ManagedSource | undefined;
   readonly now: string;
+  /** What it began with. */
+  readonly rows: ManagedRows;
   readonly #ground: Ground;
   readonly #registries: ReadonlyMap<string, NamedRegistry>;
   readonly #entries: Map<string, StoredEntry>;
@@ -66,9 +70,12 @@ export class ManagedEntries {
   #newEntries: EntryTable[] = [];
   #newVersions: EntryVersionTable[] = [];
 
-  private constructor(ground: Ground, { source, entries, registries }: ManagedRows) {
+  /** On rows that are known: for entries that nobody has, added by `commitKnown`. */
+  constructor(ground: Ground, rows: ManagedRows) {
+    const { source, entries, registries } = rows;
     this.#ground = ground;
     this.now = ground.now;
+    this.rows = rows;
     this.source = source;
     this.#entries = new Map(entries.map((entry) => [identityKey(entry), entry]));
     this.#registries = new Map(registries.map((registry) => [registry.name, registry]));
@@ -191,12 +198,32 @@ export class ManagedEntries {
       await sql`commit`.execute(db);
       return { revision };
     }
-    const { name: source } = this.source;
-    const changed = [...this.#changed.values()];
+    const batch = this.#batch(this.source);
     committing();
-    const revision = await database.commitBatch(db, { source, changed, ...this.#taken() });
+    const revision = await database.commitBatch(db, batch);
+    return { revision, written: this.#written(batch) };
+  }
+
+  /**
+   * The same without a transaction before it. Undefined, with nothing written, where the rows are not those of the newest
+   * revision any more; also where nothing changed, because nothing then has proved them.
+   */
+  async commitKnown(): Promise<Finished | undefined> {
+    const { db, database, committing } = this.#ground;
+    if (this.source === undefined || this.#changed.size === 0) return undefined;
+    const batch = this.#batch(this.source);
+    committing();
+    const revision = await database.commitAt?.(db, batch, this.rows.revision);
+    return revision === undefined ? undefined : { revision, written: this.#written(batch) };
+  }
+
+  #batch({ name: source }: ManagedSource): EntryBatch {
+    return { source, changed: [...this.#changed.values()], ...this.#taken() };
+  }
+
+  #written({ source, changed }: EntryBatch): WrittenEntries {
     const entries = [...this.#changed.keys()].flatMap((key) => this.#entries.get(key) ?? []);
-    return { revision, written: { source, changed, entries } };
+    return { source, changed, entries };
   }
 
   /** The entry, all that was added to it written. */

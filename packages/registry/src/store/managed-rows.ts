@@ -1,12 +1,14 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { Revision } from './changes.ts';
 import type { Database } from './database.ts';
 import type { EntryAddress, ManagedSource } from './decisions.ts';
 import { storedVersion } from './entries.ts';
 import { identityKey, identityOf } from './entry-identity.ts';
 import type { EntryKind, NamedRegistry, StoredEntry } from './rows.ts';
 
-/** What a write of managed entries is judged by, as it stands. */
+/** What a write of managed entries is judged by, as it stands at one revision. */
 export interface ManagedRows {
+  readonly revision: Revision;
   /** Undefined where there is none. */
   readonly source: ManagedSource | undefined;
   readonly entries: readonly StoredEntry[];
@@ -20,9 +22,10 @@ export interface Asked {
 }
 
 export interface ManagedRow {
-  readonly what: 'source' | 'entry' | 'registry';
+  readonly what: 'state' | 'source' | 'entry' | 'registry';
   readonly kind: EntryKind;
   readonly namespace: string;
+  /** Of the state: the revision. */
   readonly name: string;
   readonly claims: string;
   /** Of a registry: a source of it. */
@@ -36,7 +39,7 @@ export interface ManagedRow {
 }
 
 /**
- * The managed source, every entry of it under one of the addresses with all its versions, and the registries: one statement,
+ * The revision, the managed source, every entry of it under one of the addresses with all its versions, and the registries: one statement,
  * and the same one however many are asked for. It may give other entries of these kinds, namespaces and names too. The names
  * are said of both tables of the join: PostgreSQL takes one that it has not analysed yet for empty, and walks all of it.
  */
@@ -56,8 +59,12 @@ export function managedQuery(
       and ${among(column('name'), names)}`;
   };
   return sql<ManagedRow>`${sql.raw(`/* prepared: read-managed${isWhole ? '' : '-bare'} */`)}
-    select 'source' as what, 'server' as kind, '' as namespace, name, claims, null as version, null as title,
-      null as description, null as document, null as official, null as created_at, null as updated_at
+    select 'state' as what, 'server' as kind, '' as namespace, cast(revision as text) as name, '' as claims,
+      null as version, null as title, null as description, null as document, null as official, null as created_at,
+      null as updated_at
+    from store_state
+    union all
+    select 'source', 'server', '', name, claims, null, null, null, null, null, null, null
     from source where kind = 'managed'
     union all
     select 'entry', e.kind, e.namespace, e.name, e.claims, v.version, v.title, v.description, v.document,
@@ -78,6 +85,7 @@ export function managedRows(rows: readonly ManagedRow[]): ManagedRows {
   };
   const source = rows.find(({ what }) => what === 'source');
   return {
+    revision: Number(rows.find(({ what }) => what === 'state')?.name),
     source: source === undefined ? undefined : { kind: 'managed', name: source.name, claims: source.claims },
     entries: grouped('entry').flatMap(entryOf),
     registries: grouped('registry').flatMap(registryOf),

@@ -1,4 +1,4 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Revision } from './changes.ts';
 import type { EntryBatch } from './entry-batch.ts';
 import { CHANNEL } from './postgres-notices.ts';
@@ -16,46 +16,71 @@ export async function beginManaged<Row>(db: Kysely<Tables>, read: RawBuilder<Row
   return rows;
 }
 
-/**
- * One round trip and one statement, whose text is the same for any number of rows, and the commit, which takes everything
- * back where the statement failed. References are checked when all of it is done, and the revision's row stays locked until
- * the commit.
- */
+/** One round trip: the batch and the commit, which takes everything back where the batch failed. */
 export async function commitBatch(db: Kysely<Tables>, batch: EntryBatch): Promise<Revision> {
-  const { source, entries, versions, changed } = batch;
-  const { rows } = await sql<{ revision: Revision }>`/* prepared: write-batch */
-    with entries as (
-      insert into entry (source, kind, namespace, name, claims)
-      select ${source}::text, * from unnest(${column(entries, 'kind')}::text[], ${column(entries, 'namespace')}::text[],
-        ${column(entries, 'name')}::text[], ${column(entries, 'claims')}::text[])
-    ), versions as (
-      insert into entry_version (source, kind, namespace, name, version, title, description, document, official, digest,
-        created_at, updated_at)
-      select ${source}::text, * from unnest(${column(versions, 'kind')}::text[], ${column(versions, 'namespace')}::text[],
-        ${column(versions, 'name')}::text[], ${column(versions, 'version')}::text[],
-        ${column(versions, 'title')}::text[], ${column(versions, 'description')}::text[],
-        ${column(versions, 'document')}::text[], ${column(versions, 'official')}::text[],
-        ${column(versions, 'digest')}::text[], ${column(versions, 'created_at')}::text[],
-        ${column(versions, 'updated_at')}::text[])
-    ), state as (
-      update store_state set revision = revision + 1, changes_from = case
-        when (revision + 1) % ${sql.lit(PRUNE_EVERY)} = 0
-        then greatest(changes_from, revision + 1 - ${sql.lit(KEPT_REVISIONS)}) else changes_from end
-      returning revision
-    ), pruned as (
-      delete from change_log using state
-      where state.revision % ${sql.lit(PRUNE_EVERY)} = 0
-        and change_log.revision <= state.revision - ${sql.lit(KEPT_REVISIONS)}
-    ), log as (
-      insert into change_log (revision, subject, source, kind, namespace, name)
-      select state.revision, 'entry', ${source}::text, changed.* from state, unnest(${column(changed, 'kind')}::text[],
-        ${column(changed, 'namespace')}::text[], ${column(changed, 'name')}::text[]) as changed
-    )
-    select revision, pg_notify(${CHANNEL}, revision::text) from state
-    ${sql.raw(AND_AT_ONCE)} commit`.execute(db);
+  const { rows } = await db.executeQuery<Row>(
+    CompiledQuery.raw(`${WRITE} ${AND_AT_ONCE} commit`, values(batch, null)),
+  );
   return rows[0]?.revision ?? 0;
 }
 
-function column<Row, Name extends keyof Row>(rows: readonly Row[], name: Name): Row[Name][] {
-  return rows.map((row) => row[name]);
+/** See the port. The managed source stays locked by it as by every other write of entries. */
+export async function commitAt(
+  db: Kysely<Tables>,
+  batch: EntryBatch,
+  current: Revision,
+): Promise<Revision | undefined> {
+  const { rows } = await db.executeQuery<Row>(CompiledQuery.raw(WRITE, values(batch, current)));
+  return rows[0]?.revision;
+}
+
+interface Row {
+  readonly revision: Revision;
+}
+
+/**
+ * One statement, whose text is the same for any number of rows. Everything hangs on the row of the revision: a statement
+ * that waited for it looks at it again as it is then, and leaves it alone where somebody was faster. References are checked
+ * when all of it is done, and the revision's row stays locked until the commit.
+ */
+const WRITE = `/* prepared: write-batch */
+  with held as (
+    select name from source where kind = 'managed' for no key update
+  ), state as (
+    update store_state set revision = revision + 1, changes_from = case
+      when (revision + 1) % ${PRUNE_EVERY} = 0
+      then greatest(changes_from, revision + 1 - ${KEPT_REVISIONS}) else changes_from end
+    from held where held.name = $1 and ($2::bigint is null or revision = $2)
+    returning revision
+  ), entries as (
+    insert into entry (source, kind, namespace, name, claims)
+    select $1, entry.* from state, unnest($3::text[], $4::text[], $5::text[], $6::text[]) as entry
+  ), versions as (
+    insert into entry_version (source, kind, namespace, name, version, title, description, document, official, digest,
+      created_at, updated_at)
+    select $1, version.* from state, unnest($7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
+      $13::text[], $14::text[], $15::text[], $16::text[], $17::text[]) as version
+  ), pruned as (
+    delete from change_log using state
+    where state.revision % ${PRUNE_EVERY} = 0 and change_log.revision <= state.revision - ${KEPT_REVISIONS}
+  ), log as (
+    insert into change_log (revision, subject, source, kind, namespace, name)
+    select state.revision, 'entry', $1, changed.* from state, unnest($18::text[], $19::text[], $20::text[]) as changed
+  )
+  select revision, pg_notify('${CHANNEL}', revision::text) from state`;
+
+/** The parameters of `WRITE`. */
+function values({ source, entries, versions, changed }: EntryBatch, current: Revision | null): unknown[] {
+  return [
+    source,
+    current,
+    ...columns(entries, ['kind', 'namespace', 'name', 'claims']),
+    ...columns(versions, ['kind', 'namespace', 'name', 'version', 'title', 'description', 'document']),
+    ...columns(versions, ['official', 'digest', 'created_at', 'updated_at']),
+    ...columns(changed, ['kind', 'namespace', 'name']),
+  ];
+}
+
+function columns<Row>(rows: readonly Row[], names: readonly (keyof Row)[]): unknown[][] {
+  return names.map((name) => rows.map((row) => row[name]));
 }

@@ -6,7 +6,7 @@ import { ChangeFeed } from './change-feed.ts';
 import type { Database, RowQuery } from './database.ts';
 import { checkSchema } from './migrate.ts';
 import { readVersion } from './migrate-postgres.ts';
-import { beginManaged, commitBatch } from './postgres-batch.ts';
+import { beginManaged, commitAt, commitBatch } from './postgres-batch.ts';
 import { connect, connectionConfig, placeText, type PostgresPlace } from './postgres-connect.ts';
 import { postgresFailure } from './postgres-failure.ts';
 import { CHANNEL, PostgresNotices } from './postgres-notices.ts';
@@ -103,6 +103,7 @@ function postgresDatabase(pool: Pool, place: string): Database {
     begin: async (connection) => void (await sql`begin isolation level read committed`.execute(connection)),
     beginManaged,
     commitBatch,
+    commitAt,
     among: (column, texts): RawBuilder<SqlBool> => sql`${column} = any(${texts}::text[])`,
     locksRows: true,
     answersAtCommit: true,

@@ -57,6 +57,8 @@ export interface PublishRequest extends EntryIdentity {
   readonly registry?: string;
   readonly claims: ClaimSet;
   readonly version: NewVersion;
+  /** The reader's memory has no such entry. Only saves time: the commit finds out. */
+  readonly seemsNew?: boolean;
 }
 
 export interface PublishedVersion extends EntryIdentity {

@@ -4,7 +4,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Revision, WrittenEntries } from './changes.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Database } from './database.ts';
-import { type EntryWork, ManagedEntries } from './managed-entries.ts';
+import { KnownRows } from './known-rows.ts';
+import { type EntryWork, type Finished, ManagedEntries } from './managed-entries.ts';
 import { recordChanges } from './revisions.ts';
 import type { Committed } from './store.ts';
 import type { Tables } from './tables.ts';
@@ -15,7 +16,7 @@ export interface WritesOptions {
   /** RFC 3339 UTC. */
   readonly now: () => string;
   /** Hears of each commit that changes something before it is made, and when it is durable. */
-  readonly feed: Pick<ChangeFeed, 'hold' | 'told' | 'check'>;
+  readonly feed: Pick<ChangeFeed, 'hold' | 'told' | 'check' | 'newest'>;
 }
 
 /** One try and this many repetitions when others were faster. */
@@ -49,6 +50,7 @@ export class Writes {
   readonly #options: WritesOptions;
   readonly #waiting: Waiting[] = [];
   readonly #running = new Set<Promise<unknown>>();
+  readonly #known = new KnownRows();
   #draining = false;
   #lastBatch = 0;
   #gathering: { readonly expected: number; readonly resolve: () => void } | undefined;
@@ -103,8 +105,8 @@ export class Writes {
     try {
       while (this.#waiting.length > 0) {
         // Requests that arrived together get to the queue before the transaction begins.
-        await setImmediate();
         if (this.#options.database.answersAtCommit) await this.#gather(this.#lastBatch);
+        else await setImmediate();
         const batch = this.#waiting.splice(0, BATCH);
         this.#lastBatch = batch.length;
         await this.#batch(batch);
@@ -134,6 +136,7 @@ export class Writes {
     let done: Done<void>;
     try {
       done = await this.#commitEntries(works, async (managed) => {
+        refused.clear();
         for (const waiting of batch) {
           const before = managed.changes;
           try {
@@ -230,38 +233,80 @@ export class Writes {
   }
 
   /** Of works on managed entries, whatever they change. */
-  #commitEntries<T>(
+  async #commitEntries<T>(
     works: readonly EntryWork<unknown>[],
     act: (managed: ManagedEntries) => Promise<T>,
   ): Promise<Done<T>> {
     const { database, now } = this.#options;
+    const soon = await this.#commitKnown(works, act).catch((cause: unknown) => {
+      // What else went wrong shows when it is done in full. Without an answer it may be done already.
+      if (database.failure(cause).error.code === 'store/unavailable') throw cause;
+      return undefined;
+    });
+    if (soon !== undefined) return soon;
     return this.#transaction(async (db, committing) => {
       const managed = await ManagedEntries.begin({ db, database, now: now(), committing }, works);
-      const value = await act(managed);
-      const finished = await managed.commit();
-      return { value, changed: finished.written !== undefined, ...finished };
+      return this.#left(managed, { value: await act(managed), ...(await managed.commit()) });
     });
+  }
+
+  /** Without reading anything, where everything is known. Undefined, with nothing done, where it is not. */
+  async #commitKnown<T>(
+    works: readonly EntryWork<unknown>[],
+    act: (managed: ManagedEntries) => Promise<T>,
+  ): Promise<Done<T> | undefined> {
+    const { database, feed, now } = this.#options;
+    const rows = database.commitAt === undefined ? undefined : this.#known.about(works, feed.newest);
+    if (rows === undefined) return undefined;
+    const { release, done } = await this.#held(async (committing) => {
+      const managed = new ManagedEntries({ db: database.writer, database, now: now(), committing }, rows);
+      const value = await act(managed);
+      const finished = await managed.commitKnown();
+      return { done: finished === undefined ? undefined : this.#left(managed, { value, ...finished }) };
+    });
+    if (done !== undefined) return { ...done, release };
+    release();
+    return undefined;
+  }
+
+  #left<T>({ rows }: ManagedEntries, finished: Finished & { readonly value: T }): Omit<Done<T>, 'release'> {
+    const done = { ...finished, changed: finished.written !== undefined };
+    this.#known.left(rows, done);
+    return done;
   }
 
   #transaction<T>(
     run: (db: Kysely<Tables>, committing: () => void) => Promise<Omit<Done<T>, 'release'>>,
   ): Promise<Done<T>> {
-    const { database, feed } = this.#options;
-    return database.writer.connection().execute(async (db) => {
-      let release: (() => void) | undefined;
-      try {
-        const done = await run(db, () => (release = feed.hold()));
-        return { ...done, release: () => release?.() };
-      } catch (error) {
-        await rollBack(db);
-        if (release !== undefined) {
-          release();
-          // Nobody knows whether it was committed.
-          void feed.check();
+    return this.#options.database.writer.connection().execute((db) =>
+      this.#held(async (committing) => {
+        try {
+          return await run(db, committing);
+        } catch (error) {
+          await rollBack(db);
+          throw error;
         }
-        throw error;
+      }),
+    );
+  }
+
+  /** Holds notices back from the moment in which a commit is sent; see ChangeFeed.hold. */
+  async #held<D extends object>(
+    run: (committing: () => void) => Promise<D>,
+  ): Promise<D & Pick<Done<unknown>, 'release'>> {
+    const { feed } = this.#options;
+    let release: (() => void) | undefined;
+    try {
+      const done = await run(() => (release = feed.hold()));
+      return { ...done, release: () => release?.() };
+    } catch (error) {
+      if (release !== undefined) {
+        release();
+        // Nobody knows whether it was committed.
+        void feed.check();
       }
-    });
+      throw error;
+    }
   }
 
   async #track<T>(work: Promise<T>): Promise<T> {

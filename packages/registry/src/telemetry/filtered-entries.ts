@@ -3,6 +3,7 @@ import type { Authority } from '../access/authority.ts';
 import type { Exchange, RequestObserver } from '../api/observe-requests.ts';
 import type { ClaimClass } from '../engine/claim-classes.ts';
 import { type KeyGroup, type Snapshot, winner } from '../engine/snapshot.ts';
+import type { SortedList } from '../engine/sorted-list.ts';
 import type { EntryKind } from '../store/rows.ts';
 
 /** What is listed, by the audit name of the endpoint. */
@@ -52,7 +53,7 @@ interface Tally {
 
 /** How many entries of a registry a caller does not see. Entries are looked at once for each state of the registry. */
 class HiddenEntries {
-  readonly #tallies = new WeakMap<readonly KeyGroup[], Tally>();
+  readonly #tallies = new WeakMap<SortedList<KeyGroup>, Tally>();
 
   of(snapshot: Snapshot, authority: Authority, { registry, kind }: Listed): number {
     const groups = snapshot.registries.get(registry)?.groups[kind].all;
@@ -67,12 +68,12 @@ class HiddenEntries {
   }
 }
 
-function tallyOf(groups: readonly KeyGroup[]): Tally {
+function tallyOf(groups: SortedList<KeyGroup>): Tally {
   const single = new Map<ClaimClass, number>();
   for (const { candidates } of groups) {
     if (candidates.length > 1) continue;
     const [{ claimClass }] = candidates;
     single.set(claimClass, (single.get(claimClass) ?? 0) + 1);
   }
-  return { single, several: groups.filter(({ candidates }) => candidates.length > 1) };
+  return { single, several: [...groups].filter(({ candidates }) => candidates.length > 1) };
 }

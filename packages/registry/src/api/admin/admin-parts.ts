@@ -1,6 +1,7 @@
 import type { ClaimLimits } from '@skep/auth/claims/claims.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Revision } from '../../store/changes.ts';
+import type { EntryIdentity } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { DocumentLimits } from '../../sync/document-limits.ts';
 import type { Ingest } from '../../sync/ingest.ts';
@@ -10,6 +11,8 @@ export interface AdminParts {
   readonly store: Store;
   /** Resolves when every read of this process sees the commit of that revision. */
   readonly applied: (revision: Revision) => Promise<void>;
+  /** Whether this process serves such an entry, of whichever source. */
+  readonly serves: (identity: EntryIdentity) => boolean;
   readonly sync: SourceSync;
   /** Reads inline data before it is taken; large data in a thread of its own. */
   readonly ingest: Ingest;

@@ -103,6 +103,7 @@ export async function adminUnderTest(options: AdminOptions = {}): Promise<AdminU
         await follower.reach(revision);
         api.serve(engine.current());
       },
+      serves: (identity) => engine.serves(identity),
       sync: {
         sourceChanged: async (name) => void asked.push(`changed ${name}`),
         syncNow: async (name) => void asked.push(`sync ${name}`),

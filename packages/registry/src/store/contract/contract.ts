@@ -2,6 +2,7 @@ import { describe } from 'vitest';
 import { administration } from './administration.ts';
 import { changeFeed } from './change-feed.ts';
 import { type OpenStore, openedForEach } from './fixture.ts';
+import { newEntries } from './new-entries.ts';
 import { publishing } from './publishing.ts';
 import { reconciliation } from './reconciliation.ts';
 import { synchronisation } from './synchronisation.ts';
@@ -12,6 +13,7 @@ export function storeContract(name: string, open: OpenStore): void {
     const fixture = openedForEach(open);
     synchronisation(fixture);
     publishing(fixture);
+    newEntries(fixture);
     administration(fixture);
     reconciliation(fixture);
     changeFeed(fixture);

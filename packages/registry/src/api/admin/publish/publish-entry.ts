@@ -3,6 +3,7 @@ import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import type { Entry } from '@skep/core/catalog/entry.ts';
 import { decidePublish } from '../../../access/publish-rules.ts';
 import { exactClaims, storedClaims } from '../../../access/stored-claims.ts';
+import { identityOf } from '../../../store/entry-identity.ts';
 import type { PublishFacts } from '../../../store/decisions.ts';
 import type { NamedRegistry, StoredSource } from '../../../store/rows.ts';
 import type { PublishedVersion, PublishRequest } from '../../../store/store.ts';
@@ -29,7 +30,8 @@ export async function publishEntry(
   payload: Payload,
   target: Target,
 ): Promise<PublishedVersion> {
-  const request = storeRequest(payload, target);
+  const named = storeRequest(payload, target);
+  const request = { ...named, seemsNew: !call.serves(identityOf(named)) };
   const words = wordsFor(payload.entry, target);
   const { revision, value } = await call.store.publish(request, (facts) => {
     const decision = decidePublish(call.authority, {

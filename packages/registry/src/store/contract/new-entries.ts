@@ -1,0 +1,107 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { DecideOnPublish } from '../decisions.ts';
+import type { Store } from '../store.ts';
+import { ACME, allowed, type Fixture, outline, publishOf, sourceOf } from './fixture.ts';
+
+const DOOR = 'door';
+
+/** As the API publishes what it does not serve: the caller says that it seems new, and may be mistaken. */
+function publish(store: Store, name: string, version: string, decide: DecideOnPublish = allowed) {
+  return store.publish({ ...publishOf(name, version), registry: DOOR, seemsNew: true }, decide);
+}
+
+const onlyAnOpenDoor: DecideOnPublish = ({ registry }) => {
+  if (registry?.claims !== '') throw new SkepError('access/insufficient-claims');
+};
+
+export function newEntries(fixture: Fixture): void {
+  const door = (store: Store, claims: string) =>
+    store.reconcile({
+      sources: [sourceOf('internal', 'managed')],
+      registries: [{ name: DOOR, sources: ['internal'], claims }],
+    });
+  const stored = async () => outline(await fixture.store.readEntries('internal'));
+
+  describe('entries that seem new', () => {
+    beforeEach(async () => {
+      await door(fixture.store, '');
+      await publish(fixture.store, 'first', '1');
+    });
+    judgesAnew(fixture, door);
+
+    it('are found where another process has published them meanwhile', async () => {
+      const other = await fixture.another();
+      await publish(other, 'a/a', '1');
+      const again = publish(fixture.store, 'a/a', '1');
+      await expect(again).rejects.toMatchObject({ code: 'access/version-exists' });
+      await publish(fixture.store, 'a/a', '2');
+      expect(await stored()).toEqual(['server a/a@1,2', 'server first@1']);
+    });
+
+    it('are told to everybody with the revision after the one before', async () => {
+      const one = await publish(fixture.store, 'a/a', '1');
+      const two = await publish(fixture.store, 'b/b', '1');
+      expect(two.revision).toBe(one.revision + 1);
+      expect(await fixture.store.changesSince(one.revision)).toMatchObject({
+        revision: two.revision,
+        entries: [{ source: 'internal', kind: 'server', namespace: '', name: 'b/b' }],
+      });
+    });
+
+    it('are accepted once, from however many at the same time', async () => {
+      const other = await fixture.another();
+      const attempts = Array.from({ length: 30 }, (_, index) =>
+        publish(index % 2 === 0 ? fixture.store : other, 'a/a', String(index % 3)),
+      );
+      const outcomes = await Promise.allSettled(attempts);
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+      const refusals = outcomes.flatMap((outcome) =>
+        outcome.status === 'rejected' ? outcome.reason.code : [],
+      );
+      expect(new Set(refusals)).toEqual(new Set(['access/version-exists']));
+      expect(await stored()).toEqual(['server a/a@0,1,2', 'server first@1']);
+    });
+
+    it('are never lost to a delete of the last version before, in another process', async () => {
+      const other = await fixture.another();
+      const address = { kind: 'server', namespace: '', name: 'a/a' } as const;
+      await publish(other, 'a/a', '0');
+      for (let version = 1; version <= 10; version += 1) {
+        await Promise.all([
+          publish(fixture.store, 'a/a', String(version)),
+          other.deleteVersion(address, String(version - 1), ([entry]) => {
+            if (entry === undefined) throw new SkepError('registry/not-found');
+            return entry;
+          }),
+        ]);
+        expect(await stored()).toEqual([`server a/a@${String(version)}`, 'server first@1']);
+      }
+    });
+  });
+}
+
+/** The process knows what it found last; another one has changed it since. */
+function judgesAnew(fixture: Fixture, door: (store: Store, claims: string) => Promise<unknown>): void {
+  it('are refused where another process has just closed the door', async () => {
+    await door(await fixture.another(), ACME);
+    const attempt = publish(fixture.store, 'a/a', '1', onlyAnOpenDoor);
+    await expect(attempt).rejects.toMatchObject({ code: 'access/insufficient-claims' });
+    expect(await fixture.store.findManaged({ kind: 'server', namespace: '', name: 'a/a' })).toEqual([]);
+  });
+
+  it('are accepted where another process has just opened it', async () => {
+    await door(fixture.store, ACME);
+    await publish(fixture.store, 'second', '1');
+    await door(await fixture.another(), '');
+    const { value } = await publish(fixture.store, 'a/a', '1', onlyAnOpenDoor);
+    expect(value).toMatchObject({ name: 'a/a', versions: ['1'] });
+  });
+
+  it('are refused where another process has just taken the managed source away', async () => {
+    const other = await fixture.another();
+    await other.reconcile({ sources: [], registries: [] });
+    const attempt = publish(fixture.store, 'a/a', '1');
+    await expect(attempt).rejects.toMatchObject({ code: 'access/no-managed-source' });
+  });
+}
