@@ -1,16 +1,11 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
-import path from 'node:path';
-import { createInterface } from 'node:readline';
-import { ensureScriptImage } from '../e2e/images.ts';
 import { component, engineSocket } from '../e2e/require.ts';
 import { openUser } from '../e2e/skep.ts';
+import { median } from './median.ts';
 import { measureCalls, openSession, type Measured } from './proxy/calls.ts';
+import { echoImage } from './proxy/echo.ts';
+import { started } from './proxy/started.ts';
 import type { Bench } from './row.ts';
 
-const folder = path.join(import.meta.dirname, 'proxy');
 const ROUNDS = 3;
 const CONNECTIONS = [1, 32, 128];
 
@@ -24,9 +19,8 @@ export const attachBench: Bench = async (report, { seconds }) => {
     console.log(`attach: skipped, ${engine.reason}`);
     return;
   }
-  const echo = stripTypeScriptTypes(readFileSync(path.join(folder, 'echo-server.ts'), 'utf8'));
-  const image = await ensureScriptImage('skep-test/echo:1', echo);
-  await using baseline = await startBare(image);
+  const image = await echoImage();
+  await using baseline = await started('bare-attach.ts', [engineSocket(), image, 'skep.bench']);
   const user = openUser({ SKEP_RUNTIME: 'docker' });
   try {
     const { code, stdout, stderr } = await user.skep(['run', image, '--name', `attach-${process.pid}`]);
@@ -57,19 +51,3 @@ export const attachBench: Bench = async (report, { seconds }) => {
     await user.end();
   }
 };
-
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-
-async function startBare(image: string): Promise<AsyncDisposable & { readonly url: string }> {
-  const args = [path.join(folder, 'bare-attach.ts'), engineSocket(), image, 'skep.bench'];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [url] = await once(createInterface({ input: child.stdout }), 'line');
-  return {
-    url: String(url),
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGTERM');
-      await once(child, 'exit');
-    },
-  };
-}

@@ -1,18 +1,12 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
-import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import autocannon from 'autocannon';
-import { ensureScriptImage } from '../e2e/images.ts';
 import { component } from '../e2e/require.ts';
 import { openUser } from '../e2e/skep.ts';
-import { CALL, HEADERS, openSession, type Headers } from './proxy/calls.ts';
+import { measureCalls, openSession, type Headers } from './proxy/calls.ts';
+import { ECHO, echoImage } from './proxy/echo.ts';
+import { started } from './proxy/started.ts';
 import type { Bench } from './row.ts';
 
-const folder = path.join(import.meta.dirname, 'proxy');
 const CONNECTIONS = 128;
 const SAMPLE_MS = 100;
 
@@ -29,8 +23,7 @@ export const memoryBench: Bench = async (report, { seconds }) => {
   const gate = seconds <= 1;
   const load = { calls: gate ? 20_000 : 100_000 };
   const bare = await bareMegabytes(load.calls);
-  const source = stripTypeScriptTypes(readFileSync(path.join(folder, 'echo-server.ts'), 'utf8'));
-  const image = await ensureScriptImage('skep-test/echo:1', source);
+  const image = await echoImage();
   const user = openUser({ SKEP_RUNTIME: 'docker' });
   try {
     const { code, stdout, stderr } = await user.skep(['run', image, '--name', `memory-${process.pid}`]);
@@ -66,16 +59,7 @@ async function mostUnder({ url, headers, calls, pid }: Watched): Promise<number>
   let most = 0;
   const sampling = setInterval(() => (most = Math.max(most, megabytes(pid))), SAMPLE_MS);
   try {
-    const result = await autocannon({
-      url,
-      method: 'POST',
-      headers: { ...HEADERS, ...headers },
-      body: CALL,
-      connections: CONNECTIONS,
-      amount: calls,
-    });
-    const lost = result.errors + result.non2xx + result.timeouts;
-    if (lost > 0) throw new Error(`${lost} calls to ${url} failed`);
+    await measureCalls(url, headers, { connections: CONNECTIONS, calls });
     return most;
   } finally {
     clearInterval(sampling);
@@ -83,15 +67,8 @@ async function mostUnder({ url, headers, calls, pid }: Watched): Promise<number>
 }
 
 async function bareMegabytes(calls: number): Promise<number> {
-  const args = [path.join(folder, 'bare-loop.ts'), process.execPath, path.join(folder, 'echo-server.ts')];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  try {
-    const [url] = await once(createInterface({ input: child.stdout }), 'line');
-    return await mostUnder({ url: String(url), headers: {}, calls, pid: child.pid ?? 0 });
-  } finally {
-    child.kill('SIGTERM');
-    await once(child, 'exit');
-  }
+  await using bare = await started('bare-loop.ts', ECHO);
+  return mostUnder({ ...bare, headers: {}, calls });
 }
 
 /** Resident memory, proc_pid_status(5). */

@@ -1,12 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { ensureScriptImage } from '../e2e/images.ts';
 import { component, title } from '../e2e/require.ts';
 import { ask, ended, openUser, type TestUser } from '../e2e/skep.ts';
+import { median } from './median.ts';
+import { echoImage } from './proxy/echo.ts';
 import type { Bench } from './row.ts';
 
 const BUNDLE = path.resolve(import.meta.dirname, '../dist/skep/skep.js');
@@ -27,8 +27,7 @@ export const runBench: Bench = async (report, { seconds }) => {
   if (!engine.available) return console.log(title('run of an image', engine));
   if (spawnSync('docker', ['--version']).status !== 0)
     return console.log('run of an image [skipped: docker is not installed]');
-  const echo = readFileSync(path.join(import.meta.dirname, 'proxy/echo-server.ts'), 'utf8');
-  const image = await ensureScriptImage('skep-test/echo:1', stripTypeScriptTypes(echo));
+  const image = await echoImage();
   const user = openUser({ SKEP_RUNTIME: 'docker' });
   try {
     // The supervisor is up as long as it hosts something.
@@ -99,6 +98,3 @@ async function dockerMilliseconds(image: string): Promise<number> {
   if (answered === undefined) throw new Error(`docker run of ${image} did not answer`);
   return answered - started;
 }
-
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;

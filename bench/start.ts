@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { starterServers } from '../packages/core/src/catalog/starter.ts';
+import { median } from './median.ts';
 import type { Bench } from './row.ts';
 
 const BUNDLE = path.resolve(import.meta.dirname, '../dist/skep/skep.js');
@@ -72,9 +73,4 @@ function milliseconds(args: readonly string[], home: string): number {
   const { status } = spawnSync(process.execPath, [...args], { stdio: 'ignore', env });
   if (status !== 0) throw new Error(`node ${args.join(' ')} ended with ${String(status)}`);
   return performance.now() - started;
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }

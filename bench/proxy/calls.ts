@@ -23,10 +23,11 @@ export async function openSession(url: string): Promise<Headers> {
   return { 'Mcp-Session-Id': answer.headers.get('mcp-session-id') ?? '' };
 }
 
-export interface Load {
-  readonly connections: number;
-  readonly seconds: number;
-}
+/** For so long, or so many. */
+export type Load = { readonly connections: number } & (
+  | { readonly seconds: number }
+  | { readonly calls: number }
+);
 
 export interface Measured {
   readonly perSecond: number;
@@ -35,19 +36,15 @@ export interface Measured {
 }
 
 /** Calls one tool over so many connections, each waiting for its answer before the next. Fails when a call does. */
-export async function measureCalls(
-  url: string,
-  headers: Headers,
-  { connections, seconds }: Load,
-): Promise<Measured> {
+export async function measureCalls(url: string, headers: Headers, load: Load): Promise<Measured> {
   const times: number[] = [];
   const run = autocannon({
     url,
     method: 'POST',
     headers: { ...HEADERS, ...headers },
     body: CALL,
-    connections,
-    duration: seconds,
+    connections: load.connections,
+    ...('calls' in load ? { amount: load.calls } : { duration: load.seconds }),
   });
   run.on('response', (_client, _status, _bytes, time) => times.push(time));
   const result = await run;

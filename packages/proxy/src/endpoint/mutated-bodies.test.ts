@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { edited } from '../doubles/edited-text.ts';
 import { postJson } from '../doubles/http-client.ts';
 import { newSession, runningProxy } from '../doubles/running-proxy.ts';
 import { scriptedServer } from '../doubles/scripted-server.ts';
@@ -19,39 +20,7 @@ const BODIES = [
   { jsonrpc: '2.0', id: 1, result: {} },
   { jsonrpc: '2.0', id: 1, error: { code: 1, message: 'x' } },
 ].map((body) => JSON.stringify(body));
-const PIECES = [
-  '',
-  '"',
-  '\\',
-  '{',
-  '}',
-  '[',
-  ']',
-  ',',
-  ':',
-  '0',
-  '-1',
-  '1e999',
-  'null',
-  '"id":1,',
-  '"method":"x",',
-  '\n',
-  '\u0000',
-  '\ud800',
-];
-
-const mutated = fc
-  .tuple(
-    fc.constantFrom(...BODIES),
-    fc.array(fc.tuple(fc.nat(), fc.nat(6), fc.constantFrom(...PIECES)), { minLength: 1, maxLength: 4 }),
-  )
-  .map(([text, edits]) => {
-    for (const [at, drop, put] of edits) {
-      const where = at % (text.length + 1);
-      text = text.slice(0, where) + put + text.slice(where + drop);
-    }
-    return text;
-  });
+const mutated = edited(fc.constantFrom(...BODIES), 4);
 
 test('a mutated body is answered, never with a fault of ours, and the next client is served', async () => {
   const server = scriptedServer();
