@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { silentLog } from '@skep/core/log/log.ts';
 import { describe, expect, test } from 'vitest';
 import { manualClock } from '../../doubles/manual-clock.ts';
@@ -73,4 +74,52 @@ test('a server that floods its output leaves turns to everybody else', async () 
   }
   expect(turns).toBeGreaterThanOrEqual(10);
   pipe.close();
+});
+
+test('a fault in what waited for the server neither escapes nor keeps the pipe from coming back', async () => {
+  const clock = manualClock();
+  const stdouts: PassThrough[] = [];
+  const log: string[] = [];
+  const pipe = new Pipe({
+    backend: {
+      kind: 'stdio',
+      attach() {
+        const stdout = new PassThrough();
+        stdouts.push(stdout);
+        return Promise.resolve({ stdin: new PassThrough(), stdout, close() {} });
+      },
+    },
+    clock,
+    log: { ...silentLog, error: (_fields, text) => void log.push(text) },
+    onLine() {},
+    onBroken() {
+      throw new TypeError('a fault of ours');
+    },
+    onAttachedAgain() {},
+  });
+  await pipe.attach();
+  expect(() => stdouts[0]?.emit('end')).not.toThrow();
+  expect(log).toEqual(['what waited for the server could not be told']);
+  clock.pass(2_000);
+  await expect.poll(() => pipe.state).toBe('attached');
+  pipe.close();
+});
+
+test('what was said in the last turn is written before the pipe is closed', async () => {
+  const stdin = new PassThrough();
+  const pipe = new Pipe({
+    backend: {
+      kind: 'stdio',
+      attach: () => Promise.resolve({ stdin, stdout: new PassThrough(), close: () => stdin.end() }),
+    },
+    clock: manualClock(),
+    log: silentLog,
+    onLine() {},
+    onBroken() {},
+    onAttachedAgain() {},
+  });
+  await pipe.attach();
+  pipe.write('the last');
+  pipe.close();
+  expect(await text(stdin)).toBe('the last\n');
 });

@@ -1,0 +1,90 @@
+import { silentLog } from '@skep/core/log/log.ts';
+import { expect, test } from 'vitest';
+import { decodeRunConfig } from '../run-config/decode.ts';
+import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
+import { launch } from './launch.ts';
+import type { StatusWord } from './state.ts';
+import { watch } from './watch.ts';
+
+const config = decodeRunConfig(
+  { name: 'a1', image: 'fake:1', transport: 'stdio', host: '127.0.0.1', port: 4001 },
+  'test',
+);
+
+interface Faults {
+  /** What the proxy does when the server has ended. */
+  readonly backendEnded?: () => void;
+  /** What writing a status does first. */
+  readonly write?: (status: StatusWord) => void;
+}
+
+/** A watched workload; `over` resolves when nobody watches it any more, and ending it is up to the test. */
+async function watched({ backendEnded = () => {}, write = () => {} }: Faults) {
+  const runtime = new MemoryRuntime();
+  const [random, owner] = [(min: number) => min, 'me'];
+  await launch(config, { runtime, owner, random });
+  const ending = new AbortController();
+  const statuses: StatusWord[] = [];
+  const again = Promise.withResolvers<void>();
+  const over = watch(config, {
+    runtime,
+    owner,
+    random,
+    version: '1',
+    startProxy: () => Promise.reject(new TypeError('there is one')),
+    status: {
+      async set(status) {
+        write(status);
+        statuses.push(status);
+      },
+    },
+    clock: { now: () => new Date(0), sleep: async () => {} },
+    fetch,
+    log: silentLog,
+    proxy: {
+      url: 'http://127.0.0.1:4001/mcp',
+      port: 4001,
+      backendEnded,
+      backendStarted: () => again.resolve(),
+      close: async () => {},
+    },
+    hostPort: undefined,
+    signal: ending.signal,
+  });
+  return { runtime, statuses, again: again.promise, over, end: () => ending.abort() };
+}
+
+test('a proxy that cannot let go of a server that ended does not keep it from being started again', async () => {
+  const { runtime, again, over, end } = await watched({
+    backendEnded() {
+      throw new TypeError('a fault of the proxy');
+    },
+  });
+  runtime.end('a1', 1);
+  await Promise.race([again, over]);
+  expect(runtime.startsOf('a1')).toBe(2);
+  end();
+  await over;
+});
+
+test('a fault while a workload is watched is told in its status and ends nothing else', async () => {
+  const { runtime, statuses, over } = await watched({
+    write(status) {
+      if (status === 'starting') throw new TypeError('a fault of the supervisor');
+    },
+  });
+  runtime.end('a1', 1);
+  await over;
+  expect(statuses).toEqual(['error']);
+});
+
+test('a workload whose status cannot be written any more does not end the supervisor', async () => {
+  const { runtime, statuses, over } = await watched({
+    write() {
+      throw new TypeError('no space left on the device');
+    },
+  });
+  runtime.end('a1', 1);
+  await over;
+  expect(statuses).toEqual([]);
+});
