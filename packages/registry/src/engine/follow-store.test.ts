@@ -1,5 +1,8 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { silentLog } from '@skep/core/log/log.ts';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   allowed,
   publishOf,
@@ -92,6 +95,43 @@ describe('StoreFollower', () => {
     await follower.reach(revision);
     expect(groups('all').map(({ key }) => key)).toEqual(['a/a', 'b/b']);
     expect(engine.current().registries.has('synced')).toBe(false);
+  });
+
+  it('never puts back what it has read, by a commit of this process that came before it', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'follower-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const place = { path: join(folder, 'registry.db'), clock: new SteppedClock(), log: silentLog };
+    const [own, other] = [await openSqlite(place), await openSqlite(place)];
+    onTestFinished(async () => void (await Promise.all([own.close(), other.close()])));
+    await own.reconcile({ sources: [sourceOf('internal', 'managed')], registries: [] });
+    const shown = new ReadEngine([]);
+    const following = new StoreFollower({
+      store: own,
+      engine: shown,
+      log: silentLog,
+      onSources: () => undefined,
+    });
+    onTestFinished(() => following.close());
+    await own.publish(publishOf('b/b', '1'), allowed);
+    await following.start();
+    const numbers: number[] = [];
+    const update = shown.update.bind(shown);
+    vi.spyOn(shown, 'update').mockImplementation((change) => {
+      update(change);
+      numbers.push(shown.blocks().get('internal')?.entries.server.find('b/b')?.versions.length ?? 0);
+    });
+    const read = own.readSomeEntries.bind(own);
+    vi.spyOn(own, 'readSomeEntries').mockImplementationOnce(async (...asked) => {
+      // Between the look for changes and the read of what they left.
+      await own.publish(publishOf('b/b', '3'), allowed);
+      await other.publish(publishOf('b/b', '4'), allowed);
+      return read(...asked);
+    });
+    await other.publish(publishOf('b/b', '2'), allowed);
+    await following.catchUp();
+    await following.catchUp();
+    expect(numbers).toEqual(numbers.toSorted((one, another) => one - another));
+    expect(numbers.at(-1)).toBe(4);
   });
 
   it('takes an entry away with its last version, and shows what it hid', async () => {

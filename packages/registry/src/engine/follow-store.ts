@@ -38,6 +38,8 @@ export class StoreFollower {
   /** What commits of this process left that come next, or nearly: what is known need not be read. */
   readonly #known = new Map<Revision, WrittenEntries>();
   #revision: Revision = 0;
+  /** What was read last may hold commits up to this one already. */
+  #readAt: Revision = 0;
   #step: Promise<void> | undefined;
   #stop: () => void = () => undefined;
   #isClosed = false;
@@ -114,9 +116,12 @@ export class StoreFollower {
     if (changes.kind === 'everything' || changes.sources.length > 0) this.#options.onSources(sources);
   }
 
-  /** What the commit after that one left, if it is of this process and its source is served already. */
+  /**
+   * What the commit after that one left, if it is of this process and its source is served already; unless what is served
+   * may be newer, which would then be put back.
+   */
   #nextKnown(revision: Revision): WrittenEntries | undefined {
-    const known = this.#known.get(revision + 1);
+    const known = revision < this.#readAt ? undefined : this.#known.get(revision + 1);
     return known !== undefined && this.#options.engine.blocks().has(known.source) ? known : undefined;
   }
 
@@ -162,6 +167,7 @@ export class StoreFollower {
     const patches = isAll ? [] : await this.#patched(changes.entries);
     for (const { block } of patches) blocks.push(block);
     const registries = isAll || changes.registries.length > 0 ? await store.listRegistries() : undefined;
+    this.#readAt = (await store.changesSince(changes.revision)).revision;
     engine.update({
       blocks,
       changed: new Map(

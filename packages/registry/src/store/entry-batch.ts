@@ -10,10 +10,16 @@ export interface EntryBatch {
   readonly changed: readonly EntryIdentity[];
 }
 
+/** SQLite takes 32,766 parameters, and a row has 12. */
+const ROWS_PER_STATEMENT = 2_000;
+
 export async function insertBatch(
   db: Kysely<Tables>,
   { entries, versions }: Pick<EntryBatch, 'entries' | 'versions'>,
 ): Promise<void> {
   if (entries.length > 0) await db.insertInto('entry').values(entries).execute();
-  if (versions.length > 0) await db.insertInto('entry_version').values(versions).execute();
+  for (let at = 0; at < versions.length; at += ROWS_PER_STATEMENT) {
+    const some = versions.slice(at, at + ROWS_PER_STATEMENT);
+    await db.insertInto('entry_version').values(some).execute();
+  }
 }

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Kysely, type RawBuilder, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { allowed, publishOf } from './contract/fixture.ts';
-import { publishing } from './entry-writes.ts';
+import { marking, publishing } from './entry-writes.ts';
 import { type EntryWork, ManagedEntries } from './managed-entries.ts';
 import { NEWEST_SCHEMA } from './migrate.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
@@ -52,6 +52,27 @@ describe('ManagedEntries', () => {
     expect(await publishTogether(64, 'many')).toBe(7);
     const rows = await db.selectFrom('entry_version').select('name').execute();
     expect(rows).toHaveLength(65);
+  });
+
+  it('marks all versions of an entry with as many statements as one', async () => {
+    const address = { kind: 'server', namespace: '', name: 'a/a' } as const;
+    const markAll = async (): Promise<number> => {
+      statements = 0;
+      await perform([
+        marking({ address, mark: { status: 'deprecated' } }, ([entry]) => {
+          if (entry === undefined) throw new Error('the entry is there');
+          return entry;
+        }),
+      ]);
+      return statements;
+    };
+    await perform([publishing(publishOf('a/a', '0'), allowed)]);
+    const one = await markAll();
+    const more = Array.from({ length: 200 }, (_, index) => publishOf('a/a', String(index + 1)));
+    await perform(more.map((request) => publishing(request, allowed)));
+    expect(await markAll()).toBe(one);
+    const rows = await db.selectFrom('entry_version').select('official').execute();
+    expect(rows.filter(({ official }) => official?.includes('deprecated') === true)).toHaveLength(201);
   });
 
   it('takes no more versions and bytes of one entry than each further write about it can read', async () => {

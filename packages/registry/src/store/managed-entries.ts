@@ -32,6 +32,8 @@ export interface EntryWork<T> {
 
 /** Of one entry, because each write about it reads all of them while others wait. */
 const MOST_VERSIONS = 1_000;
+/** An entry has more only where older releases stored them; SQLite takes 32,766 parameters. */
+const NAMES_PER_STATEMENT = 10_000;
 /** Characters of all documents of an entry. */
 const MOST_DOCUMENTS = 16 * 1024 * 1024;
 
@@ -132,11 +134,7 @@ export class ManagedEntries {
     const before = this.#entries.get(identityKey(identity));
     if (before !== undefined) assertRoom(before, version);
     if (before === undefined) this.#newEntries.push({ source, ...identity, claims });
-    const { createdAt, updatedAt } = version;
-    const digest = digestOf(version);
-    this.#newVersions.push(
-      versionRow(source, { ...identity, content: version, digest, createdAt, updatedAt }),
-    );
+    this.#write(source, identity, version);
     const versions = [...(before?.versions ?? []), version];
     return this.#now(identity, { ...identity, claims: before?.claims ?? claims, versions });
   }
@@ -167,18 +165,20 @@ export class ManagedEntries {
   ): Promise<StoredVersion[]> {
     const before = await this.#held(entry);
     const { db, now } = this.#ground;
-    const marked: StoredVersion[] = [];
     const chosen = new Set(versions);
-    for (const version of before.versions.filter((one) => chosen.has(one.version))) {
-      const after = { ...version, official, updatedAt: now };
+    const marked = before.versions.flatMap((version) =>
+      chosen.has(version.version) ? { ...version, official, updatedAt: now } : [],
+    );
+    // Written anew with what is added: one statement however many they are.
+    for (let at = 0; at < marked.length; at += NAMES_PER_STATEMENT) {
+      const some = marked.slice(at, at + NAMES_PER_STATEMENT).map(({ version }) => version);
       await db
-        .updateTable('entry_version')
-        .set({ official, digest: digestOf(after), updated_at: now })
+        .deleteFrom('entry_version')
         .where(ofEntry(source, entry))
-        .where('version', '=', version.version)
+        .where('version', 'in', some)
         .execute();
-      marked.push(after);
     }
+    for (const version of marked) this.#write(source, identityOf(entry), version);
     const left = before.versions.filter((one) => !chosen.has(one.version));
     this.#now(identityOf(entry), { ...before, versions: [...left, ...marked] });
     return marked;
@@ -224,6 +224,14 @@ export class ManagedEntries {
   #written({ source, changed }: EntryBatch): WrittenEntries {
     const entries = [...this.#changed.keys()].flatMap((key) => this.#entries.get(key) ?? []);
     return { source, changed, entries };
+  }
+
+  #write(source: string, identity: EntryIdentity, version: StoredVersion): void {
+    const { createdAt, updatedAt } = version;
+    const digest = digestOf(version);
+    this.#newVersions.push(
+      versionRow(source, { ...identity, content: version, digest, createdAt, updatedAt }),
+    );
   }
 
   /** The entry, all that was added to it written. */

@@ -71,6 +71,19 @@ describe('openSqlite', () => {
     await store.close();
   });
 
+  it('keeps a file that it has made where another process has opened it meanwhile', async () => {
+    const path = join(directory, 'registry.db');
+    const failing = await open(path);
+    const other = await open(path);
+    await failing.discard();
+    await other.reconcile({ sources: [sourceOf('internal', 'managed')], registries: [] });
+    await other.publish(publishOf('a/a', '1'), allowed);
+    await other.close();
+    const again = await open(path);
+    expect(await again.readEntries('internal')).toMatchObject([{ name: 'a/a' }]);
+    await again.close();
+  });
+
   it('removes a file that it has made when it is discarded, and keeps one that was there', async () => {
     const path = join(directory, 'registry.db');
     await (await open(path)).discard();

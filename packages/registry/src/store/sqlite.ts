@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -31,7 +32,7 @@ export interface SqliteStore extends Store {
    * loses what it is at, and looks again soon.
    */
   forgetLeases(): Promise<void>;
-  /** Closes, and removes the file if this opening has made it: for a start that failed. */
+  /** Closes, and removes the file if this opening has made it and nobody else has it open: for a start that failed. */
   discard(): Promise<void>;
 }
 
@@ -68,7 +69,8 @@ export async function openSqlite({ path, clock, log }: SqliteOptions): Promise<S
     },
     discard: async () => {
       await store.close();
-      if (isNew) await rm(path, { force: true });
+      // The last connection takes the log away: where it lies there, another process has opened the file meanwhile.
+      if (isNew && !existsSync(`${path}-wal`)) await rm(path, { force: true });
     },
   };
 }
