@@ -5,6 +5,8 @@ import { LRUCache } from 'lru-cache';
 export type Encoding = 'br' | 'gzip';
 
 const KEPT_BYTES = 32 * 1024 * 1024;
+/** At once; the system has a few threads for all of them. */
+const MOST_RUNNING = 16;
 /** Below this an encoded answer costs more than it saves. */
 export const MIN_BYTES = 1024;
 
@@ -27,6 +29,11 @@ export class EncodedAnswers {
 
   get(etag: string, encoding: Encoding): Buffer | undefined {
     return this.#kept.get(keyOf(etag, encoding));
+  }
+
+  /** Whether so many are being made that more would only wait, each with its content in memory. */
+  get isBusy(): boolean {
+    return this.#running.size >= MOST_RUNNING;
   }
 
   /** Requests for the same answer share one encoding. */

@@ -9,6 +9,7 @@ import fastify, {
   type FastifyRequest,
   type FastifyServerFactory,
 } from 'fastify';
+import { AnswersInFlight } from './answers-in-flight.ts';
 import { accessLog, type RequestLog } from './access-log.ts';
 import { BrokenRequests } from './broken-request.ts';
 import { allowOrigins, variesBy } from './cors.ts';
@@ -55,6 +56,8 @@ export interface ListenerOptions {
   readonly requestMs?: number;
   /** Absent or undefined: callers may ask as often as they like. */
   readonly requestRate?: () => RequestRate | undefined;
+  /** Bytes of answers that callers have not read; tests set fewer. */
+  readonly mostUnread?: number;
   /** How often tokens of one address may be refused; absent: as often as they come. */
   readonly refusalRate?: () => Rate;
   /** What `Host` and `Origin` may be; undefined, or absent: anything. */
@@ -69,10 +72,11 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   const limits = connectionLimits(requestMs);
   const observers = observersOf(options);
   const broken = new BrokenRequests();
+  const inFlight = new AnswersInFlight(options.mostUnread);
   const idOf = (request: IncomingMessage): string => saneId(request.headers['x-request-id']) ?? randomId();
   const server = fastify({
     ...limits,
-    serverFactory: ownServer(laneOf(routes, options, { idOf, observers }), broken, limits),
+    serverFactory: ownServer(laneOf(routes, options, { idOf, observers, inFlight }), broken, limits),
     logger: false,
     // Whoever is behind a proxy says so in a setting of a later release; until then forwarded headers are not believed.
     trustProxy: false,
@@ -123,7 +127,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   server.setNotFoundHandler((_request, reply) => sendError(reply, new SkepError('registry/no-such-route')));
   const encoded = options.compress === true ? new EncodedAnswers() : undefined;
   const admit = options.requestRate === undefined ? undefined : limitRate(options.requestRate, clock);
-  const send = noting(answerSender(encoded));
+  const send = noting(answerSender(encoded, inFlight));
   addRoutes(server, routes, { context, identification, clock, requestMs, send, admit });
   return server;
 }
@@ -131,13 +135,14 @@ export function createListener(options: ListenerOptions): FastifyInstance {
 interface LaneParts {
   readonly idOf: (request: IncomingMessage) => string;
   readonly observers: readonly RequestObserver[];
+  readonly inFlight: AnswersInFlight;
 }
 
 /** Traces have their place in the router; a server that has them sends everything there. */
 function laneOf(
   routes: readonly Route[],
   options: ListenerOptions,
-  { idOf, observers }: LaneParts,
+  { idOf, observers, inFlight }: LaneParts,
 ): ReadLane | undefined {
   if (options.tracing !== undefined) return undefined;
   const lane = readLane(routes, {
@@ -145,6 +150,7 @@ function laneOf(
     encodes: options.compress === true,
     vary: variesBy(options.cors),
     idOf,
+    inFlight,
     watch: watchAnswers(observers),
   });
   return unlessGuarded(lane, options);

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { bearerToken } from '@skep/auth/resource/bearer.ts';
 import { ANONYMOUS, type Authority } from '../access/authority.ts';
 import { RESERVED_NAMES } from '../config/shape.ts';
+import type { AnswersInFlight } from './answers-in-flight.ts';
 import { chooseEncoding } from './encodings.ts';
 import { noneMatch } from './entity-tag.ts';
 import { authorizationOf } from './identify.ts';
@@ -20,6 +21,7 @@ export interface ReadLaneParts {
   readonly vary: string;
   /** The id of a request, as everywhere else. */
   readonly idOf: (request: IncomingMessage) => string;
+  readonly inFlight: AnswersInFlight;
   /** Tells the observers of an answer when it is over; undefined when there are none. */
   readonly watch: WatchAnswer | undefined;
 }
@@ -38,7 +40,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
  */
 export function readLane(
   routes: readonly Route[],
-  { context, encodes, vary, idOf, watch }: ReadLaneParts,
+  { context, encodes, vary, idOf, inFlight, watch }: ReadLaneParts,
 ): ReadLane {
   const patterns = routes
     .filter(({ method, access }) => method === 'GET' && access === 'registry')
@@ -66,7 +68,7 @@ export function readLane(
     const read = authority && readFor(request, authority);
     if (authority === undefined || read === undefined) return false;
     const id = idOf(request);
-    const responseBytes = write(request, response, { id, read });
+    const responseBytes = write(request, response, { id, read, inFlight });
     if (watch !== undefined) {
       const { route: row, pattern, path } = read;
       watch(observedRequest(request, { id, authority, path }), response, {
@@ -278,10 +280,11 @@ const COMMON_HEADERS = Object.entries({
 interface Writing {
   readonly id: string;
   readonly read: Read;
+  readonly inFlight: AnswersInFlight;
 }
 
 /** Returns the bytes of the body. One array of headers is what `node:http` writes without looking at each twice. */
-function write(request: IncomingMessage, response: ServerResponse, { id, read }: Writing): number {
+function write(request: IncomingMessage, response: ServerResponse, { id, read, inFlight }: Writing): number {
   const { etag, pieces, length } = read;
   if (noneMatch(request.headers['if-none-match'], etag)) {
     response.writeHead(304, withId(read.headers, id)).end();
@@ -297,6 +300,7 @@ function write(request: IncomingMessage, response: ServerResponse, { id, read }:
     response.end();
     response.uncork();
   }
+  if (request.method !== 'HEAD') inFlight.add(response, pieces);
   return length;
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AnswersInFlight } from './answers-in-flight.ts';
 import { chooseEncoding, type EncodedAnswers, encodedTag, type Encoding, MIN_BYTES } from './encodings.ts';
 import { noneMatch } from './entity-tag.ts';
 import type { Answer } from './route.ts';
@@ -10,10 +11,11 @@ export type SendAnswer = (request: FastifyRequest, reply: FastifyReply, answer: 
 interface Exchange {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
+  readonly inFlight: AnswersInFlight;
 }
 
 /** Sends answers; with `encoded` in the encoding that the caller asks for. */
-export function answerSender(encoded: EncodedAnswers | undefined): SendAnswer {
+export function answerSender(encoded: EncodedAnswers | undefined, inFlight: AnswersInFlight): SendAnswer {
   return (request, reply, answer) => {
     const { status, etag, location, type = JSON_TYPE, body } = answer;
     // With a tag a caller's own cache may keep it and ask whether it still holds; a shared one never keeps anything.
@@ -25,7 +27,7 @@ export function answerSender(encoded: EncodedAnswers | undefined): SendAnswer {
       reply.send();
       return;
     }
-    const exchange = { request, reply };
+    const exchange = { request, reply, inFlight };
     if (etag === undefined) {
       reply.type(type);
       sendContent(exchange, body());
@@ -72,6 +74,10 @@ function sendEncoded(exchange: Exchange, { etag, body }: Tagged, encoded: Encode
     sendVariant(exchange, { tag, encoding, content: kept });
     return;
   }
+  if (encoded.isBusy) {
+    sendTagged(exchange, { etag, body });
+    return;
+  }
   const content = joined(body());
   if (content.length < MIN_BYTES) {
     sendTagged(exchange, { etag, body: () => [content] });
@@ -91,8 +97,14 @@ interface Variant {
   readonly content: Buffer;
 }
 
-function sendVariant({ reply }: Exchange, { tag, encoding, content }: Variant): void {
-  reply.headers({ etag: tag, 'content-encoding': encoding }).type(JSON_TYPE).send(content);
+function sendVariant(exchange: Exchange, { tag, encoding, content }: Variant): void {
+  exchange.reply.headers({ etag: tag, 'content-encoding': encoding }).type(JSON_TYPE);
+  sendBytes(exchange, content);
+}
+
+function sendBytes({ request, reply, inFlight }: Exchange, bytes: Buffer): void {
+  reply.send(bytes);
+  if (request.method !== 'HEAD') inFlight.add(reply.raw, [bytes]);
 }
 
 function joined(content: string | readonly Buffer[]): Buffer {
@@ -100,12 +112,17 @@ function joined(content: string | readonly Buffer[]): Buffer {
 }
 
 /** Stored bytes go to the socket as they lie in memory: one length, one write, no copy. */
-function sendContent({ request, reply }: Exchange, content: string | readonly Buffer[]): void {
-  const [only] = content;
-  if (typeof content === 'string' || (content.length === 1 && only !== undefined)) {
-    reply.send(typeof content === 'string' ? content : only);
+function sendContent(exchange: Exchange, content: string | readonly Buffer[]): void {
+  if (typeof content === 'string') {
+    sendBytes(exchange, Buffer.from(content));
     return;
   }
+  const [only] = content;
+  if (content.length === 1 && only !== undefined) {
+    sendBytes(exchange, only);
+    return;
+  }
+  const { request, reply, inFlight } = exchange;
   reply.header(
     'content-length',
     content.reduce((sum, piece) => sum + piece.length, 0),
@@ -117,6 +134,7 @@ function sendContent({ request, reply }: Exchange, content: string | readonly Bu
     raw.cork();
     for (const piece of content) raw.write(piece);
     raw.uncork();
+    inFlight.add(raw, content);
   }
   raw.end();
 }
