@@ -117,20 +117,37 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
-    // Each file costs a start about a millisecond, so what many commands share is one, and what shows workloads another.
+    // Each file costs a start about a millisecond, so what many commands share is one, what shows workloads another, and
+    // what starts them a third; what hosts them, and each runtime, is loaded by whoever needs it.
     codeSplitting: {
       groups: [
         { name: 'zod', test: /\/node_modules\/zod\// },
         {
           name: 'shared',
+          minShareCount: 2,
+          test: /^\0node:|\/skep\/src\/runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts/,
+        },
+        {
+          name: 'shared',
           minShareCount: 6,
-          test: /^\0node:|\/(?:core\/src\/(?:errors|files|json|log|settings|terminal|time)|skep\/src\/(?:cli|print))\//,
+          test: /\/(?:core\/src\/(?:errors|files|json|log|settings|terminal|time)|skep\/src\/(?:cli|print))\//,
         },
         {
           name: 'workloads',
           minShareCount: 2,
-          test: /\/skep\/src\/(?:print|run-config\/(?:file|labels|workload-url)|supervisor\/(?:process-identity|state)|workloads|run\/workload-name|target\/protocol\/reference)/,
+          test: /\/skep\/src\/(?:cli\/ensure-hosted|print|run-config\/(?:file|labels|workload-url)|supervisor\/(?:process-identity|state)|workloads|run\/workload-name|target\/protocol\/reference)/,
         },
+        {
+          name: 'runs',
+          minShareCount: 2,
+          test: /\/skep\/src\/(?!commands|runtime|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|last-lines|log-keeper|ready|restart|supervise|watch)\.ts)|\/core\/src\/(?:catalog|fetch\/(?:ca-bundle|read-limited))|\/proxy\/src\/loopback/,
+        },
+        {
+          name: 'hosting',
+          test: /\/proxy\/src\/|\/skep\/src\/(?:cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|last-lines|log-keeper|ready|restart|supervise|watch)\.ts)/,
+        },
+        { name: 'docker', test: /\/runtime\/docker\/(?!build|prepare-package|python-index|sweep)/ },
+        { name: 'sandbox', test: /\/runtime\/sandbox\/(?!prefetch|npm-install|check-tree)/ },
       ],
     },
     minify: { mangle: false, compress: true, codegen: true },

@@ -16,7 +16,8 @@ import { closeServer, httpServer, listen } from './listener.ts';
 import { localAuth } from './steps/auth.ts';
 import { bodyLimit } from './steps/body-limit.ts';
 import { mcpParser } from './steps/mcp-parser.ts';
-import { isLoopback, origin } from './steps/origin.ts';
+import { isLoopback } from './loopback.ts';
+import { origin } from './steps/origin.ts';
 import { recovery } from './steps/recovery.ts';
 
 const GRACE_MS = 30_000;

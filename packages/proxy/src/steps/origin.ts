@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Call } from '../call.ts';
 import type { Step } from '../chain.ts';
 import { refuse } from '../endpoint/refuse.ts';
+import { isLoopback } from '../loopback.ts';
 
 export interface OriginSettings {
   /** The address the proxy listens on. */
@@ -17,10 +18,6 @@ const REQUEST_HEADERS =
   'Content-Type, Accept, Authorization, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name';
 const EXPOSED_HEADERS = 'Mcp-Session-Id, WWW-Authenticate, MCP-Protocol-Version';
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
-
-/** True for addresses that only this machine can reach. */
-export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || host === '[::1]' || (isIP(host) === 4 && host.startsWith('127.'));
 
 /**
  * Who may call. A web page reaches a proxy by a name that it lets point there (DNS rebinding), or across origins; it

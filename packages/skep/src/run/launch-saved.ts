@@ -1,15 +1,13 @@
 import type { Context } from '../cli/context.ts';
 import { openClient } from '../cli/open-client.ts';
-import { openHost } from '../cli/open-host.ts';
 import type { Progress } from '../print/progress.ts';
-import { isLoopback } from '@skep/proxy/steps/origin.ts';
+import { isLoopback } from '@skep/proxy/loopback.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import { readStatus } from '../supervisor/state.ts';
-import { hostHere } from './host-here.ts';
 import { startEvents } from './start-events.ts';
 import { whenReady } from './when-ready.ts';
 
@@ -31,6 +29,7 @@ export async function launchSaved(
   if (!isLoopback(config.host)) terminal.err(openToOthers(config.host));
   if (foreground) {
     progress.end();
+    const { hostHere } = await import('./host-here.ts');
     return hostHere(config, context);
   }
   const client = openClient(context);
@@ -56,6 +55,7 @@ async function undo(name: string, context: Context): Promise<void> {
       .catch(async (error: unknown) => {
         // Without a supervisor nobody hosts it, and it can be removed from here.
         if (!hasCode(error, 'supervisor/unreachable') || (await isHosted(name, context))) throw error;
+        const { openHost } = await import('../cli/open-host.ts');
         await openHost(context, silentLog).remove(name);
       });
   } catch (error) {

@@ -1,13 +1,11 @@
 import { access } from 'node:fs/promises';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { EngineClient } from './docker/client.ts';
-import { dockerRuntime } from './docker/docker-runtime.ts';
 import { findEngine, type EngineSearch, type Refusal } from './docker/find-engine.ts';
 import type { Endpoint } from './docker/endpoint.ts';
 import type { RuntimeEnvironment } from './environment.ts';
 import type { Runtime, RuntimeKind } from './runtime.ts';
-import { findBubblewrap, type Bubblewrap } from './sandbox/bubblewrap.ts';
-import { sandboxRuntime } from './sandbox/sandbox-runtime.ts';
+import type { Bubblewrap } from './sandbox/bubblewrap.ts';
 import { userFile } from './user-file.ts';
 
 /** How long an engine may take to answer a ping, in milliseconds. */
@@ -64,13 +62,19 @@ export async function detectRuntime(environment: RuntimeEnvironment, wanted?: Ru
           () => false,
         ),
       ping: async (endpoint) => void (await new EngineClient(endpoint).ping(AbortSignal.timeout(PING_MS))),
-      sandbox: () => findBubblewrap({ env, platform }),
+      sandbox: async () => {
+        const { findBubblewrap } = await import('./sandbox/bubblewrap.ts');
+        return findBubblewrap({ env, platform });
+      },
     },
     wanted,
   );
-  return selection.kind === 'docker'
-    ? dockerRuntime(selection.endpoint, environment)
-    : sandboxRuntime(environment, selection.bubblewrap);
+  if (selection.kind === 'docker') {
+    const { dockerRuntime } = await import('./docker/docker-runtime.ts');
+    return dockerRuntime(selection.endpoint, environment);
+  }
+  const { sandboxRuntime } = await import('./sandbox/sandbox-runtime.ts');
+  return sandboxRuntime(environment, selection.bubblewrap);
 }
 
 function forcedKind(value: string | undefined): RuntimeKind | undefined {

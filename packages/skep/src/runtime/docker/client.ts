@@ -1,4 +1,4 @@
-import http from 'node:http';
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { negotiateVersion } from './api-version.ts';
@@ -71,7 +71,7 @@ export class EngineClient {
   }
 
   /** One request, its answer left unread; the caller reads or destroys it. */
-  async stream(request: EngineRequest): Promise<http.IncomingMessage> {
+  async stream(request: EngineRequest): Promise<IncomingMessage> {
     return this.#send(await this.#path(request), request);
   }
 
@@ -107,7 +107,7 @@ export class EngineClient {
     return `/v${apiVersion}${request.path}${query === '' ? '' : `?${query}`}`;
   }
 
-  #send(path: string, request: EngineRequest): Promise<http.IncomingMessage> {
+  #send(path: string, request: EngineRequest): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const { body } = request;
       const streamed = body !== undefined && isStream(body);
@@ -128,11 +128,11 @@ export class EngineClient {
     });
   }
 
-  #open(path: string, request: EngineRequest, headers: Record<string, string>): http.ClientRequest {
+  #open(path: string, request: EngineRequest, headers: Record<string, string>): ClientRequest {
     const { endpoint } = this;
     const where =
       endpoint.kind === 'unix' ? { socketPath: endpoint.path } : { host: endpoint.host, port: endpoint.port };
-    return http.request({
+    return httpRequest({
       ...where,
       path,
       method: request.method,

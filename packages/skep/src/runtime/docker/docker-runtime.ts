@@ -30,7 +30,6 @@ import {
   removeUnusedNetwork,
 } from './network.ts';
 import { listedIds, observedContainer } from './observed.ts';
-import { preparePackage } from './prepare-package.ts';
 import { hasOwnFiles, isFromCurrentImage } from './own-files.ts';
 import { ensureImage } from './pull.ts';
 import { sweepBuilds } from './sweep.ts';
@@ -95,6 +94,7 @@ async function prepare(
     ensureImage(client, { reference, credentials, report: request.report, signal: request.signal });
   const { source } = request;
   if (source.kind === 'package') {
+    const { preparePackage } = await import('./prepare-package.ts');
     return preparePackage({ client, environment, source, request, ensureBase: ensure });
   }
   const image = await ensure(source.reference);

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { mkdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
@@ -13,6 +12,7 @@ import type { Bubblewrap } from './bubblewrap.ts';
 import { checkTree } from './check-tree.ts';
 import { GATEWAY, npmInstall } from './npm-install.ts';
 import { packageCommand, treeManifest } from './package-program.ts';
+import { hasTree, treeId } from './package-trees.ts';
 import { packagesDirectory } from './places.ts';
 import { scratchDirectory } from './scratch.ts';
 
@@ -25,7 +25,7 @@ export interface PrefetchRequest {
 
 /**
  * Fetches an npm package with everything it needs into the package cache and returns the id of the tree. No code of the
- * packages runs meanwhile, and npm itself runs confined. An exact version that is there already costs no look-up. The tree appears under its name only when it is complete; a
+ * packages runs meanwhile, and npm itself runs confined. The tree appears under its name only when it is complete; a
  * failure or an abort leaves nothing. Throws `runtime/package-not-found`, `runtime/prefetch-failed` or
  * `runtime/aborted`.
  */
@@ -36,16 +36,13 @@ export async function prefetchNpm(
 ): Promise<string> {
   const { source, report, signal } = request;
   const packages = packagesDirectory(environment);
-  const known = treeId(source.name, source.version ?? '');
-  // A published version never changes, so there is nothing to ask.
-  if (EXACT.test(source.version ?? '') && (await exists(path.join(packages, known)))) return known;
   const upstream = await Upstream.open(environment, request.caCert);
   try {
     report.step(`Looking up ${npmSpecifier(source)}`);
     const { version, packument } = await resolveVersion(upstream, source, signal);
     const reference = treeId(source.name, version);
     const target = path.join(packages, reference);
-    if (await exists(target)) return reference;
+    if (await hasTree(environment, reference)) return reference;
     report.step(`Fetching ${source.name}@${version}`);
     const stage = await scratchDirectory(packages, environment);
     try {
@@ -85,18 +82,6 @@ export async function writeManifest(tree: string, packageName: string): Promise<
   await writeFile(file, treeManifest(packageName), { flag: 'wx', mode: 0o644 });
 }
 
-const EXACT = /^\d+\.\d+\.\d+(?:[-+].*)?$/;
-
-/** Readable and unique: the same package and version have the same tree. */
-function treeId(name: string, version: string): string {
-  const plain = name
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-|-$/g, '')
-    .slice(0, 80);
-  const hash = createHash('sha256').update(`${name}\0${version}`).digest('hex').slice(0, 12);
-  return `npm-${plain}@${version.replaceAll(/[^A-Za-z0-9.+-]/g, '_')}-${hash}`;
-}
-
 /** When another process was faster its tree is the same one. */
 async function moveIntoPlace(tree: string, target: string): Promise<void> {
   try {
@@ -109,11 +94,4 @@ async function moveIntoPlace(tree: string, target: string): Promise<void> {
       cause,
     });
   }
-}
-
-async function exists(directory: string): Promise<boolean> {
-  return stat(directory).then(
-    () => true,
-    () => false,
-  );
 }

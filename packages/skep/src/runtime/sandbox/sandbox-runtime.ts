@@ -26,14 +26,13 @@ import { launch } from './launch.ts';
 import { bootId } from './linux-process.ts';
 import { earlierPart, followFile } from './log-file.ts';
 import { packageCommand } from './package-program.ts';
-import { hasTree, packageTree, removeTree } from './package-trees.ts';
+import { fetchedTree, hasTree, packageTree, removeTree } from './package-trees.ts';
 import { NETWORK_FILES, type NetworkTools } from './own-network.ts';
 import { attachPipes, holdPipes, makePipes, untilReleased, type HeldPipes } from './pipes.ts';
 import { removeFiles } from './remove-files.ts';
 import { removeIfEmpty } from './remove-if-empty.ts';
 import { serverState } from './server-state.ts';
 import { packagesDirectory, workloadPlaces, workloadsDirectory, type WorkloadPlaces } from './places.ts';
-import { prefetchNpm } from './prefetch.ts';
 import { runState } from './run-record.ts';
 import { scratchDirectory, scratchName } from './scratch.ts';
 import { sweepDirectory } from './sweep.ts';
@@ -102,8 +101,11 @@ async function prepare(
       hint: 'start a container engine, or run an npx:// package',
     });
   }
+  const fetched = await fetchedTree(environment, source);
+  if (fetched !== undefined) return { reference: fetched, ours: true, exposedPorts: [] };
   const { caCert, report, signal } = request;
   const fetch = { source, report, signal, ...(caCert === undefined ? {} : { caCert }) };
+  const { prefetchNpm } = await import('./prefetch.ts');
   return { reference: await prefetchNpm(environment, bubblewrap, fetch), ours: true, exposedPorts: [] };
 }
 
