@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -75,7 +76,7 @@ describe.each<[RuntimeKind, typeof engineThere]>([
     const runtime = await openRuntime(kind, directories);
     const source = { kind: 'package', ecosystem: 'npm', name, version: '2026.8.31' } as const;
     const caFile = process.env['NODE_EXTRA_CA_CERTS'] ?? process.env['SSL_CERT_FILE'];
-    const caCert = caFile === undefined ? {} : { caCert: readFileSync(caFile, 'utf8') };
+    const caCert = caFile === undefined ? {} : { caCert: () => readFile(caFile, 'utf8') };
     return runtime.prepare({ source, addPackages: [], report: silent, signal, baseImage: BASE, ...caCert });
   };
 

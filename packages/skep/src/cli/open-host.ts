@@ -10,7 +10,7 @@ import { workloadLogPath } from '../supervisor/remove-workload.ts';
 import { ownerOf } from '../supervisor/workload-spec.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Context } from './context.ts';
-import { openRuntime } from './open-runtime.ts';
+import { connectRuntime, openRuntime } from './open-runtime.ts';
 
 /** A host of workloads in this process, on the real machine: in the supervisor, and with `--foreground`. */
 export function openHost(context: Context, log: Log): Host {
@@ -20,6 +20,7 @@ export function openHost(context: Context, log: Log): Host {
     places,
     // Not under the context's signal: after Ctrl-C there is still something to stop and remove.
     openRuntime: async (reference) => (await openRuntime(context, { reference })).runtime,
+    connectRuntime: (reference) => connectRuntime(context, reference),
     startProxy: (options) => startProxy({ ...options, budgets, ...(osUser === undefined ? {} : { osUser }) }),
     version: program.version,
     owner: ownerOf(places.stateDir),

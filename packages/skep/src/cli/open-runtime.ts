@@ -30,9 +30,7 @@ export async function openRuntime(
   context: Context,
   { reference, signal = neverAborts }: OpenRuntimeOptions = {},
 ): Promise<OpenedRuntime> {
-  const { detectRuntime } = await import('../runtime/detect.ts');
-  const environment = runtimeEnvironment(context, reference);
-  const runtime = await detectRuntime(environment, reference?.kind);
+  const runtime = await connectRuntime(context, reference);
   const info = await runtime.probe(AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]));
   if (reference && info.id !== reference.id) {
     throw new SkepError('workload/other-engine', {
@@ -40,6 +38,15 @@ export async function openRuntime(
     });
   }
   return { runtime, info };
+}
+
+/** As `openRuntime`, for who knows already that the one a workload belongs to is still there: its identity is not asked for. */
+export async function connectRuntime(
+  context: Context,
+  reference: RuntimeReference | undefined,
+): Promise<Runtime> {
+  const { detectRuntime } = await import('../runtime/detect.ts');
+  return detectRuntime(runtimeEnvironment(context, reference), reference?.kind);
 }
 
 /** `reference` as a run configuration keeps it. */

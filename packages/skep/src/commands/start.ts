@@ -5,7 +5,6 @@ import type { Context } from '../cli/context.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { openClient } from '../cli/open-client.ts';
 import { openProgress } from '../print/progress.ts';
-import { hostHere } from '../run/host-here.ts';
 import { readyToStart } from '../run/ready-to-start.ts';
 import { startEvents } from '../run/start-events.ts';
 import { loadRunConfig } from '../run-config/file.ts';
@@ -66,5 +65,6 @@ async function startHere(name: string, context: Context, requestTimeout: number 
   } finally {
     progress.end();
   }
+  const { hostHere } = await import('../run/host-here.ts');
   return hostHere(await loadRunConfig(context.places, name), context);
 }

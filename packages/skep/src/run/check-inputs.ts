@@ -32,7 +32,7 @@ export interface CheckedInputs {
   readonly volumes: readonly Mount[];
   /** `--permission-profile`, read. */
   readonly profile: PermissionProfile | undefined;
-  readonly caCert: string | undefined;
+  readonly caCert: (() => Promise<string>) | undefined;
 }
 
 export interface Surroundings {
@@ -57,7 +57,6 @@ export async function checkInputs(
   const { runtimeImage: baseImage, runtimeAddPackage: addPackages = [] } = values;
   checkRecipeOptions({ addPackages, ...(baseImage === undefined ? {} : { baseImage }) });
   if (values.sandboxUser !== undefined) parseConfinedUser(values.sandboxUser);
-  const caPath = values.caCert ?? around.caPath;
   return {
     name: values.name === undefined ? undefined : checkWorkloadName(values.name.replaceAll('/', '-')),
     host: await toIPv4(values.host),
@@ -66,8 +65,20 @@ export async function checkInputs(
     volumes: await Promise.all((values.volume ?? []).map((item) => checkVolume(item, cwd))),
     profile:
       values.permissionProfile === undefined ? undefined : await loadProfileAt(values.permissionProfile, cwd),
-    caCert: caPath === undefined ? undefined : (await readCaBundle(resolve(cwd, caPath))).join('\n'),
+    caCert: await caBundle(values.caCert, around.caPath, cwd),
   };
+}
+
+/** What this run names is looked at now, what always holds when something is downloaded: parsing it takes a while. */
+async function caBundle(
+  flag: string | undefined,
+  always: string | undefined,
+  cwd: string,
+): Promise<(() => Promise<string>) | undefined> {
+  const read = async (path: string): Promise<string> => (await readCaBundle(resolve(cwd, path))).join('\n');
+  if (flag === undefined) return always === undefined ? undefined : () => read(always);
+  const text = await read(flag);
+  return () => Promise.resolve(text);
 }
 
 function checkGroup(group: string): void {

@@ -7,6 +7,7 @@ import { silentLog } from '@skep/core/log/log.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
+import type { SupervisorClient } from '../supervisor/client.ts';
 import { readStatus } from '../supervisor/state.ts';
 import { startEvents } from './start-events.ts';
 import { whenReady } from './when-ready.ts';
@@ -15,6 +16,8 @@ export interface LaunchChoice {
   readonly foreground: boolean;
   readonly progress: Progress;
   readonly context: Context;
+  /** One that looks for the supervisor already. */
+  readonly client?: SupervisorClient;
 }
 
 /**
@@ -23,7 +26,7 @@ export interface LaunchChoice {
  */
 export async function launchSaved(
   config: RunConfig,
-  { foreground, progress, context }: LaunchChoice,
+  { foreground, progress, context, client = openClient(context) }: LaunchChoice,
 ): Promise<void> {
   const { terminal, signal } = context;
   if (!isLoopback(config.host)) terminal.err(openToOthers(config.host));
@@ -32,7 +35,6 @@ export async function launchSaved(
     const { hostHere } = await import('./host-here.ts');
     return hostHere(config, context);
   }
-  const client = openClient(context);
   try {
     const endpoint = await client.start(config.name, { signal, tell: startEvents(progress, terminal) });
     progress.end();

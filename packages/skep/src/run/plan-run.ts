@@ -1,12 +1,12 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context } from '../cli/context.ts';
 import type { OpenedRuntime } from '../cli/open-runtime.ts';
-import { loadAppConfig } from '../config/app-config.ts';
+import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { profileMounts, type PermissionProfile } from '../permissions/profile.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import { openCatalog } from '../target/open-catalog.ts';
-import { parseTarget } from '../target/parse-target.ts';
+import { parseTarget, type Target } from '../target/parse-target.ts';
 import { checkInputs, type CheckedInputs } from './check-inputs.ts';
 import { chooseTransport } from './choose-transport.ts';
 import { mergeEnv, type MergedEnv } from './merge-env.ts';
@@ -20,29 +20,39 @@ export interface RunRequest {
   readonly args: readonly string[] | undefined;
 }
 
-/** Everything decided about a run before anything is made. */
-export interface PlannedRun {
+/** What was asked for, looked at by itself. */
+export interface CheckedRun {
   readonly request: RunRequest;
+  readonly target: Target;
+  readonly config: AppConfig;
   readonly inputs: CheckedInputs;
+}
+
+/** Everything decided about a run before anything is made. */
+export interface PlannedRun extends CheckedRun {
   readonly resolved: Resolved;
   readonly opened: OpenedRuntime;
   readonly profile: PermissionProfile;
   readonly args: readonly string[];
 }
 
+/** Fails for what is wrong with the command line and the files that it names. */
+export async function checkRun(request: RunRequest, { places, cwd, env }: Context): Promise<CheckedRun> {
+  const target = parseTarget(request.target);
+  const config = await loadAppConfig(places);
+  const caPath = config.caCertificatePath ?? env['NODE_EXTRA_CA_CERTS'];
+  const inputs = await checkInputs(request.values, { cwd, env, caPath });
+  return { request, target, config, inputs };
+}
+
 /** Steps of spec run-workload §1.2 that look and decide: nothing exists afterwards that did not before. */
 export async function planRun(
-  request: RunRequest,
+  checked: CheckedRun,
   context: Context,
-  open: () => Promise<OpenedRuntime>,
+  opened: OpenedRuntime,
 ): Promise<PlannedRun> {
+  const { request, target, config, inputs } = checked;
   const { values } = request;
-  const target = parseTarget(request.target);
-  const config = await loadAppConfig(context.places);
-  const { cwd, env } = context;
-  const caPath = config.caCertificatePath ?? env['NODE_EXTRA_CA_CERTS'];
-  const inputs = await checkInputs(values, { cwd, env, caPath });
-  const opened = await open();
   const resolved = await resolveTarget(target, {
     openCatalog: () => openCatalog({ config, version: context.program.version }),
     runtimeKind: opened.info.kind,
@@ -66,7 +76,7 @@ export async function planRun(
   const args = request.args ?? resolved.plan?.args ?? [];
   checkArguments(request, resolved);
   checkEarly(request, resolved, profile);
-  return { request, inputs, resolved, opened, profile, args };
+  return { ...checked, resolved, opened, profile, args };
 }
 
 /** The server's variables; asks a person for what is required and missing, as the last thing before work begins. */

@@ -3,7 +3,7 @@ import type { Context } from '../cli/context.ts';
 import type { OpenedRuntime } from '../cli/open-runtime.ts';
 import { loadAppConfig } from '../config/app-config.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
-import type { Prepared, Report, Source } from '../runtime/runtime.ts';
+import type { Prepared, PrepareRequest, Report, Source } from '../runtime/runtime.ts';
 import { checkPackageSource } from '../target/protocol/reference.ts';
 
 export interface SavedPreparation {
@@ -30,8 +30,8 @@ function sourceOf(config: RunConfig): Source {
   return config.package ? checkPackageSource(config.package) : { kind: 'image', reference: config.image };
 }
 
-async function caOf(context: Context): Promise<{ caCert?: string }> {
+async function caOf(context: Context): Promise<Pick<PrepareRequest, 'caCert'>> {
   const config = await loadAppConfig(context.places);
   const path = config.caCertificatePath ?? context.env['NODE_EXTRA_CA_CERTS'];
-  return path === undefined ? {} : { caCert: (await readCaBundle(path)).join('\n') };
+  return path === undefined ? {} : { caCert: async () => (await readCaBundle(path)).join('\n') };
 }

@@ -1,8 +1,10 @@
 import type { Context } from '../cli/context.ts';
+import { openClient } from '../cli/open-client.ts';
 import { openRuntime } from '../cli/open-runtime.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Prepared } from '../runtime/runtime.ts';
+import type { SupervisorClient } from '../supervisor/client.ts';
 import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { buildRunConfig } from './build-config.ts';
 import { claimName, promisedPorts } from './claim-name.ts';
@@ -13,14 +15,27 @@ import { tellLimits } from './tell-limits.ts';
 import { wantedPort } from './wanted-port.ts';
 import { warnUnusedBuild } from './warn-unused-build.ts';
 import { warnUnverified } from './warn-unverified.ts';
-import { planEnv, planRun, type PlannedRun, type RunRequest } from './plan-run.ts';
+import { checkRun, planEnv, planRun, type PlannedRun, type RunRequest } from './plan-run.ts';
 
 /**
  * `skep run SERVER`: plan, claim the name and port, ask what is missing, prepare, save, launch. Whatever fails, nothing
  * half-made is left (spec run-workload §1.2, with everything validated before anything costs time).
  */
 export async function runWorkload(request: RunRequest, context: Context): Promise<void> {
-  const planned = await planRun(request, context, () => openRuntime(context, { signal: context.signal }));
+  const client = openClient(context);
+  try {
+    await runWith(client, request, context);
+  } finally {
+    client.close();
+  }
+}
+
+async function runWith(client: SupervisorClient, request: RunRequest, context: Context): Promise<void> {
+  const { foreground } = request.values;
+  const checked = await checkRun(request, context);
+  // Both take their time, and neither needs the other.
+  if (!foreground) client.wake(context.signal);
+  const planned = await planRun(checked, context, await openRuntime(context, { signal: context.signal }));
   const name = planned.inputs.name ?? planned.resolved.generatedName;
   const lock = await claimName(name, planned.opened, context);
   try {
@@ -40,7 +55,7 @@ export async function runWorkload(request: RunRequest, context: Context): Promis
       const config = await orElse(build, discard);
       await savePrepared(config, planned.opened.runtime, context.places);
       await tellLimits(config, planned.opened.runtime, context);
-      await launchSaved(config, { foreground: request.values.foreground, progress, context });
+      await launchSaved(config, { foreground, progress, context, client });
     } finally {
       progress.end();
     }

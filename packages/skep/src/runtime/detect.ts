@@ -50,7 +50,9 @@ export async function selectRuntime(probes: SelectionProbes, wanted?: RuntimeKin
 
 /** `selectRuntime` on the real machine. `wanted` is for a saved workload, which belongs to one kind. */
 export async function detectRuntime(environment: RuntimeEnvironment, wanted?: RuntimeKind): Promise<Runtime> {
-  const { env, home, platform } = environment;
+  const { env, home, platform, cacheDir } = environment;
+  /** Whoever answered has said already what it is. */
+  const asked = new Map<Endpoint, EngineClient>();
   const selection = await selectRuntime(
     {
       env,
@@ -61,17 +63,21 @@ export async function detectRuntime(environment: RuntimeEnvironment, wanted?: Ru
           () => true,
           () => false,
         ),
-      ping: async (endpoint) => void (await new EngineClient(endpoint).ping(AbortSignal.timeout(PING_MS))),
+      ping: async (endpoint) => {
+        const client = new EngineClient(endpoint);
+        await client.about(AbortSignal.timeout(PING_MS));
+        asked.set(endpoint, client);
+      },
       sandbox: async () => {
         const { findBubblewrap } = await import('./sandbox/bubblewrap.ts');
-        return findBubblewrap({ env, platform });
+        return findBubblewrap({ env, platform, cacheDir });
       },
     },
     wanted,
   );
   if (selection.kind === 'docker') {
     const { dockerRuntime } = await import('./docker/docker-runtime.ts');
-    return dockerRuntime(selection.endpoint, environment);
+    return dockerRuntime(selection.endpoint, environment, asked.get(selection.endpoint));
   }
   const { sandboxRuntime } = await import('./sandbox/sandbox-runtime.ts');
   return sandboxRuntime(environment, selection.bubblewrap);

@@ -38,8 +38,8 @@ export interface PrepareRequest {
   /** `--runtime-image`, `--runtime-add-package`: container builds of packages only. */
   readonly baseImage?: string;
   readonly addPackages: readonly string[];
-  /** PEM text of an extra certificate authority for downloads during the build. */
-  readonly caCert?: string;
+  /** Reads extra certificate authorities for what is downloaded: PEM text. */
+  readonly caCert?: () => Promise<string>;
   /** Receives what is being done and how far it is; already free of secrets. */
   readonly report: Report;
   readonly signal: AbortSignal;

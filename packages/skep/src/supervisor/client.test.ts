@@ -66,6 +66,7 @@ async function supervisor(greeting: Partial<Greeting> = {}): Promise<Host> {
     places: where,
     openRuntime: async () => runtime,
     version: '1',
+    connectRuntime: async () => runtime,
     startProxy: async ({ port }) => ({
       url: 'http://x/mcp',
       port,

@@ -58,9 +58,30 @@ const stoppedSchema = z.object({ stopped: z.boolean() });
 /** Talks to this user's supervisor, starting it where a call needs one. */
 export class SupervisorClient {
   readonly #options: ClientOptions;
+  #awake: Promise<Connection> | undefined;
+  readonly #asleep = new AbortController();
 
   constructor(options: ClientOptions) {
     this.#options = options;
+  }
+
+  /**
+   * Begins to connect, starting a supervisor where there is none, while the caller does something else: the next call
+   * finds it, and hears why there is none. `close` when no call may follow.
+   */
+  wake(signal: AbortSignal): void {
+    this.#awake = this.#reachStarting(AbortSignal.any([signal, this.#asleep.signal]));
+    this.#awake.catch(() => {});
+  }
+
+  /** Leaves what `wake` began, and no call has used; a supervisor that was started for it ends by itself. */
+  close(): void {
+    this.#asleep.abort();
+    this.#awake?.then(
+      ({ socket }) => socket.destroy(),
+      () => {},
+    );
+    this.#awake = undefined;
   }
 
   /** Starts a saved workload and waits until it can be used. */
@@ -118,7 +139,9 @@ export class SupervisorClient {
 
   async #call(request: Request, options: CallOptions): Promise<{ result: unknown; attempts: number }> {
     for (let attempts = 1; ; attempts += 1) {
-      const { socket, lines } = await this.#reachStarting(options.signal);
+      const connecting = this.#awake ?? this.#reachStarting(options.signal);
+      this.#awake = undefined;
+      const { socket, lines } = await connecting;
       try {
         return { result: await exchange(socket, lines, request, options), attempts };
       } catch (error) {

@@ -62,6 +62,7 @@ function newHost(): Host {
   return new Host({
     places: where,
     openRuntime: async () => runtime,
+    connectRuntime: async () => runtime,
     async startProxy(options) {
       const proxy = { options, restarts: 0, closed: false };
       proxies.push(proxy);

@@ -21,6 +21,8 @@ export interface HostDeps {
   readonly places: Places;
   /** The runtime a workload belongs to; fails when it does not answer or is another one by now. */
   readonly openRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
+  /** The same for a command that has just made sure of it. */
+  readonly connectRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
   readonly startProxy: (options: ProxyOptions) => Promise<Proxy>;
   /** Skep's own, which servers are told. */
   readonly version: string;
@@ -161,8 +163,9 @@ export class Host {
   }
 
   async #take(config: RunConfig, request: StartRequest): Promise<Endpoint> {
-    const { openRuntime, openWorkloadLog, startProxy, version, owner, clock, random, fetch } = this.#deps;
-    const runtime = await openRuntime(config.runtime);
+    const { openRuntime, connectRuntime, openWorkloadLog, startProxy, version } = this.#deps;
+    const { owner, clock, random, fetch } = this.#deps;
+    const runtime = await (request.how === 'start' ? connectRuntime : openRuntime)(config.runtime);
     const file = await openWorkloadLog(config);
     let supervised: Supervised;
     try {

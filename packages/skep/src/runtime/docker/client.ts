@@ -93,8 +93,8 @@ export class EngineClient {
   }
 
   /** What the engine said of itself when it was first asked. */
-  about(): Promise<Ping> {
-    this.#ping ??= this.ping().catch((error: unknown) => {
+  about(signal?: AbortSignal): Promise<Ping> {
+    this.#ping ??= this.ping(signal).catch((error: unknown) => {
       this.#ping = undefined;
       throw error;
     });

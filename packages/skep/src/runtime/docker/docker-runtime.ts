@@ -35,8 +35,11 @@ import { ensureImage } from './pull.ts';
 import { sweepBuilds } from './sweep.ts';
 
 /** The runtime port on a Docker-compatible engine. Nothing is connected before the first call. */
-export function dockerRuntime(endpoint: Endpoint, environment: RuntimeEnvironment): Runtime {
-  const client = new EngineClient(endpoint);
+export function dockerRuntime(
+  endpoint: Endpoint,
+  environment: RuntimeEnvironment,
+  client = new EngineClient(endpoint),
+): Runtime {
   return {
     kind: 'docker',
     probe: (signal) => probe(client, signal),

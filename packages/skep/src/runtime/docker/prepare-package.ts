@@ -59,7 +59,7 @@ export async function preparePackage(build: PackageBuild): Promise<Prepared> {
     addPackages: request.addPackages,
     buildId,
     ...(version === undefined ? {} : { version }),
-    ...(request.caCert === undefined ? {} : { caCert: request.caCert }),
+    ...(request.caCert === undefined ? {} : { caCert: await request.caCert() }),
     ...(registry === undefined ? {} : { registry }),
   });
   const tag = imageTag({ scheme: scheme.scheme, name: source.name, recipe, buildId, baseImageId: base.id });
@@ -76,7 +76,7 @@ export async function preparePackage(build: PackageBuild): Promise<Prepared> {
 async function exactVersion({ environment, source, request }: PackageBuild): Promise<string | undefined> {
   request.report.step(`Looking up ${packageReference(source)}`);
   try {
-    const upstream = await Upstream.open(environment, request.caCert);
+    const upstream = await Upstream.open(environment, await request.caCert?.());
     try {
       return (await resolveVersion(upstream, source, request.signal)).version;
     } finally {

@@ -2,14 +2,17 @@ import { once } from 'node:events';
 import { execFile } from 'node:child_process';
 import { realpath, stat } from 'node:fs/promises';
 import { arch } from 'node:os';
+import path from 'node:path';
 import { promisify } from 'node:util';
 import { text } from 'node:stream/consumers';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { confinedUser } from './confined-user.ts';
-import { startConfined } from './confine.ts';
+import { confinedOptions, startConfined, type ConfinedProgram } from './confine.ts';
 import { findProgram, type Environment } from './find-program.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
-import { findNetworkTools, type NetworkTools } from './own-network.ts';
+import { findNetworkTools, makesOwnNetwork, NO_NAMESPACES, type NetworkTools } from './own-network.ts';
+import { recallProof, rememberProof, subjectOf, type Proof } from './proof.ts';
+import { compileRules, encodeFilter } from './seccomp/compile.ts';
 import type { Architecture } from './seccomp/rules.ts';
 
 const run = promisify(execFile);
@@ -32,10 +35,12 @@ export interface Bubblewrap {
 export interface BubblewrapSearch {
   readonly env: Environment;
   readonly platform: NodeJS.Platform;
+  /** Where to remember what was proved. */
+  readonly cacheDir: string;
 }
 
 /** Finds bubblewrap and proves that what it makes here confines. Throws `runtime/sandbox-unavailable`. */
-export async function findBubblewrap({ env, platform }: BubblewrapSearch): Promise<Bubblewrap> {
+export async function findBubblewrap({ env, platform, cacheDir }: BubblewrapSearch): Promise<Bubblewrap> {
   const architecture = arch();
   if (platform !== 'linux') {
     throw unavailable(`the sandbox is not available on "${platform}" yet`, 'start a container engine');
@@ -53,21 +58,50 @@ export async function findBubblewrap({ env, platform }: BubblewrapSearch): Promi
       'install util-linux, or run skep as an ordinary user',
     );
   }
-  const [version, network] = await Promise.all([versionOf(program), findNetworkTools(env, asRoot)]);
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const found: Bubblewrap = {
+  const given = {
     program,
-    version,
-    locksUserns: major > 0 || minor >= 8,
     setpriv: setpriv === undefined ? undefined : await realpath(setpriv),
     architecture,
     inherited: inheritedDescriptors(),
-    network,
-  };
+  } as const;
+  const tools = await findNetworkTools(env);
+  const proof = await provedOnce(given, tools, path.join(cacheDir, 'sandbox-proof.json'));
+  const network = proof.ownNetwork || typeof tools === 'string' ? tools : NO_NAMESPACES;
+  return { ...given, ...release(proof.version), network };
+}
+
+type Given = Omit<Bubblewrap, 'version' | 'locksUserns' | 'network'>;
+
+/** A sandbox that is proved anew for each command would cost as much as starting a server in it. */
+async function provedOnce(given: Given, tools: NetworkTools | string, file: string): Promise<Proof> {
+  const { program, setpriv, architecture } = given;
+  const programs = [program, setpriv, ...(typeof tools === 'string' ? [] : Object.values(tools))];
+  const sample = confinedOptions({ ...given, ...release('0'), network: tools }, await proofProgram(given));
+  const subject = await subjectOf(
+    programs.filter((one) => one !== undefined),
+    [PROOF, ...sample, encodeFilter(compileRules(architecture))],
+  );
+  const known = await recallProof(file, subject);
+  if (known !== undefined) return known;
+  const [version, ownNetwork] = await Promise.all([
+    versionOf(program),
+    typeof tools !== 'string' && makesOwnNetwork(tools, setpriv !== undefined),
+  ]);
+  const found = { ...given, ...release(version), network: tools };
   // Mounts of the machine may come and go meanwhile, which can make a first attempt fail.
   const trouble = (await prove(found)) && (await prove(found));
-  if (trouble === undefined) return found;
-  throw unavailable(`bubblewrap at "${program}" cannot make a sandbox: ${trouble}`, USERNS_HINT);
+  if (trouble !== undefined) {
+    throw unavailable(`bubblewrap at "${program}" cannot make a sandbox: ${trouble}`, USERNS_HINT);
+  }
+  const proof = { subject, version, ownNetwork };
+  // A network that could not be made may be made the next time.
+  if (ownNetwork || typeof tools === 'string') await rememberProof(file, proof);
+  return proof;
+}
+
+function release(version: string): Pick<Bubblewrap, 'version' | 'locksUserns'> {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return { version, locksUserns: major > 0 || minor >= 8 };
 }
 
 /** Says with its exit status that it is confined as it should be: opened for writing, nothing is written yet. */
@@ -89,13 +123,7 @@ const PROOF_MS = 5000;
 
 /** Runs a few lines of shell inside; answers with what is wrong. */
 async function prove(found: Bubblewrap): Promise<string | undefined> {
-  const user = await confinedUser({ asRoot: found.setpriv !== undefined, name: 'proof', mounts: [] });
-  const program = { command: ['/bin/sh', '-c', PROOF], env: {}, mounts: [], user } as const;
-  const { child } = startConfined(
-    found,
-    { ...program, network: 'none', endsWithParent: true },
-    { stdio: ['ignore', 'ignore', 'pipe'] },
-  );
+  const { child } = startConfined(found, await proofProgram(found), { stdio: ['ignore', 'ignore', 'pipe'] });
   const late = setTimeout(() => child.kill('SIGKILL'), PROOF_MS);
   try {
     const [said, [status]] = await Promise.all([
@@ -108,6 +136,12 @@ async function prove(found: Bubblewrap): Promise<string | undefined> {
   } finally {
     clearTimeout(late);
   }
+}
+
+async function proofProgram({ setpriv }: Given): Promise<ConfinedProgram> {
+  const user = await confinedUser({ asRoot: setpriv !== undefined, name: 'proof', mounts: [] });
+  const command = ['/bin/sh', '-c', PROOF];
+  return { command, env: {}, mounts: [], user, network: 'none', endsWithParent: true };
 }
 
 async function versionOf(program: string): Promise<string> {

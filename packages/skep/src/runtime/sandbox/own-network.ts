@@ -33,8 +33,8 @@ export const NETWORK_FILES: Readonly<Record<string, string>> = {
 
 const PROOF_MS = 5000;
 
-/** The tools, or why a workload cannot have a network of its own here. */
-export async function findNetworkTools(env: Environment, asRoot: boolean): Promise<NetworkTools | string> {
+/** The tools, or why a workload cannot have a network of its own here. Whether they work is not tried. */
+export async function findNetworkTools(env: Environment): Promise<NetworkTools | string> {
   const names = ['unshare', 'slirp4netns', 'ip'];
   const [unshare, slirp, ip] = await Promise.all(names.map((name) => findProgram(name, env)));
   if (slirp === undefined) return 'slirp4netns is not installed';
@@ -45,14 +45,19 @@ export async function findNetworkTools(env: Environment, asRoot: boolean): Promi
   } catch {
     return '/dev/net/tun cannot be opened';
   }
-  const tools = { unshare, slirp, ip };
+  return { unshare, slirp, ip };
+}
+
+export const NO_NAMESPACES = 'this user may not make network namespaces with routes of their own';
+
+/** Tries it. */
+export async function makesOwnNetwork(tools: NetworkTools, asRoot: boolean): Promise<boolean> {
   const [program = '', ...args] = inOwnNetwork(tools, asRoot, ['/bin/true']);
   const child = spawn(program, args, { stdio: 'ignore', timeout: PROOF_MS, env: {} });
-  const status = await once(child, 'exit').then(
-    ([code]) => code as number | null,
-    () => null,
+  return once(child, 'exit').then(
+    ([code]) => code === 0,
+    () => false,
   );
-  return status === 0 ? tools : 'this user may not make network namespaces with routes of their own';
 }
 
 /**

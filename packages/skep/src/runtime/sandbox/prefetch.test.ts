@@ -6,7 +6,8 @@ import type { RuntimeEnvironment } from '../environment.ts';
 import type { PackageSource, Report } from '../runtime.ts';
 import type { Bubblewrap } from './bubblewrap.ts';
 import { packageCommand, packageHome } from './package-program.ts';
-import { prefetchNpm, writeManifest } from './prefetch.ts';
+import { writeManifest } from './prefetch.ts';
+import { sandboxRuntime } from './sandbox-runtime.ts';
 
 const report: Report = { step() {}, detail() {} };
 
@@ -22,12 +23,13 @@ it('asks no registry for an exact version that is there already', async () => {
       cacheDir,
     } as unknown as RuntimeEnvironment;
     const source: PackageSource = { kind: 'package', ecosystem: 'npm', name: 'x', version: '1.2.3' };
-    const fetch = () =>
-      prefetchNpm(environment, {} as Bubblewrap, { source, report, signal: new AbortController().signal });
+    const runtime = sandboxRuntime(environment, {} as Bubblewrap);
+    const { signal } = new AbortController();
+    const fetch = () => runtime.prepare({ source, addPackages: [], report, signal });
     await expect(fetch()).rejects.toMatchObject({ code: 'runtime/prefetch-failed' });
     const tree = 'npm-x@1.2.3-3a823bfde475';
     await mkdir(path.join(cacheDir, 'packages', tree), { recursive: true });
-    expect(await fetch()).toBe(tree);
+    expect(await fetch()).toMatchObject({ reference: tree });
     expect(await readdir(path.join(cacheDir, 'packages'))).toEqual([tree]);
   } finally {
     await rm(cacheDir, { recursive: true });

@@ -18,7 +18,7 @@ import { scratchDirectory } from './scratch.ts';
 
 export interface PrefetchRequest {
   readonly source: PackageSource;
-  readonly caCert?: string;
+  readonly caCert?: () => Promise<string>;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
@@ -36,7 +36,7 @@ export async function prefetchNpm(
 ): Promise<string> {
   const { source, report, signal } = request;
   const packages = packagesDirectory(environment);
-  const upstream = await Upstream.open(environment, request.caCert);
+  const upstream = await Upstream.open(environment, await request.caCert?.());
   try {
     report.step(`Looking up ${npmSpecifier(source)}`);
     const { version, packument } = await resolveVersion(upstream, source, signal);
