@@ -128,6 +128,18 @@ describe('over the socket', () => {
     await client.remove('a1', { signal });
     await host.release();
   });
+  test('what was begun before a call is what that call uses, and what no call used is left', async () => {
+    const host = await supervisor();
+    await save('a1');
+    client.wake(signal);
+    client.close();
+    client = openClient();
+    client.wake(signal);
+    expect(await client.start('a1', { signal })).toMatchObject({ port: 4001 });
+    // The second call connects by itself.
+    await client.remove('a1', { signal });
+    await host.release();
+  });
   test('an error keeps its code, message and hint', async () => {
     await supervisor();
     await expect(client.start('nobody', { signal })).rejects.toMatchObject({
