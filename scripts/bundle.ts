@@ -130,7 +130,7 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
         {
           name: 'shared',
           minShareCount: 6,
-          test: /\/(?:core\/src\/(?:errors|files|json|log|settings|terminal|time)|skep\/src\/(?:cli|print))\//,
+          test: /\/(?:core\/src\/(?:errors|files|json|log|settings|terminal|time)|skep\/src\/(?:cli(?!\/open-)|print))\//,
         },
         {
           name: 'workloads',
