@@ -30,7 +30,14 @@ export async function openRuntime(
   context: Context,
   { reference, signal = neverAborts }: OpenRuntimeOptions = {},
 ): Promise<OpenedRuntime> {
-  const runtime = await connectRuntime(context, reference);
+  return identify(await connectRuntime(context, reference), { reference, signal });
+}
+
+/** Asks a connected runtime who it is; the errors are those of `openRuntime`. */
+export async function identify(
+  runtime: Runtime,
+  { reference, signal = neverAborts }: OpenRuntimeOptions,
+): Promise<OpenedRuntime> {
   const info = await runtime.probe(AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]));
   if (reference && info.id !== reference.id) {
     throw new SkepError('workload/other-engine', {

@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net';
 import { referenceTo } from '../cli/open-runtime.ts';
 import { withRequestTimeout } from '../run-config/request-timeout.ts';
 import { SCHEMA_VERSION, type RunConfig } from '../run-config/run-config.ts';
-import type { Prepared } from '../runtime/runtime.ts';
+import type { Prepared, RuntimeInfo } from '../runtime/runtime.ts';
 import { chooseTransport } from './choose-transport.ts';
 import type { MergedEnv } from './merge-env.ts';
 import { checkReachable } from './plan-permissions.ts';
@@ -15,11 +15,13 @@ export interface BuildInputs {
   readonly port: number;
   readonly merged: MergedEnv;
   readonly prepared: Prepared;
+  /** The engine it will run on. */
+  readonly info: RuntimeInfo;
 }
 
 /** The run config of a planned and prepared run. Fails when the image that is now there contradicts the plan. */
-export function buildRunConfig({ planned, name, port, merged, prepared }: BuildInputs): RunConfig {
-  const { request, inputs, resolved, opened, profile, args } = planned;
+export function buildRunConfig({ planned, name, port, merged, prepared, info }: BuildInputs): RunConfig {
+  const { request, inputs, resolved, profile, args } = planned;
   const { values } = request;
   const { source, plan } = resolved;
   const chosen = chooseTransport({
@@ -63,7 +65,7 @@ export function buildRunConfig({ planned, name, port, merged, prepared }: BuildI
     ...withRequestTimeout(values.requestTimeout),
     ...(values.noCheck ? { no_check: true } : {}),
     trust_proxy_headers: values.trustProxyHeaders,
-    runtime: referenceTo(opened.info),
+    runtime: referenceTo(info),
     rest: {},
   };
 }

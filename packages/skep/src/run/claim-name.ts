@@ -2,9 +2,9 @@ import type { Lock } from '@skep/core/files/lock.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import type { Context } from '../cli/context.ts';
 import { openClient } from '../cli/open-client.ts';
-import type { OpenedRuntime } from '../cli/open-runtime.ts';
 import { checkPlaces } from './check-places.ts';
 import { savedNames, loadRunConfig } from '../run-config/file.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 import { inspectOwn } from '../supervisor/launch.ts';
 import { readStatus } from '../supervisor/state.ts';
 import { ownerOf } from '../supervisor/workload-spec.ts';
@@ -17,7 +17,7 @@ import { lockName } from '../workloads/name-lock.ts';
  */
 export async function claimName(
   name: string,
-  opened: OpenedRuntime,
+  runtime: Runtime,
   context: Context,
   rename = 'choose another --name',
 ): Promise<Lock> {
@@ -30,7 +30,7 @@ export async function claimName(
     // A saved configuration alone is what a command that was killed left.
     const left = status !== undefined || (await savedNames(places)).includes(name);
     if (left) await openClient(context).remove(name, { signal });
-    await inspectOwn(name, { runtime: opened.runtime, owner: ownerOf(places.stateDir) });
+    await inspectOwn(name, { runtime, owner: ownerOf(places.stateDir) });
     return lock;
   } catch (error) {
     lock.release();

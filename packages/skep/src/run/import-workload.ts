@@ -34,7 +34,7 @@ export async function importWorkload(request: ImportRequest, context: Context): 
   const imported = await readImport(path, context);
   await checkTrust(imported, request, context);
   const opened = await openRuntime(context, { signal: context.signal });
-  const lock = await claimName(imported.name, opened, context, RENAME);
+  const lock = await claimName(imported.name, opened.runtime, context, RENAME);
   const progress = openProgress(context.terminal);
   try {
     const choosePort = await planPort({

@@ -1,9 +1,9 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context } from '../cli/context.ts';
-import type { OpenedRuntime } from '../cli/open-runtime.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { profileMounts, type PermissionProfile } from '../permissions/profile.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import { openCatalog } from '../target/open-catalog.ts';
 import { parseTarget, type Target } from '../target/parse-target.ts';
@@ -31,7 +31,7 @@ export interface CheckedRun {
 /** Everything decided about a run before anything is made. */
 export interface PlannedRun extends CheckedRun {
   readonly resolved: Resolved;
-  readonly opened: OpenedRuntime;
+  readonly runtime: Runtime;
   readonly profile: PermissionProfile;
   readonly args: readonly string[];
 }
@@ -46,16 +46,12 @@ export async function checkRun(request: RunRequest, { places, cwd, env }: Contex
 }
 
 /** Steps of spec run-workload §1.2 that look and decide: nothing exists afterwards that did not before. */
-export async function planRun(
-  checked: CheckedRun,
-  context: Context,
-  opened: OpenedRuntime,
-): Promise<PlannedRun> {
+export async function planRun(checked: CheckedRun, context: Context, runtime: Runtime): Promise<PlannedRun> {
   const { request, target, config, inputs } = checked;
   const { values } = request;
   const resolved = await resolveTarget(target, {
     openCatalog: () => openCatalog({ config, version: context.program.version }),
-    runtimeKind: opened.info.kind,
+    runtimeKind: runtime.kind,
     signal: context.signal,
   });
   const profile = await planPermissions({
@@ -76,7 +72,7 @@ export async function planRun(
   const args = request.args ?? resolved.plan?.args ?? [];
   checkArguments(request, resolved);
   checkEarly(request, resolved, profile);
-  return { ...checked, resolved, opened, profile, args };
+  return { ...checked, resolved, runtime, profile, args };
 }
 
 /** The server's variables; asks a person for what is required and missing, as the last thing before work begins. */

@@ -1,4 +1,4 @@
-import { choosePlan, type LocalPlan, type RunPlan } from '@skep/core/catalog/run-plan.ts';
+import type { LocalPlan, RunPlan } from '@skep/core/catalog/run-plan.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import type { RuntimeKind, Source } from '../runtime/runtime.ts';
@@ -38,6 +38,7 @@ export async function resolveTarget(target: Target, options: ResolveOptions): Pr
   const catalog = await options.openCatalog();
   const entry = await catalog.find(target.name, options.signal);
   if (entry) {
+    const { choosePlan } = await import('@skep/core/catalog/run-plan.ts');
     const plan = choosePlan(entry.document, { images: options.runtimeKind === 'docker' });
     if (!isLocal(plan)) throw noRemotes(`"${entry.name}" is a remote server`);
     const generatedName = nameOfEntry(target.name.includes('/') ? entry.name : target.name);

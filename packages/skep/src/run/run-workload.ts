@@ -1,6 +1,6 @@
 import type { Context } from '../cli/context.ts';
 import { openClient } from '../cli/open-client.ts';
-import { openRuntime } from '../cli/open-runtime.ts';
+import { connectRuntime, identify } from '../cli/open-runtime.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Prepared } from '../runtime/runtime.ts';
@@ -33,11 +33,15 @@ export async function runWorkload(request: RunRequest, context: Context): Promis
 async function runWith(client: SupervisorClient, request: RunRequest, context: Context): Promise<void> {
   const { foreground } = request.values;
   const checked = await checkRun(request, context);
-  // Both take their time, and neither needs the other.
+  const runtime = await connectRuntime(context, undefined);
+  // Only what is saved says which engine it was.
+  const identified = identify(runtime, { signal: context.signal }).then(({ info }) => info);
+  identified.catch(() => {});
+  const planned = await planRun(checked, context, runtime);
+  // Nothing is wrong with it, and a supervisor takes its time to start.
   if (!foreground) client.wake(context.signal);
-  const planned = await planRun(checked, context, await openRuntime(context, { signal: context.signal }));
   const name = planned.inputs.name ?? planned.resolved.generatedName;
-  const lock = await claimName(name, planned.opened, context);
+  const lock = await claimName(name, runtime, context);
   try {
     const choosePort = await planPort({
       host: planned.inputs.host,
@@ -51,10 +55,10 @@ async function runWith(client: SupervisorClient, request: RunRequest, context: C
       const prepared = await prepare(planned, context, progress);
       const discard = (): Promise<void> => discardUnused(prepared, planned, { name, context });
       const build = async (): Promise<RunConfig> =>
-        buildRunConfig({ planned, name, port: await choosePort(), merged, prepared });
+        buildRunConfig({ planned, name, port: await choosePort(), merged, prepared, info: await identified });
       const config = await orElse(build, discard);
-      await savePrepared(config, planned.opened.runtime, context.places);
-      await tellLimits(config, planned.opened.runtime, context);
+      await savePrepared(config, runtime, context.places);
+      await tellLimits(config, runtime, context);
       await launchSaved(config, { foreground, progress, context, client });
     } finally {
       progress.end();
@@ -65,12 +69,12 @@ async function runWith(client: SupervisorClient, request: RunRequest, context: C
 }
 
 function prepare(planned: PlannedRun, context: Context, report: Progress): Promise<Prepared> {
-  const { request, inputs, resolved, opened } = planned;
+  const { request, inputs, resolved, runtime } = planned;
   const { runtimeImage, runtimeAddPackage } = request.values;
   const { source } = resolved;
-  warnUnusedBuild({ values: request.values, source, runtimeKind: opened.info.kind }, context.terminal);
+  warnUnusedBuild({ values: request.values, source, runtimeKind: runtime.kind }, context.terminal);
   if (request.values.imageVerification === 'warn') warnUnverified(resolved.source, context.terminal);
-  return opened.runtime.prepare({
+  return runtime.prepare({
     source: resolved.source,
     ...(runtimeImage === undefined ? {} : { baseImage: runtimeImage }),
     addPackages: runtimeAddPackage ?? [],
@@ -91,7 +95,7 @@ async function discardUnused(
   { name, context }: Discarding,
 ): Promise<void> {
   if (!prepared.ours || (await isImageUsed(prepared.reference, name, context.places))) return;
-  await planned.opened.runtime.discard(prepared.reference);
+  await planned.runtime.discard(prepared.reference);
 }
 
 /** The value, or the failure after the undoing. */

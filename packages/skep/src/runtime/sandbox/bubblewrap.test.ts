@@ -22,6 +22,7 @@ async function find(script: string) {
   return findBubblewrap({
     env: { PATH: `${directory}:${process.env['PATH']}` },
     platform: process.platform,
+    cacheDir: directory,
   });
 }
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { execFile } from 'node:child_process';
-import { realpath, stat } from 'node:fs/promises';
+import { realpathSync, statSync } from 'node:fs';
 import { arch } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -48,10 +48,10 @@ export async function findBubblewrap({ env, platform, cacheDir }: BubblewrapSear
   if (architecture !== 'x64' && architecture !== 'arm64') {
     throw unavailable(`the sandbox is not available on "${architecture}" yet`, 'start a container engine');
   }
-  const program = await findProgram('bwrap', env);
+  const program = findProgram('bwrap', env);
   if (program === undefined) throw unavailable('bubblewrap (bwrap) is not installed', INSTALL_HINT);
-  const asRoot = (await stat('/proc/self')).uid === 0;
-  const setpriv = asRoot ? await findProgram('setpriv', env) : undefined;
+  const asRoot = statSync('/proc/self').uid === 0;
+  const setpriv = asRoot ? findProgram('setpriv', env) : undefined;
   if (asRoot && setpriv === undefined) {
     throw unavailable(
       'setpriv is not installed, without which a server started by root would be root',
@@ -60,11 +60,11 @@ export async function findBubblewrap({ env, platform, cacheDir }: BubblewrapSear
   }
   const given = {
     program,
-    setpriv: setpriv === undefined ? undefined : await realpath(setpriv),
+    setpriv: setpriv === undefined ? undefined : realpathSync(setpriv),
     architecture,
     inherited: inheritedDescriptors(),
   } as const;
-  const tools = await findNetworkTools(env);
+  const tools = findNetworkTools(env);
   const proof = await provedOnce(given, tools, path.join(cacheDir, 'sandbox-proof.json'));
   const network = proof.ownNetwork || typeof tools === 'string' ? tools : NO_NAMESPACES;
   return { ...given, ...release(proof.version), network };
@@ -77,11 +77,11 @@ async function provedOnce(given: Given, tools: NetworkTools | string, file: stri
   const { program, setpriv, architecture } = given;
   const programs = [program, setpriv, ...(typeof tools === 'string' ? [] : Object.values(tools))];
   const sample = confinedOptions({ ...given, ...release('0'), network: tools }, await proofProgram(given));
-  const subject = await subjectOf(
+  const subject = subjectOf(
     programs.filter((one) => one !== undefined),
     [PROOF, ...sample, encodeFilter(compileRules(architecture))],
   );
-  const known = await recallProof(file, subject);
+  const known = recallProof(file, subject);
   if (known !== undefined) return known;
   const [version, ownNetwork] = await Promise.all([
     versionOf(program),

@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, openSync } from 'node:fs';
-import { access } from 'node:fs/promises';
+import { accessSync, closeSync, constants, openSync } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
@@ -34,14 +33,14 @@ export const NETWORK_FILES: Readonly<Record<string, string>> = {
 const PROOF_MS = 5000;
 
 /** The tools, or why a workload cannot have a network of its own here. Whether they work is not tried. */
-export async function findNetworkTools(env: Environment): Promise<NetworkTools | string> {
+export function findNetworkTools(env: Environment): NetworkTools | string {
   const names = ['unshare', 'slirp4netns', 'ip'];
-  const [unshare, slirp, ip] = await Promise.all(names.map((name) => findProgram(name, env)));
+  const [unshare, slirp, ip] = names.map((name) => findProgram(name, env));
   if (slirp === undefined) return 'slirp4netns is not installed';
   if (unshare === undefined) return 'unshare is not installed';
   if (ip === undefined) return 'ip (iproute2) is not installed';
   try {
-    await access('/dev/net/tun', constants.R_OK | constants.W_OK);
+    accessSync('/dev/net/tun', constants.R_OK | constants.W_OK);
   } catch {
     return '/dev/net/tun cannot be opened';
   }

@@ -16,23 +16,23 @@ afterEach(() => rm(directory, { recursive: true }));
 
 it('recalls what was proved of the same sandbox, and of no other', async () => {
   await rememberProof(file, proof);
-  expect(await recallProof(file, 'this')).toEqual(proof);
-  expect(await recallProof(file, 'that')).toBeUndefined();
+  expect(recallProof(file, 'this')).toEqual(proof);
+  expect(recallProof(file, 'that')).toBeUndefined();
 });
 
 it('believes no proof that somebody else could have written', async () => {
-  expect(await recallProof(file, 'this')).toBeUndefined();
+  expect(recallProof(file, 'this')).toBeUndefined();
   await rememberProof(file, proof);
   await symlink(file, path.join(directory, 'link'));
-  expect(await recallProof(path.join(directory, 'link'), 'this')).toBeUndefined();
+  expect(recallProof(path.join(directory, 'link'), 'this')).toBeUndefined();
   await chmod(file, 0o622);
-  expect(await recallProof(file, 'this')).toBeUndefined();
+  expect(recallProof(file, 'this')).toBeUndefined();
 });
 
 it('takes a damaged proof for none, and does without one where nothing can be written', async () => {
   for (const text of ['', '{', '{"subject":"this"}', 'null']) {
     await writeFile(file, text, { mode: 0o600 });
-    expect(await recallProof(file, 'this')).toBeUndefined();
+    expect(recallProof(file, 'this')).toBeUndefined();
   }
   await writeFile(path.join(directory, 'plain'), '');
   await rememberProof(path.join(directory, 'plain', 'proof.json'), proof);
@@ -41,15 +41,15 @@ it('takes a damaged proof for none, and does without one where nothing can be wr
 it('proves anew when a program or how it is called has changed', async () => {
   const program = path.join(directory, 'bwrap');
   await writeFile(program, 'one');
-  const first = await subjectOf([program], ['--unshare-all']);
-  expect(await subjectOf([program], ['--unshare-all'])).toBe(first);
-  expect(await subjectOf([program], ['--unshare-net'])).not.toBe(first);
-  expect(await subjectOf([program], ['--unshare-', 'all'])).not.toBe(first);
+  const first = subjectOf([program], ['--unshare-all']);
+  expect(subjectOf([program], ['--unshare-all'])).toBe(first);
+  expect(subjectOf([program], ['--unshare-net'])).not.toBe(first);
+  expect(subjectOf([program], ['--unshare-', 'all'])).not.toBe(first);
   await utimes(program, 1, 1);
-  const touched = await subjectOf([program], ['--unshare-all']);
+  const touched = subjectOf([program], ['--unshare-all']);
   expect(touched).not.toBe(first);
   await rm(program);
   await writeFile(program, 'one');
   await utimes(program, 1, 1);
-  expect(await subjectOf([program], ['--unshare-all'])).not.toBe(touched);
+  expect(subjectOf([program], ['--unshare-all'])).not.toBe(touched);
 });

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
-import { open, readFile, readlink, stat } from 'node:fs/promises';
+import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
-import { bootId } from './linux-process.ts';
 
 const proofShape = z.object({ subject: z.string(), version: z.string(), ownNetwork: z.boolean() });
 
@@ -23,30 +21,35 @@ export interface Proof {
  * Everything that what was proved once depends on: the programs, the options they are given, this boot of the kernel, and
  * what the kernel lets this process do. Short, and another one as soon as anything of it changes.
  */
-export async function subjectOf(
-  programs: readonly string[],
-  options: readonly (string | Uint8Array)[],
-): Promise<string> {
-  const hash = createHash('sha256');
-  const status = await readFile('/proc/self/status', 'utf8');
-  const rights = status
+export function subjectOf(programs: readonly string[], options: readonly (string | Uint8Array)[]): string {
+  const text = (file: string): string => readFileSync(file, 'utf8');
+  const rights = text('/proc/self/status')
     .split('\n')
     .filter((line) => /^(?:[UG]id|Groups|Cap\w+|NoNewPrivs|Seccomp\w*):/.test(line));
-  const namespaces = ['user', 'mnt', 'net', 'pid'].map((one) => readlink(`/proc/self/ns/${one}`));
-  const files = programs.map(async (file) => {
-    const { dev, ino, size, mode, uid, mtimeMs, ctimeMs } = await stat(file);
+  const namespaces = ['user', 'mnt', 'net', 'pid'].map((one) => readlinkSync(`/proc/self/ns/${one}`));
+  const files = programs.map((file) => {
+    const { dev, ino, size, mode, uid, mtimeMs, ctimeMs } = statSync(file);
     return [file, dev, ino, size, mode, uid, mtimeMs, ctimeMs];
   });
-  const label = readFile('/proc/self/attr/current', 'utf8').catch(() => '');
-  const parts = await Promise.all([bootId(), label, ...namespaces, Promise.all(files)]);
-  hash.update(JSON.stringify([parts, rights]));
+  const boot = text('/proc/sys/kernel/random/boot_id');
+  const hash = createHash('sha256');
+  hash.update(JSON.stringify([boot, securityLabel(), rights, namespaces, files]));
   for (const option of options) hash.update(option).update('\0');
   return hash.digest('hex');
 }
 
+/** What AppArmor or SELinux calls this process; kernels without either do not say. */
+function securityLabel(): string {
+  try {
+    return readFileSync('/proc/self/attr/current', 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 /** Undefined when there is none of that subject, or somebody else could have written it. */
-export async function recallProof(file: string, subject: string): Promise<Proof | undefined> {
-  const text = await readOwn(file);
+export function recallProof(file: string, subject: string): Proof | undefined {
+  const text = readOwn(file);
   if (text === undefined) return undefined;
   try {
     const proof = proofShape.parse(JSON.parse(text));
@@ -66,18 +69,17 @@ export async function rememberProof(file: string, proof: Proof): Promise<void> {
   }
 }
 
-async function readOwn(file: string): Promise<string | undefined> {
+function readOwn(file: string): string | undefined {
+  let descriptor;
   try {
-    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    try {
-      const [found, self] = await Promise.all([handle.stat(), stat('/proc/self')]);
-      const own = found.isFile() && found.uid === self.uid && (found.mode & 0o022) === 0;
-      return own ? await handle.readFile('utf8') : undefined;
-    } finally {
-      await handle.close();
-    }
+    descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const found = fstatSync(descriptor);
+    const own = found.isFile() && found.uid === statSync('/proc/self').uid && (found.mode & 0o022) === 0;
+    return own ? readFileSync(descriptor, 'utf8') : undefined;
   } catch (error) {
     if (errnoOf(error) !== undefined) return undefined;
     throw error;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
   }
 }
