@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { collectWhenIdle } from './collect-when-idle.ts';
+import { collectAll, collectWhenIdle } from './collect-when-idle.ts';
 
 /** How often it collects while the process works that share of each stretch of time. */
 async function collections(...shares: readonly number[]): Promise<number> {
@@ -26,4 +26,12 @@ test('what a burst took is given back once, when it is over', async () => {
 test('nothing is collected while there is work, or where there was none', async () => {
   expect(await collections(0.9, 0.05, 0.9, 0.05)).toBe(0);
   expect(await collections(0.001, 0.03, 0.001)).toBe(0);
+});
+
+test('what nobody holds is collected, in a process that was started without flags', () => {
+  const dropped = new WeakRef(Array.from({ length: 100 }, (_, index) => ({ index })));
+  return new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+    collectAll();
+    expect(dropped.deref()).toBeUndefined();
+  });
 });

@@ -1,4 +1,6 @@
 import { performance } from 'node:perf_hooks';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { Clock } from './clock.ts';
 
 const EVERY_MS = 5_000;
@@ -49,5 +51,13 @@ export function eventLoopLoad(): () => number {
   };
 }
 
-/** Needs `--expose-gc`, which a supervisor is started with; does nothing without. */
-export const collectAll = (): void => globalThis.gc?.({ type: 'major', flavor: 'last-resort' });
+/**
+ * Collects all garbage of this process. V8 hands its collector to contexts that are made while this flag is set; given at
+ * the start, the flag would make Node compile everything of its own anew.
+ */
+export function collectAll(): void {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as NodeJS.GCFunction;
+  setFlagsFromString('--no-expose-gc');
+  collect({ type: 'major', flavor: 'last-resort' });
+}

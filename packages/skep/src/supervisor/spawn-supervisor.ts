@@ -111,13 +111,16 @@ export async function spawnSupervisor(options: SpawnOptions): Promise<SpawnedSup
 /** Through the watcher where there is a POSIX shell. */
 function commandLine({ program, platform }: SpawnOptions): readonly [string, ...string[]] {
   // What follows `--` is not looked through for flags of Node.
-  const supervisor = [program.node, ...FLAGS, '--', program.entry, 'supervise'] as const;
+  const supervisor = [program.node, NEW_OBJECTS, '--', program.entry, 'supervise'] as const;
   if (platform === 'win32' || !existsSync(SHELL)) return supervisor;
   return [SHELL, '-c', WATCHER, 'skep-watcher', ...supervisor];
 }
 
-/** Flags of V8 (docs/decisions/0011): a bound on new objects, in MiB, and a way to give memory back when there is no work. */
-const FLAGS = ['--max-semi-space-size=4', '--expose-gc'] as const;
+/**
+ * Bounds what new objects take (docs/decisions/0011), in MiB. Flags that change how V8 compiles would cost every start 50 ms,
+ * because Node would have to compile itself anew.
+ */
+const NEW_OBJECTS = '--max-semi-space-size=4';
 const SHELL = '/bin/sh';
 
 function firstWord(pipe: Readable): Promise<ReadyWord | undefined> {
