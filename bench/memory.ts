@@ -68,7 +68,7 @@ async function mostUnder({ url, headers, calls, pid }: Watched): Promise<number>
 
 async function bareMegabytes(calls: number): Promise<number> {
   await using bare = await started('bare-loop.ts', ECHO);
-  return mostUnder({ ...bare, headers: {}, calls });
+  return await mostUnder({ ...bare, headers: {}, calls });
 }
 
 /** Resident memory, proc_pid_status(5). */
