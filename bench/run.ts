@@ -1,8 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import { component, title } from '../e2e/require.ts';
 import { ask, ended, openUser, type TestUser } from '../e2e/skep.ts';
 import { median } from './median.ts';
@@ -10,7 +11,12 @@ import { echoImage } from './proxy/echo.ts';
 import type { Bench } from './row.ts';
 
 const BUNDLE = path.resolve(import.meta.dirname, '../dist/skep/skep.js');
+const PACKAGE = '@modelcontextprotocol/server-everything';
+/** Named exactly, as catalogues do: nothing has to be looked up. */
+const VERSION = '2026.8.31';
 const ROUNDS = { smoke: 5, full: 11 };
+/** With the supervisor up, and with none, which the command then starts. */
+const CEILING = { up: 1.5, down: 2 };
 const INITIALIZE = {
   protocolVersion: '2025-06-18',
   capabilities: {},
@@ -18,54 +24,101 @@ const INITIALIZE = {
 };
 
 /**
- * From `skep run` of an image that is there to the first answered `tools/list`, against a client that starts the same
- * image itself: what the one who runs it waits for.
+ * From `skep run` of something that is ready, to the first answered `tools/list`, against a client that starts the same
+ * server itself: what the one who runs it waits for.
  */
 export const runBench: Bench = async (report, { seconds }) => {
   if (!existsSync(BUNDLE)) throw new Error('dist/skep is missing: run "npm run build" first');
-  const engine = await component('engine');
-  if (!engine.available) return console.log(title('run of an image', engine));
-  if (spawnSync('docker', ['--version']).status !== 0)
-    return console.log('run of an image [skipped: docker is not installed]');
-  const image = await echoImage();
-  const user = openUser({ SKEP_RUNTIME: 'docker' });
-  try {
-    // The supervisor is up as long as it hosts something.
-    await skep(user, ['run', image, '--name', nameOf('stays')]);
-    report({
-      name: 'run: image to the first answer, against docker run -i',
-      value: await ratio(user, image, seconds > 1 ? ROUNDS.full : ROUNDS.smoke),
-      unit: 'ratio',
-      ceiling: 1.5,
-      notYet: true,
-    });
-  } finally {
-    await user.end();
+  const rounds = seconds > 1 ? ROUNDS.full : ROUNDS.smoke;
+  for (const prepare of [prepareImage, preparePackage]) {
+    const subject = await prepare();
+    if (typeof subject === 'string') {
+      console.log(subject);
+      continue;
+    }
+    try {
+      for (const supervisor of ['down', 'up'] as const) {
+        report({
+          name: `run: ${subject.what}, supervisor ${supervisor}`,
+          value: await ratio(subject, supervisor, rounds),
+          unit: 'ratio',
+          ceiling: CEILING[supervisor],
+          notYet: true,
+        });
+      }
+    } finally {
+      await subject.user.end();
+    }
   }
 };
 
-const nameOf = (what: string): string => `bench-${what}-${String(process.pid)}`;
+interface Subject {
+  readonly what: string;
+  readonly user: TestUser;
+  readonly target: string;
+  /** Starts the same server without Skep, on its standard streams. */
+  readonly bare: readonly [command: string, ...args: string[]];
+}
+
+async function prepareImage(): Promise<Subject | string> {
+  const engine = await component('engine');
+  if (!engine.available) return title('run of an image', engine);
+  if (spawnSync('docker', ['--version']).status !== 0)
+    return 'run of an image [skipped: docker is not installed]';
+  const image = await echoImage();
+  return {
+    what: 'image, against docker run -i',
+    user: openUser({ SKEP_RUNTIME: 'docker' }),
+    target: image,
+    bare: ['docker', 'run', '-i', '--rm', image],
+  };
+}
+
+async function preparePackage(): Promise<Subject | string> {
+  const needed = [await component('npm'), await component('sandbox')];
+  if (needed.some((one) => !one.available)) return title('run of a package', ...needed);
+  const user = openUser({ SKEP_RUNTIME: 'sandbox' });
+  const target = `npx://${PACKAGE}@${VERSION}`;
+  try {
+    // As long as it is saved the package stays, and is not fetched again.
+    await skep(user, ['run', target, '--name', 'first']);
+    await skep(user, ['stop', 'first']);
+    const entry = readdirSync(user.dir, { recursive: true, encoding: 'utf8' }).find((file) =>
+      file.endsWith(`node_modules/${PACKAGE}/dist/index.js`),
+    );
+    if (entry === undefined) throw new Error(`${PACKAGE} was not found where Skep keeps packages`);
+    const sandbox = '--ro-bind / / --dev /dev --proc /proc --unshare-all --die-with-parent --'.split(' ');
+    return {
+      what: 'package, against bubblewrap',
+      user,
+      target,
+      bare: ['bwrap', ...sandbox, process.execPath, path.join(user.dir, entry)],
+    };
+  } catch (error) {
+    await user.end();
+    throw error;
+  }
+}
 
 /** Of the medians; the two alternate, so that what else the machine does meets both. */
-async function ratio(user: TestUser, image: string, rounds: number): Promise<number> {
+async function ratio(subject: Subject, supervisor: 'up' | 'down', rounds: number): Promise<number> {
+  const { user, target, bare } = subject;
   const ours: number[] = [];
   const theirs: number[] = [];
+  if (supervisor === 'up') await skep(user, ['run', target, '--name', 'stays']);
   for (let round = 0; round < rounds; round += 1) {
-    theirs.push(await dockerMilliseconds(image));
-    ours.push(await skepMilliseconds(user, image));
+    if (supervisor === 'down') await endSupervisor(user);
+    theirs.push(await bareMilliseconds(bare));
+    ours.push(await skepMilliseconds(user, target));
   }
+  if (supervisor === 'up') await skep(user, ['rm', 'stays']);
   return median(ours) / median(theirs);
 }
 
-async function skepMilliseconds(user: TestUser, image: string): Promise<number> {
-  const name = nameOf('run');
-  const started = performance.now();
-  const url = await skep(user, ['run', image, '--name', name]);
-  const { error } = await ask(url, 'tools/list');
-  const answered = performance.now();
-  if (error) throw new Error(error.message);
-  await skep(user, ['rm', name]);
-  return answered - started;
+async function endSupervisor(user: TestUser): Promise<void> {
+  // What would start it again goes first.
+  for (const pid of [...user.watchers(), ...user.supervisors()]) process.kill(pid, 'SIGKILL');
+  while (user.watchers().length + user.supervisors().length > 0) await delay(10);
 }
 
 async function skep({ env, dir }: TestUser, args: readonly string[]): Promise<string> {
@@ -76,9 +129,9 @@ async function skep({ env, dir }: TestUser, args: readonly string[]): Promise<st
 }
 
 /** Until the answer; then the server is ended, which is not measured. */
-async function dockerMilliseconds(image: string): Promise<number> {
+async function bareMilliseconds([command, ...args]: Subject['bare']): Promise<number> {
   const started = performance.now();
-  const child = spawn('docker', ['run', '-i', '--rm', image], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'ignore'] });
   const exit = once(child, 'exit');
   const send = (message: object): boolean =>
     child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
@@ -95,6 +148,16 @@ async function dockerMilliseconds(image: string): Promise<number> {
     child.stdin.end();
   }
   await exit;
-  if (answered === undefined) throw new Error(`docker run of ${image} did not answer`);
+  if (answered === undefined) throw new Error(`${command} ${args.join(' ')} did not answer`);
+  return answered - started;
+}
+
+async function skepMilliseconds(user: TestUser, target: string): Promise<number> {
+  const started = performance.now();
+  const url = await skep(user, ['run', target, '--name', 'measured']);
+  const { error } = await ask(url, 'tools/list');
+  const answered = performance.now();
+  if (error) throw new Error(error.message);
+  await skep(user, ['rm', 'measured']);
   return answered - started;
 }
