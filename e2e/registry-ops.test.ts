@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { readFile, rename, stat } from 'node:fs/promises';
+import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -298,6 +299,22 @@ describe('the end', () => {
     expect((await ended).code).toBe(1);
     publish.drop();
   });
+});
+
+it('shows the internal listener of this machine to no web page that lets its own name point there', async () => {
+  const registry = await serve({});
+  const status = (headers: Record<string, string>): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      http.get(`${registry.internal}/version`, { headers }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      }).on('error', reject);
+    });
+  expect(await status({})).toBe(200);
+  expect(await status({ host: 'localhost:8081' })).toBe(200);
+  expect(await status({ host: 'page.example:8081' })).toBe(403);
+  expect(await status({ origin: 'http://page.example' })).toBe(403);
+  await registry.stop();
 });
 
 it('asks nobody for a token on the internal listener, not even for what is not there', async () => {

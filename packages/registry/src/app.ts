@@ -21,6 +21,7 @@ import { drained } from './drain.ts';
 import { ReadEngine } from './engine/read-engine.ts';
 import type { ServeAddresses } from './serve-addresses.ts';
 import { assertFree, listenOn } from './listen.ts';
+import { isOnLoopback } from './listen-address.ts';
 import { openOperations, type Operations, type OperationsServices } from './operations.ts';
 import { isAllowedPath } from './sources/allowed-path.ts';
 import { type Reloadable, reloading } from './reload.ts';
@@ -229,7 +230,7 @@ function listenerFor(
     tracing,
     clock: options.clock,
     requestMs: options.config.serving.requestMs,
-    ...(listener === 'public' ? publicLimits(options, state) : {}),
+    ...(listener === 'public' ? publicLimits(options, state) : internalLimits(options)),
   });
 }
 
@@ -248,6 +249,13 @@ function publicLimits(
     hosts: hostRules(state, cors?.allowedOrigins),
     ...(cors === undefined ? {} : { cors }),
   };
+}
+
+/** On this machine alone no page in a browser of it may read them by a name that it lets point here. */
+function internalLimits({ addresses }: AppOptions): Pick<ListenerOptions, 'hosts'> {
+  if (!isOnLoopback(addresses.internal)) return {};
+  const rules = { hosts: [], origins: undefined };
+  return { hosts: () => rules };
 }
 
 /** Those of the configuration as it is now, the same object as long as it is the same. */

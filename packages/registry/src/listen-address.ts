@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
 /** Where a listener listens. An empty host is every interface. */
@@ -23,6 +23,10 @@ export function parseAddress(text: string, setting: string): ListenAddress {
   if (!known) throw invalid(`${setting}: the host of "${text}" must be empty, an IP address or localhost`);
   return { host, port };
 }
+
+/** Whether only this machine reaches it. */
+export const isOnLoopback = ({ host }: ListenAddress): boolean =>
+  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 
 /** Two listeners cannot share one address; port 0 never collides. */
 export function sameAddress(one: ListenAddress, other: ListenAddress): boolean {

@@ -56,6 +56,12 @@ describe('what runs', () => {
     expect(local(entry).target).toMatchObject(target);
   });
 
+  it('takes time by the length of an image name, and not by its square', () => {
+    const identifier = `x${':'.repeat(200_000)}/y:1`;
+    const runtimeArguments = [{ type: 'positional', value: 'x' }];
+    expect(runPlans(document({ packages: [oci({ identifier, runtimeArguments })] }))).toHaveLength(1);
+  });
+
   it.each([
     ['no package', {}, 'names no package and no remote'],
     ['an unsupported package', { packages: [npm({ registryType: 'mcpb' })] }, '"mcpb" are not supported'],

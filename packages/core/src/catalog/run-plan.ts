@@ -53,9 +53,15 @@ function distinct(...lists: readonly (readonly Requirement[])[]): Requirement[] 
 }
 
 function subjectTest(target: PackageTarget): (text: string) => boolean {
-  const subject =
-    target.kind === 'image' ? target.reference.replace(/(?:@|:(?=[^/]*$)).*$/, '') : target.name;
+  const subject = target.kind === 'image' ? untagged(target.reference) : target.name;
   return (text) => text === subject || text.startsWith(`${subject}:`) || text.startsWith(`${subject}@`);
+}
+
+/** An image reference without its tag and digest; a colon before the last slash is that of a port. */
+function untagged(reference: string): string {
+  const [named = ''] = reference.split('@', 1);
+  const colon = named.indexOf(':', named.lastIndexOf('/') + 1);
+  return colon === -1 ? named : named.slice(0, colon);
 }
 
 function planPackage(document: ServerDocument, entry: ServerPackage): LocalPlan | { readonly fault: string } {
