@@ -1,3 +1,4 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Source } from '../sources/source.ts';
@@ -77,6 +78,18 @@ it('is not ready with nothing to serve while another replica loads a source', as
   clock.pass(500);
   await started;
   expect([await names(), fetches]).toEqual([['c/c'], 0]);
+});
+
+it('is not ready with nothing to serve because the store was busy with another replica at its first look', async () => {
+  const sources = await configured(named('one'));
+  const busy = vi.spyOn(store, 'acquireLease').mockRejectedValueOnce(new SkepError('store/locked'));
+  const isReady = vi.fn();
+  const started = scheduler().start(sources).then(isReady);
+  await until(() => expect(clock.nextIn).toBe(500));
+  expect([busy.mock.calls.length, isReady.mock.calls.length]).toEqual([1, 0]);
+  clock.pass(500);
+  await started;
+  expect(await names()).toEqual(['a/a']);
 });
 
 it('takes over from a replica that was killed while it loaded a source, and is ready with the entries', async () => {

@@ -137,7 +137,8 @@ export class SyncScheduler implements SyncControl {
   async #loaded(loop: SourceLoop, first: Promise<Attempt>, ended: AbortSignal): Promise<Attempt> {
     for (let attempt = await first; ; attempt = await loop.run('changed')) {
       const isStored = (attempt.status?.contentHash ?? null) !== null;
-      if (attempt.isElsewhere !== true || isStored || ended.aborted) return attempt;
+      const isOver = attempt.isElsewhere !== true && !isBusy(attempt.failure);
+      if (isOver || isStored || ended.aborted) return attempt;
       await this.#pause(ELSEWHERE_MS, ended);
     }
   }
@@ -153,6 +154,11 @@ export class SyncScheduler implements SyncControl {
     cancel();
   }
 }
+
+/** The store had no time for the look: nobody knows what it would have found. */
+const isBusy = (failure: Error | undefined): boolean =>
+  failure instanceof SkepError && BUSY.has(failure.code);
+const BUSY: ReadonlySet<string> = new Set(['store/locked', 'store/conflict', 'store/unavailable']);
 
 /** Orphaned sources are served as they are. */
 function isSynced({ kind, orphaned }: StoredSource): boolean {
