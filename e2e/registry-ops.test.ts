@@ -305,10 +305,12 @@ it('shows the internal listener of this machine to no web page that lets its own
   const registry = await serve({});
   const status = (headers: Record<string, string>): Promise<number | undefined> =>
     new Promise((resolve, reject) => {
-      http.get(`${registry.internal}/version`, { headers }, (answer) => {
-        answer.resume();
-        resolve(answer.statusCode);
-      }).on('error', reject);
+      http
+        .get(`${registry.internal}/version`, { headers }, (answer) => {
+          answer.resume();
+          resolve(answer.statusCode);
+        })
+        .on('error', reject);
     });
   expect(await status({})).toBe(200);
   expect(await status({ host: 'localhost:8081' })).toBe(200);
