@@ -117,15 +117,15 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
-    // Each file costs a start about a millisecond, so what many commands share is one, what shows workloads another, and
-    // what starts them a third; what hosts them, and each runtime, is loaded by whoever needs it.
+    // Each file costs a start about a millisecond, so what many commands share is one, what shows workloads another,
+    // what looks into catalogues a third, and what starts workloads a fourth; what hosts them, and each runtime, is loaded by whoever needs it.
     codeSplitting: {
       groups: [
         { name: 'zod', test: /\/node_modules\/zod\// },
         {
           name: 'shared',
           minShareCount: 2,
-          test: /^\0node:|\/skep\/src\/runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts/,
+          test: /^\0node:|\/skep\/src\/commands\.ts|\/skep\/src\/runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts/,
         },
         {
           name: 'shared',
@@ -136,6 +136,11 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
           name: 'workloads',
           minShareCount: 2,
           test: /\/skep\/src\/(?:cli\/ensure-hosted|print|run-config\/(?:file|labels|workload-url)|supervisor\/(?:process-identity|state)|workloads|run\/workload-name|target\/protocol\/reference)/,
+        },
+        {
+          name: 'catalogue',
+          minShareCount: 2,
+          test: /\/skep\/src\/(?:catalog-view|config|cli\/format-setting|target\/(?:open-catalog|catalog-source|http-url))/,
         },
         {
           name: 'runs',
