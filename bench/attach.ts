@@ -44,7 +44,9 @@ export const attachBench: Bench = async (report, { seconds }) => {
         unit: 'ratio',
         floor: 0.7,
       });
-      report({ name: `${name}, p99`, value: median(tails), unit: 'ratio', ceiling: 1.5 });
+      // Of the few calls that one connection makes, a handful decides: met where nothing else runs, and not reliably beside it.
+      const unsteady = connections === 1 ? { notYet: true as const } : {};
+      report({ name: `${name}, p99`, value: median(tails), unit: 'ratio', ceiling: 1.5, ...unsteady });
     }
   } finally {
     await user.end();

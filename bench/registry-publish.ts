@@ -68,7 +68,9 @@ async function compare(database: object, { against, report, seconds }: Compariso
         }
         const value = ratios.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? 0;
         const name = `registry: publishes on PostgreSQL, ${writers} at once${readers === 0 ? '' : ', beside readers'} / bare program`;
-        report({ name, value, unit: 'ratio', floor: readers === 0 ? 0.4 : 0.3, notYet: true });
+        const floor = readers === 0 ? 0.4 : 0.3;
+        // One publisher meets it on a quiet machine, and never yet beside readers, who fill the event loop it waits for.
+        report({ name, value, unit: 'ratio', floor, ...(writers === 1 ? { notYet: true } : {}) });
       }
     }
   } finally {

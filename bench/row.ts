@@ -5,7 +5,7 @@ export interface Row {
   readonly unit: 'ratio' | 'ms' | 'MB' | 'per s';
   readonly floor?: number;
   readonly ceiling?: number;
-  /** The target has never been reached so far: told in every run, and no reason for the gate to fail. */
+  /** The target is not reached reliably so far: told in every run, and no reason for the gate to fail. */
   readonly notYet?: true;
 }
 
