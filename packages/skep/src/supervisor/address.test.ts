@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { places } from '@skep/core/files/places.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readAddress, whatIsKept, writeAddress } from './address.ts';
-import { SupervisorClient } from './client.ts';
-import { systemClock } from './clock.ts';
+import { testClient } from './client.fixture.ts';
+import type { SupervisorClient } from './client.ts';
 
 const signal = new AbortController().signal;
 
@@ -24,16 +24,9 @@ describe.skipIf(process.getuid?.() !== 0)('an address that another user wrote', 
     home = await mkdtemp(join(tmpdir(), 'skep-address-'));
     where = places({ env: {}, home, platform: 'linux', temp: home });
     ended = [];
-    client = new SupervisorClient({
-      places: where,
-      uid: process.getuid?.(),
-      program: { node: '/bin/false', entry: 'x', version: '1.0.0' },
-      env: {},
-      platform: 'linux',
-      clock: systemClock,
+    client = testClient(where, {
       isAlive: ({ pid }) => pid === chosen.pid && ended.length === 0,
       end: (pid, how) => ended.push([pid, how]),
-      dropInherited() {},
     });
     const ours = join(home, 'ours');
     await mkdir(ours, { mode: 0o700 });

@@ -9,8 +9,8 @@ import { decodeRunConfig } from '../run-config/decode.ts';
 import { saveRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
 import { clearAddress, readAddress, whatIsKept, writeAddress, type Address } from './address.ts';
-import { SupervisorClient } from './client.ts';
-import { systemClock } from './clock.ts';
+import { testClient } from './client.fixture.ts';
+import type { SupervisorClient } from './client.ts';
 import { Host } from './host.ts';
 import type { Greeting } from './protocol.ts';
 import { serve } from './server.ts';
@@ -47,17 +47,9 @@ afterEach(async () => {
 });
 
 function openClient(): SupervisorClient {
-  return new SupervisorClient({
-    places: where,
-    uid: process.getuid?.(),
-    // Ends at once, without ever listening.
-    program: { node: '/bin/false', entry: 'x', version: '1.0.0' },
-    env: {},
-    platform: 'linux',
-    clock: systemClock,
+  return testClient(where, {
     isAlive: (other) => alive.has(other.pid),
     end: (pid, how) => ended.push([pid, how]),
-    dropInherited() {},
   });
 }
 

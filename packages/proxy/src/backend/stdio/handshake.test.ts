@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { manualClock } from '../../doubles/manual-clock.ts';
 import { ask as askHttp, postJson } from '../../doubles/http-client.ts';
 import { initializeRequest, newSession, runningProxy } from '../../doubles/running-proxy.ts';
-import { scriptedServer, type Received } from '../../doubles/scripted-server.ts';
+import { scriptedServer, type Received, type ScriptedServer } from '../../doubles/scripted-server.ts';
 import { call, request, result, started } from '../../doubles/started-mux.ts';
 import { CARRIED_CAPABILITIES } from '../../message/client-abilities.ts';
 import type { Response } from '../../message/json-rpc.ts';
@@ -12,6 +12,14 @@ import { oneOff, SELF } from './peer.ts';
 
 const isInitialize = ({ method }: Received): boolean => method === 'initialize';
 const isInitialized = ({ method }: Received): boolean => method === 'notifications/initialized';
+
+/** A server that refuses every revision but the oldest. */
+const knowsOldRevision = (): ScriptedServer =>
+  scriptedServer((message, { say }) => {
+    if (!isInitialize(message) || message.params?.['protocolVersion'] === '2024-11-05') return undefined;
+    say(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32602, message: 'version' } }));
+    return 'handled';
+  });
 
 describe('the handshake ahead of any client', () => {
   test('declares everything that can be carried, in the newest revision, and is the only one', async () => {
@@ -54,24 +62,14 @@ describe('the handshake ahead of any client', () => {
   });
 
   test('is made in the revision of the client when the server refused the newest', async () => {
-    const server = scriptedServer((message, { say }) => {
-      if (!isInitialize(message) || message.params?.['protocolVersion'] === '2024-11-05') return undefined;
-      say(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32602, message: 'version' } }));
-      return 'handled';
-    });
-    await using proxy = await runningProxy(server);
+    await using proxy = await runningProxy(knowsOldRevision());
     expect(await proxy.greet?.()).toBeUndefined();
     expect((await postJson(proxy.url, initializeRequest(7, '2024-11-05'))).status).toBe(200);
     expect((await newSession(proxy.url))['Mcp-Session-Id']).toBeDefined();
   });
 
   test('is repeated at once for a client that waits with an older revision', async () => {
-    const server = scriptedServer((message, { say }) => {
-      if (!isInitialize(message) || message.params?.['protocolVersion'] === '2024-11-05') return undefined;
-      say(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32602, message: 'version' } }));
-      return 'handled';
-    });
-    await using proxy = await runningProxy(server);
+    await using proxy = await runningProxy(knowsOldRevision());
     expect((await postJson(proxy.url, initializeRequest(7, '2024-11-05'))).text).toContain('2024-11-05');
   });
 
