@@ -58,6 +58,8 @@ export async function importWorkload(request: ImportRequest, context: Context): 
       runtime: referenceTo(opened.info),
     };
     await savePrepared(config, opened.runtime, context.places);
+    // What is said stays, and the line of the progress does not.
+    progress.end();
     await tellLimits(config, opened.runtime, context);
     await launchSaved(config, { foreground, progress, context });
   } finally {

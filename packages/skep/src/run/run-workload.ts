@@ -58,6 +58,8 @@ async function runWith(client: SupervisorClient, request: RunRequest, context: C
         buildRunConfig({ planned, name, port: await choosePort(), merged, prepared, info: await identified });
       const config = await orElse(build, discard);
       await savePrepared(config, runtime, context.places);
+      // What is said stays, and the line of the progress does not.
+      progress.end();
       await tellLimits(config, runtime, context);
       await launchSaved(config, { foreground, progress, context, client });
     } finally {
