@@ -125,7 +125,7 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
         {
           name: 'shared',
           minShareCount: 2,
-          test: /^\0node:|\/skep\/src\/commands\.ts|\/skep\/src\/runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts/,
+          test: /^\0node:|\/core\/src\/files\/lock|\/skep\/src\/supervisor\/(?:address|private-directory|process-identity|spawn-supervisor|wake-early|watcher)\.ts|\/skep\/src\/commands\.ts|\/skep\/src\/runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts/,
         },
         {
           name: 'shared',

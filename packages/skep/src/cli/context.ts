@@ -5,6 +5,7 @@ import type { Clock } from '../supervisor/clock.ts';
 import type { OnFault } from '../supervisor/faults.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
 import type { Program } from '../supervisor/spawn-supervisor.ts';
+import type { Woken } from '../supervisor/wake-early.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Everything of the outside world that a command may use. Made once, in main.ts. */
@@ -36,6 +37,6 @@ export interface Context {
   readonly onFault: OnFault;
   /** Ends this process at once, though something in it still waits. */
   readonly exit: (status: number) => void;
-  /** See `closeInherited`. */
-  readonly dropInherited: () => void;
+  /** The supervisor that was started before the command was; see `wakeEarly`. */
+  readonly woken?: Woken;
 }

@@ -10,9 +10,9 @@ import type { Ask } from '../run/ask-value.ts';
 import type { Confirm } from '../run/consent.ts';
 import { systemClock } from '../supervisor/clock.ts';
 import { identify, isAlive } from '../supervisor/process-identity.ts';
+import { wakeEarly } from '../supervisor/wake-early.ts';
 import type { Context } from './context.ts';
 import { dispatch } from './dispatch.ts';
-import { closeInherited } from './close-inherited.ts';
 import { openTerminal } from './terminal.ts';
 
 /** Runs one command in this process; resolves to the exit status. The only place, with main.ts, that uses globals. */
@@ -27,7 +27,9 @@ export async function main(argv: readonly string[], version: string): Promise<nu
     throw error;
   });
   try {
-    await dispatch(argv, openContext(version, terminal));
+    const context = openContext(version, terminal);
+    const woken = await wakeEarly(argv, context);
+    await dispatch(argv, woken ? { ...context, woken } : context);
     return 0;
   } catch (error) {
     const { text, exitCode } = toTerminal(error, { color: terminal.colorErr, debug });
@@ -65,7 +67,6 @@ function openContext(version: string, terminal: Context['terminal']): Context {
       return () => process.off('uncaughtException', listener);
     },
     exit: (status) => process.exit(status),
-    dropInherited: () => closeInherited(platform),
   };
 }
 

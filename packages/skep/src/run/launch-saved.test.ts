@@ -39,7 +39,6 @@ function command(uid = process.getuid?.()) {
     signal: new AbortController().signal,
     isAlive: ({ pid }: { pid: number }) => pid === supervisor.pid && signalled.length === 0,
     end: (pid: number) => void signalled.push(pid),
-    dropInherited() {},
   } as unknown as Context;
   const launch = async (config: RunConfig, foreground = false): Promise<void> =>
     launchSaved(config, { foreground, progress: openProgress(context.terminal), context });

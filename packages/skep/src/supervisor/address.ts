@@ -4,23 +4,20 @@ import { basename, dirname, join } from 'node:path';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { z } from 'zod';
 import { whyNotPrivate } from './private-directory.ts';
-
-const processSchema = z.object({ pid: z.int().positive(), started: z.string() });
-const addressSchema = processSchema.extend({
-  /** Real path of the state directory: in a copy of it the address is another's. */
-  state: z.string(),
-  socket: z.string(),
-  /** The process that starts the supervisor again when it was killed; absent where there is none. */
-  watcher: processSchema.exactOptional(),
-});
+import type { ProcessIdentity } from './process-identity.ts';
 
 /**
  * Where the supervisor of a state directory listens and which process it is. Written by the holder of the supervisor's
  * lock, read by every command: what the environment says of runtime or temporary directories never matters.
  */
-export type Address = z.infer<typeof addressSchema>;
+export interface Address extends ProcessIdentity {
+  /** Real path of the state directory: in a copy of it the address is another's. */
+  readonly state: string;
+  readonly socket: string;
+  /** The process that starts the supervisor again when it was killed; absent where there is none. */
+  readonly watcher?: ProcessIdentity;
+}
 
 const SOCKET_ENDING = '.sock';
 const fileOf = (places: Places): string => join(places.supervisorDir, 'address.json');
@@ -34,11 +31,24 @@ export const supervisorLock = (places: Places): string => join(places.locksDir, 
  */
 export async function readAddress(places: Places, uid: number | undefined): Promise<Address | undefined> {
   try {
-    const address = addressSchema.parse(JSON.parse(await readOwn(places, uid)));
-    return address.state === (await realOf(places.stateDir)) ? address : undefined;
+    const address: unknown = JSON.parse(await readOwn(places, uid));
+    return isAddress(address) && address.state === (await realOf(places.stateDir)) ? address : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** By hand: what looks for a supervisor is loaded before anything else is. */
+function isAddress(value: unknown): value is Address {
+  if (!isProcess(value) || !('state' in value) || !('socket' in value)) return false;
+  const { state, socket } = value;
+  const watched = !('watcher' in value) || isProcess(value.watcher);
+  return typeof state === 'string' && typeof socket === 'string' && watched;
+}
+
+function isProcess(value: unknown): value is ProcessIdentity {
+  if (typeof value !== 'object' || value === null || !('pid' in value) || !('started' in value)) return false;
+  return Number.isSafeInteger(value.pid) && Number(value.pid) > 0 && typeof value.started === 'string';
 }
 
 /** Fails, however, when the file or its directory is a link or somebody else's. */

@@ -14,7 +14,6 @@ export function testClient(
     env: {},
     platform: 'linux',
     clock: systemClock,
-    dropInherited() {},
     ...processes,
   });
 }

@@ -1,5 +1,5 @@
 import { createConnection, type Socket } from 'node:net';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { withLock } from '@skep/core/files/lock.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
@@ -11,7 +11,9 @@ import type { Endpoint } from './host.ts';
 import { ensureOwn, refuseForeign, whyNotPrivate } from './private-directory.ts';
 import { answerSchema, fromFailure, greetingSchema, readLines, writeLine, type Request } from './protocol.ts';
 import type { ProcessIdentity } from './process-identity.ts';
-import { spawnSupervisor, type Program } from './spawn-supervisor.ts';
+import { parseReadyWord } from './ready-word.ts';
+import { spawnSupervisor, type Program, type SpawnedSupervisor } from './spawn-supervisor.ts';
+import { startLock, type Woken } from './wake-early.ts';
 
 export interface ClientOptions {
   readonly places: Places;
@@ -23,8 +25,8 @@ export interface ClientOptions {
   readonly isAlive: (process: ProcessIdentity) => boolean;
   /** Ends a process: asks it (SIGTERM), or leaves it no choice (SIGKILL). */
   readonly end: (pid: number, how: 'SIGTERM' | 'SIGKILL') => void;
-  /** See `closeInherited`. */
-  readonly dropInherited: () => void;
+  /** One that comes up already. */
+  readonly woken?: Woken;
 }
 
 export interface CallOptions {
@@ -155,33 +157,54 @@ export class SupervisorClient {
     const { places, uid } = this.#options;
     const found = await this.#reach(signal);
     if (found) return found;
+    const woken = await this.#woken(signal);
+    if (woken) return woken;
     await ensureOwn(places, uid);
-    const lock = join(places.locksDir, 'supervisor-start.lock');
     // Of many commands at once one starts it, the others wait and find it.
-    return withLock(lock, { waitMs: OTHERS_START_MS, what: 'starting the supervisor', signal }, async () => {
-      const watcher = (await readAddress(places, uid))?.watcher;
-      const watched = watcher !== undefined && this.#options.isAlive(watcher);
-      const found =
-        (await this.#found(watched ? WATCHER_MS : 0, signal)) ??
-        (await this.#spawn(signal)) ??
-        // It gave way to another one, which has ended since.
-        (await this.#spawn(signal));
-      if (found) return found;
-      throw new SkepError('supervisor/unreachable', {
-        message: 'the Skep supervisor did not come up',
-        hint: `see "${places.supervisorLog}"`,
-      });
-    });
+    return withLock(
+      startLock(places),
+      { waitMs: OTHERS_START_MS, what: 'starting the supervisor', signal },
+      async () => {
+        const watcher = (await readAddress(places, uid))?.watcher;
+        const watched = watcher !== undefined && this.#options.isAlive(watcher);
+        const found =
+          (await this.#found(watched ? WATCHER_MS : 0, signal)) ??
+          (await this.#spawn(signal)) ??
+          // It gave way to another one, which has ended since.
+          (await this.#spawn(signal));
+        if (found) return found;
+        throw new SkepError('supervisor/unreachable', {
+          message: 'the Skep supervisor did not come up',
+          hint: `see "${places.supervisorLog}"`,
+        });
+      },
+    );
+  }
+
+  /** What was started before this client was, and is there no more when it had to wait too long. */
+  async #woken(signal: AbortSignal): Promise<Connection | undefined> {
+    const { woken } = this.#options;
+    if (!woken) return undefined;
+    try {
+      return await this.#arrival(woken.spawned, signal);
+    } finally {
+      woken.lock.release();
+    }
   }
 
   async #spawn(signal: AbortSignal): Promise<Connection | undefined> {
-    const { places, clock } = this.#options;
-    const spawned = await spawnSupervisor({ ...this.#options, logPath: places.supervisorLog });
+    const logPath = this.#options.places.supervisorLog;
+    return this.#arrival(await spawnSupervisor({ ...this.#options, logPath }), signal);
+  }
+
+  async #arrival(spawned: SpawnedSupervisor, signal: AbortSignal): Promise<Connection | undefined> {
+    const { clock } = this.#options;
     const timeUp = new AbortController();
     const started = clock.now().getTime();
     try {
       const late = clock.sleep(START_MS, AbortSignal.any([signal, timeUp.signal]));
-      const word = await Promise.race([spawned.word, late]);
+      const line = await Promise.race([spawned.word, late]);
+      const word = line === undefined ? undefined : parseReadyWord(line);
       if (word !== undefined && 'error' in word) throw fromFailure(word.error);
       // Without a word it was killed: its watcher starts it again, until that gives up.
       let over = false;

@@ -1,9 +1,7 @@
 import { writeSync } from 'node:fs';
 import { z } from 'zod';
 import { failureSchema, toFailure } from './protocol.ts';
-
-/** Where a supervisor tells whoever started it that it can be asked, or why it never will be. */
-export const READY_FD = 3;
+import { READY_FD } from './spawn-supervisor.ts';
 
 const wordSchema = z.union([
   /** Clients are answered, by this supervisor or by another one that was there already. */

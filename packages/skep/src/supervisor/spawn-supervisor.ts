@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { Socket } from 'node:net';
+import { devNull } from 'node:os';
 import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
-import type { ReadyWord } from './ready-word.ts';
-import { parseReadyWord, READY_FD } from './ready-word.ts';
+import { coverInherited, inheritedDescriptors } from '../runtime/sandbox/inherited-descriptors.ts';
 import { WATCHER } from './watcher.ts';
 
 /** How to start this program again. */
@@ -62,8 +62,8 @@ export function supervisorEnv(env: Readonly<Record<string, string | undefined>>)
 }
 
 export interface SpawnedSupervisor {
-  /** What it tells once it knows; undefined when it ended, or was killed, before it knew. Never rejects. */
-  readonly word: Promise<ReadyWord | undefined>;
+  /** What it tells once it knows, for `parseReadyWord`; undefined when it ended, or was killed, before. Never rejects. */
+  readonly word: Promise<string | undefined>;
   /** Resolves when nothing is there any more that would start it again. */
   readonly over: Promise<void>;
 }
@@ -73,25 +73,28 @@ export interface SpawnOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
   readonly logPath: string;
-  /** Closes what this process inherited and the supervisor shall not; see `closeInherited`. */
-  readonly dropInherited: () => void;
 }
+
+/** Where a supervisor tells whoever started it that it can be asked, or why it never will be. */
+export const READY_FD = 3;
 
 /**
  * Starts a supervisor and its watcher in a session of their own, away from the terminal, with their output in the log
- * file. They get three streams, the descriptor to tell that it is up, and nothing else that is open here.
+ * file. They get three streams, the descriptor to tell that it is up, and nothing else that is open here: they would hold
+ * it for weeks, a lock of the user's shell among it.
  */
 export async function spawnSupervisor(options: SpawnOptions): Promise<SpawnedSupervisor> {
-  const { env, logPath } = options;
-  options.dropInherited();
+  const { env, logPath, platform } = options;
   await mkdir(dirname(logPath), { recursive: true, mode: 0o750 });
   const log = await open(logPath, 'a', 0o600);
+  const nowhere = openSync(devNull, 'r+');
   try {
     const [command, ...args] = commandLine(options);
+    const inherited = platform === 'linux' ? inheritedDescriptors() : [];
     const child = spawn(command, args, {
       detached: true,
       cwd: '/',
-      stdio: ['ignore', log.fd, log.fd, 'pipe'],
+      stdio: coverInherited(['ignore', log.fd, log.fd, 'pipe'], inherited, nowhere),
       env: { ...supervisorEnv(env), SKEP_READY_FD: String(READY_FD) },
     });
     const over = new Promise<void>((resolve) => {
@@ -104,6 +107,7 @@ export async function spawnSupervisor(options: SpawnOptions): Promise<SpawnedSup
     pipe.unref();
     return { word: firstWord(pipe), over };
   } finally {
+    closeSync(nowhere);
     await log.close();
   }
 }
@@ -123,14 +127,14 @@ function commandLine({ program, platform }: SpawnOptions): readonly [string, ...
 const NEW_OBJECTS = '--max-semi-space-size=4';
 const SHELL = '/bin/sh';
 
-function firstWord(pipe: Readable): Promise<ReadyWord | undefined> {
+function firstWord(pipe: Readable): Promise<string | undefined> {
   return new Promise((resolve) => {
     let text = '';
     pipe.setEncoding('utf8');
     pipe.on('data', (chunk: string) => {
       text += chunk;
       if (!text.includes('\n')) return;
-      resolve(parseReadyWord(text));
+      resolve(text);
       pipe.destroy();
     });
     pipe.on('error', () => resolve(undefined));

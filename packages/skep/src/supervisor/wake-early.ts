@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { acquireLock, type Lock } from '@skep/core/files/lock.ts';
+import type { Places } from '@skep/core/files/places.ts';
+import { readAddress } from './address.ts';
+import { ensureOwn } from './private-directory.ts';
+import type { ProcessIdentity } from './process-identity.ts';
+import { spawnSupervisor, type SpawnedSupervisor, type SpawnOptions } from './spawn-supervisor.ts';
+
+/** A supervisor that begins to come up. */
+export interface Woken {
+  readonly spawned: SpawnedSupervisor;
+  /** Keeps other commands from starting one too; let go as soon as this one is up, or has failed. */
+  readonly lock: Lock;
+}
+
+export interface WakeOptions extends Omit<SpawnOptions, 'logPath'> {
+  readonly places: Places;
+  readonly uid: number | undefined;
+  readonly isAlive: (process: ProcessIdentity) => boolean;
+}
+
+/** Held by the one of many commands that starts a supervisor. */
+export const startLock = (places: Places): string => join(places.locksDir, 'supervisor-start.lock');
+
+/**
+ * Starts a supervisor when the command line is one of `skep run` that will need it and there is none, before the program
+ * for it is loaded and anything is planned. Undefined where there is nothing to start, or where something is in the way,
+ * which the client finds and tells. Never rejects.
+ */
+export async function wakeEarly(argv: readonly string[], options: WakeOptions): Promise<Woken | undefined> {
+  const { places, uid, isAlive } = options;
+  // Whoever begins with Skep gets no directories from a command line that was wrong.
+  if (!needsSupervisor(argv) || !existsSync(places.stateDir) || !existsSync(places.dataDir)) return undefined;
+  try {
+    const address = await readAddress(places, uid);
+    // A watcher is about to bring it back.
+    if (address && (isAlive(address) || (address.watcher && isAlive(address.watcher)))) return undefined;
+    await ensureOwn(places, uid);
+    const lock = await acquireLock(startLock(places), { waitMs: 0, what: 'starting the supervisor' });
+    try {
+      const spawned = await spawnSupervisor({ ...options, logPath: places.supervisorLog });
+      void spawned.word.finally(() => lock.release());
+      return { spawned, lock };
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  } catch {
+    return undefined;
+  }
+}
+
+/** Looks at no more than it must: what it takes for a run may fail, and what it does not see needs a moment longer. */
+function needsSupervisor([command, ...rest]: readonly string[]): boolean {
+  const end = rest.indexOf('--');
+  const flags = end === -1 ? rest : rest.slice(0, end);
+  return command === 'run' && !flags.some((flag) => OTHERWISE.test(flag));
+}
+
+/** In the foreground nobody else hosts the workload, and help needs nobody; short ones may come together. */
+const OTHERWISE = /^(?:--foreground|--help|-(?!-)[^=]*[fh])/;
