@@ -39,6 +39,8 @@ describe.skipIf(!sandbox.available)(title('fetching a hostile package', sandbox)
       expect(left).toEqual([]);
     }
 
+    const copies = (): readonly string[] => user.leftFiles().filter((name) => name.endsWith('secret.txt'));
+
     it('runs nothing that the settings of a git dependency name as git', async () => {
       await using daemon = await gitDaemon();
       const mark = path.join(user.dir, 'code-ran');
@@ -62,10 +64,9 @@ describe.skipIf(!sandbox.available)(title('fetching a hostile package', sandbox)
 
     it('takes no directory of the user along that a dependency names', async () => {
       const dependencies = { 'private-project': `file:${secrets}` };
-      expectRefused(
-        await run([programPackage('hostile-file', MOODY_SERVER, { dependencies })]),
-        'private-project',
-      );
+      const ran = await run([programPackage('hostile-file', MOODY_SERVER, { dependencies })]);
+      expect(copies()).toEqual([]);
+      expectRefused(ran, 'private-project');
     });
 
     it('takes no directory of the user along that a dependency of a dependency names', async () => {
@@ -73,6 +74,7 @@ describe.skipIf(!sandbox.available)(title('fetching a hostile package', sandbox)
       const middle = { manifest: { name: 'middle', version: '1.0.0', dependencies: deep }, files: {} };
       const dependencies = { middle: '1.0.0' };
       const ran = await run([programPackage('hostile-deep', MOODY_SERVER, { dependencies }), middle]);
+      expect(copies()).toEqual([]);
       expectRefused(ran, 'private-project');
     });
 
