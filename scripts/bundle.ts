@@ -125,12 +125,16 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
         {
           name: 'shared',
           minShareCount: 2,
-          test: /^\0node:|\/core\/src\/files\/lock|\/skep\/src\/supervisor\/(?:address|private-directory|process-identity|spawn-supervisor|wake-early|watcher)\.ts|\/skep\/src\/commands\.ts|\/skep\/src\/runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts/,
+          test: /^\0node:|\/core\/src\/json\/is-record|\/skep\/src\/commands\.ts|\/skep\/src\/runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts/,
         },
         {
           name: 'shared',
           minShareCount: 6,
           test: /\/(?:core\/src\/(?:errors|files|json|log|settings|terminal|time)|skep\/src\/(?:cli(?!\/open-)|print))\//,
+        },
+        {
+          name: 'asking',
+          test: /\/skep\/src\/(?:run\/run-through-supervisor|supervisor\/(?:address|answer|connect|failure|greeting|json-lines|private-directory|spawn-supervisor|wake-early|watcher))|\/core\/src\/files\/lock/,
         },
         {
           name: 'workloads',

@@ -1,4 +1,5 @@
 import type { Command } from './cli/command.ts';
+import type { Context } from './cli/context.ts';
 
 /** What completion offers for a command's arguments. */
 export type ArgumentKind = 'workload' | 'server' | 'shell';
@@ -12,6 +13,8 @@ export interface CommandRow {
   readonly brief: string;
   readonly argument?: ArgumentKind;
   readonly load: () => Promise<Command>;
+  /** Tried first where there is one; true when it has done what the command is for. Loads little. */
+  readonly shortcut?: () => Promise<(argv: readonly string[], context: Context) => Promise<boolean>>;
 }
 
 export interface CommandFamily {
@@ -34,6 +37,7 @@ export const COMMANDS: readonly (CommandRow | CommandFamily)[] = [
     brief: 'Run an MCP server and print the URL to connect to',
     argument: 'server',
     load: async () => (await import('./commands/run.ts')).run,
+    shortcut: async () => (await import('./run/run-through-supervisor.ts')).runThroughSupervisor,
   },
   {
     name: 'stop',

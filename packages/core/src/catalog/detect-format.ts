@@ -1,3 +1,4 @@
+import { isRecord } from '../json/is-record.ts';
 /** The file formats a catalogue comes in. */
 export type CatalogueFormat =
   /** `{version, meta, data: {servers, skills, plugins}}`, the current ToolHive file. */
@@ -10,10 +11,6 @@ export type CatalogueFormat =
   | 'server-array'
   /** One server document. */
   | 'server-json';
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function described(value: unknown): string {
   if (value === null) return 'null';
@@ -31,9 +28,9 @@ function named(keys: readonly string[]): string {
  */
 export function detectFormat(value: unknown): CatalogueFormat | { readonly found: string } {
   if (Array.isArray(value)) return 'server-array';
-  if (!isObject(value)) return { found: described(value) };
+  if (!isRecord(value)) return { found: described(value) };
   const { data, servers } = value;
-  if (isObject(data)) {
+  if (isRecord(data)) {
     for (const key of ['servers', 'skills', 'plugins']) {
       const list = data[key];
       if (list !== undefined && list !== null && !Array.isArray(list)) {
@@ -45,7 +42,7 @@ export function detectFormat(value: unknown): CatalogueFormat | { readonly found
   }
   if (data !== undefined && servers === undefined) return { found: `${described(data)} in "data"` };
   if (Array.isArray(servers)) return 'official-list';
-  if (isObject(servers) || isObject(value['remote_servers']) || Array.isArray(value['groups'])) {
+  if (isRecord(servers) || isRecord(value['remote_servers']) || Array.isArray(value['groups'])) {
     return 'toolhive-native';
   }
   if (servers !== undefined) return { found: `${described(servers)} in "servers"` };

@@ -1,4 +1,5 @@
 import type { ServerDocument } from './server-json.ts';
+import { isRecord } from '../json/is-record.ts';
 
 /** Key of the publisher's own block in a document's `_meta`. */
 export const PUBLISHER_META = 'io.modelcontextprotocol.registry/publisher-provided';
@@ -12,10 +13,6 @@ export const EXTENSION_NAMESPACE = 'io.github.stacklok';
 type Members = Readonly<Record<string, unknown>>;
 
 const NO_MEMBERS: Members = {};
-
-function isRecord(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function record(value: unknown): Members {
   return isRecord(value) ? value : NO_MEMBERS;

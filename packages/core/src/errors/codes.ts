@@ -86,6 +86,7 @@ export const CODES = {
   'workload/state-unreadable': row(500, 'the saved state of a workload cannot be read', 'remove the workload with skep rm, then run it again'),
   'workload/other-engine': row(409, 'the workload belongs to another engine', 'start that engine, or point DOCKER_HOST at it'),
   'supervisor/unreachable': row(502, 'the Skep supervisor does not answer', 'see its log file for the reason'),
+  'supervisor/not-here': row(502, 'the command has to do this itself', 'try again'),
   'supervisor/protocol': row(502, 'the Skep supervisor answered something unexpected', 'stop it with skep stop --all, then try again'),
 
   // workloads and what they run on

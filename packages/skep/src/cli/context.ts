@@ -39,4 +39,14 @@ export interface Context {
   readonly exit: (status: number) => void;
   /** The supervisor that was started before the command was; see `wakeEarly`. */
   readonly woken?: Woken;
+  /** Set where the supervisor runs this for a command that asked it to. */
+  readonly inside?: Inside;
+}
+
+/** How a command that runs inside the supervisor differs (docs/decisions/0048). */
+export interface Inside {
+  /** Fails with `supervisor/not-here`: the command that asked does it itself. Only before anything is made. */
+  readonly handOver: (why: string) => never;
+  /** Starts a saved workload in this very process, and tells who asked how it goes. */
+  readonly launch: (name: string) => Promise<void>;
 }

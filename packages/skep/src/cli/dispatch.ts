@@ -23,13 +23,19 @@ export async function dispatch(argv: readonly string[], context: Context): Promi
     });
   }
   const row = find(COMMANDS, word, 'skep');
-  if (!('members' in row)) return (await row.load()).execute(rest, context);
+  if (!('members' in row)) return execute(row, rest, context);
   const [member, ...memberRest] = rest;
   if (member === undefined || member === '--help' || member === '-h') {
     return terminal.out(familyHelp(row, terminal.colorOut));
   }
   const command = await find(row.members, member, `skep ${row.name}`).load();
   return command.execute(memberRest, context);
+}
+
+async function execute(row: CommandRow, argv: readonly string[], context: Context): Promise<void> {
+  const shortcut = await row.shortcut?.();
+  if (await shortcut?.(argv, context)) return;
+  return (await row.load()).execute(argv, context);
 }
 
 function find<R extends Row>(rows: readonly R[], word: string, prefix: string): R {

@@ -1,6 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import { defineCommand } from '../cli/command.ts';
+import { handOverByFlags } from '../run/hand-over.ts';
 import { importWorkload } from '../run/import-workload.ts';
 import { runWorkload } from '../run/run-workload.ts';
 import { besideFromConfig, runSettings } from '../settings/run-settings.ts';
@@ -26,6 +27,7 @@ export const run = defineCommand({
   rest: true,
   settings: runSettings,
   async run({ values, given, positionals: [target], rest }, context) {
+    handOverByFlags(values, context);
     if (values.fromConfig === undefined) {
       if (target === undefined)
         throw new SkepError('usage/missing-argument', { message: 'missing argument SERVER' });

@@ -97,6 +97,10 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
       greeting: { skep: 'supervisor', version: program.version, ...self, ...kept },
       host: hosted,
       resume: await resume({ host: hosted, places, clock, isAlive, signal: both, log }),
+      run: async (request, ways) => {
+        const { runForCommand } = await import('../run/run-for-command.ts');
+        return runForCommand(request, ways, { context, host: hosted });
+      },
       lingerMs: LINGER_MS,
       // Somebody may have removed the lock with its directory: it is made anew, unless another was faster.
       async isTheOne() {

@@ -1,4 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
 import { suggestion } from '@skep/core/settings/did-you-mean.ts';
 import { USED_KEYS } from './decode.ts';
 import { withoutFacts } from './fact-labels.ts';
@@ -151,10 +152,6 @@ function withSnakeCase(value: unknown): unknown {
   if (!isRecord(value)) return value;
   const snake = (key: string): string => key.replaceAll(/(?<=.)[A-Z]/g, '_$&').toLowerCase();
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [snake(key), member]));
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function unknownKey(key: string, where: string): SkepError {

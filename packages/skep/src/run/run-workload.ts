@@ -9,6 +9,7 @@ import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { buildRunConfig } from './build-config.ts';
 import { claimName, promisedPorts } from './claim-name.ts';
 import { planPort } from './free-port.ts';
+import { handingOver, handOverByCatalogue } from './hand-over.ts';
 import { launchSaved } from './launch-saved.ts';
 import { savePrepared } from './save-prepared.ts';
 import { tellLimits } from './tell-limits.ts';
@@ -31,15 +32,17 @@ export async function runWorkload(request: RunRequest, context: Context): Promis
 }
 
 async function runWith(client: SupervisorClient, request: RunRequest, context: Context): Promise<void> {
+  const { inside } = context;
   const { foreground } = request.values;
   const checked = await checkRun(request, context);
+  handOverByCatalogue(checked, context);
   const runtime = await connectRuntime(context, undefined);
   // Only what is saved says which engine it was.
   const identified = identify(runtime, { signal: context.signal }).then(({ info }) => info);
   identified.catch(() => {});
   const planned = await planRun(checked, context, runtime);
   // Nothing is wrong with it, and a supervisor takes its time to start.
-  if (!foreground) client.wake(context.signal);
+  if (!foreground && !inside) client.wake(context.signal);
   const name = planned.inputs.name ?? planned.resolved.generatedName;
   const lock = await claimName(name, runtime, context);
   try {
@@ -50,7 +53,7 @@ async function runWith(client: SupervisorClient, request: RunRequest, context: C
       random: context.random,
     });
     const merged = await planEnv(planned, context);
-    const progress = openProgress(context.terminal);
+    const progress = inside ? handingOver(inside) : openProgress(context.terminal);
     try {
       const prepared = await prepare(planned, context, progress);
       const discard = (): Promise<void> => discardUnused(prepared, planned, { name, context });
@@ -61,7 +64,8 @@ async function runWith(client: SupervisorClient, request: RunRequest, context: C
       // What is said stays, and the line of the progress does not.
       progress.end();
       await tellLimits(config, runtime, context);
-      await launchSaved(config, { foreground, progress, context, client });
+      if (inside) await inside.launch(name);
+      else await launchSaved(config, { foreground, progress, context, client });
     } finally {
       progress.end();
     }

@@ -2,6 +2,7 @@ import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } f
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { places } from '@skep/core/files/places.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -12,7 +13,7 @@ import { clearAddress, readAddress, whatIsKept, writeAddress, type Address } fro
 import { testClient } from './client.fixture.ts';
 import type { SupervisorClient } from './client.ts';
 import { Host } from './host.ts';
-import type { Greeting } from './protocol.ts';
+import type { Greeting } from './greeting.ts';
 import { serve } from './server.ts';
 
 const self = { pid: process.pid, started: 'me' };
@@ -88,6 +89,7 @@ async function supervisor(greeting: Partial<Greeting> = {}): Promise<Host> {
       greeting: { skep: 'supervisor', version: '1.0.0', ...self, ...kept, ...greeting },
       host,
       resume: { settled: done, complete: done, again: () => done },
+      run: () => Promise.reject(new SkepError('supervisor/not-here')),
       lingerMs: 60_000,
       isTheOne: async () => isTheOne,
       onOpen: resolve,

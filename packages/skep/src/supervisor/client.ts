@@ -1,30 +1,24 @@
-import { createConnection, type Socket } from 'node:net';
-import { dirname } from 'node:path';
 import { withLock } from '@skep/core/files/lock.ts';
-import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
-import { clearAddress, readAddress, supervisorLock, whatIsKept, type Address } from './address.ts';
+import { clearAddress, readAddress, supervisorLock } from './address.ts';
 import type { Clock } from './clock.ts';
+import { connect, type Connection, type ConnectOptions } from './connect.ts';
 import { tellNobody, type Tell } from './events.ts';
+import { fromFailure } from './failure.ts';
 import type { Endpoint } from './host.ts';
-import { ensureOwn, refuseForeign, whyNotPrivate } from './private-directory.ts';
-import { answerSchema, fromFailure, greetingSchema, readLines, writeLine, type Request } from './protocol.ts';
+import { writeLine } from './json-lines.ts';
+import { ensureOwn } from './private-directory.ts';
 import type { ProcessIdentity } from './process-identity.ts';
+import { answerSchema, type Request } from './protocol.ts';
 import { parseReadyWord } from './ready-word.ts';
 import { spawnSupervisor, type Program, type SpawnedSupervisor } from './spawn-supervisor.ts';
 import { startLock, type Woken } from './wake-early.ts';
 
-export interface ClientOptions {
-  readonly places: Places;
-  readonly uid: number | undefined;
+export interface ClientOptions extends ConnectOptions {
   readonly program: Program;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
-  readonly platform: NodeJS.Platform;
-  readonly isAlive: (process: ProcessIdentity) => boolean;
-  /** Ends a process: asks it (SIGTERM), or leaves it no choice (SIGKILL). */
-  readonly end: (pid: number, how: 'SIGTERM' | 'SIGKILL') => void;
   /** One that comes up already. */
   readonly woken?: Woken;
 }
@@ -39,8 +33,6 @@ const START_MS = 15_000;
 /** What the one command that starts a supervisor may need: a greeting, its watcher, and two starts. */
 const OTHERS_START_MS = 60_000;
 const POLL_MS = 20;
-/** A supervisor that does not greet for so long never will: it is ended, and its workloads are taken up by the next. */
-const GREETING_MS = 20_000;
 /** How long to leave it to the watcher to bring a supervisor back before another one is started. */
 const WATCHER_MS = 2_000;
 /** A supervisor that dies while it works is started again, and asked again. */
@@ -61,6 +53,7 @@ const stoppedSchema = z.object({ stopped: z.boolean() });
 export class SupervisorClient {
   readonly #options: ClientOptions;
   #awake: Promise<Connection> | undefined;
+  #begun: Connection | undefined;
   readonly #asleep = new AbortController();
 
   constructor(options: ClientOptions) {
@@ -76,9 +69,16 @@ export class SupervisorClient {
     this.#awake.catch(() => {});
   }
 
+  /** Takes over a start that was asked for on this connection: the next call of `start` waits for its answer. */
+  takeOver(connection: Connection): void {
+    this.#begun = connection;
+  }
+
   /** Leaves what `wake` began, and no call has used; a supervisor that was started for it ends by itself. */
   close(): void {
     this.#asleep.abort();
+    this.#begun?.socket.destroy();
+    this.#begun = undefined;
     this.#awake?.then(
       ({ socket }) => socket.destroy(),
       () => {},
@@ -121,7 +121,7 @@ export class SupervisorClient {
       found = await this.#reach(options.signal);
     }
     if (found) {
-      await exchange(found.socket, found.lines, { op: 'rest' }, options);
+      await exchange(found, { op: 'rest' }, options);
       await gone(found.process);
     }
     if (address?.watcher) await gone(address.watcher);
@@ -141,16 +141,26 @@ export class SupervisorClient {
 
   async #call(request: Request, options: CallOptions): Promise<{ result: unknown; attempts: number }> {
     for (let attempts = 1; ; attempts += 1) {
-      const connecting = this.#awake ?? this.#reachStarting(options.signal);
-      this.#awake = undefined;
-      const { socket, lines } = await connecting;
+      const { connection, begun } = await this.#nextConnection(options.signal);
       try {
-        return { result: await exchange(socket, lines, request, options), attempts };
+        return { result: await exchange(connection, begun ? undefined : request, options), attempts };
       } catch (error) {
         if (!hasCode(error, 'supervisor/unreachable') || options.signal.aborted || attempts === ATTEMPTS)
           throw error;
       }
     }
+  }
+
+  /** The one that was given, or woken, or a new one. */
+  async #nextConnection(
+    signal: AbortSignal,
+  ): Promise<{ readonly connection: Connection; readonly begun: boolean }> {
+    const given = this.#begun;
+    this.#begun = undefined;
+    if (given !== undefined) return { connection: given, begun: true };
+    const connecting = this.#awake ?? this.#reachStarting(signal);
+    this.#awake = undefined;
+    return { connection: await connecting, begun: false };
   }
 
   async #reachStarting(signal: AbortSignal): Promise<Connection> {
@@ -237,90 +247,22 @@ export class SupervisorClient {
 
   /** A connection to a supervisor of this version; one of another version is asked to retire, its workloads run on. */
   async #reach(signal: AbortSignal): Promise<Connection | undefined> {
-    const { places, program, uid, platform } = this.#options;
-    await refuseForeign(places, uid);
-    const address = await readAddress(places, uid);
-    if (!address) return undefined;
-    // Anybody may have made it anew, where the directory for temporary files was emptied.
-    if (platform !== 'win32' && (await whyNotPrivate(dirname(address.socket), uid)) !== undefined)
-      return undefined;
-    const socket = await dial(address.socket);
-    if (!socket) return undefined;
-    const lines = readLines(socket);
-    const first = await this.#greeting(socket, lines, address);
-    if (first === undefined) return undefined;
-    const greeting = greetingSchema.safeParse(first);
-    if (!greeting.success) throw new SkepError('supervisor/protocol');
-    const { version, pid, started, state, data } = greeting.data;
-    const own = await whatIsKept(places);
-    // The address came with a copy of another state directory.
-    if (state !== own.state) {
-      socket.destroy();
-      return undefined;
-    }
-    if (data !== own.data) {
-      socket.destroy();
-      throw new SkepError('supervisor/unreachable', {
-        message: `the supervisor of "${state}" keeps its data in "${data}", and this command in "${own.data}"`,
-        hint: 'give both the same HOME or XDG_DATA_HOME',
-      });
-    }
-    if (version === program.version) return { socket, lines, process: { pid, started } };
+    const found = await connect(this.#options);
+    if (found === undefined || found.version === this.#options.program.version) return found;
     try {
-      await exchange(socket, lines, { op: 'retire' }, { signal });
+      await exchange(found, { op: 'retire' }, { signal });
     } catch (error) {
       // It ended before it could answer, which is what it was asked for.
       if (!hasCode(error, 'supervisor/unreachable')) throw error;
     }
     return undefined;
   }
-
-  /** Undefined when the supervisor ended meanwhile, or was ended because it does nothing any more. */
-  async #greeting(socket: Socket, lines: Lines, address: Address): Promise<unknown> {
-    const { isAlive, end } = this.#options;
-    let hangs = false;
-    socket.setTimeout(GREETING_MS, () => {
-      hangs = true;
-      socket.destroy();
-    });
-    try {
-      const { done, value } = await lines.next();
-      socket.setTimeout(0);
-      if (done !== true) return value;
-    } catch (error) {
-      if (error instanceof SkepError) throw error;
-      // Reset: it was killed.
-    }
-    if (hangs && isAlive(address)) end(address.pid, 'SIGKILL');
-    return undefined;
-  }
 }
 
-type Lines = AsyncGenerator<unknown, void, undefined>;
-
-interface Connection {
-  readonly socket: Socket;
-  readonly lines: Lines;
-  /** The supervisor's. */
-  readonly process: ProcessIdentity;
-}
-
-/** Undefined when nobody listens there. */
-function dial(path: string): Promise<Socket | undefined> {
-  return new Promise((resolve) => {
-    const socket = createConnection(path);
-    socket.once('connect', () => {
-      socket.on('error', () => socket.destroy());
-      resolve(socket);
-    });
-    socket.once('error', () => resolve(undefined));
-  });
-}
-
+/** Without a request for one that was sent already. */
 async function exchange(
-  socket: Socket,
-  lines: Lines,
-  request: Request,
+  { socket, lines }: Connection,
+  request: Request | undefined,
   { tell = tellNobody, signal }: CallOptions,
 ): Promise<unknown> {
   const cut = (): void => {
@@ -329,7 +271,7 @@ async function exchange(
   signal.addEventListener('abort', cut, { once: true });
   try {
     signal.throwIfAborted();
-    writeLine(socket, request);
+    if (request !== undefined) writeLine(socket, request);
     for await (const line of lines) {
       const answer = answerSchema.safeParse(line);
       if (!answer.success) throw new SkepError('supervisor/protocol', { cause: answer.error });

@@ -8,4 +8,11 @@ export type StartEvent =
 
 export type Tell = (event: StartEvent) => void;
 
+/** What it tells a command for which it carries out a whole run, before it starts what was saved. */
+export type RunEvent =
+  /** Text for standard error. */
+  | { readonly kind: 'told'; readonly text: string }
+  /** From here on the run is the start of a saved workload. */
+  | { readonly kind: 'saved'; readonly name: string };
+
 export const tellNobody: Tell = () => {};

@@ -1,6 +1,7 @@
 import { writeSync } from 'node:fs';
 import { z } from 'zod';
-import { failureSchema, toFailure } from './protocol.ts';
+import { toFailure } from './failure.ts';
+import { failureSchema } from './protocol.ts';
 import { READY_FD } from './spawn-supervisor.ts';
 
 const wordSchema = z.union([

@@ -1,15 +1,20 @@
 import type { Socket } from 'node:net';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { openDoor, type Door, type DoorOptions } from './door.ts';
-import type { Tell } from './events.ts';
-import type { Host } from './host.ts';
-import { readLines, requestSchema, toFailure, writeLine, type Greeting, type Request } from './protocol.ts';
+import type { RunEvent, StartEvent, Tell } from './events.ts';
+import type { Endpoint, Host } from './host.ts';
+import { toFailure } from './failure.ts';
+import type { Greeting } from './greeting.ts';
+import { readLines, writeLine } from './json-lines.ts';
+import { requestSchema, type Request } from './protocol.ts';
 import type { Resume } from './resume.ts';
 
 export interface ServerOptions extends Omit<DoorOptions, 'onConnection'> {
   readonly greeting: Greeting;
   readonly host: Host;
   readonly resume: Resume;
+  /** Carries out `skep run` for a command; see the operation `run`. */
+  readonly run: (request: RunOperation, ways: RunWays) => Promise<Endpoint>;
   /** How long to stay with nothing to host and nobody connected, milliseconds. */
   readonly lingerMs: number;
   /** False when another process may be the supervisor by now, so that this one has to end. */
@@ -17,6 +22,15 @@ export interface ServerOptions extends Omit<DoorOptions, 'onConnection'> {
   /** Called once clients are answered. */
   readonly onOpen: () => void;
   /** Ends the server; workloads run on. */
+  readonly signal: AbortSignal;
+}
+
+/** A run as a command asks for it. */
+export type RunOperation = Extract<Request, { readonly op: 'run' }>;
+
+export interface RunWays {
+  readonly tell: (event: RunEvent | StartEvent) => void;
+  /** Aborts when the command has gone. */
   readonly signal: AbortSignal;
 }
 
@@ -114,7 +128,9 @@ async function answer(socket: Socket, request: Request, turn: Turn): Promise<voi
     if (last) await turn.leave();
     writeLine(socket, { result });
   } catch (error) {
-    turn.options.log.warn({ err: error, op: request.op }, 'a request failed');
+    if (!hasCode(error, 'supervisor/not-here')) {
+      turn.options.log.warn({ err: error, op: request.op }, 'a request failed');
+    }
     writeLine(socket, { error: toFailure(error) });
   }
   socket.end();
@@ -130,6 +146,10 @@ async function perform(socket: Socket, request: Request, { options, gone }: Turn
     case 'start': {
       const tell: Tell = (event) => writeLine(socket, { event });
       return { ...(await host.start(request.name, { how: 'start', tell, signal: gone })) };
+    }
+    case 'run': {
+      const tell = (event: RunEvent | StartEvent): void => writeLine(socket, { event });
+      return { ...(await options.run(request, { tell, signal: gone })) };
     }
     case 'stop':
       return { stopped: await host.stop(request.name, request.graceMs) };

@@ -1,0 +1,37 @@
+import type { Field } from '@skep/core/settings/field.ts';
+import type { Context, Inside } from '../cli/context.ts';
+import type { Progress } from '../print/progress.ts';
+import { runSettings, type RunValues } from '../settings/run-settings.ts';
+import type { CheckedRun } from './plan-run.ts';
+
+/**
+ * What a supervisor that runs a command for another program leaves to that program (docs/decisions/0048). Outside the
+ * supervisor nothing is handed over.
+ */
+type Where = Pick<Context, 'inside'>;
+
+/** Flags that name a file to be read, that keep the command attached, or that show what only this process knows. */
+export function handOverByFlags(values: RunValues, { inside }: Where): void {
+  if (!inside) return;
+  const { foreground, debug, permissionProfile = '' } = values;
+  if (foreground || debug === true) inside.handOver('it shows what happens');
+  const named = new Set(
+    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name])),
+  );
+  const rows: readonly Field[] = runSettings;
+  const file = rows.find(({ name, kind }) => named.has(name) && (kind === 'path' || kind === 'json-file'));
+  if (file) inside.handOver(`${file.flag ?? file.name} names a file`);
+  if (/[/.]/.test(permissionProfile)) inside.handOver('--permission-profile names a file');
+}
+
+/** Catalogues of others are read where they can hold up nobody else. */
+export function handOverByCatalogue({ target, config }: CheckedRun, { inside }: Where): void {
+  const { registryApiUrl, registryUrl, localRegistryPath } = config;
+  const others = [registryApiUrl, registryUrl, localRegistryPath].some((place) => place !== undefined);
+  if (inside && target.kind === 'name' && others) inside.handOver('it is looked up in a catalogue');
+}
+
+/** Hands over at the first step: each is told before its work begins, and takes time. */
+export function handingOver({ handOver }: Inside): Progress {
+  return { step: (title) => handOver(title), detail() {}, end() {} };
+}

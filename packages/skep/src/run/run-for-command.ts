@@ -1,0 +1,73 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Context, Inside } from '../cli/context.ts';
+import type { Terminal } from '../cli/terminal.ts';
+import { run } from '../commands/run.ts';
+import type { Endpoint, Host } from '../supervisor/host.ts';
+import type { RunOperation, RunWays } from '../supervisor/server.ts';
+import { supervisorEnv } from '../supervisor/spawn-supervisor.ts';
+
+/** What a supervisor runs commands with. */
+export interface Supervisor {
+  /** Its own. */
+  readonly context: Context;
+  readonly host: Pick<Host, 'start' | 'remove'>;
+}
+
+/**
+ * Carries out `skep run` in the supervisor, for a command that asked; see docs/decisions/0048. Fails with
+ * `supervisor/not-here`, having made nothing, where the command has to do it itself; else as the command would.
+ */
+export async function runForCommand(
+  { argv, env, cwd }: RunOperation,
+  { tell, signal }: RunWays,
+  { context, host }: Supervisor,
+): Promise<Endpoint> {
+  if (!haveSameSurroundings(env, context.env)) handOver('its environment differs');
+  let endpoint: Endpoint | undefined;
+  const inside: Inside = {
+    handOver,
+    async launch(name) {
+      tell({ kind: 'saved', name });
+      try {
+        endpoint = await host.start(name, { how: 'start', tell, signal });
+      } catch (error) {
+        // Whoever waits for the start removes what is left of it.
+        if (signal.aborted) await host.remove(name);
+        throw error;
+      }
+    },
+  };
+  const terminal = { ...NO_TERMINAL, err: (text: string) => tell({ kind: 'told', text }) };
+  const asking = { ask: () => handOver('a value is missing'), confirm: () => handOver('it asks for rights') };
+  await run.execute(argv, {
+    ...context,
+    ...asking,
+    env,
+    cwd,
+    terminal,
+    inside,
+    signal: AbortSignal.any([signal, context.signal]),
+  });
+  return endpoint ?? handOver('it starts nothing');
+}
+
+const NO_TERMINAL: Omit<Terminal, 'err'> = {
+  out: () => handOver('it prints something'),
+  interactive: false,
+  liveErr: false,
+  liveOut: false,
+  colorOut: false,
+  colorErr: false,
+  width: 100,
+};
+
+/** Both would start a supervisor with the same variables, so that what a process reads from its own is the same, too. */
+function haveSameSurroundings(one: Context['env'], other: Context['env']): boolean {
+  const [ours, theirs] = [supervisorEnv(one), supervisorEnv(other)];
+  const names = new Set([...Object.keys(ours), ...Object.keys(theirs)]);
+  return [...names].every((name) => ours[name] === theirs[name]);
+}
+
+function handOver(why: string): never {
+  throw new SkepError('supervisor/not-here', { message: why });
+}
