@@ -134,7 +134,7 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
         },
         {
           name: 'asking',
-          test: /\/skep\/src\/(?:run\/run-through-supervisor|supervisor\/(?:address|answer|connect|failure|greeting|json-lines|private-directory|spawn-supervisor|wake-early|watcher))|\/core\/src\/files\/lock/,
+          test: /\/skep\/src\/(?:run\/(?:run-through-supervisor|start-events|when-ready)|print\/progress|supervisor\/(?:address|answer|connect|events|exchange|failure|greeting|json-lines|private-directory|spawn-supervisor|wake-early|watcher))|\/core\/src\/files\/lock/,
         },
         {
           name: 'workloads',

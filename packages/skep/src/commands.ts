@@ -13,8 +13,10 @@ export interface CommandRow {
   readonly brief: string;
   readonly argument?: ArgumentKind;
   readonly load: () => Promise<Command>;
-  /** Tried first where there is one; true when it has done what the command is for. Loads little. */
-  readonly shortcut?: () => Promise<(argv: readonly string[], context: Context) => Promise<boolean>>;
+  /** Tried first: undefined when it has done what the command is for, else the context to do it in. Loads little. */
+  readonly shortcut?: () => Promise<
+    (argv: readonly string[], context: Context) => Promise<Context | undefined>
+  >;
 }
 
 export interface CommandFamily {

@@ -1,6 +1,7 @@
 import type { Places } from '@skep/core/files/places.ts';
 import type { Ask } from '../run/ask-value.ts';
 import type { Confirm } from '../run/consent.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
 import type { Clock } from '../supervisor/clock.ts';
 import type { OnFault } from '../supervisor/faults.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
@@ -48,5 +49,5 @@ export interface Inside {
   /** Fails with `supervisor/not-here`: the command that asked does it itself. Only before anything is made. */
   readonly handOver: (why: string) => never;
   /** Starts a saved workload in this very process, and tells who asked how it goes. */
-  readonly launch: (name: string) => Promise<void>;
+  readonly launch: (config: RunConfig) => Promise<void>;
 }

@@ -34,8 +34,8 @@ export async function dispatch(argv: readonly string[], context: Context): Promi
 
 async function execute(row: CommandRow, argv: readonly string[], context: Context): Promise<void> {
   const shortcut = await row.shortcut?.();
-  if (await shortcut?.(argv, context)) return;
-  return (await row.load()).execute(argv, context);
+  const left = shortcut ? await shortcut(argv, context) : context;
+  if (left) await (await row.load()).execute(argv, left);
 }
 
 function find<R extends Row>(rows: readonly R[], word: string, prefix: string): R {

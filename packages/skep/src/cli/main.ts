@@ -10,7 +10,6 @@ import type { Ask } from '../run/ask-value.ts';
 import type { Confirm } from '../run/consent.ts';
 import { systemClock } from '../supervisor/clock.ts';
 import { identify, isAlive } from '../supervisor/process-identity.ts';
-import { wakeEarly } from '../supervisor/wake-early.ts';
 import type { Context } from './context.ts';
 import { dispatch } from './dispatch.ts';
 import { openTerminal } from './terminal.ts';
@@ -27,9 +26,7 @@ export async function main(argv: readonly string[], version: string): Promise<nu
     throw error;
   });
   try {
-    const context = openContext(version, terminal);
-    const woken = await wakeEarly(argv, context);
-    await dispatch(argv, woken ? { ...context, woken } : context);
+    await dispatch(argv, openContext(version, terminal));
     return 0;
   } catch (error) {
     const { text, exitCode } = toTerminal(error, { color: terminal.colorErr, debug });

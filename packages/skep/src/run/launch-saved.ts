@@ -1,7 +1,7 @@
 import type { Context } from '../cli/context.ts';
 import { openClient } from '../cli/open-client.ts';
-import type { Progress } from '../print/progress.ts';
-import { isLoopback } from '@skep/proxy/loopback.ts';
+import { openProgress, type Progress } from '../print/progress.ts';
+import { loadRunConfig } from '../run-config/file.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
@@ -10,7 +10,8 @@ import { workloadUrl } from '../run-config/workload-url.ts';
 import type { SupervisorClient } from '../supervisor/client.ts';
 import { readStatus } from '../supervisor/state.ts';
 import { startEvents } from './start-events.ts';
-import { whenReady } from './when-ready.ts';
+import { tellReady } from './when-ready.ts';
+import { warnOpen } from './warn-open.ts';
 
 export interface LaunchChoice {
   readonly foreground: boolean;
@@ -29,7 +30,7 @@ export async function launchSaved(
   { foreground, progress, context, client = openClient(context) }: LaunchChoice,
 ): Promise<void> {
   const { terminal, signal } = context;
-  if (!isLoopback(config.host)) terminal.err(openToOthers(config.host));
+  warnOpen(config.host, terminal);
   if (foreground) {
     progress.end();
     const { hostHere } = await import('./host-here.ts');
@@ -38,18 +39,28 @@ export async function launchSaved(
   try {
     const endpoint = await client.start(config.name, { signal, tell: startEvents(progress, terminal) });
     progress.end();
-    terminal.out(`${workloadUrl(config)}\n`);
-    terminal.err(`${whenReady(config.name, endpoint)}: ${nextStep(config.name)}`);
+    tellReady(config.name, workloadUrl(config), endpoint, terminal);
   } catch (error) {
     progress.end();
     // The person may have pressed Ctrl-C: cleaning up must not be cut short by the same signal.
-    await undo(config.name, context);
+    await undoStart(config.name, context);
     throw error;
   }
 }
 
+/** Starts a saved workload once more, where the supervisor that had begun to start it has died. */
+export async function launchAgain(name: string, context: Context): Promise<void> {
+  const progress = openProgress(context.terminal);
+  try {
+    const config = await loadRunConfig(context.places, name);
+    await launchSaved(config, { foreground: false, progress, context });
+  } finally {
+    progress.end();
+  }
+}
+
 /** Removes what was begun; that it cannot be is told, but what the person must hear is why the start failed. */
-async function undo(name: string, context: Context): Promise<void> {
+export async function undoStart(name: string, context: Context): Promise<void> {
   const { signal } = new AbortController();
   try {
     await openClient(context)
@@ -72,13 +83,4 @@ async function undo(name: string, context: Context): Promise<void> {
 async function isHosted(name: string, { places, isAlive }: Context): Promise<boolean> {
   const status = await readStatus(places, name).catch(() => undefined);
   return status !== undefined && isAlive({ pid: status.process_id, started: status.process_started });
-}
-
-/** Web pages are kept out on every address; programs are not. */
-function openToOthers(host: string): string {
-  return `Warning: listening on ${host}: whoever reaches this address from another machine can use the server without signing in\n`;
-}
-
-function nextStep(name: string): string {
-  return `connect an MCP client to the URL above.\n  skep logs ${name}   skep stop ${name}   skep rm ${name}\n`;
 }

@@ -2,9 +2,11 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context, Inside } from '../cli/context.ts';
 import type { Terminal } from '../cli/terminal.ts';
 import { run } from '../commands/run.ts';
+import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Endpoint, Host } from '../supervisor/host.ts';
 import type { RunOperation, RunWays } from '../supervisor/server.ts';
 import { supervisorEnv } from '../supervisor/spawn-supervisor.ts';
+import { warnOpen } from './warn-open.ts';
 
 /** What a supervisor runs commands with. */
 export interface Supervisor {
@@ -23,11 +25,14 @@ export async function runForCommand(
   { context, host }: Supervisor,
 ): Promise<Endpoint> {
   if (!haveSameSurroundings(env, context.env)) handOver('its environment differs');
+  const terminal = { ...NO_TERMINAL, err: (text: string) => tell({ kind: 'told', text }) };
   let endpoint: Endpoint | undefined;
   const inside: Inside = {
     handOver,
-    async launch(name) {
-      tell({ kind: 'saved', name });
+    async launch(config) {
+      const { name } = config;
+      warnOpen(config.host, terminal);
+      tell({ kind: 'saved', name, url: workloadUrl(config) });
       try {
         endpoint = await host.start(name, { how: 'start', tell, signal });
       } catch (error) {
@@ -37,7 +42,6 @@ export async function runForCommand(
       }
     },
   };
-  const terminal = { ...NO_TERMINAL, err: (text: string) => tell({ kind: 'told', text }) };
   const asking = { ask: () => handOver('a value is missing'), confirm: () => handOver('it asks for rights') };
   await run.execute(argv, {
     ...context,

@@ -1,83 +1,79 @@
-import { isRecord } from '@skep/core/json/is-record.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context } from '../cli/context.ts';
+import { openProgress } from '../print/progress.ts';
+import { readEndpoint } from '../supervisor/answer.ts';
 import { connect, type Connection } from '../supervisor/connect.ts';
-import { fromFailure } from '../supervisor/failure.ts';
+import { exchange } from '../supervisor/exchange.ts';
 import { MAX_LINE_CHARS } from '../supervisor/json-lines.ts';
+import type { Request } from '../supervisor/protocol.ts';
+import { wakeEarly } from '../supervisor/wake-early.ts';
+import { startEvents } from './start-events.ts';
+import { tellReady } from './when-ready.ts';
 
 /**
- * `skep run` by a supervisor that is up and has everything ready (docs/decisions/0048); false, with nothing made, where
- * this command has to do it itself. Loads what shows a start only while the server starts.
+ * `skep run` by a supervisor that is up and has everything ready (docs/decisions/0048): undefined when that is done. Else
+ * nothing is made, and the command goes on by itself in the context that this answers with; a supervisor is on its way by
+ * then. Loads as little as it can.
  */
-export async function runThroughSupervisor(argv: readonly string[], context: Context): Promise<boolean> {
-  const connection = await connect(context).catch(() => undefined);
-  if (connection === undefined) return false;
-  try {
-    const name = await untilSaved(connection, argv, context);
-    if (name === undefined) return false;
-    const { launchBegun } = await import('./launch-begun.ts');
-    await launchBegun(name, connection, context);
-    return true;
-  } finally {
-    connection.socket.destroy();
-  }
-}
-
-/** The name of the workload that is being started; undefined when the command has to do it itself. */
-async function untilSaved(
-  { socket, lines, version }: Connection,
+export async function runThroughSupervisor(
   argv: readonly string[],
-  { env, cwd, program, signal, terminal }: Context,
-): Promise<string | undefined> {
-  const request = `${JSON.stringify({ op: 'run', argv, env, cwd })}\n`;
-  if (version !== program.version || request.length > MAX_LINE_CHARS) return undefined;
-  const cut = (): void => void socket.destroy();
-  signal.addEventListener('abort', cut, { once: true });
+  context: Context,
+): Promise<Context | undefined> {
+  const connection = await connect(context).catch(() => undefined);
+  if (connection) return (await runOver(connection, argv, context)) ? undefined : context;
+  const woken = await wakeEarly(argv, context);
+  return woken ? { ...context, woken } : context;
+}
+
+/** False, with nothing made, where the command has to do it itself. */
+async function runOver(connection: Connection, argv: readonly string[], context: Context): Promise<boolean> {
+  const { env, cwd, program, signal, terminal } = context;
+  const request: Request = { op: 'run', argv: [...argv], env: definedOf(env), cwd };
+  if (connection.version !== program.version || JSON.stringify(request).length > MAX_LINE_CHARS) {
+    connection.socket.destroy();
+    return false;
+  }
+  const progress = openProgress(terminal);
+  const show = startEvents(progress, terminal);
+  let told = '';
+  let saved: { readonly name: string; readonly url: string } | undefined;
   try {
-    signal.throwIfAborted();
-    socket.write(request);
-    let told = '';
-    for (;;) {
-      // What it had begun when it died nobody has seen, and is cleared away by the next attempt.
-      const { done, value: line } = await lines.next().catch(() => ({ done: true, value: undefined }));
-      signal.throwIfAborted();
-      if (done === true) return undefined;
-      const step = readStep(line);
-      if (step.is === 'told') {
-        told += step.text;
-        continue;
-      }
-      if (step.is === 'failed' && step.error.code === 'supervisor/not-here') return undefined;
-      if (told !== '') terminal.err(told);
-      if (step.is === 'failed') throw step.error;
-      return step.name;
-    }
-  } finally {
-    signal.removeEventListener('abort', cut);
+    const result = await exchange(connection, request, {
+      signal,
+      tell(event) {
+        // What is told before belongs to a run that may yet have to be done here, and is told again then.
+        if (saved === undefined && event.kind === 'told') told += event.text;
+        if (event.kind === 'saved') saved = event;
+        if (event.kind === 'saved' && told !== '') terminal.err(told);
+        if (saved !== undefined) show(event);
+      },
+    });
+    progress.end();
+    if (saved === undefined) throw new SkepError('supervisor/protocol');
+    tellReady(saved.name, saved.url, readEndpoint(result), terminal);
+    return true;
+  } catch (error) {
+    progress.end();
+    if (saved !== undefined) return await endOrGoOn(saved.name, error, context);
+    if (hasCode(error, 'supervisor/not-here') || hasCode(error, 'supervisor/unreachable')) return false;
+    if (told !== '') terminal.err(told);
+    throw error;
   }
 }
 
-type Step =
-  | { readonly is: 'told'; readonly text: string }
-  | { readonly is: 'saved'; readonly name: string }
-  | { readonly is: 'failed'; readonly error: SkepError };
+/** What was saved is started by the supervisor that comes after one that died, and removed after any other failure. */
+async function endOrGoOn(name: string, error: unknown, context: Context): Promise<true> {
+  const { launchAgain, undoStart } = await import('./launch-saved.ts');
+  if (!hasCode(error, 'supervisor/unreachable')) {
+    await undoStart(name, context);
+    throw error;
+  }
+  await launchAgain(name, context);
+  return true;
+}
 
-/** Without a schema, whose library takes longer to load than the answer takes. */
-function readStep(line: unknown): Step {
-  const { event, error } = isRecord(line) ? line : {};
-  if (isRecord(event)) {
-    const { kind, text, name } = event;
-    if (kind === 'told' && typeof text === 'string') return { is: 'told', text };
-    if (kind === 'saved' && typeof name === 'string') return { is: 'saved', name };
-  }
-  if (isRecord(error)) {
-    const { code, message, hint, detail } = error;
-    if (typeof code === 'string' && typeof message === 'string' && typeof hint === 'string') {
-      return {
-        is: 'failed',
-        error: fromFailure({ code, message, hint, detail: isRecord(detail) ? detail : {} }),
-      };
-    }
-  }
-  throw new SkepError('supervisor/protocol');
+function definedOf(env: Context['env']): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined),
+  );
 }

@@ -64,7 +64,7 @@ async function runWith(client: SupervisorClient, request: RunRequest, context: C
       // What is said stays, and the line of the progress does not.
       progress.end();
       await tellLimits(config, runtime, context);
-      if (inside) await inside.launch(name);
+      if (inside) await inside.launch(config);
       else await launchSaved(config, { foreground, progress, context, client });
     } finally {
       progress.end();

@@ -7,8 +7,10 @@ import type { Tell } from '../supervisor/events.ts';
 export function startEvents(progress: Progress, terminal: Terminal): Tell {
   return (event) => {
     if (event.kind === 'step') return progress.step(event.title);
+    if (event.kind === 'saved') return;
     progress.end();
-    if (event.kind === 'warning') return terminal.err(`Warning: ${printable(event.text)}\n`);
-    terminal.err(`  ${printable(event.line)}\n`);
+    if (event.kind === 'told') terminal.err(event.text);
+    else if (event.kind === 'warning') terminal.err(`Warning: ${printable(event.text)}\n`);
+    else terminal.err(`  ${printable(event.line)}\n`);
   };
 }

@@ -1,3 +1,4 @@
+import type { Terminal } from '../cli/terminal.ts';
 import type { Endpoint } from '../supervisor/host.ts';
 
 /** How a start ended, for people: the beginning of a sentence. */
@@ -7,4 +8,12 @@ export function whenReady(name: string, { readiness }: Endpoint): string {
     return `${running}, but has not answered within a minute (skep status ${name} says when it has)`;
   if (readiness?.is === 'unchecked') return `${running}, and was not asked whether it answers`;
   return readiness?.server === undefined ? running : `${running} (${readiness.server})`;
+}
+
+/** Prints what a person wanted of a run: the URL on stdout, and on stderr what there is to do with it. */
+export function tellReady(name: string, url: string, endpoint: Endpoint, { out, err }: Terminal): void {
+  out(`${url}\n`);
+  err(
+    `${whenReady(name, endpoint)}: connect an MCP client to the URL above.\n  skep logs ${name}   skep stop ${name}   skep rm ${name}\n`,
+  );
 }

@@ -1,16 +1,16 @@
 import { withLock } from '@skep/core/files/lock.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
-import { z } from 'zod';
+import { isRecord } from '@skep/core/json/is-record.ts';
 import { clearAddress, readAddress, supervisorLock } from './address.ts';
+import { readEndpoint } from './answer.ts';
 import type { Clock } from './clock.ts';
 import { connect, type Connection, type ConnectOptions } from './connect.ts';
-import { tellNobody, type Tell } from './events.ts';
+import { exchange, type CallOptions } from './exchange.ts';
 import { fromFailure } from './failure.ts';
 import type { Endpoint } from './host.ts';
-import { writeLine } from './json-lines.ts';
 import { ensureOwn } from './private-directory.ts';
 import type { ProcessIdentity } from './process-identity.ts';
-import { answerSchema, type Request } from './protocol.ts';
+import type { Request } from './protocol.ts';
 import { parseReadyWord } from './ready-word.ts';
 import { spawnSupervisor, type Program, type SpawnedSupervisor } from './spawn-supervisor.ts';
 import { startLock, type Woken } from './wake-early.ts';
@@ -23,12 +23,6 @@ export interface ClientOptions extends ConnectOptions {
   readonly woken?: Woken;
 }
 
-export interface CallOptions {
-  readonly tell?: Tell;
-  /** Closes the connection; the supervisor undoes a start that is under way. */
-  readonly signal: AbortSignal;
-}
-
 const START_MS = 15_000;
 /** What the one command that starts a supervisor may need: a greeting, its watcher, and two starts. */
 const OTHERS_START_MS = 60_000;
@@ -38,22 +32,10 @@ const WATCHER_MS = 2_000;
 /** A supervisor that dies while it works is started again, and asked again. */
 const ATTEMPTS = 3;
 
-const readinessSchema = z.discriminatedUnion('is', [
-  z.object({ is: z.literal('answered'), server: z.string().exactOptional() }),
-  z.object({ is: z.enum(['silent', 'unchecked']) }),
-]);
-const endpointSchema = z.object({
-  url: z.string(),
-  port: z.number(),
-  readiness: readinessSchema.exactOptional(),
-});
-const stoppedSchema = z.object({ stopped: z.boolean() });
-
 /** Talks to this user's supervisor, starting it where a call needs one. */
 export class SupervisorClient {
   readonly #options: ClientOptions;
   #awake: Promise<Connection> | undefined;
-  #begun: Connection | undefined;
   readonly #asleep = new AbortController();
 
   constructor(options: ClientOptions) {
@@ -69,16 +51,9 @@ export class SupervisorClient {
     this.#awake.catch(() => {});
   }
 
-  /** Takes over a start that was asked for on this connection: the next call of `start` waits for its answer. */
-  takeOver(connection: Connection): void {
-    this.#begun = connection;
-  }
-
   /** Leaves what `wake` began, and no call has used; a supervisor that was started for it ends by itself. */
   close(): void {
     this.#asleep.abort();
-    this.#begun?.socket.destroy();
-    this.#begun = undefined;
     this.#awake?.then(
       ({ socket }) => socket.destroy(),
       () => {},
@@ -88,14 +63,14 @@ export class SupervisorClient {
 
   /** Starts a saved workload and waits until it can be used. */
   async start(name: string, options: CallOptions): Promise<Endpoint> {
-    return endpointSchema.parse((await this.#call({ op: 'start', name }, options)).result);
+    return readEndpoint((await this.#call({ op: 'start', name }, options)).result);
   }
 
   /** False when it was not running. */
   async stop(name: string, graceMs: number, options: CallOptions): Promise<boolean> {
     const { result, attempts } = await this.#call({ op: 'stop', name, graceMs }, options);
     // Asked again it may have been stopped by the one that died.
-    return stoppedSchema.parse(result).stopped || attempts > 1;
+    return (isRecord(result) && result['stopped'] === true) || attempts > 1;
   }
 
   async remove(name: string, options: CallOptions): Promise<void> {
@@ -141,26 +116,16 @@ export class SupervisorClient {
 
   async #call(request: Request, options: CallOptions): Promise<{ result: unknown; attempts: number }> {
     for (let attempts = 1; ; attempts += 1) {
-      const { connection, begun } = await this.#nextConnection(options.signal);
+      const connecting = this.#awake ?? this.#reachStarting(options.signal);
+      this.#awake = undefined;
+      const connection = await connecting;
       try {
-        return { result: await exchange(connection, begun ? undefined : request, options), attempts };
+        return { result: await exchange(connection, request, options), attempts };
       } catch (error) {
         if (!hasCode(error, 'supervisor/unreachable') || options.signal.aborted || attempts === ATTEMPTS)
           throw error;
       }
     }
-  }
-
-  /** The one that was given, or woken, or a new one. */
-  async #nextConnection(
-    signal: AbortSignal,
-  ): Promise<{ readonly connection: Connection; readonly begun: boolean }> {
-    const given = this.#begun;
-    this.#begun = undefined;
-    if (given !== undefined) return { connection: given, begun: true };
-    const connecting = this.#awake ?? this.#reachStarting(signal);
-    this.#awake = undefined;
-    return { connection: await connecting, begun: false };
   }
 
   async #reachStarting(signal: AbortSignal): Promise<Connection> {
@@ -257,39 +222,4 @@ export class SupervisorClient {
     }
     return undefined;
   }
-}
-
-/** Without a request for one that was sent already. */
-async function exchange(
-  { socket, lines }: Connection,
-  request: Request | undefined,
-  { tell = tellNobody, signal }: CallOptions,
-): Promise<unknown> {
-  const cut = (): void => {
-    socket.destroy();
-  };
-  signal.addEventListener('abort', cut, { once: true });
-  try {
-    signal.throwIfAborted();
-    if (request !== undefined) writeLine(socket, request);
-    for await (const line of lines) {
-      const answer = answerSchema.safeParse(line);
-      if (!answer.success) throw new SkepError('supervisor/protocol', { cause: answer.error });
-      if ('event' in answer.data) tell(answer.data.event);
-      else if ('error' in answer.data) throw fromFailure(answer.data.error);
-      else return answer.data.result;
-    }
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof SkepError) throw error;
-    throw new SkepError('supervisor/unreachable', {
-      message: 'the connection to the supervisor broke',
-      cause: error,
-    });
-  } finally {
-    signal.removeEventListener('abort', cut);
-    socket.destroy();
-  }
-  signal.throwIfAborted();
-  throw new SkepError('supervisor/unreachable', { message: 'the supervisor ended before it had answered' });
 }

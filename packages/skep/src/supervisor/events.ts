@@ -4,15 +4,12 @@ export type StartEvent =
   /** What the person must know, and what goes on all the same. */
   | { readonly kind: 'warning'; readonly text: string }
   /** A line the server wrote before it ended. */
-  | { readonly kind: 'output'; readonly line: string };
+  | { readonly kind: 'output'; readonly line: string }
+  /** Text for standard error, from a run that it carries out for a command. */
+  | { readonly kind: 'told'; readonly text: string }
+  /** From here on such a run is the start of a saved workload; `url` is what clients will connect to. */
+  | { readonly kind: 'saved'; readonly name: string; readonly url: string };
 
 export type Tell = (event: StartEvent) => void;
-
-/** What it tells a command for which it carries out a whole run, before it starts what was saved. */
-export type RunEvent =
-  /** Text for standard error. */
-  | { readonly kind: 'told'; readonly text: string }
-  /** From here on the run is the start of a saved workload. */
-  | { readonly kind: 'saved'; readonly name: string };
 
 export const tellNobody: Tell = () => {};

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /**
  * What is spoken on the supervisor's socket: JSON lines in UTF-8. The supervisor greets; the client sends one request;
- * the supervisor answers with any number of events and one result or error; the client closes. The greeting (greeting.ts)
+ * the supervisor answers with any number of events and one result or error (answer.ts); the client closes. The greeting (greeting.ts)
  * and the operation `retire` never change, so that any version can replace any other.
  */
 const name = z.string();
@@ -32,22 +32,9 @@ export const requestSchema = z.discriminatedUnion('op', [
 ]);
 export type Request = z.infer<typeof requestSchema>;
 
-const eventSchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('step'), title: z.string() }),
-  z.object({ kind: z.literal('warning'), text: z.string() }),
-  z.object({ kind: z.literal('output'), line: z.string() }),
-]);
-
 export const failureSchema = z.object({
   code: z.string(),
   message: z.string(),
   hint: z.string(),
   detail: z.record(z.string(), z.unknown()),
 });
-
-export const answerSchema = z.union([
-  z.object({ event: eventSchema }),
-  z.object({ error: failureSchema }),
-  z.object({ result: z.unknown() }),
-]);
-export type Answer = z.infer<typeof answerSchema>;

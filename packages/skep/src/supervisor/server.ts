@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { openDoor, type Door, type DoorOptions } from './door.ts';
-import type { RunEvent, StartEvent, Tell } from './events.ts';
+import type { Tell } from './events.ts';
 import type { Endpoint, Host } from './host.ts';
 import { toFailure } from './failure.ts';
 import type { Greeting } from './greeting.ts';
@@ -29,7 +29,7 @@ export interface ServerOptions extends Omit<DoorOptions, 'onConnection'> {
 export type RunOperation = Extract<Request, { readonly op: 'run' }>;
 
 export interface RunWays {
-  readonly tell: (event: RunEvent | StartEvent) => void;
+  readonly tell: Tell;
   /** Aborts when the command has gone. */
   readonly signal: AbortSignal;
 }
@@ -148,7 +148,7 @@ async function perform(socket: Socket, request: Request, { options, gone }: Turn
       return { ...(await host.start(request.name, { how: 'start', tell, signal: gone })) };
     }
     case 'run': {
-      const tell = (event: RunEvent | StartEvent): void => writeLine(socket, { event });
+      const tell: Tell = (event) => writeLine(socket, { event });
       return { ...(await options.run(request, { tell, signal: gone })) };
     }
     case 'stop':

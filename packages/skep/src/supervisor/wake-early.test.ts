@@ -59,7 +59,7 @@ async function listening(): Promise<void> {
 
 test('a run finds none, and one comes up while the rest of the command is loaded', async () => {
   await listening();
-  const woken = await wake('run', 'everything', '--name', 'a', '--', '--foreground', '-h');
+  const woken = await wake('everything', '--name', 'a', '--', '--foreground', '-h');
   expect(woken).toBeDefined();
   await writeFile(join(home, 'node.gate'), UP);
   begun = [];
@@ -68,11 +68,10 @@ test('a run finds none, and one comes up while the rest of the command is loaded
 });
 
 test.each([
-  ['another command', ['list']],
-  ['a run in the foreground', ['run', 'x', '--foreground']],
-  ['a run in the foreground, in short', ['run', '-f', 'x']],
-  ['help', ['run', '--help']],
-  ['help, in short', ['run', 'x', '-h']],
+  ['a run in the foreground', ['x', '--foreground']],
+  ['a run in the foreground, in short', ['-f', 'x']],
+  ['help', ['--help']],
+  ['help, in short', ['x', '-h']],
 ])('%s starts none', async (_, argv) => {
   expect(await wake(...argv)).toBeUndefined();
 });
@@ -83,13 +82,13 @@ test.each([
 ])('none is started beside another one, while %s', async (_, pid) => {
   await listening();
   alive.add(pid);
-  expect(await wake('run', 'x')).toBeUndefined();
+  expect(await wake('x')).toBeUndefined();
 });
 
 test('of many commands at once one starts it, and no other does until it is up', async () => {
-  const all = await Promise.all(Array.from({ length: 8 }, () => wake('run', 'x')));
+  const all = await Promise.all(Array.from({ length: 8 }, () => wake('x')));
   expect(all.filter((one) => one !== undefined)).toHaveLength(1);
-  expect(await wake('run', 'x')).toBeUndefined();
+  expect(await wake('x')).toBeUndefined();
   const [first] = begun.splice(0);
   await writeFile(join(home, 'node.gate'), UP);
   await first?.spawned.over;
@@ -99,12 +98,12 @@ test('of many commands at once one starts it, and no other does until it is up',
 
 test('a first command whose line may be wrong leaves no directories behind', async () => {
   await rm(where.stateDir, { recursive: true });
-  expect(await wake('run', 'x')).toBeUndefined();
+  expect(await wake('x')).toBeUndefined();
   expect(existsSync(where.stateDir)).toBe(false);
 });
 
 test.skipIf(process.getuid?.() !== 0)("nothing is started in another user's state", async () => {
   await chown(where.stateDir, 65_534, 65_534);
-  expect(await wake('run', 'x')).toBeUndefined();
+  expect(await wake('x')).toBeUndefined();
   expect(existsSync(where.supervisorDir)).toBe(false);
 });

@@ -24,7 +24,7 @@ export interface WakeOptions extends Omit<SpawnOptions, 'logPath'> {
 export const startLock = (places: Places): string => join(places.locksDir, 'supervisor-start.lock');
 
 /**
- * Starts a supervisor when the command line is one of `skep run` that will need it and there is none, before the program
+ * Starts a supervisor when the arguments of `skep run` are such that it will need one and there is none, before the program
  * for it is loaded and anything is planned. Undefined where there is nothing to start, or where something is in the way,
  * which the client finds and tells. Never rejects.
  */
@@ -52,10 +52,10 @@ export async function wakeEarly(argv: readonly string[], options: WakeOptions): 
 }
 
 /** Looks at no more than it must: what it takes for a run may fail, and what it does not see needs a moment longer. */
-function needsSupervisor([command, ...rest]: readonly string[]): boolean {
-  const end = rest.indexOf('--');
-  const flags = end === -1 ? rest : rest.slice(0, end);
-  return command === 'run' && !flags.some((flag) => OTHERWISE.test(flag));
+function needsSupervisor(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  const flags = end === -1 ? argv : argv.slice(0, end);
+  return !flags.some((flag) => OTHERWISE.test(flag));
 }
 
 /** In the foreground nobody else hosts the workload, and help needs nobody; short ones may come together. */
