@@ -2,6 +2,7 @@ import type { Places } from '@skep/core/files/places.ts';
 import type { Ask } from '../run/ask-value.ts';
 import type { Confirm } from '../run/consent.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 import type { Clock } from '../supervisor/clock.ts';
 import type { OnFault } from '../supervisor/faults.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
@@ -48,6 +49,8 @@ export interface Context {
 export interface Inside {
   /** Fails with `supervisor/not-here`: the command that asked does it itself. Only before anything is made. */
   readonly handOver: (why: string) => never;
-  /** Starts a saved workload in this very process, and tells who asked how it goes. */
-  readonly launch: (config: RunConfig) => Promise<void>;
+  /** As `connectRuntime` for the runtime there is, with the supervisor's own environment: it keeps what it hosts with. */
+  readonly connectRuntime: () => Promise<Runtime>;
+  /** Starts a saved workload on its runtime in this very process, and tells who asked how it goes. */
+  readonly launch: (config: RunConfig, runtime: Runtime) => Promise<void>;
 }

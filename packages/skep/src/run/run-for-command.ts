@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context, Inside } from '../cli/context.ts';
+import { connectRuntime } from '../cli/open-runtime.ts';
 import type { Terminal } from '../cli/terminal.ts';
 import { run } from '../commands/run.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
@@ -29,12 +30,13 @@ export async function runForCommand(
   let endpoint: Endpoint | undefined;
   const inside: Inside = {
     handOver,
-    async launch(config) {
+    connectRuntime: () => connectRuntime(context, undefined),
+    async launch(config, runtime) {
       const { name } = config;
       warnOpen(config.host, terminal);
       tell({ kind: 'saved', name, url: workloadUrl(config) });
       try {
-        endpoint = await host.start(name, { how: 'start', tell, signal });
+        endpoint = await host.start(name, { how: 'start', tell, signal, runtime });
       } catch (error) {
         // Whoever waits for the start removes what is left of it.
         if (signal.aborted) await host.remove(name);

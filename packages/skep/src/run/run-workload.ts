@@ -36,7 +36,7 @@ async function runWith(client: SupervisorClient, request: RunRequest, context: C
   const { foreground } = request.values;
   const checked = await checkRun(request, context);
   handOverByCatalogue(checked, context);
-  const runtime = await connectRuntime(context, undefined);
+  const runtime = await (inside?.connectRuntime() ?? connectRuntime(context, undefined));
   // Only what is saved says which engine it was.
   const identified = identify(runtime, { signal: context.signal }).then(({ info }) => info);
   identified.catch(() => {});
@@ -64,7 +64,7 @@ async function runWith(client: SupervisorClient, request: RunRequest, context: C
       // What is said stays, and the line of the progress does not.
       progress.end();
       await tellLimits(config, runtime, context);
-      if (inside) await inside.launch(config);
+      if (inside) await inside.launch(config, runtime);
       else await launchSaved(config, { foreground, progress, context, client });
     } finally {
       progress.end();

@@ -56,6 +56,8 @@ export interface StartRequest {
   readonly how: 'start' | 'resume';
   readonly tell: Tell;
   readonly signal: AbortSignal;
+  /** What the workload runs on, where whoever asks is connected to it and has made sure of it. */
+  readonly runtime?: Runtime;
 }
 
 /**
@@ -165,7 +167,8 @@ export class Host {
   async #take(config: RunConfig, request: StartRequest): Promise<Endpoint> {
     const { openRuntime, connectRuntime, openWorkloadLog, startProxy, version } = this.#deps;
     const { owner, clock, random, fetch } = this.#deps;
-    const runtime = await (request.how === 'start' ? connectRuntime : openRuntime)(config.runtime);
+    const connect = request.how === 'start' ? connectRuntime : openRuntime;
+    const runtime = request.runtime ?? (await connect(config.runtime));
     const file = await openWorkloadLog(config);
     let supervised: Supervised;
     try {
