@@ -5,6 +5,8 @@ import { openLog } from '@skep/core/log/pino-log.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { openHost } from '../cli/open-host.ts';
+import { connectRuntime } from '../cli/open-runtime.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 import { clearAddress, readAddress, supervisorLock, whatIsKept } from '../supervisor/address.ts';
 import type { Clock } from '../supervisor/clock.ts';
 import { collectAll, collectWhenIdle, eventLoopLoad } from '../supervisor/collect-when-idle.ts';
@@ -99,7 +101,8 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
       resume: await resume({ host: hosted, places, clock, isAlive, signal: both, log }),
       run: async (request, ways) => {
         const { runForCommand } = await import('../run/run-for-command.ts');
-        return runForCommand(request, ways, { context, host: hosted });
+        const connect = (): Promise<Runtime> => connectRuntime(context, undefined);
+        return runForCommand(request, ways, { context, host: hosted, connectRuntime: connect });
       },
       lingerMs: LINGER_MS,
       // Somebody may have removed the lock with its directory: it is made anew, unless another was faster.

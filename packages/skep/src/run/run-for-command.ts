@@ -1,8 +1,8 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context, Inside } from '../cli/context.ts';
-import { connectRuntime } from '../cli/open-runtime.ts';
 import type { Terminal } from '../cli/terminal.ts';
 import { run } from '../commands/run.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Endpoint, Host } from '../supervisor/host.ts';
 import type { RunOperation, RunWays } from '../supervisor/server.ts';
@@ -14,6 +14,8 @@ export interface Supervisor {
   /** Its own. */
   readonly context: Context;
   readonly host: Pick<Host, 'start' | 'remove'>;
+  /** The runtime there is, in the supervisor's own environment. */
+  readonly connectRuntime: () => Promise<Runtime>;
 }
 
 /**
@@ -23,14 +25,14 @@ export interface Supervisor {
 export async function runForCommand(
   { argv, env, cwd }: RunOperation,
   { tell, signal }: RunWays,
-  { context, host }: Supervisor,
+  { context, host, connectRuntime }: Supervisor,
 ): Promise<Endpoint> {
   if (!haveSameSurroundings(env, context.env)) handOver('its environment differs');
   const terminal = { ...NO_TERMINAL, err: (text: string) => tell({ kind: 'told', text }) };
   let endpoint: Endpoint | undefined;
   const inside: Inside = {
     handOver,
-    connectRuntime: () => connectRuntime(context, undefined),
+    connectRuntime,
     async launch(config, runtime) {
       const { name } = config;
       warnOpen(config.host, terminal);

@@ -45,7 +45,10 @@ export interface PrepareRequest {
   readonly signal: AbortSignal;
 }
 
-/** Told to the person who waits. `step` names a phase ("Building image"), `detail` is one line below it. */
+/**
+ * Told to the person who waits. `step` names a phase ("Building image"), `detail` is one line below it. A step is told
+ * before anything of it is done, and by everything that asks somebody else or takes time: who must not wait stops there.
+ */
 export interface Report {
   step(title: string): void;
   detail(line: string): void;

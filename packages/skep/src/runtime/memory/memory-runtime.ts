@@ -44,11 +44,12 @@ export class MemoryRuntime implements Runtime {
     return { kind: 'docker', id: 'fake', version: '1', endpoint: 'memory' };
   }
 
-  async prepare({ source, signal }: PrepareRequest): Promise<Prepared> {
+  async prepare({ source, report, signal }: PrepareRequest): Promise<Prepared> {
     this.#reachable();
     if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
     const reference = source.kind === 'image' ? source.reference : source.name;
     if (!this.#programs.has(reference)) {
+      report.step(`Pulling ${reference}`);
       throw new SkepError('runtime/image-not-found', { message: `nothing is known as "${reference}"` });
     }
     return { reference, ours: source.kind === 'package', exposedPorts: [] };

@@ -1,0 +1,187 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { places } from '@skep/core/files/places.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Context } from '../cli/context.ts';
+import { loadRunConfig } from '../run-config/file.ts';
+import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
+import { systemClock } from '../supervisor/clock.ts';
+import type { StartEvent } from '../supervisor/events.ts';
+import { Host } from '../supervisor/host.ts';
+import type { RunOperation } from '../supervisor/server.ts';
+import { readStatus } from '../supervisor/state.ts';
+import { runForCommand } from './run-for-command.ts';
+
+const NOT_HERE = { code: 'supervisor/not-here' };
+const never = new AbortController().signal;
+let home: string;
+let context: Context;
+let runtime: MemoryRuntime;
+let host: Host;
+let greet: () => Promise<object>;
+let told: StartEvent[];
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'skep-run-for-'));
+  runtime = new MemoryRuntime();
+  greet = async () => ({ name: 'fake', version: '1' });
+  told = [];
+  const self = { pid: process.pid, started: 'me' };
+  const shared = {
+    places: places({ env: {}, home, platform: 'linux', temp: home }),
+    clock: systemClock,
+    random: (min: number) => min,
+    fetch,
+    self,
+    isAlive: () => true,
+  };
+  context = {
+    ...shared,
+    env: { HOME: home, PATH: '/bin', SKEP_DETACHED: '1', SKEP_READY_FD: '3' },
+    home,
+    cwd: '/',
+    platform: 'linux',
+    uid: process.getuid?.(),
+    program: { node: '/bin/false', entry: 'x', version: '1.0.0' },
+    // Nobody reads what the supervisor writes.
+    terminal: { out() {}, err() {}, interactive: false, liveErr: false, liveOut: false, colorOut: false, colorErr: false, width: 80 }, // prettier-ignore
+    signal: never,
+    end() {},
+    onFault: () => () => {},
+    exit() {},
+  };
+  host = new Host({
+    ...shared,
+    openRuntime: async () => runtime,
+    connectRuntime: async () => runtime,
+    startProxy: async ({ port }) => ({
+      url: 'http://127.0.0.1/mcp',
+      port,
+      greet: () => greet(),
+      backendEnded() {},
+      backendStarted() {},
+      close: async () => {},
+    }),
+    version: '1',
+    owner: 'me',
+    terminate() {},
+    log: silentLog,
+    openWorkloadLog: async () => ({ log: silentLog, close() {} }),
+  });
+});
+afterEach(async () => {
+  await host.release();
+  await rm(home, { recursive: true });
+});
+
+interface Asked {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly signal?: AbortSignal;
+}
+
+async function run(argv: readonly string[], { env = {}, cwd = '/', signal = never }: Asked = {}) {
+  const request: RunOperation = {
+    op: 'run',
+    argv: [...argv],
+    env: { HOME: home, PATH: '/bin', ...env },
+    cwd,
+  };
+  const tell = (event: StartEvent): void => void told.push(event);
+  return runForCommand(request, { tell, signal }, { context, host, connectRuntime: async () => runtime });
+}
+
+/** Names of what is saved, and of what runs. */
+async function left(): Promise<readonly (readonly string[])[]> {
+  const saved = await readdir(context.places.runConfigsDir).catch(() => []);
+  return [saved, (await runtime.list()).map(({ name }) => name)];
+}
+
+test('a run whose image is there is planned, saved and started, and the one who asked hears when it is saved', async () => {
+  await mkdir(join(home, 'notes'));
+  await expect(
+    run(['fake:1', '--name', 'a1', '-e', 'TOKEN', '-v', 'notes:/notes', '--', 'one'], {
+      env: { TOKEN: 'of the caller' },
+      cwd: home,
+    }),
+  ).resolves.toMatchObject({ port: 10_000, readiness: { is: 'answered', server: 'fake 1' } });
+  const saved = await loadRunConfig(context.places, 'a1');
+  expect(saved).toMatchObject({ env_vars: { TOKEN: 'of the caller' }, cmd_args: ['one'] });
+  expect(JSON.stringify(saved.permission_profile)).toContain(join(home, 'notes'));
+  expect(await left()).toEqual([['a1.json'], ['a1']]);
+  const url = `http://127.0.0.1:${String(saved.port)}/mcp`;
+  expect(told).toContainEqual({ kind: 'saved', name: 'a1', url });
+  const kinds = told.map(({ kind }) => kind);
+  expect(kinds.slice(0, kinds.indexOf('saved')).filter((kind) => kind !== 'told')).toEqual([]);
+});
+
+test.each<[string, readonly string[], Asked]>([
+  ['an image that has to be pulled', ['other:1'], {}],
+  ['--foreground', ['fake:1', '--foreground'], {}],
+  ['--debug', ['fake:1', '--debug'], {}],
+  ['SKEP_DEBUG', ['fake:1'], { env: { SKEP_DEBUG: '1' } }],
+  ['--help', ['--help'], {}],
+  ['a file of variables', ['fake:1', '--env-file', '/dev/zero'], {}],
+  ['a profile in a file', ['fake:1', '--permission-profile', '/dev/zero'], {}],
+  ['a certificate in a file', ['fake:1', '--ca-cert', '/dev/zero'], {}],
+  ['an exported configuration', ['--from-config', '/dev/zero'], {}],
+  ['another PATH', ['fake:1'], { env: { PATH: '/usr/bin' } }],
+  ['another engine', ['fake:1'], { env: { DOCKER_HOST: 'tcp://127.0.0.1:1' } }],
+])('%s is left to the command, and nothing is made', async (_, argv, asked) => {
+  await expect(run([...argv, '--name', 'a1'], asked)).rejects.toMatchObject(NOT_HERE);
+  expect(await left()).toEqual([[], []]);
+  expect(told.map(({ kind }) => kind)).not.toContain('saved');
+});
+
+test.each([
+  ['registry_url', 'https://127.0.0.1/catalogue.json'],
+  ['registry_api_url', 'https://127.0.0.1/api'],
+  ['local_registry_path', '/dev/zero'],
+])("a name is not looked up in somebody else's catalogue (%s), a package needs none", async (key, value) => {
+  await mkdir(dirname(context.places.configFile), { recursive: true });
+  await writeFile(context.places.configFile, `${key}: ${value}\n`);
+  await expect(run(['fake:1', '--name', 'a1'])).rejects.toMatchObject(NOT_HERE);
+  expect(await left()).toEqual([[], []]);
+});
+
+test('a question is left to the command, which can ask it', async () => {
+  // Of the built-in catalogue, with a required variable.
+  await expect(run(['tavily-mcp', '--name', 'a1'])).rejects.toMatchObject(NOT_HERE);
+  expect(await left()).toEqual([[], []]);
+});
+
+test('what is wrong is said as by the command, and what was told before it reaches the caller', async () => {
+  await expect(run(['fake:1', '--name', '-'])).rejects.toMatchObject({ code: 'run/invalid-name' });
+  await run(['fake:1', '--name', 'a1']);
+  await expect(run(['fake:1', '--name', 'a1'])).rejects.toMatchObject({ code: 'run/name-taken' });
+});
+
+test('a server that crashes is left for the command to remove, with its last lines told', async () => {
+  runtime.crash = { exitCode: 3, says: 'no token' };
+  greet = () => new Promise(() => {});
+  await expect(run(['fake:1', '--name', 'a1'])).rejects.toMatchObject({ code: 'run/crashed-at-start' });
+  expect(told).toContainEqual({ kind: 'output', line: 'no token' });
+  expect(await readStatus(context.places, 'a1')).toMatchObject({ status: 'error' });
+});
+
+test('when the command goes away while the server starts, nothing of it is left', async () => {
+  const gone = new AbortController();
+  greet = async () => {
+    gone.abort(new Error('gone'));
+    return new Promise(() => {});
+  };
+  await expect(run(['fake:1', '--name', 'a1'], { signal: gone.signal })).rejects.toThrow('gone');
+  expect(await left()).toEqual([[], []]);
+});
+
+test('two commands at once do not get one name', async () => {
+  const both = await Promise.allSettled([
+    run(['fake:1', '--name', 'a1']),
+    run(['fake:1', '--name', 'a1']),
+    run(['fake:1', '--name', 'a2']),
+  ]);
+  const outcomes = both.map((one) => (one.status === 'fulfilled' ? 'runs' : String(one.reason.code)));
+  expect(outcomes.toSorted()).toEqual(['run/name-taken', 'runs', 'runs']);
+});

@@ -1,0 +1,182 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { places } from '@skep/core/files/places.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Context } from '../cli/context.ts';
+import { whatIsKept } from '../supervisor/address.ts';
+import { systemClock } from '../supervisor/clock.ts';
+import type { Endpoint, Host } from '../supervisor/host.ts';
+import { serve, type RunOperation, type RunWays } from '../supervisor/server.ts';
+import { runThroughSupervisor } from './run-through-supervisor.ts';
+
+type Run = (request: RunOperation, ways: RunWays) => Promise<Endpoint>;
+
+const WARNING = 'Warning: where it comes from is not verified\n';
+const URL = 'http://127.0.0.1:4001/mcp';
+const ready: Endpoint = { url: URL, port: 4001, readiness: { is: 'answered', server: 'fake 1' } };
+const self = { pid: process.pid, started: 'me' };
+let home: string;
+let printed: string;
+let removed: string[];
+let started: string[];
+let ending: AbortController;
+let served: Promise<void>;
+let interrupt: AbortController;
+let context: Context;
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'skep-through-'));
+  printed = '';
+  removed = [];
+  started = [];
+  ending = new AbortController();
+  interrupt = new AbortController();
+  served = Promise.resolve();
+  const print = (text: string): void => void (printed += text);
+  context = {
+    places: places({ env: {}, home, platform: 'linux', temp: home }),
+    env: { HOME: home, SECRET: 'of the caller', NOTHING: undefined },
+    home,
+    cwd: '/somewhere',
+    platform: 'linux',
+    uid: process.getuid?.(),
+    self,
+    program: { node: '/bin/false', entry: 'x', version: '1.0.0' },
+    terminal: { out: (text) => print(`out: ${text}`), err: (text) => print(`err: ${text}`), interactive: false, liveErr: false, liveOut: false, colorOut: false, colorErr: false, width: 80 }, // prettier-ignore
+    clock: systemClock,
+    random: (min) => min,
+    fetch,
+    signal: interrupt.signal,
+    isAlive: () => true,
+    end() {},
+    onFault: () => () => {},
+    exit() {},
+  };
+});
+afterEach(async () => {
+  ending.abort();
+  await served;
+  await rm(home, { recursive: true });
+});
+
+/** A supervisor whose runs go as the test says. */
+async function supervisor(run: Run, version = '1.0.0'): Promise<void> {
+  const { places: where, uid } = context;
+  await mkdir(where.stateDir, { recursive: true });
+  await mkdir(where.dataDir, { recursive: true });
+  const kept = await whatIsKept(where);
+  const done = Promise.resolve();
+  const host = {
+    busyWith: [],
+    async remove(name: string) {
+      removed.push(name);
+    },
+    async start(name: string) {
+      started.push(name);
+      return ready;
+    },
+  } as unknown as Host;
+  await new Promise<void>((resolve, reject) => {
+    served = serve({
+      places: where,
+      platform: 'linux',
+      uid,
+      owner: { ...self, state: kept.state },
+      greeting: { skep: 'supervisor', version, ...self, ...kept },
+      host,
+      resume: { settled: done, complete: done, again: () => done },
+      run,
+      lingerMs: 60_000,
+      isTheOne: async () => true,
+      onOpen: resolve,
+      signal: ending.signal,
+      log: silentLog,
+    });
+    served.catch(reject);
+  });
+}
+
+const argv = ['x', '--name', 'a1'];
+const run = (): Promise<Context | undefined> => runThroughSupervisor(argv, context);
+
+test('the supervisor gets what the command knows, and the person sees what the command would have shown', async () => {
+  let asked: RunOperation | undefined;
+  await supervisor(async (request, { tell }) => {
+    asked = request;
+    tell({ kind: 'told', text: WARNING });
+    tell({ kind: 'saved', name: 'a1', url: URL });
+    tell({ kind: 'step', title: 'Starting a1' });
+    return ready;
+  });
+  expect(await run()).toBeUndefined();
+  const env = { HOME: home, SECRET: 'of the caller' };
+  expect(asked).toEqual({ op: 'run', argv, env, cwd: '/somewhere' });
+  expect(printed).toBe(
+    `err: ${WARNING}err: Starting a1\nout: ${URL}\nerr: a1 is running (fake 1): connect an MCP client to the URL above.\n  skep logs a1   skep stop a1   skep rm a1\n`,
+  );
+});
+
+test('what the supervisor does not do the command does, as if nobody had been asked', async () => {
+  await supervisor(async (_, { tell }) => {
+    tell({ kind: 'told', text: WARNING });
+    throw new SkepError('supervisor/not-here');
+  });
+  expect(await run()).toBe(context);
+  expect(printed).toBe('');
+});
+
+test('a supervisor of another version is not asked', async () => {
+  await supervisor(() => Promise.reject(new Error('asked')), '0.9.0');
+  expect(await run()).toBe(context);
+});
+
+test('an environment that is too long for a request stays here', async () => {
+  await supervisor(() => Promise.reject(new Error('asked')));
+  context = { ...context, env: { LONG: 'x'.repeat(1024 * 1024) } };
+  expect(await run()).toBe(context);
+});
+
+test('what is wrong with the run is the error of the command, after what it warned of', async () => {
+  await supervisor(async (_, { tell }) => {
+    tell({ kind: 'told', text: WARNING });
+    throw new SkepError('run/name-taken', { message: 'taken', hint: 'choose another' });
+  });
+  await expect(run()).rejects.toMatchObject({
+    code: 'run/name-taken',
+    message: 'taken',
+    hint: 'choose another',
+  });
+  expect(printed).toBe(`err: ${WARNING}`);
+});
+
+test('a start that fails after it was saved is removed', async () => {
+  await supervisor(async (_, { tell }) => {
+    tell({ kind: 'saved', name: 'a1', url: URL });
+    tell({ kind: 'output', line: 'no token' });
+    throw new SkepError('run/crashed-at-start');
+  });
+  await expect(run()).rejects.toMatchObject({ code: 'run/crashed-at-start' });
+  expect(removed).toEqual(['a1']);
+  expect(printed).toBe('err:   no token\n');
+});
+
+test('an interruption reaches the supervisor, which ends what it had begun', async () => {
+  const gone = Promise.withResolvers<void>();
+  await supervisor(async (_, { signal }) => {
+    signal.addEventListener('abort', () => gone.resolve());
+    interrupt.abort(new SkepError('run/cancelled'));
+    await gone.promise;
+    throw new SkepError('run/cancelled');
+  });
+  await expect(run()).rejects.toMatchObject({ code: 'run/cancelled' });
+  await gone.promise;
+});
+
+test('without a supervisor the command goes on', async () => {
+  await mkdir(context.places.stateDir, { recursive: true });
+  expect(await run()).toMatchObject({ cwd: '/somewhere' });
+  expect(printed).toBe('');
+});
