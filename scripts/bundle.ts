@@ -96,6 +96,50 @@ function lazily(key: string, value: unknown): string {
   })`;
 }
 
+/**
+ * Each file costs a start about a millisecond, so what many commands share is one, what has the supervisor do a run another,
+ * then what shows workloads, what looks into catalogues, and what starts workloads; what hosts them, and each runtime, is
+ * loaded by whoever needs it.
+ */
+const CHUNKS = [
+  { name: 'zod', test: /\/node_modules\/zod\// },
+  {
+    name: 'shared',
+    minShareCount: 2,
+    test: /^\0node:|\/core\/src\/json\/is-record|\/skep\/src\/commands\.ts|\/skep\/src\/runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts/,
+  },
+  {
+    name: 'shared',
+    minShareCount: 6,
+    test: /\/(?:core\/src\/(?:errors|files|json|log|settings|terminal|time)|skep\/src\/(?:cli(?!\/open-)|print))\//,
+  },
+  {
+    name: 'asking',
+    test: /\/skep\/src\/(?:run\/(?:run-through-supervisor|start-events|when-ready)|print\/progress|supervisor\/(?:address|answer|connect|events|exchange|failure|greeting|json-lines|private-directory|spawn-supervisor|wake-early|watcher))|\/core\/src\/files\/lock/,
+  },
+  {
+    name: 'workloads',
+    minShareCount: 2,
+    test: /\/skep\/src\/(?:cli\/ensure-hosted|print|run-config\/(?:file|labels|workload-url)|supervisor\/(?:process-identity|state)|workloads|run\/workload-name|target\/protocol\/reference)/,
+  },
+  {
+    name: 'catalogue',
+    minShareCount: 2,
+    test: /\/skep\/src\/(?:catalog-view|config|cli\/format-setting|target\/(?:open-catalog|catalog-source|http-url))/,
+  },
+  {
+    name: 'runs',
+    minShareCount: 2,
+    test: /\/skep\/src\/(?!commands|runtime|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|last-lines|log-keeper|ready|restart|supervise|watch)\.ts)|\/core\/src\/(?:catalog|fetch\/(?:ca-bundle|read-limited))|\/proxy\/src\/loopback/,
+  },
+  {
+    name: 'hosting',
+    test: /\/proxy\/src\/|\/skep\/src\/(?:cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|last-lines|log-keeper|ready|restart|supervise|watch)\.ts)/,
+  },
+  { name: 'docker', test: /\/runtime\/docker\/(?!build|prepare-package|python-index|sweep)/ },
+  { name: 'sandbox', test: /\/runtime\/sandbox\/(?!prefetch|npm-install|check-tree)/ },
+];
+
 for (const program of PROGRAMS) await bundle(program);
 
 async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promise<void> {
@@ -117,48 +161,7 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
-    // Each file costs a start about a millisecond, so what many commands share is one, what shows workloads another,
-    // what looks into catalogues a third, and what starts workloads a fourth; what hosts them, and each runtime, is loaded by whoever needs it.
-    codeSplitting: {
-      groups: [
-        { name: 'zod', test: /\/node_modules\/zod\// },
-        {
-          name: 'shared',
-          minShareCount: 2,
-          test: /^\0node:|\/core\/src\/json\/is-record|\/skep\/src\/commands\.ts|\/skep\/src\/runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts/,
-        },
-        {
-          name: 'shared',
-          minShareCount: 6,
-          test: /\/(?:core\/src\/(?:errors|files|json|log|settings|terminal|time)|skep\/src\/(?:cli(?!\/open-)|print))\//,
-        },
-        {
-          name: 'asking',
-          test: /\/skep\/src\/(?:run\/(?:run-through-supervisor|start-events|when-ready)|print\/progress|supervisor\/(?:address|answer|connect|events|exchange|failure|greeting|json-lines|private-directory|spawn-supervisor|wake-early|watcher))|\/core\/src\/files\/lock/,
-        },
-        {
-          name: 'workloads',
-          minShareCount: 2,
-          test: /\/skep\/src\/(?:cli\/ensure-hosted|print|run-config\/(?:file|labels|workload-url)|supervisor\/(?:process-identity|state)|workloads|run\/workload-name|target\/protocol\/reference)/,
-        },
-        {
-          name: 'catalogue',
-          minShareCount: 2,
-          test: /\/skep\/src\/(?:catalog-view|config|cli\/format-setting|target\/(?:open-catalog|catalog-source|http-url))/,
-        },
-        {
-          name: 'runs',
-          minShareCount: 2,
-          test: /\/skep\/src\/(?!commands|runtime|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|last-lines|log-keeper|ready|restart|supervise|watch)\.ts)|\/core\/src\/(?:catalog|fetch\/(?:ca-bundle|read-limited))|\/proxy\/src\/loopback/,
-        },
-        {
-          name: 'hosting',
-          test: /\/proxy\/src\/|\/skep\/src\/(?:cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|last-lines|log-keeper|ready|restart|supervise|watch)\.ts)/,
-        },
-        { name: 'docker', test: /\/runtime\/docker\/(?!build|prepare-package|python-index|sweep)/ },
-        { name: 'sandbox', test: /\/runtime\/sandbox\/(?!prefetch|npm-install|check-tree)/ },
-      ],
-    },
+    codeSplitting: { groups: CHUNKS },
     minify: { mangle: false, compress: true, codegen: true },
   });
   await build.close();

@@ -2,9 +2,9 @@ import { isLoopback } from '@skep/proxy/loopback.ts';
 import type { Terminal } from '../cli/terminal.ts';
 
 /** Warns of a proxy that other machines reach: web pages are kept out on every address; programs are not. */
-export function warnOpen(host: string, { err }: Pick<Terminal, 'err'>): void {
+export function warnOpen(host: string, terminal: Pick<Terminal, 'err'>): void {
   if (isLoopback(host)) return;
-  err(
+  terminal.err(
     `Warning: listening on ${host}: whoever reaches this address from another machine can use the server without signing in\n`,
   );
 }

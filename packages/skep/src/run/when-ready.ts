@@ -11,9 +11,9 @@ export function whenReady(name: string, { readiness }: Endpoint): string {
 }
 
 /** Prints what a person wanted of a run: the URL on stdout, and on stderr what there is to do with it. */
-export function tellReady(name: string, url: string, endpoint: Endpoint, { out, err }: Terminal): void {
-  out(`${url}\n`);
-  err(
+export function tellReady(name: string, url: string, endpoint: Endpoint, terminal: Terminal): void {
+  terminal.out(`${url}\n`);
+  terminal.err(
     `${whenReady(name, endpoint)}: connect an MCP client to the URL above.\n  skep logs ${name}   skep stop ${name}   skep rm ${name}\n`,
   );
 }

@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import fc from 'fast-check';
+import { assert, constantFrom, jsonValue, oneof, property, record } from 'fast-check';
 import { expect, test } from 'vitest';
 import { readAnswer, readEndpoint, type Answer } from './answer.ts';
 
@@ -24,14 +24,14 @@ test.each([
 });
 
 test('anything else fails as what it is, whatever it may be', () => {
-  const shape = fc.oneof(
-    fc.jsonValue(),
-    fc.record({ event: fc.record({ kind: fc.constantFrom('step', 'saved', 'other') }) }),
-    fc.record({ error: fc.jsonValue() }),
-    fc.record({ url: fc.jsonValue(), port: fc.jsonValue(), readiness: fc.jsonValue() }),
+  const shape = oneof(
+    jsonValue(),
+    record({ event: record({ kind: constantFrom('step', 'saved', 'other') }) }),
+    record({ error: jsonValue() }),
+    record({ url: jsonValue(), port: jsonValue(), readiness: jsonValue() }),
   );
-  fc.assert(
-    fc.property(shape, (line) => {
+  assert(
+    property(shape, (line) => {
       for (const read of [readAnswer, readEndpoint]) {
         try {
           read(line);
