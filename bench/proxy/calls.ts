@@ -1,3 +1,4 @@
+import http from 'node:http';
 import autocannon from 'autocannon';
 
 export const CALL = JSON.stringify({
@@ -50,9 +51,52 @@ export async function measureCalls(url: string, headers: Headers, load: Load): P
   const result = await run;
   const lost = result.errors + result.non2xx + result.timeouts;
   if (lost > 0) throw new Error(`${lost} calls to ${url} failed`);
-  const sorted = times.toSorted((a, b) => a - b);
-  return {
-    perSecond: times.length / result.duration,
-    p99: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN,
-  };
+  return { perSecond: times.length / result.duration, p99: p99(times) };
 }
+
+export const p99 = (times: readonly number[]): number =>
+  times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
+
+export interface Endpoint {
+  readonly url: string;
+  readonly headers: Headers;
+}
+
+const CALLS_A_TURN = 200;
+
+/**
+ * Milliseconds of every call to each of two endpoints, over one connection and one after another. The two take short turns, so
+ * that what else the machine does meets both; autocannon takes a second to end, and counts whole milliseconds.
+ */
+export async function timesInTurns(
+  first: Endpoint,
+  second: Endpoint,
+  turns: number,
+): Promise<readonly [readonly number[], readonly number[]]> {
+  const agent = new http.Agent({ keepAlive: true });
+  const times: [number[], number[]] = [[], []];
+  try {
+    for (let turn = 0; turn < turns; turn += 1) {
+      for (const [at, endpoint] of [first, second].entries()) {
+        for (let call = 0; call < CALLS_A_TURN; call += 1) times[at]?.push(await timeOf(endpoint, agent));
+      }
+    }
+    return times;
+  } finally {
+    agent.destroy();
+  }
+}
+
+const timeOf = ({ url, headers }: Endpoint, agent: http.Agent): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const before = performance.now();
+    const options = { method: 'POST', headers: { ...HEADERS, ...headers }, agent };
+    const request = http.request(url, options, (reply) => {
+      reply.resume().once('end', () => {
+        if (reply.statusCode === 200) resolve(performance.now() - before);
+        else reject(new Error(`a call to ${url} was answered with ${String(reply.statusCode)}`));
+      });
+    });
+    request.once('error', reject);
+    request.end(CALL);
+  });

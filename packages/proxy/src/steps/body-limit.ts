@@ -16,14 +16,22 @@ export const bodyLimit =
       throw new SkepError('proxy/body-too-large');
     }
     const arrival = new Arrival(call, limitBytes, budget);
-    let body: Promise<Buffer> | undefined;
-    call.readBody = () => (body ??= arrival.read());
+    call.readBody = once(() => arrival.read());
     try {
       await next();
     } finally {
       arrival.held.release();
     }
   };
+
+/**
+ * V8 makes a function that is written where it is assigned to a property among its old objects. Together with all that it
+ * leads to, which here is the whole call, it then stays until a full collection.
+ */
+const once = <T>(make: () => T): (() => T) => {
+  let made: T | undefined;
+  return () => (made ??= make());
+};
 
 /** Listeners outlive the call where the connection does, so nothing here leads to the body once it is read. */
 class Arrival implements Yielding {
