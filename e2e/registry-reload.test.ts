@@ -77,6 +77,23 @@ describe('a reload', () => {
     expect([await audited('one.log'), await audited('two.log')]).toEqual([1, 1]);
   });
 
+  it('that makes a registry leaves a line in the audit log which names it', async () => {
+    const audit = { enabled: true, logFile: 'audit.log' };
+    const registry = await folder.serve(await configure({ audit }));
+    const both = ['all', 'team'].map((name) => ({ name, sources: ['files', 'own'] }));
+    await configure({ audit, registries: both });
+    await reload(registry);
+    expect(await status(`${registry.open}/team/v0.1/servers`)).toBe(200);
+    await registry.stop();
+    const lines = linesOf(await readFile(path.join(folder.path, 'audit.log'), 'utf8'));
+    expect(lines.filter(({ type }) => type === 'config.reload')).toMatchObject([
+      {
+        outcome: 'success',
+        metadata: { extra: { registries: { created: ['team'], updated: [], deleted: [] } } },
+      },
+    ]);
+  });
+
   it('takes over what sources made through the API may read', async () => {
     const registry = await folder.serve(await configure());
     const put = (name: string): Promise<number> =>

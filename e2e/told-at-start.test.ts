@@ -90,6 +90,16 @@ describe.skipIf(!sandbox.available)(title('a run in the sandbox', sandbox), () =
     expect(again.stderr).toMatch(/strict_protocol_validation/);
   });
 
+  test('of a file whose name is taken names what helps, and no flag that cannot be given with it', async () => {
+    await told(MOODY_SERVER, `npx://${PACKAGE}`);
+    const exported = path.join(user.dir, 'export.json');
+    expect((await user.skep(['export', PACKAGE, exported])).code).toBe(0);
+    const { code, stderr } = await user.skep(['run', '--from-config', exported]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`skep rm ${PACKAGE}`);
+    expect(stderr).not.toContain('--name');
+  });
+
   test('serves at the port that its catalogue names', async () => {
     const port = await freePort();
     const entry = {

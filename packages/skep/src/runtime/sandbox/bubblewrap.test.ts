@@ -56,7 +56,7 @@ describe.skipIf(process.platform !== 'linux')('a bubblewrap that does not confin
 it.skipIf(process.platform !== 'linux')(
   'a mount of this machine that goes while bubblewrap is tried does not make it one that cannot be used',
   async () => {
-    const gone = 'Can\'t find source path /var/lib/engine/merged: No such file or directory';
+    const gone = "Can't find source path /var/lib/engine/merged: No such file or directory";
     const once = `[ -e "$0.tried" ] || { : >"$0.tried"; echo "${gone}" >&2; exit 1; }`;
     expect(await find(once)).toMatchObject({ program: path.join(directory, 'bwrap') });
   },
