@@ -36,7 +36,8 @@ export const registryPublishBench: Bench = async (report, options) => {
     await measure('PostgreSQL', { database }, report, options);
     const bare = await cluster.createDatabase();
     const own = await cluster.createDatabase();
-    const against: BareProgram = (publishers, seconds) => bareRate([cluster.port, bare, publishers, seconds]);
+    const against: BareProgram = (publishers, seconds) =>
+      rateOf('bare-publisher.ts', [cluster.port, bare, publishers, seconds]);
     await compare({ ...place, database: own }, { against, report, ...options });
   } finally {
     await cluster.stop();
@@ -55,7 +56,7 @@ interface Comparison {
 async function compare(database: object, { against, report, seconds }: Comparison): Promise<void> {
   const registry = await served({ database });
   try {
-    await publishRate(registry.url, { seconds: 1, writers: 8 });
+    await publishRate(registry.url, { seconds: 2, writers: 8 });
     for (const writers of [1, 8]) {
       for (const readers of [0, READERS]) {
         const ratios: number[] = [];
@@ -69,8 +70,9 @@ async function compare(database: object, { against, report, seconds }: Compariso
         const value = ratios.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? 0;
         const name = `registry: publishes on PostgreSQL, ${writers} at once${readers === 0 ? '' : ', beside readers'} / bare program`;
         const floor = readers === 0 ? 0.4 : 0.3;
-        // One publisher meets it on a quiet machine, and never yet beside readers, who fill the event loop it waits for.
-        report({ name, value, unit: 'ratio', floor, ...(writers === 1 ? { notYet: true } : {}) });
+        // With two cores, readers and the program that answers them take both: what one publisher waits for stands in line.
+        const notYet = writers === 1 && readers > 0;
+        report({ name, value, unit: 'ratio', floor, ...(notYet ? { notYet } : {}) });
       }
     }
   } finally {
@@ -94,12 +96,6 @@ async function beside<T>(
   const { errors, non2xx } = await reading;
   if (errors > 0 || non2xx > 0) throw new Error(`readers: ${errors} errors, ${non2xx} not 2xx`);
   return done;
-}
-
-async function bareRate(given: readonly (string | number)[]): Promise<number> {
-  const program = path.join(import.meta.dirname, 'registry/bare-publisher.ts');
-  const { stdout } = await promisify(execFile)(process.execPath, [program, ...given.map(String)]);
-  return Number(stdout);
 }
 
 async function measure(
@@ -151,35 +147,19 @@ const CONFIG = {
   auth: { mode: 'anonymous' },
 };
 
-let published = 0;
+let runs = 0;
 
-/** Every request publishes another entry. */
 async function publishRate(
   url: string,
-  { seconds: duration, writers }: { readonly seconds: number; readonly writers: number },
+  { seconds, writers }: { readonly seconds: number; readonly writers: number },
 ): Promise<number> {
-  const result = await autocannon({
-    url,
-    duration,
-    connections: writers,
-    requests: [
-      {
-        method: 'POST',
-        path: `${new URL(url).pathname}/publish`,
-        headers: { 'content-type': 'application/json' },
-        setupRequest: (request) => {
-          published += 1;
-          const name = `io.bench/published-${String(published)}`;
-          return {
-            ...request,
-            body: JSON.stringify({ name, version: '1.0.0', url: 'https://bench.test/mcp' }),
-          };
-        },
-      },
-    ],
-  });
-  if (result.errors > 0 || result.non2xx > 0) {
-    throw new Error(`publishing: ${result.errors} errors, ${result.non2xx} not 2xx`);
-  }
-  return result.requests.average;
+  runs += 1;
+  return rateOf('publisher.ts', [url, writers, seconds, `run-${String(runs)}`]);
+}
+
+/** What a program of the bench prints. */
+async function rateOf(program: string, given: readonly (string | number)[]): Promise<number> {
+  const file = path.join(import.meta.dirname, 'registry', program);
+  const { stdout } = await promisify(execFile)(process.execPath, [file, ...given.map(String)]);
+  return Number(stdout);
 }

@@ -66,6 +66,17 @@ describe.skipIf(!postgres.available)(title('a publish on PostgreSQL', postgres),
     expect(trips).toBe(1);
   });
 
+  it('hears of its commit where it is answered, so that nobody else is woken for a new entry', async () => {
+    const connections: number[] = [];
+    for (let index = 0; index < PUBLISHES; index += 1) {
+      relay.spokenOn();
+      await publish('/team/v0.1/publish', { ...server, name: `io.b/n${String(index)}`, version: '1.0.0' });
+      connections.push(relay.spokenOn());
+    }
+    // The usual publish again.
+    expect(connections.toSorted((a, b) => a - b)[PUBLISHES / 2]).toBe(1);
+  });
+
   it('and four times at most for further versions of one entry, which are served at once', async () => {
     const trips = await tripsOf((index) =>
       publish('/v1/entries', {

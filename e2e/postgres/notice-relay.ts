@@ -7,6 +7,8 @@ export interface NoticeRelay {
   readonly swallowed: number;
   /** How often the server was waited for. */
   readonly roundTrips: number;
+  /** How many connections the server has said anything on since this was asked last. */
+  spokenOn(): number;
   /** Keeps the next notification from whoever is connected through here. */
   swallowNext(): void;
   close(): Promise<void>;
@@ -23,6 +25,7 @@ const HEAD_BYTES = 5;
 export async function noticeRelay(serverPort: number): Promise<NoticeRelay> {
   const open = new Set<net.Socket>();
   const state = { armed: false, swallowed: 0, roundTrips: 0 };
+  const spoken = new Set<net.Socket>();
   const passes = (type: number | undefined): boolean => {
     if (type === READY) state.roundTrips += 1;
     if (type !== NOTIFICATION || !state.armed) return true;
@@ -43,6 +46,7 @@ export async function noticeRelay(serverPort: number): Promise<NoticeRelay> {
     near.pipe(far);
     let rest: Buffer = Buffer.alloc(0);
     far.on('data', (chunk) => {
+      spoken.add(far);
       rest = Buffer.concat([rest, chunk]);
       while (rest.length >= HEAD_BYTES && rest.length > rest.readUInt32BE(1)) {
         const end = 1 + rest.readUInt32BE(1);
@@ -56,6 +60,11 @@ export async function noticeRelay(serverPort: number): Promise<NoticeRelay> {
   const address = server.address();
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
+    spokenOn: () => {
+      const { size } = spoken;
+      spoken.clear();
+      return size;
+    },
     get swallowed() {
       return state.swallowed;
     },

@@ -24,6 +24,7 @@ import {
   watchAnswers,
 } from './observe-requests.ts';
 import { type ReadLane, readLane } from './read-lane.ts';
+import { readsPerTurn } from './reads-per-turn.ts';
 import { limitRate, type RequestRate } from './rate-limit.ts';
 import { RefusalLimit } from './refusal-limit.ts';
 import type { Rate } from './token-buckets.ts';
@@ -163,9 +164,15 @@ function ownServer(
   { requestTimeout, keepAliveTimeout, connectionTimeout, http }: ConnectionLimits,
 ): FastifyServerFactory {
   return (router) => {
+    const handle = readsPerTurn(
+      (request, response) => {
+        if (lane?.(request, response) !== true) router(request, response);
+      },
+      () => performance.now(),
+    );
     const server = createServer({ ...http, requestTimeout, keepAliveTimeout }, (request, response) => {
       broken.begin(request, response);
-      if (lane?.(request, response) !== true) router(request, response);
+      handle(request, response);
     });
     server.setTimeout(connectionTimeout);
     return server;

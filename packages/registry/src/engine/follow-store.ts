@@ -21,6 +21,13 @@ interface Written {
   readonly entries: readonly StoredEntry[];
 }
 
+/** A block as a commit will leave it. */
+interface Prepared {
+  readonly written: WrittenEntries;
+  readonly before: SourceBlock;
+  readonly block: SourceBlock;
+}
+
 /** A block after single entries of it changed. */
 interface Patched {
   readonly block: SourceBlock;
@@ -37,6 +44,7 @@ export class StoreFollower {
   readonly #written = new Map<string, Written>();
   /** What commits of this process left that come next, or nearly: what is known need not be read. */
   readonly #known = new Map<Revision, WrittenEntries>();
+  #prepared: Prepared | undefined;
   #revision: Revision = 0;
   /** What was read last may hold commits up to this one already. */
   #readAt: Revision = 0;
@@ -53,10 +61,13 @@ export class StoreFollower {
     const { store } = this.#options;
     const changes = await store.changesSince(this.#revision);
     const sources = await this.#apply({ kind: 'everything', revision: changes.revision });
-    this.#stop = store.onChange((revision, written) => {
-      if (written !== undefined && revision > this.#revision) this.#known.set(revision, written);
-      this.#hear(revision);
-    });
+    this.#stop = store.onChange(
+      (revision, written) => {
+        if (written !== undefined && revision > this.#revision) this.#known.set(revision, written);
+        this.#hear(revision);
+      },
+      (written) => this.#prepare(written),
+    );
     return sources;
   }
 
@@ -137,7 +148,7 @@ export class StoreFollower {
       if (block === undefined) break;
       const all = [...(changed.get(source) ?? []), ...next.changed];
       changed.set(source, all);
-      patches.set(source, { block: patchBlock(block, next.changed, next.entries), keys: changedKeys(all) });
+      patches.set(source, { block: this.#blockAfter(block, next), keys: changedKeys(all) });
       revision += 1;
     }
     engine.update({
@@ -146,6 +157,21 @@ export class StoreFollower {
     });
     // Not before: what fails is tried again by the next step.
     this.#reached(revision);
+  }
+
+  /** What is most likely served after the commit that is under way. */
+  #prepare(written: WrittenEntries): void {
+    const before = this.#options.engine.blocks().get(written.source);
+    if (before === undefined) return;
+    this.#prepared = { written, before, block: patchBlock(before, written.changed, written.entries) };
+  }
+
+  #blockAfter(before: SourceBlock, written: WrittenEntries): SourceBlock {
+    const prepared = this.#prepared;
+    this.#prepared = undefined;
+    return prepared?.written === written && prepared.before === before
+      ? prepared.block
+      : patchBlock(before, written.changed, written.entries);
   }
 
   #reached(revision: Revision): void {

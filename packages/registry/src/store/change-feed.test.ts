@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { silentLog, type Log } from '@skep/core/log/log.ts';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../sync/clock.ts';
@@ -53,6 +54,24 @@ describe('ChangeFeed', () => {
     clock.fire();
     await feed.check();
     expect(heard).toEqual([5, 7]);
+  });
+
+  it('lets who listens prepare while the commit is under way, and not when it is over', async () => {
+    const { feed } = opened();
+    const written = { source: 'internal', changed: [], entries: [] };
+    const heard: unknown[] = [];
+    feed.subscribe(
+      () => undefined,
+      (prepared) => heard.push(prepared),
+    );
+    feed.hold(written)();
+    await setImmediate();
+    expect(heard).toEqual([]);
+    const release = feed.hold(written);
+    await setImmediate();
+    expect(heard).toEqual([written]);
+    expect(heard[0]).toBe(written);
+    release();
   });
 
   it('tells a revision once, never an older one after a newer one', async () => {

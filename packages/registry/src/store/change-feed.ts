@@ -1,7 +1,7 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '../sync/clock.ts';
 import type { Revision, WrittenEntries } from './changes.ts';
-import type { ChangeListener } from './store.ts';
+import type { ChangeListener, PrepareForChange } from './store.ts';
 
 export interface ChangeFeedOptions {
   readonly clock: Clock;
@@ -14,7 +14,7 @@ export interface ChangeFeedOptions {
 /** Tells listeners of commits: those it is told of, and by looking those that it is not. */
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions;
-  readonly #listeners = new Set<ChangeListener>();
+  readonly #listeners = new Map<ChangeListener, PrepareForChange | undefined>();
   /** Commits of this process that are under way, and the newest notice that waits for them. */
   #holds = 0;
   #heard: Revision = 0;
@@ -32,10 +32,10 @@ export class ChangeFeed {
     return Math.max(this.#newest, this.#heard);
   }
 
-  subscribe(listener: ChangeListener): () => void {
-    // A set of functions would take the same one only once.
+  subscribe(listener: ChangeListener, prepare?: PrepareForChange): () => void {
+    // A map of functions would take the same one only once.
     const own: ChangeListener = (...news) => listener(...news);
-    this.#listeners.add(own);
+    this.#listeners.set(own, prepare);
     if (this.#newest > 0) queueMicrotask(() => this.#listeners.has(own) && own(this.#newest));
     void this.check();
     return () => {
@@ -46,14 +46,19 @@ export class ChangeFeed {
 
   /**
    * This process is about to commit. Notices wait until it has told what the commit left, for they may be here sooner than
-   * the answer to it, and what is known need not be read. Returns what ends the waiting, however the commit went; idempotent.
+   * the answer to it, and what is known need not be read. Who listens may prepare for `written` as soon as the commit has
+   * been sent. Returns what ends the waiting, however the commit went; idempotent.
    */
-  hold(): () => void {
+  hold(written?: WrittenEntries): () => void {
     this.#holds += 1;
     let isHeld = true;
+    const sent = setImmediate(() => {
+      if (written !== undefined) for (const prepare of this.#listeners.values()) prepare?.(written);
+    });
     return () => {
       if (!isHeld) return;
       isHeld = false;
+      clearImmediate(sent);
       this.#holds -= 1;
       if (this.#holds === 0) this.told(this.#heard);
     };
@@ -63,7 +68,7 @@ export class ChangeFeed {
   told(revision: Revision, written?: WrittenEntries): void {
     if (!(revision > this.#newest)) return;
     this.#newest = revision;
-    for (const listener of this.#listeners) listener(revision, written);
+    for (const listener of this.#listeners.keys()) listener(revision, written);
   }
 
   /** As a notice of the database says it, which is about own commits too. */

@@ -38,7 +38,7 @@ export interface Database {
    * was known then still holds. Undefined, with nothing written, where that is not the newest one. Absent where reading
    * costs no wait.
    */
-  commitAt?(connection: Kysely<Tables>, batch: EntryBatch, current: Revision): Promise<Revision | undefined>;
+  commitAt?(batch: EntryBatch, current: Revision): Promise<Revision | undefined>;
   /** Whether a column is one of the texts; the same statement however many they are, so that it stays prepared. */
   among(column: RawBuilder<string>, texts: readonly string[]): RawBuilder<SqlBool>;
   /** Makes reads of rows that are about to be judged keep them as they are until the transaction ends. */

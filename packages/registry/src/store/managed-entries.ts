@@ -43,8 +43,8 @@ export interface Ground {
   readonly database: Pick<Database, 'beginManaged' | 'commitBatch' | 'commitAt' | 'among'>;
   /** RFC 3339 UTC. */
   readonly now: string;
-  /** Called right before something is committed. */
-  readonly committing: () => void;
+  /** Called right before something is committed, with what it leaves where that is known. */
+  readonly committing: (written?: WrittenEntries) => void;
 }
 
 export interface Finished {
@@ -199,9 +199,9 @@ export class ManagedEntries {
       return { revision };
     }
     const batch = this.#batch(this.source);
-    committing();
-    const revision = await database.commitBatch(db, batch);
-    return { revision, written: this.#written(batch) };
+    const written = this.#written(batch);
+    committing(written);
+    return { revision: await database.commitBatch(db, batch), written };
   }
 
   /**
@@ -209,12 +209,13 @@ export class ManagedEntries {
    * revision any more; also where nothing changed, because nothing then has proved them.
    */
   async commitKnown(): Promise<Finished | undefined> {
-    const { db, database, committing } = this.#ground;
+    const { database, committing } = this.#ground;
     if (this.source === undefined || this.#changed.size === 0) return undefined;
     const batch = this.#batch(this.source);
-    committing();
-    const revision = await database.commitAt?.(db, batch, this.rows.revision);
-    return revision === undefined ? undefined : { revision, written: this.#written(batch) };
+    const written = this.#written(batch);
+    committing(written);
+    const revision = await database.commitAt?.(batch, this.rows.revision);
+    return revision === undefined ? undefined : { revision, written };
   }
 
   #batch({ name: source }: ManagedSource): EntryBatch {

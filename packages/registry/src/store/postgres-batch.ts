@@ -1,3 +1,4 @@
+import type { Client } from 'pg';
 import { CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Revision } from './changes.ts';
 import type { EntryBatch } from './entry-batch.ts';
@@ -26,11 +27,15 @@ export async function commitBatch(db: Kysely<Tables>, batch: EntryBatch): Promis
 
 /** See the port. The managed source stays locked by it as by every other write of entries. */
 export async function commitAt(
-  db: Kysely<Tables>,
+  client: Pick<Client, 'query'>,
   batch: EntryBatch,
   current: Revision,
 ): Promise<Revision | undefined> {
-  const { rows } = await db.executeQuery<Row>(CompiledQuery.raw(WRITE, values(batch, current)));
+  const { rows } = await client.query<Row>({
+    name: 'write-batch',
+    text: WRITE,
+    values: values(batch, current),
+  });
   return rows[0]?.revision;
 }
 

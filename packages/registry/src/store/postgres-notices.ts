@@ -8,6 +8,8 @@ export const CHANNEL = 'skep_registry';
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
+/** Well below what firewalls and address translation keep a silent connection for. */
+const FRESH_MS = 30_000;
 
 export interface NoticesOptions {
   readonly connect: () => Promise<Client>;
@@ -26,10 +28,19 @@ export class PostgresNotices {
   #connecting: Promise<void> | undefined;
   #cancelPause: (() => void) | undefined;
   #pause = FIRST_PAUSE_MS;
+  #heardAt = 0;
   #closed = false;
 
   constructor(options: NoticesOptions) {
     this.#options = options;
+  }
+
+  /**
+   * The connection that listens, for statements too, as long as something was heard of it lately: one that was silent for
+   * hours may have been cut without a word, and a statement on it would wait for minutes.
+   */
+  get client(): Client | undefined {
+    return this.#now() - this.#heardAt < FRESH_MS ? this.#client : undefined;
   }
 
   /** Resolves when it listens or has failed to; failing is not final. */
@@ -49,17 +60,25 @@ export class PostgresNotices {
     await client?.end();
   }
 
+  #now(): number {
+    return Date.parse(this.#options.clock.now());
+  }
+
   async #connect(): Promise<void> {
     const { connect, feed, log } = this.#options;
     try {
       const client = await connect();
       if (this.#closed) return await client.end();
       this.#client = client;
-      client.on('notification', ({ payload }) => feed.heard(Number(payload)));
+      client.on('notification', ({ payload }) => {
+        this.#heardAt = this.#now();
+        feed.heard(Number(payload));
+      });
       client.on('error', (error) => this.#lost(client, error));
       client.on('end', () => this.#lost(client, undefined));
       await client.query(`listen ${CHANNEL}`);
       this.#pause = FIRST_PAUSE_MS;
+      this.#heardAt = this.#now();
       void feed.check();
     } catch (error) {
       if (this.#client !== undefined) return this.#lost(this.#client, error);

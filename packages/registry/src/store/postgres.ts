@@ -1,6 +1,6 @@
 import type { Log } from '@skep/core/log/log.ts';
 import { Kysely, PostgresDialect, type RawBuilder, sql, type SqlBool } from 'kysely';
-import { Pool } from 'pg';
+import { type Client, Pool } from 'pg';
 import type { Clock } from '../sync/clock.ts';
 import { ChangeFeed } from './change-feed.ts';
 import type { Database, RowQuery } from './database.ts';
@@ -51,7 +51,9 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
   const { clock, log, settings } = options;
   const place = placeText(settings);
   const pool = await openPool(options);
-  const database = postgresDatabase(pool, place);
+  // One that listens hears of its own commit together with the answer to it. Another one would be woken for that, as would
+  // the process behind it, while the answer is on its way.
+  const database = postgresDatabase(pool, place, () => notices.client ?? pool);
   try {
     checkSchema(await readVersion(pool));
   } catch (cause) {
@@ -93,7 +95,7 @@ async function openPool(options: PostgresOptions): Promise<Pool> {
   return pool;
 }
 
-function postgresDatabase(pool: Pool, place: string): Database {
+function postgresDatabase(pool: Pool, place: string, committer: () => Pick<Client, 'query'>): Database {
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: preparedPool(pool) }) });
   return {
     writer: kysely,
@@ -103,7 +105,7 @@ function postgresDatabase(pool: Pool, place: string): Database {
     begin: async (connection) => void (await sql`begin isolation level read committed`.execute(connection)),
     beginManaged,
     commitBatch,
-    commitAt,
+    commitAt: (batch, current) => commitAt(committer(), batch, current),
     among: (column, texts): RawBuilder<SqlBool> => sql`${column} = any(${texts}::text[])`,
     locksRows: true,
     answersAtCommit: true,

@@ -123,6 +123,6 @@ function syncStore({ database: { reader, writer }, writes, guarded }: Parts, clo
 function changeFeed({ database: { reader }, guarded }: Parts, feed: ChangeFeed): ChangeFeedPort {
   return {
     changesSince: (revision) => guarded(() => changesSince(reader, revision)),
-    onChange: (listener) => feed.subscribe(listener),
+    onChange: (listener, prepare) => feed.subscribe(listener, prepare),
   };
 }

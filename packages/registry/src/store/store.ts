@@ -200,6 +200,12 @@ export interface SyncStore {
 /** `written` comes with commits of this process that changed single entries of the managed source. */
 export type ChangeListener = (revision: Revision, written?: WrittenEntries) => void;
 
+/**
+ * Hears what a commit of this process leaves while the database still works on it: time that nobody uses otherwise. The
+ * commit may fail, and the listener may hear of it without; where it hears of it, it gets the same object.
+ */
+export type PrepareForChange = (written: WrittenEntries) => void;
+
 export interface ChangeFeed {
   /** What was committed after `revision`. 0 is before everything. */
   changesSince(revision: Revision): Promise<Changes>;
@@ -209,5 +215,5 @@ export interface ChangeFeed {
    * nothing falls between a first read and this. One call may stand for many commits. The callback must not throw. The
    * returned function ends it.
    */
-  onChange(listener: ChangeListener): () => void;
+  onChange(listener: ChangeListener, prepare?: PrepareForChange): () => void;
 }

@@ -5,7 +5,7 @@ import type { Revision, WrittenEntries } from './changes.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Database } from './database.ts';
 import { KnownRows } from './known-rows.ts';
-import { type EntryWork, type Finished, ManagedEntries } from './managed-entries.ts';
+import { type EntryWork, type Finished, type Ground, ManagedEntries } from './managed-entries.ts';
 import { recordChanges } from './revisions.ts';
 import type { Committed } from './store.ts';
 import type { Tables } from './tables.ts';
@@ -276,7 +276,7 @@ export class Writes {
   }
 
   #transaction<T>(
-    run: (db: Kysely<Tables>, committing: () => void) => Promise<Omit<Done<T>, 'release'>>,
+    run: (db: Kysely<Tables>, committing: Ground['committing']) => Promise<Omit<Done<T>, 'release'>>,
   ): Promise<Done<T>> {
     return this.#options.database.writer.connection().execute((db) =>
       this.#held(async (committing) => {
@@ -292,12 +292,12 @@ export class Writes {
 
   /** Holds notices back from the moment in which a commit is sent; see ChangeFeed.hold. */
   async #held<D extends object>(
-    run: (committing: () => void) => Promise<D>,
+    run: (committing: Ground['committing']) => Promise<D>,
   ): Promise<D & Pick<Done<unknown>, 'release'>> {
     const { feed } = this.#options;
     let release: (() => void) | undefined;
     try {
-      const done = await run(() => (release = feed.hold()));
+      const done = await run((written) => (release = feed.hold(written)));
       return { ...done, release: () => release?.() };
     } catch (error) {
       if (release !== undefined) {
