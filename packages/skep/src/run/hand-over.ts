@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import type { Field } from '@skep/core/settings/field.ts';
 import type { Context, Inside } from '../cli/context.ts';
 import type { Progress } from '../print/progress.ts';
@@ -13,8 +14,10 @@ type Where = Pick<Context, 'inside'>;
 /** Flags that name a file to be read, that keep the command attached, or that show what only this process knows. */
 export function handOverByFlags(values: RunValues, { inside }: Where): void {
   if (!inside) return;
-  const { foreground, debug, permissionProfile = '' } = values;
+  const { foreground, debug, host, permissionProfile = '' } = values;
   if (foreground || debug === true) inside.handOver('it shows what happens');
+  // Names are looked up by threads that everything in the process shares.
+  if (!isIPv4(host) && host !== 'localhost') inside.handOver('--host is a name');
   const named = new Set(
     Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name])),
   );

@@ -127,6 +127,7 @@ test.each<[string, readonly string[], Asked]>([
   ['a profile in a file', ['fake:1', '--permission-profile', '/dev/zero'], {}],
   ['a certificate in a file', ['fake:1', '--ca-cert', '/dev/zero'], {}],
   ['an exported configuration', ['--from-config', '/dev/zero'], {}],
+  ['a host that has to be looked up', ['fake:1', '--host', 'one.invalid'], {}],
   ['another PATH', ['fake:1'], { env: { PATH: '/usr/bin' } }],
   ['another engine', ['fake:1'], { env: { DOCKER_HOST: 'tcp://127.0.0.1:1' } }],
 ])('%s is left to the command, and nothing is made', async (_, argv, asked) => {

@@ -17,6 +17,8 @@ export interface LaunchOptions {
   /** Somebody asked for a start: then what the image's name means now counts, not what was made from it once. */
   readonly renew?: boolean;
   readonly tell?: Tell;
+  /** What has to be written down before anything is made. */
+  readonly noted?: Promise<void>;
 }
 
 export interface Launched {
@@ -43,6 +45,7 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   const reusable = !made && (await isReusable(left, spec, options));
   if (!made && !reusable) await runtime.stop(config.name, GRACE_MS);
   await checkTargetPort(config, runtime);
+  await options.noted;
   if (made) await runtime.create(spec);
   else if (!reusable && !(await runtime.replace(spec))) {
     options.tell?.({ kind: 'warning', text: lostFiles(config.name) });

@@ -69,13 +69,16 @@ export async function supervise(
   options: SuperviseOptions,
   deps: SuperviseDeps,
 ): Promise<Supervised> {
-  await deps.status.set('starting');
+  const noted = deps.status.set('starting');
+  // Whoever waits for it hears of it.
+  noted.catch(() => {});
   options.tell({ kind: 'step', title: `Starting ${config.name}` });
   const taken = options.how === 'resume' ? await stillRunning(config, deps) : undefined;
   const { observed, made } = taken
     ? { observed: taken, made: false }
-    : await launch(config, { ...deps, tell: options.tell, renew: options.how !== 'resume' });
+    : await launch(config, { ...deps, tell: options.tell, renew: options.how !== 'resume', noted });
   try {
+    await noted;
     const proxy = await openProxy(config, observed, deps).catch(async (error: unknown) => {
       throw (await crashBehind(config.name, { options, deps })) ?? error;
     });

@@ -42,7 +42,10 @@ export function dockerRuntime(
 ): Runtime {
   return {
     kind: 'docker',
-    probe: (signal) => probe(client, signal),
+    probe: (signal) => {
+      const ask = (): Promise<RuntimeInfo> => probe(client, signal);
+      return environment.knownEngines?.identify(endpoint, ask) ?? ask();
+    },
     prepare: (request) => prepare(client, environment, request),
     has: async (reference) => (await findImage(client, reference)) !== undefined,
     discard: (reference) => discardImage(client, reference),
