@@ -98,15 +98,15 @@ function lazily(key: string, value: unknown): string {
 
 /**
  * Each file costs a start about a millisecond, so what many commands share is one, what has the supervisor do a run another,
- * then what shows workloads, what looks into catalogues, and what starts workloads; what hosts them, and each runtime, is
- * loaded by whoever needs it.
+ * then what shows workloads, what looks into catalogues, what reads their entries, and what starts workloads; what hosts
+ * them, and each runtime, is loaded by whoever needs it.
  */
 const CHUNKS = [
   { name: 'zod', test: /\/node_modules\/zod\// },
   {
     name: 'shared',
     minShareCount: 2,
-    test: /^\0node:|\/core\/src\/json\/is-record|\/skep\/src\/commands\.ts|\/skep\/src\/runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts/,
+    test: /^\0node:|\/core\/src\/(?:catalog\/variable-name|json\/is-record)|\/skep\/src\/commands\.ts|\/skep\/src\/runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts/,
   },
   {
     name: 'shared',
@@ -127,10 +127,11 @@ const CHUNKS = [
     minShareCount: 2,
     test: /\/skep\/src\/(?:catalog-view|config|cli\/format-setting|target\/(?:open-catalog|catalog-source|http-url))/,
   },
+  { name: 'entries', minShareCount: 2, test: /\/core\/src\/catalog\// },
   {
     name: 'runs',
     minShareCount: 2,
-    test: /\/skep\/src\/(?!commands|runtime|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|last-lines|log-keeper|ready|restart|supervise|watch)\.ts)|\/core\/src\/(?:catalog|fetch\/(?:ca-bundle|read-limited))|\/proxy\/src\/loopback/,
+    test: /\/skep\/src\/(?!commands|runtime|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|last-lines|log-keeper|ready|restart|supervise|watch)\.ts)|\/core\/src\/fetch\/(?:ca-bundle|read-limited)|\/proxy\/src\/loopback/,
   },
   {
     name: 'hosting',

@@ -7,6 +7,8 @@ import { errnoOf } from './errno.ts';
 export interface AtomicWriteOptions {
   /** Permission bits of the file; default 0600. */
   readonly mode?: number;
+  /** False for what says nothing any more after a crash of the machine; that it is on the disk is not waited for then. */
+  readonly durable?: boolean;
 }
 
 /**
@@ -17,15 +19,15 @@ export interface AtomicWriteOptions {
 export async function atomicWrite(
   path: string,
   content: string | Uint8Array,
-  options: AtomicWriteOptions = {},
+  { mode = 0o600, durable = true }: AtomicWriteOptions = {},
 ): Promise<void> {
   const directory = dirname(path);
   const temporary = join(directory, `.${basename(path)}.${randomUUID()}.tmp`);
   try {
     await mkdir(directory, { recursive: true, mode: 0o750 });
-    await writeAndSync(temporary, content, options.mode ?? 0o600);
+    await write(temporary, content, { mode, durable });
     await rename(temporary, path);
-    await syncDirectory(directory);
+    if (durable) await syncDirectory(directory);
   } catch (cause) {
     await rm(temporary, { force: true }).catch(() => {
       // The write's own failure is what the caller must hear; a leftover .tmp file is never read.
@@ -51,13 +53,17 @@ export async function removeFile(path: string): Promise<void> {
   }
 }
 
-async function writeAndSync(path: string, content: string | Uint8Array, mode: number): Promise<void> {
+async function write(
+  path: string,
+  content: string | Uint8Array,
+  { mode, durable }: Required<AtomicWriteOptions>,
+): Promise<void> {
   const file = await open(path, 'wx', mode);
   try {
     // The umask may have taken bits away; the mode is a promise in both directions.
     await file.chmod(mode);
     await file.writeFile(content);
-    await file.sync();
+    if (durable) await file.sync();
   } finally {
     await file.close();
   }

@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
-import { EngineClient } from './docker/client.ts';
-import { findEngine, type EngineSearch, type Refusal } from './docker/find-engine.ts';
+import type { EngineClient } from './docker/client.ts';
+import type { EngineSearch, Refusal } from './docker/find-engine.ts';
 import type { Endpoint } from './docker/endpoint.ts';
 import type { RuntimeEnvironment } from './environment.ts';
 import type { Runtime, RuntimeKind } from './runtime.ts';
@@ -30,6 +30,7 @@ export async function selectRuntime(probes: SelectionProbes, wanted?: RuntimeKin
   const forced = wanted ?? forcedKind(probes.env['SKEP_RUNTIME']);
   const refusals: Refusal[] = [];
   if (forced !== 'sandbox') {
+    const { findEngine } = await import('./docker/find-engine.ts');
     const engine = await findEngine(probes);
     if ('endpoint' in engine) return { kind: 'docker', endpoint: engine.endpoint };
     refusals.push(...engine.refusals);
@@ -64,6 +65,7 @@ export async function detectRuntime(environment: RuntimeEnvironment, wanted?: Ru
           () => false,
         ),
       ping: async (endpoint) => {
+        const { EngineClient } = await import('./docker/client.ts');
         const client = new EngineClient(endpoint);
         await client.about(AbortSignal.timeout(PING_MS));
         asked.set(endpoint, client);

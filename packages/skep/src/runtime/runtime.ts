@@ -106,6 +106,8 @@ export interface Observed {
   readonly labels: Readonly<Record<string, string>>;
   readonly createdAt: Date;
   readonly startedAt?: Date;
+  /** Who started it ended before that was done: what runs may lack something, and was never waited for. */
+  readonly interrupted?: true;
 }
 
 /** The stdio of a running workload. Ends when the workload does or the connection breaks; `close` only detaches. */

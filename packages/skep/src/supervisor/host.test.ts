@@ -366,6 +366,17 @@ describe('after a crash of the supervisor', () => {
     expect(await readStatus(where, 'a1')).toMatchObject({ status: 'running', process_id: self.pid });
     await crashed.release();
   });
+  test('a server that was let go by the crash in the middle of its start is started anew', async () => {
+    await save('a1');
+    await start('a1');
+    await host.release();
+    runtime.interrupted.add('a1');
+    host = newHost();
+    await claim('a1', 'starting', 4_000_000);
+    await resumed();
+    expect(runtime.interrupted.has('a1')).toBe(false);
+    expect(await readStatus(where, 'a1')).toMatchObject({ status: 'running', process_id: self.pid });
+  });
   test('what should run and does not is started', async () => {
     await save('a1');
     await claim('a1', 'running', 4_000_000);

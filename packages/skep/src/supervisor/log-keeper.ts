@@ -58,21 +58,20 @@ export interface LogKeeperOptions {
   readonly log: Log;
 }
 
-/** Caps the logs of the supervisor, of proxies and of sandboxed workloads until the signal says so. Never rejects. */
+/**
+ * Caps the logs of the supervisor, of proxies and of sandboxed workloads until the signal says so. Never rejects. The first
+ * look comes after a while, because a supervisor that has just begun has better things to do.
+ */
 export async function keepLogsSmall({ places, clock, signal, log }: LogKeeperOptions): Promise<void> {
-  while (!signal.aborted) {
+  for (let cut = false; !signal.aborted;) {
     try {
-      let cut = false;
+      await clock.sleep(cut ? GROWING_MS : EVERY_MS, signal);
+      cut = false;
       for await (const file of glob(['logs/*.log', SANDBOX_LOGS], { cwd: places.dataDir })) {
         cut = (await capOrWarn(join(places.dataDir, file), log)) || cut;
       }
-      await clock.sleep(cut ? GROWING_MS : EVERY_MS, signal);
     } catch (error) {
-      if (signal.aborted) return;
-      log.warn({ err: error }, 'a log could not be kept small');
-      await clock.sleep(EVERY_MS, signal).catch(() => {
-        // Only the signal ends the wait early, and the loop asks for it.
-      });
+      if (!signal.aborted) log.warn({ err: error }, 'a log could not be kept small');
     }
   }
 }

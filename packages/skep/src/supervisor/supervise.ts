@@ -130,7 +130,7 @@ function host(config: RunConfig, front: Front, deps: SuperviseDeps): Supervised 
 
 async function stillRunning(config: RunConfig, deps: SuperviseDeps): Promise<Observed | undefined> {
   const seen = await inspectOwn(config.name, deps);
-  return seen?.state === 'running' ? seen : undefined;
+  return seen?.state === 'running' && seen.interrupted !== true ? seen : undefined;
 }
 
 async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseDeps): Promise<Proxy> {

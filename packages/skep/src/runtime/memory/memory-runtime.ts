@@ -31,6 +31,8 @@ export class MemoryRuntime implements Runtime {
   readonly outdated = new Set<string>();
   /** Workloads whose server has written files. */
   readonly writing = new Set<string>();
+  /** Workloads whose start was cut short. */
+  readonly interrupted = new Set<string>();
   /** How servers crash as soon as they are started. */
   crash: { readonly exitCode: number; readonly says: string } | undefined;
   unreachable = false;
@@ -128,6 +130,7 @@ export class MemoryRuntime implements Runtime {
   }
 
   async remove(name: string): Promise<void> {
+    this.interrupted.delete(name);
     this.#reachable();
     const workload = this.#workloads.get(name);
     if (!workload) return;
@@ -139,7 +142,8 @@ export class MemoryRuntime implements Runtime {
 
   async inspect(name: string): Promise<Observed | undefined> {
     this.#reachable();
-    return this.#workloads.get(name)?.observe();
+    const seen = this.#workloads.get(name)?.observe();
+    return seen && this.interrupted.has(name) ? { ...seen, interrupted: true } : seen;
   }
 
   async list(): Promise<readonly Observed[]> {

@@ -11,11 +11,11 @@ import { logTail } from './log-file.ts';
 import { connectNetwork, inOwnNetwork, type NetworkTools } from './own-network.ts';
 import { holdPipes } from './pipes.ts';
 import type { WorkloadPlaces } from './places.ts';
-import { encodeRun, readStatus } from './run-record.ts';
+import { encodeRun, readStatus, type RunRecord } from './run-record.ts';
 
 /** How long bubblewrap may take to report the first process inside, in milliseconds. */
 const LAUNCH_MS = 10_000;
-const LOOK_MS = 5;
+const LOOK_MS = 1;
 
 export interface Launch {
   readonly bubblewrap: Bubblewrap;
@@ -24,6 +24,8 @@ export interface Launch {
   readonly program: ConfinedProgram;
   /** The program speaks over the workload's pipes. */
   readonly stdio: boolean;
+  /** Makes complete what the program finds, while its sandbox is set up. */
+  readonly complete: () => Promise<void>;
   /** Makes a network of its own for it, with these ports forwarded; absent for none, or that of the machine. */
   readonly ownNetwork?: { readonly tools: NetworkTools; readonly ports: readonly PortBinding[] };
 }
@@ -37,14 +39,14 @@ export async function launch(launching: Launch): Promise<void> {
   const run = { bootId: await bootId(), startedAt: new Date().toISOString() };
   await removeFile(places.status);
   // Before the process exists: a launcher that dies in between must not leave a workload that looks never started.
-  await atomicWrite(places.run, encodeRun(run));
+  await record(places, run);
   const started = spawnWorkload(launching);
   const { child } = started;
   const init = await orKill(startProgram(launching, started), child, places);
   if (init !== undefined) {
     const [inside, outside] = await Promise.all([identify(init), identify(child.pid ?? 0)]);
     const processes = { ...(inside ? { init: inside } : {}), ...(outside ? { monitor: outside } : {}) };
-    await atomicWrite(places.run, encodeRun({ ...run, ...processes }));
+    await record(places, { ...run, ...processes });
     return;
   }
   // A program that ended before it was seen did run; bubblewrap has written its exit code.
@@ -54,6 +56,11 @@ export async function launch(launching: Launch): Promise<void> {
   throw new SkepError('runtime/start-failed', {
     message: `workload "${name}" could not be started in the sandbox: ${said}`,
   });
+}
+
+/** Says nothing any more after a crash of the machine, because nothing runs. */
+function record(places: WorkloadPlaces, run: RunRecord): Promise<void> {
+  return atomicWrite(places.run, encodeRun(run), { durable: false });
 }
 
 function spawnWorkload({ bubblewrap, places, program, stdio, ownNetwork }: Launch): Confined {
@@ -72,10 +79,10 @@ function spawnWorkload({ bubblewrap, places, program, stdio, ownNetwork }: Launc
       stdio: [pipes?.stdin ?? 'ignore', pipes?.stdout ?? log, log],
       status,
       life,
+      held: true,
       ...(ownNetwork === undefined
         ? {}
         : {
-            held: true,
             within: (command) => inOwnNetwork(ownNetwork.tools, bubblewrap.setpriv !== undefined, command),
           }),
     });
@@ -96,25 +103,38 @@ export function openLog(file: string): number {
 }
 
 /**
- * Waits for the first process inside, connects its network, lets the program go and waits until that has taken the place
- * of bubblewrap's set-up. Undefined when bubblewrap ended before, or takes too long.
+ * Sets up everything that the program finds, lets it go and waits until it has taken the place of bubblewrap's set-up.
+ * Undefined when bubblewrap ended before, or takes too long.
  */
-async function startProgram(
-  { bubblewrap, places, ownNetwork }: Launch,
-  { child, release }: Confined,
-): Promise<number | undefined> {
+async function startProgram(launching: Launch, { child, release }: Confined): Promise<number | undefined> {
   const ended = new AbortController();
   const end = () => ended.abort();
   child.once('error', end).once('exit', end);
-  const init = await look(async () => (await readStatus(places.status)).initPid, ended.signal);
-  if (init === undefined) return undefined;
-  if (ownNetwork !== undefined) {
-    const { inherited, setpriv } = bubblewrap;
-    const asRoot = setpriv !== undefined;
-    await connectNetwork({ ...ownNetwork, asRoot, places, pid: child.pid ?? 0, inherited });
-    release();
-  }
-  return look(async () => ((await programInside(init)) === undefined ? undefined : init), ended.signal);
+  const [init, completed] = await Promise.allSettled([
+    connected(launching, child, ended.signal),
+    launching.complete(),
+  ]);
+  // Both are over when one has failed: whoever removes the workload must not meet the other.
+  if (init.status === 'rejected') throw init.reason;
+  if (completed.status === 'rejected') throw completed.reason;
+  const { value } = init;
+  if (value === undefined) return undefined;
+  release();
+  return look(async () => ((await programInside(value)) === undefined ? undefined : value), ended.signal);
+}
+
+/** The first process inside, with its network. */
+async function connected(
+  { bubblewrap, places, ownNetwork }: Launch,
+  child: ChildProcess,
+  ended: AbortSignal,
+): Promise<number | undefined> {
+  const init = await look(async () => (await readStatus(places.status)).initPid, ended);
+  if (init === undefined || ownNetwork === undefined) return init;
+  const { inherited, setpriv } = bubblewrap;
+  const asRoot = setpriv !== undefined;
+  await connectNetwork({ ...ownNetwork, asRoot, places, pid: child.pid ?? 0, inherited });
+  return init;
 }
 
 async function look(ask: () => Promise<number | undefined>, ended: AbortSignal): Promise<number | undefined> {

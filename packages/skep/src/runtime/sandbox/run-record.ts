@@ -20,7 +20,13 @@ export type RunRecord = z.infer<typeof runShape>;
 
 export type RunState =
   | { readonly state: 'created' }
-  | { readonly state: 'running'; readonly startedAt: Date; readonly init: ProcessIdentity }
+  | {
+      readonly state: 'running';
+      readonly startedAt: Date;
+      readonly init: ProcessIdentity;
+      /** See `Observed`. */
+      readonly interrupted?: true;
+    }
   | { readonly state: 'exited'; readonly startedAt: Date; readonly exitCode: number };
 
 /** Told when nothing recorded how a workload ended: the machine went down, or bubblewrap itself was killed. */
@@ -39,7 +45,9 @@ export async function runState(places: WorkloadPlaces, currentBoot: string): Pro
   // Nothing ran yet: the launch is under way at this moment, or it failed.
   if (!init) return { state: 'created' };
   const thisBoot = record.bootId === currentBoot;
-  if (thisBoot && (await isRunning(init))) return { state: 'running', startedAt, init };
+  if (thisBoot && (await isRunning(init))) {
+    return { state: 'running', startedAt, init, ...(record.init ? {} : { interrupted: true }) };
+  }
   const ending = thisBoot && record.monitor !== undefined && (await isRunning(record.monitor));
   const { exitCode } = await readStatus(places.status);
   if (ending && exitCode === undefined) return { state: 'running', startedAt, init };

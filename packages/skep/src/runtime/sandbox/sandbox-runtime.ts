@@ -147,13 +147,12 @@ class Sandbox {
   }
 
   async create(spec: WorkloadSpec): Promise<void> {
-    await checkSpec(spec, ownNetworkOf(spec, this.#bubblewrap) !== undefined);
-    await packageTree(this.#environment, spec.reference);
+    await this.#check(spec);
     const root = workloadsDirectory(this.#environment);
     const draft = workloadPlaces(await scratchDirectory(root, this.#environment));
     try {
-      await writeFile(draft.spec, encodeSpec({ spec, createdAt: new Date() }), { mode: 0o600 });
-      await makePipes(draft, spec.stdio);
+      const text = encodeSpec({ spec, createdAt: new Date() });
+      await Promise.all([makePipes(draft, spec.stdio), writeFile(draft.spec, text, { mode: 0o600 })]);
       await rename(draft.directory, path.join(root, spec.name));
     } catch (error) {
       await rm(draft.directory, { recursive: true, force: true });
@@ -164,10 +163,14 @@ class Sandbox {
     }
   }
 
-  /** In its place, so that what the server keeps for itself and its log stay. */
-  async replace(spec: WorkloadSpec): Promise<boolean> {
+  async #check(spec: WorkloadSpec): Promise<void> {
     await checkSpec(spec, ownNetworkOf(spec, this.#bubblewrap) !== undefined);
     await packageTree(this.#environment, spec.reference);
+  }
+
+  /** In its place, so that what the server keeps for itself and its log stay. */
+  async replace(spec: WorkloadSpec): Promise<boolean> {
+    await this.#check(spec);
     const { places } = await this.#known(spec.name);
     for (const file of [places.run, places.status, places.stdin, places.stdout, places.life]) {
       await removeFile(file);
@@ -190,13 +193,13 @@ class Sandbox {
     const tools = ownNetworkOf(spec, bubblewrap);
     const network = spec.network === 'none' ? 'none' : 'joined';
     const files = tools === undefined ? {} : NETWORK_FILES;
+    const { reference, stdio } = spec;
     try {
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
-      const { reference } = spec;
-      const state = await serverState({ places, reference, tree, user: owner });
-      const program = confinedWorkload({ spec, tree, node, command, user, network, files, state });
+      const { mounts, complete } = await serverState({ places, reference, tree, user: owner });
+      const program = confinedWorkload({ spec, tree, node, command, user, network, files, state: mounts });
       const ownNetwork = tools === undefined ? {} : { ownNetwork: { tools, ports: spec.ports } };
-      await launch({ bubblewrap, name, places, program, stdio: spec.stdio, ...ownNetwork });
+      await launch({ bubblewrap, name, places, program, stdio, complete, ...ownNetwork });
     } finally {
       this.#release(name);
     }
@@ -262,6 +265,7 @@ class Sandbox {
       name,
       state: run.state,
       ...(run.state === 'exited' ? { exitCode: run.exitCode } : {}),
+      ...(run.state === 'running' && run.interrupted === true ? { interrupted: true } : {}),
       reference: spec.reference,
       labels: spec.labels,
       createdAt,

@@ -170,7 +170,7 @@ describe('runState', () => {
       'its launcher died before it wrote the process down',
       {},
       `{"child-pid":${process.pid}}\n`,
-      { state: 'running' },
+      { state: 'running', interrupted: true },
     ],
   ])('%s', async (_what, run, status, expected) => {
     expect(await workload(run, status)).toMatchObject(expected);

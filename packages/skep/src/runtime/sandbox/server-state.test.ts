@@ -3,6 +3,8 @@ import { chmod, lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from '
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Mount } from '../runtime.ts';
+import type { ConfinedUser } from './confined-user.ts';
 import { treeManifest } from './package-program.ts';
 import { workloadPlaces, type WorkloadPlaces } from './places.ts';
 import { removeFiles } from './remove-files.ts';
@@ -28,8 +30,11 @@ async function tree(name: string, files: readonly string[]): Promise<string> {
   return root;
 }
 
-const state = (root: string) =>
-  serverState({ places, reference: path.basename(root), tree: root, user: undefined });
+async function state(root: string, user?: ConfinedUser): Promise<readonly Mount[]> {
+  const made = await serverState({ places, reference: path.basename(root), tree: root, user });
+  await made.complete();
+  return made.mounts;
+}
 const own = (file: string) => path.join(places.state, 'package', file);
 const text = (file: string) => readFile(own(file), 'utf8');
 
@@ -56,6 +61,14 @@ describe('a server', () => {
     await state(root);
     expect([await text('dist/memory.jsonl'), await text('dist/index.js')]).toEqual(['remembered', 'changed']);
     expect(await readFile(path.join(root, 'node_modules/@s/p/dist/index.js'), 'utf8')).toBe('one');
+  });
+
+  it('gets the folder of its package whole at the next start when the first one was interrupted', async () => {
+    const root = await tree('one', ['dist/index.js', 'dist/other.js']);
+    await mkdir(own('dist'), { recursive: true });
+    await writeFile(own('dist/index.js'), 'o');
+    await state(root);
+    expect([await text('dist/index.js'), await text('dist/other.js')]).toEqual(['one', 'one']);
   });
 
   it('finds in another version what it had added, with the code of that version', async () => {
@@ -99,7 +112,7 @@ describe('a hostile server', () => {
     const nest =
       'for (let n = 0; n < 30; n += 1) { fs.mkdirSync("d".repeat(200)); process.chdir("d".repeat(200)); }';
     execFileSync(process.execPath, ['-e', nest], { cwd: places.state });
-    await serverState({ places, reference: 'one', tree: root, user: owner });
+    await state(root, owner);
     execFileSync(process.execPath, ['-e', nest], { cwd: own('.') });
     const next = await tree('two', ['index.js']);
     await expect(state(next)).rejects.toMatchObject({ code: 'runtime/start-failed' });

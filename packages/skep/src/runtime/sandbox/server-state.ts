@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { constants } from 'node:fs';
+import { constants, lchownSync } from 'node:fs';
 import { copyFile, lstat, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises'; // prettier-ignore
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -24,23 +24,30 @@ export interface StateOwner {
   readonly user: ConfinedUser | undefined;
 }
 
+export interface ServerState {
+  readonly mounts: readonly Mount[];
+  /** Puts into them what they are to hold, and gives it to the server, of which nothing may run before. */
+  readonly complete: () => Promise<void>;
+}
+
 /**
  * What a server may write and finds again at its next start: its home directory, and the folder of its own package,
  * where some write beside their code. That folder is a copy for this workload alone; what it depends on stays shared and
  * read-only. When the package has another version by now, the copy is of that version, with the files that the server
- * had added.
+ * had added. The directories are there to be mounted before what belongs into them is copied.
  *
  * Everything below is the server's to shape, links included, so nothing here follows a link of its making.
  */
-export async function serverState(owner: StateOwner): Promise<readonly Mount[]> {
+export async function serverState(owner: StateOwner): Promise<ServerState> {
   const { places, reference, tree, user } = owner;
   const home = path.join(places.state, 'home');
-  await mkdir(home, { recursive: true, mode: 0o755 });
+  const isNew = (await mkdir(home, { recursive: true, mode: 0o755 })) !== undefined;
   const inTree = await packageHome(tree);
   const source = path.join(tree, inTree);
   const copy = path.join(places.state, 'package');
   const made = await readMade(places);
-  if (made?.reference !== reference) await renew({ source, copy, made, reference, places });
+  if (made === undefined) await beginCopy(copy);
+  else if (made.reference !== reference) await renew({ source, copy, made, reference, places });
   const mounts = [
     { source: home, target: CONFINED_HOME, readOnly: false },
     { source: copy, target: path.posix.join(APP, inTree), readOnly: false },
@@ -50,8 +57,16 @@ export async function serverState(owner: StateOwner): Promise<readonly Mount[]> 
     await realDirectories(copy, ['node_modules']);
     mounts.push({ source: own, target: path.posix.join(APP, inTree, 'node_modules'), readOnly: true });
   }
-  if (user !== undefined) await give(places.state, user);
-  return mounts;
+  return {
+    mounts,
+    async complete() {
+      if (made === undefined) {
+        const files = await copyFolder({ source, target: copy, user: isNew ? user : undefined });
+        await writeMade(places, { reference, files });
+      }
+      if (user !== undefined) await give(places.state, user, isNew);
+    },
+  };
 }
 
 const madeShape = z.object({ reference: z.string(), files: z.array(z.string()) });
@@ -71,38 +86,62 @@ async function readMade(places: WorkloadPlaces): Promise<Made | undefined> {
 interface Renewal {
   readonly source: string;
   readonly copy: string;
-  readonly made: Made | undefined;
+  readonly made: Made;
   readonly reference: string;
   readonly places: WorkloadPlaces;
+}
+
+/** One that is not written down as made is no copy, or one that was interrupted. */
+async function beginCopy(copy: string): Promise<void> {
+  await removeFiles(copy);
+  await mkdir(copy, { mode: 0o755 });
 }
 
 /** The old copy is there until the new one is complete: a start that is interrupted is begun anew by the next one. */
 async function renew({ source, copy, made, reference, places }: Renewal): Promise<void> {
   const next = path.join(places.state, 'package.next');
-  await removeFiles(next);
-  const files = await copyFolder(source, next, '');
-  if (made !== undefined) await carryAllOver(copy, next, new Set(made.files));
+  await beginCopy(next);
+  const files = await copyFolder({ source, target: next });
+  await carryAllOver(copy, next, new Set(made.files));
   await removeFiles(copy);
   await rename(next, copy);
-  await writeFile(places.shipped, JSON.stringify({ reference, files }), { mode: 0o600 });
+  await writeMade(places, { reference, files });
 }
 
-/** Answers with the relative paths of what it copied. What the package depends on is left out. */
-async function copyFolder(source: string, target: string, below: string): Promise<string[]> {
-  await mkdir(target, { mode: 0o755 });
-  const entries = await readdir(source, { withFileTypes: true });
-  const copied = await Promise.all(
+function writeMade(places: WorkloadPlaces, made: Made): Promise<void> {
+  return writeFile(places.shipped, JSON.stringify(made), { mode: 0o600 });
+}
+
+interface Copying {
+  readonly source: string;
+  /** An empty directory. */
+  readonly target: string;
+  /** Whom it shall belong to, where that is not left to `give`. */
+  readonly user?: ConfinedUser | undefined;
+}
+
+/**
+ * Answers with the relative paths of what it copied. What the package depends on is left out. One directory after the
+ * other: everything at once would keep from the disk what starts the sandbox meanwhile.
+ */
+async function copyFolder({ source, target, user }: Copying, below = ''): Promise<string[]> {
+  const found = await readdir(path.join(source, below), { withFileTypes: true });
+  const entries = found.filter(({ name }) => path.join(below, name) !== 'node_modules');
+  await Promise.all(
     entries.map(async (entry) => {
-      const relative = path.join(below, entry.name);
-      const [from, to] = [path.join(source, entry.name), path.join(target, entry.name)];
-      if (relative === 'node_modules') return [];
-      if (entry.isDirectory()) return copyFolder(from, to, relative);
-      if (entry.isSymbolicLink()) await symlink(await readlink(from), to);
+      const [from, to] = [path.join(source, below, entry.name), path.join(target, below, entry.name)];
+      if (entry.isDirectory()) await mkdir(to, { mode: 0o755 });
+      else if (entry.isSymbolicLink()) await symlink(await readlink(from), to);
       else await copyFile(from, to, constants.COPYFILE_FICLONE);
-      return [relative];
+      if (user !== undefined) lchownSync(to, user.uid, user.gid);
     }),
   );
-  return copied.flat();
+  const copied: string[] = [];
+  for (const entry of entries) {
+    const relative = path.join(below, entry.name);
+    copied.push(...(entry.isDirectory() ? await copyFolder({ source, target, user }, relative) : [relative]));
+  }
+  return copied;
 }
 
 /** Throws `runtime/start-failed` for directories that are nested deeper than a path can be. */
@@ -162,7 +201,13 @@ async function kindOf(file: string): Promise<'directory' | 'file' | 'other' | un
 
 const isDirectory = async (file: string): Promise<boolean> => (await kindOf(file)) === 'directory';
 
-/** By chown(1): directories may be nested deeper than a path can be. */
-async function give(directory: string, { uid, gid }: ConfinedUser): Promise<void> {
-  await run('chown', ['-hRP', `${uid}:${gid}`, '--', directory]);
+/**
+ * Gives the directories to the server, and all that it has left in them, unless they are new. By chown(1): directories
+ * may be nested deeper than a path can be.
+ */
+async function give(state: string, { uid, gid }: ConfinedUser, areNew: boolean): Promise<void> {
+  if (!areNew) return void (await run('chown', ['-hRP', `${uid}:${gid}`, '--', state]));
+  for (const name of ['', 'home', 'package', 'package/node_modules']) {
+    if (await isDirectory(path.join(state, name))) lchownSync(path.join(state, name), uid, gid);
+  }
 }
