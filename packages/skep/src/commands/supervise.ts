@@ -90,9 +90,8 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
   ];
   try {
     log.info({ version: program.version }, 'supervisor started');
-    const watcher = await soleWatcher(context);
+    const [watcher, kept] = await Promise.all([soleWatcher(context), whatIsKept(places)]);
     await clearAddress(places, uid);
-    const kept = await whatIsKept(places);
     await serve({
       places,
       platform,
@@ -114,7 +113,11 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
         if (again) lock = again;
         return again !== undefined;
       },
-      onOpen,
+      onOpen() {
+        onOpen();
+        // While the first client introduces itself: what carries out its request is loaded and connected then.
+        connectRuntime(context, undefined).catch(() => {});
+      },
       signal: both,
       log,
     });
