@@ -43,6 +43,18 @@ export interface StoredEntry extends EntryIdentity {
   readonly versions: readonly StoredVersion[];
 }
 
+/** What listings tell of a version: all but its documents, which may be large. */
+export type VersionFacts = Omit<StoredVersion, 'document' | 'official'>;
+
+export interface ListedEntry extends EntryIdentity {
+  readonly claims: ClaimSet;
+  readonly versions: readonly VersionFacts[];
+}
+
+export interface ListedVersion extends EntryIdentity, VersionFacts {
+  readonly claims: ClaimSet;
+}
+
 /** What decides about a source, apart from its name; a PUT or the configuration file replaces all of it. */
 export interface SourceSettings {
   readonly kind: SourceKind;

@@ -5,6 +5,7 @@ import type { Database } from './database.ts';
 import { readEntries, readSomeEntries, visitEntries } from './entries.ts';
 import { deletingVersion, marking, publishing, relabelling } from './entry-writes.ts';
 import { acquireLease, type LeaseTerm, releaseLease, renewLease } from './leases.ts';
+import { listEntries, listVersions } from './listed-entries.ts';
 import { findManaged } from './managed-entries.ts';
 import { reconciling } from './reconcile.ts';
 import { deletingRegistry, listRegistries, puttingRegistry, readRegistry } from './registries.ts';
@@ -96,6 +97,8 @@ function entryStore({ database, writes, guarded }: Parts): EntryStore {
     readEntries: (source) => guarded(() => readEntries(database, source)),
     visitEntries: (source, visit) => guarded(() => visitEntries(database, source, visit)),
     readSomeEntries: (source, entries) => guarded(() => readSomeEntries(reader, source, entries)),
+    listEntries: (of, part) => guarded(() => listEntries(reader, of, part)),
+    listVersions: (source, part) => guarded(() => listVersions(reader, source, part)),
     findManaged: (address) => guarded(() => findManaged(reader, database, address)),
     publish: (request, decide) => writes.shared(publishing(request, decide)),
     markVersions: (request, choose) => writes.shared(marking(request, choose)),

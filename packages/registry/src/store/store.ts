@@ -11,8 +11,12 @@ import type {
   ExistingEntry,
 } from './decisions.ts';
 import type { DesiredState, ReconcileReport } from './desired-state.ts';
+import type { EntryPlace, ListedPart, VersionPlace } from './listed-entries.ts';
 import type {
   EntryIdentity,
+  EntryKind,
+  ListedEntry,
+  ListedVersion,
   NewEntry,
   NewVersion,
   RegistrySettings,
@@ -158,6 +162,13 @@ export interface EntryStore {
   visitEntries(source: string, visit: (entry: StoredEntry) => void): Promise<void>;
   /** Those of the entries that exist, in the same order: what a replica reads after publishes. */
   readSomeEntries(source: string, entries: readonly EntryIdentity[]): Promise<readonly StoredEntry[]>;
+  /** Entries of a kind without their documents, ascending by namespace and name. */
+  listEntries(
+    of: { readonly source: string; readonly kind: EntryKind },
+    part: ListedPart<EntryPlace>,
+  ): Promise<readonly ListedEntry[]>;
+  /** Versions of a source without their documents, ascending by name, version, kind and namespace. */
+  listVersions(source: string, part: ListedPart<VersionPlace>): Promise<readonly ListedVersion[]>;
   /** Entries of the managed source under an address; several only for an address without namespace. */
   findManaged(address: EntryAddress): Promise<readonly ExistingEntry[]>;
   /** Adds a version to the managed source, with its entry if it is the first. */

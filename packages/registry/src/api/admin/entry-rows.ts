@@ -1,20 +1,23 @@
 import type { ClaimValue } from '@skep/auth/claims/claims.ts';
 import { shownClaims } from '../../access/stored-claims.ts';
-import type { EntryKind, StoredEntry, StoredVersion } from '../../store/rows.ts';
-import type { SortKey } from './paging.ts';
+import type { EntryIdentity, EntryKind, ListedEntry, VersionFacts } from '../../store/rows.ts';
+import type { EntryStore } from '../../store/store.ts';
+import type { PageQuery, SortKey } from './paging.ts';
 
 type EntryType = 'MCP' | 'SKILL' | 'PLUGIN';
 
-const TYPES: Readonly<Record<EntryKind, EntryType>> = { server: 'MCP', skill: 'SKILL', plugin: 'PLUGIN' };
+const TYPES: Readonly<Record<EntryKind, EntryType>> = { server: 'MCP', plugin: 'PLUGIN', skill: 'SKILL' };
+/** In the order of their types. */
+const KINDS = ['server', 'plugin', 'skill'] as const;
 
 /** What the entries listings say about an entry (specification §2.6.1). Absent members are left out. */
-export interface EntryHead {
+export interface EntryMembers {
   readonly entryType: EntryType;
   readonly namespace?: string;
   readonly name: string;
 }
 
-export interface VersionHead {
+export interface VersionMembers {
   readonly version: string;
   readonly title?: string;
   readonly description?: string;
@@ -22,17 +25,17 @@ export interface VersionHead {
   readonly updatedAt: string;
 }
 
-export function entryHead({ kind, namespace, name }: StoredEntry): EntryHead {
+export function entryMembers({ kind, namespace, name }: EntryIdentity): EntryMembers {
   return { entryType: TYPES[kind], ...(namespace === '' ? {} : { namespace }), name };
 }
 
-export function versionHead({
+export function versionMembers({
   version,
   title,
   description,
   createdAt,
   updatedAt,
-}: StoredVersion): VersionHead {
+}: VersionFacts): VersionMembers {
   return {
     version,
     ...(title === null ? {} : { title }),
@@ -43,7 +46,7 @@ export function versionHead({
 }
 
 /** The member `claims` of a row, absent without claims. */
-export function claimsMember({ claims }: StoredEntry): {
+export function claimsMember({ claims }: Pick<ListedEntry, 'claims'>): {
   readonly claims?: Readonly<Record<string, ClaimValue>>;
 } {
   const shown = shownClaims(claims);
@@ -51,6 +54,23 @@ export function claimsMember({ claims }: StoredEntry): {
 }
 
 /** Type, then namespace, then name. */
-export function entryKey({ kind, namespace, name }: StoredEntry): SortKey {
+export function entryKey({ kind, namespace, name }: EntryIdentity): SortKey {
   return [TYPES[kind], namespace, name];
+}
+
+/** Entries of a source behind the cursor: one more than the page takes, which tells that there is another page. */
+export async function entriesAfter(
+  store: Pick<EntryStore, 'listEntries'>,
+  source: string,
+  { limit, cursor }: PageQuery,
+): Promise<ListedEntry[]> {
+  const found: ListedEntry[] = [];
+  const [type = '', namespace = '', name = ''] = cursor ?? [];
+  for (const kind of KINDS) {
+    const left = limit === undefined ? undefined : limit + 1 - found.length;
+    if (left === 0 || TYPES[kind] < type) continue;
+    const after = TYPES[kind] === type ? { namespace, name } : undefined;
+    found.push(...(await store.listEntries({ source, kind }, { after, limit: left })));
+  }
+  return found;
 }

@@ -10,6 +10,12 @@ export interface Page<T> {
   readonly nextCursor?: string;
 }
 
+/** What a caller asks for. */
+export interface PageQuery {
+  readonly limit: number | undefined;
+  readonly cursor: SortKey | undefined;
+}
+
 const MAX_LIMIT = 1000;
 const MAX_CURSOR = 8192;
 
@@ -35,7 +41,7 @@ export const pageCursor: Parameter<SortKey | undefined> = {
 export function pageOf<T>(
   rows: readonly T[],
   keyOf: (row: T) => SortKey,
-  { limit, cursor }: { readonly limit: number | undefined; readonly cursor: SortKey | undefined },
+  { limit, cursor }: PageQuery,
 ): Page<T> {
   const rest = cursor === undefined ? rows : rows.filter((row) => compareKeys(keyOf(row), cursor) > 0);
   if (limit === undefined || rest.length <= limit) return { items: rest };

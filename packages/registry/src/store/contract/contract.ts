@@ -2,6 +2,7 @@ import { describe } from 'vitest';
 import { administration } from './administration.ts';
 import { changeFeed } from './change-feed.ts';
 import { type OpenStore, openedForEach } from './fixture.ts';
+import { listing } from './listing.ts';
 import { newEntries } from './new-entries.ts';
 import { publishing } from './publishing.ts';
 import { reconciliation } from './reconciliation.ts';
@@ -14,6 +15,7 @@ export function storeContract(name: string, open: OpenStore): void {
     synchronisation(fixture);
     publishing(fixture);
     newEntries(fixture);
+    listing(fixture);
     administration(fixture);
     reconciliation(fixture);
     changeFeed(fixture);

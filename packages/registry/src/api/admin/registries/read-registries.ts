@@ -1,9 +1,10 @@
 import { decideRead } from '../../../access/admin-scope.ts';
 import { storedClaims } from '../../../access/stored-claims.ts';
-import type { StoredEntry, StoredRegistry, StoredVersion } from '../../../store/rows.ts';
+import type { VersionPlace } from '../../../store/listed-entries.ts';
+import type { ListedVersion, StoredRegistry } from '../../../store/rows.ts';
 import { type AdminCall, adminRoute, jsonAnswer } from '../admin-route.ts';
-import { claimsMember, entryHead, versionHead } from '../entry-rows.ts';
-import { compareKeys, pageCursor, pageLimit, pageOf, type SortKey } from '../paging.ts';
+import { claimsMember, entryMembers, versionMembers } from '../entry-rows.ts';
+import { compareKeys, pageCursor, pageLimit, pageOf, type PageQuery, type SortKey } from '../paging.ts';
 import { resourceName } from '../resource-name.ts';
 import { registryInfoFor } from './registry-info.ts';
 import { visibleRegistry } from './visible-registry.ts';
@@ -70,12 +71,12 @@ export const listRegistryEntries = adminRoute({
     404: NOT_FOUND,
   },
   handler: async (call, { name }, query) => {
-    const rows = await linkedVersions(call, await visibleRegistry(call, name));
+    const rows = await linkedVersions(call, await visibleRegistry(call, name), query);
     const { items, ...next } = pageOf(rows, keyOf, query);
-    const entries = items.map(({ entry, version, sourceName, position }) => ({
-      ...entryHead(entry),
-      ...versionHead(version),
-      ...claimsMember(entry),
+    const entries = items.map(({ version, sourceName, position }) => ({
+      ...entryMembers(version),
+      ...versionMembers(version),
+      ...claimsMember(version),
       sourceName,
       position,
     }));
@@ -84,25 +85,49 @@ export const listRegistryEntries = adminRoute({
 });
 
 interface LinkedVersion {
-  readonly entry: StoredEntry;
-  readonly version: StoredVersion;
+  readonly version: ListedVersion;
   readonly sourceName: string;
   /** Of the source in the registry; 0 is the highest priority. */
   readonly position: number;
 }
 
-async function linkedVersions(call: AdminCall, { sources }: StoredRegistry): Promise<LinkedVersion[]> {
-  const perSource = await Promise.all(sources.map((source) => call.store.readEntries(source)));
+/** Of each source as many as a page takes, and one more, which tells that there is another page. */
+async function linkedVersions(
+  { store }: AdminCall,
+  { sources }: StoredRegistry,
+  { limit, cursor }: PageQuery,
+): Promise<LinkedVersion[]> {
+  const perSource = await Promise.all(
+    sources.map((source, position) =>
+      store.listVersions(source, {
+        after: cursor && placeIn(position, cursor),
+        limit: limit === undefined ? undefined : limit + 1,
+      }),
+    ),
+  );
   return perSource
-    .flatMap((entries, position) =>
-      entries.flatMap((entry) =>
-        entry.versions.map((version) => ({ entry, version, sourceName: sources[position] ?? '', position })),
-      ),
+    .flatMap((versions, position) =>
+      versions.map((version) => ({ version, sourceName: sources[position] ?? '', position })),
     )
     .toSorted((a, b) => compareKeys(keyOf(a), keyOf(b)));
 }
 
+/** Behind every kind. */
+const LAST_KIND = '~';
+
+/** Where a source goes on: what is of the same name and version comes by the position of its source. */
+function placeIn(position: number, cursor: SortKey): VersionPlace {
+  const [name = '', version = '', reached = '', kind = '', namespace = ''] = cursor;
+  const own = positionKey(position);
+  if (own === reached) return { name, version, kind, namespace };
+  return { name, version, kind: own < reached ? LAST_KIND : '', namespace: '' };
+}
+
 /** Kind and namespace come last: they only tell apart what is otherwise equal. */
-function keyOf({ entry, version, position }: LinkedVersion): SortKey {
-  return [entry.name, version.version, String(position).padStart(6, '0'), entry.kind, entry.namespace];
+function keyOf({ version: { name, version, kind, namespace }, position }: LinkedVersion): SortKey {
+  return [name, version, positionKey(position), kind, namespace];
+}
+
+function positionKey(position: number): string {
+  return String(position).padStart(6, '0');
 }

@@ -1,8 +1,8 @@
 import { decideRead } from '../../../access/admin-scope.ts';
 import { storedClaims } from '../../../access/stored-claims.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
-import { claimsMember, entryHead, entryKey, versionHead } from '../entry-rows.ts';
-import { compareKeys, pageCursor, pageLimit, pageOf } from '../paging.ts';
+import { claimsMember, entriesAfter, entryKey, entryMembers, versionMembers } from '../entry-rows.ts';
+import { pageCursor, pageLimit, pageOf } from '../paging.ts';
 import { resourceName } from '../resource-name.ts';
 import { sourceInfo } from './source-info.ts';
 import { visibleSource } from './visible-source.ts';
@@ -74,14 +74,12 @@ export const listSourceEntries = adminRoute({
   },
   handler: async (call, { name }, query) => {
     await visibleSource(call, name);
-    const entries = (await call.store.readEntries(name)).toSorted((a, b) =>
-      compareKeys(entryKey(a), entryKey(b)),
-    );
+    const entries = await entriesAfter(call.store, name, query);
     const { items, ...next } = pageOf(entries, entryKey, query);
     const rows = items.map((entry) => ({
-      ...entryHead(entry),
+      ...entryMembers(entry),
       ...claimsMember(entry),
-      versions: entry.versions.map(versionHead),
+      versions: entry.versions.map(versionMembers),
     }));
     return jsonAnswer(200, { entries: rows, ...next });
   },
