@@ -292,7 +292,7 @@ function operationsServices(
 function adminParts({ ingest, log }: AppOptions, { engine, state }: ContextParts): AdminParts {
   const { config, store, catalogue } = state;
   if (store === undefined || catalogue === undefined) throw new SkepError('registry/not-ready');
-  const { allowedPaths, maxInvalidShare, maxCatalogueBytes, documents } = config.limits;
+  const { allowedPaths, maxInvalidShare, maxCatalogueBytes, documents, entry } = config.limits;
   return {
     store,
     log,
@@ -305,6 +305,7 @@ function adminParts({ ingest, log }: AppOptions, { engine, state }: ContextParts
       claims: config.claimLimits,
       maxInvalidShare,
       documents,
+      entry,
       maxCatalogueBytes,
       allowsPath: (path) => isAllowedPath(path, allowedPaths),
     },

@@ -42,6 +42,7 @@ describe('what a reload cannot take over', () => {
     ],
     [{ audit: { enabled: true } }, []],
     [{ limits: { allowPrivateIP: true, maxInvalidShare: 1, allowedPaths: ['/x'], maxMetaSize: 5 } }, []],
+    [{ limits: { maxEntryVersions: 5, maxEntrySize: 2048 } }, []],
     [{ limits: { maxCatalogueSize: 2048, apiSource: { maxPages: 2, maxServers: 3 } } }, []],
     [{ limits: { claims: { maxKeys: 1, maxValues: 2, maxTextSize: 3 } } }, []],
     [{ storage: { path: '/other.db' } }, ['storage']],

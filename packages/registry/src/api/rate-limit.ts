@@ -2,6 +2,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { onRequestHookHandler } from 'fastify';
 import type { Authority } from '../access/authority.ts';
 import type { Clock } from '../sync/clock.ts';
+import { addressKey } from './address-key.ts';
 import { type Rate, TokenBuckets } from './token-buckets.ts';
 
 /** How often one caller may ask. */
@@ -28,7 +29,7 @@ export function rateLimited(retryAfterSeconds: number): SkepError {
 
 /** Two issuers may name the same subject. */
 function callerKey(authority: Authority | undefined, address: string | undefined): string {
-  if (authority === undefined || authority.kind === 'anonymous') return `address ${address ?? ''}`;
+  if (authority === undefined || authority.kind === 'anonymous') return `address ${addressKey(address)}`;
   const { issuer, subject } = authority.identity;
   return `subject ${JSON.stringify([issuer, subject])}`;
 }

@@ -1,5 +1,6 @@
 import type { TokenVerifier } from '@skep/auth/token/verifier.ts';
 import type { Clock } from '../sync/clock.ts';
+import { addressKey } from './address-key.ts';
 import { rateLimited } from './rate-limit.ts';
 import { type Rate, TokenBuckets } from './token-buckets.ts';
 
@@ -22,7 +23,7 @@ export class RefusalLimit {
 
   /** The verifier for requests from this address. It fails with `registry/rate-limited` beyond the rate. */
   guard(verifier: TokenVerifier, address: string | undefined): Pick<TokenVerifier, 'known' | 'verify'> {
-    const key = address ?? '';
+    const key = addressKey(address);
     return {
       known: (token) => {
         const known = verifier.known(token);

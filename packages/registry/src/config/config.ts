@@ -9,6 +9,7 @@ import type { DatabaseConfig } from './database.ts';
 import type { ServingLimits } from './limits.ts';
 import type { TelemetryConfig } from './telemetry.ts';
 import type { DocumentLimits } from '../sync/document-limits.ts';
+import type { EntryLimits } from '../store/entry-limits.ts';
 import type { NamedRegistry, NamedSource } from '../store/rows.ts';
 
 /** `format` of a source: which shapes of catalogue it may hold; absent means any. */
@@ -24,6 +25,8 @@ export interface SourceLimits {
   readonly maxInvalidShare: number;
   /** How large one version may be, whoever brings it. */
   readonly documents: DocumentLimits;
+  /** How much may be published to one entry. */
+  readonly entry: EntryLimits;
   /** Bytes that any source may bring, its download included. */
   readonly maxCatalogueBytes: number;
   /** Pages that the list of another registry may have. */

@@ -6,6 +6,7 @@ import { DEFAULT_PAGES, type PageLimits, type PageSize } from '../api/page-limit
 import { DEFAULT_REFUSALS } from '../api/refusal-limit.ts';
 import { DEFAULT_REQUEST_MS } from '../api/request-time.ts';
 import { DEFAULT_LIST } from '../sources/api-crawl.ts';
+import { DEFAULT_ENTRY } from '../store/entry-limits.ts';
 import { DEFAULT_DOCUMENTS } from '../sync/document-limits.ts';
 import type { SourceLimits } from './config.ts';
 import { duration, durationOf, nonEmpty } from './texts.ts';
@@ -120,6 +121,14 @@ export const limitsShape = z.strictObject({
   maxDescriptionSize: count(1, MIB)
     .optional()
     .describe('bytes of its description, in the same way; 65536 when absent'),
+  maxEntryVersions: count(1, 100_000)
+    .optional()
+    .describe(
+      `versions that may be published of one entry; ${String(DEFAULT_ENTRY.versions)} when absent. Each publish of it reads them all`,
+    ),
+  maxEntrySize: count(1024, 1024 * MIB)
+    .optional()
+    .describe(`bytes of the documents of all of them; ${String(DEFAULT_ENTRY.bytes)} when absent`),
   maxMetaSize: count(1)
     .optional()
     .describe(
@@ -157,6 +166,10 @@ export function resolvedSourceLimits(limits: LimitsShape = {}): SourceLimits {
     documents: {
       document: limits.maxDocumentSize ?? DEFAULT_DOCUMENTS.document,
       description: limits.maxDescriptionSize ?? DEFAULT_DOCUMENTS.description,
+    },
+    entry: {
+      versions: limits.maxEntryVersions ?? DEFAULT_ENTRY.versions,
+      bytes: limits.maxEntrySize ?? DEFAULT_ENTRY.bytes,
     },
     maxCatalogueBytes: limits.maxCatalogueSize ?? DEFAULT_LIST.bytes,
     maxListPages: limits.apiSource?.maxPages ?? DEFAULT_LIST.pages,

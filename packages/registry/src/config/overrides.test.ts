@@ -27,6 +27,8 @@ const ROWS: Row[] = [
   ['limits.maxInlineDataSize', 'LIMITS_MAXINLINEDATASIZE', '4096', 4096],
   ['limits.maxDocumentSize', 'LIMITS_MAXDOCUMENTSIZE', '4096', 4096],
   ['limits.maxDescriptionSize', 'LIMITS_MAXDESCRIPTIONSIZE', '100', 100],
+  ['limits.maxEntryVersions', 'LIMITS_MAXENTRYVERSIONS', '10', 10],
+  ['limits.maxEntrySize', 'LIMITS_MAXENTRYSIZE', '4096', 4096],
   ['limits.maxMetaSize', 'LIMITS_MAXMETASIZE', '1000', 1000],
   ['limits.maxCatalogueSize', 'LIMITS_MAXCATALOGUESIZE', '2048', 2048],
   ['limits.apiSource.maxPages', 'LIMITS_APISOURCE_MAXPAGES', '10', 10],

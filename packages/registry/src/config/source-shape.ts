@@ -101,6 +101,21 @@ export const filterShape = z.strictObject({
   tags: rule(nonEmpty).optional().describe('exact tags of the publisher'),
 });
 
+/** Each entry is compared with all of them. */
+const MOST_PATTERNS = 1_000;
+const MOST_PATTERN_CHARACTERS = 65_536;
+
+/** What is stored already stays as it is, so this is not said of its shape. */
+function filterSizeFault({ names, tags }: z.infer<typeof filterShape>): string | undefined {
+  const all = [names, tags].flatMap((one) => [...(one?.include ?? []), ...(one?.exclude ?? [])]);
+  if (all.length > MOST_PATTERNS)
+    return `must not have more than ${String(MOST_PATTERNS)} patterns and tags (has ${String(all.length)})`;
+  const length = all.reduce((sum, text) => sum + text.length, 0);
+  return length > MOST_PATTERN_CHARACTERS
+    ? `must not have more than ${String(MOST_PATTERN_CHARACTERS)} characters in all its patterns and tags together (has ${String(length)})`
+    : undefined;
+}
+
 /** The block of each kind; exactly one is present in a source. */
 export const kindShapes = { git, api, file, managed, kubernetes } as const;
 
@@ -124,6 +139,10 @@ export const sourceMembers = {
     .optional()
     .describe('required for git, api and file'),
   filter: filterShape
+    .superRefine((filter, context) => {
+      const message = filterSizeFault(filter);
+      if (message !== undefined) context.addIssue({ code: 'custom', message });
+    })
     .optional()
     .describe('which entries are taken; what is excluded stays out whatever is included'),
   claims: claims.optional(),

@@ -188,6 +188,15 @@ describe('sources of a configuration', () => {
     expect(await problemsOf(source)).toEqual(problems);
   });
 
+  it.each([
+    [Array.from({ length: 1_001 }, (_, index) => `a/${String(index)}`), 'more than 1000 patterns and tags'],
+    [Array.from({ length: 100 }, () => 'x'.repeat(1_000)), 'more than 65536 characters'],
+  ])('refuses a filter that takes long to compare with each entry', async (exclude, problem) => {
+    const filter = JSON.stringify({ names: { include: ['*'] }, tags: { exclude } });
+    const [first = ''] = await problemsOf(`{ name: one, file: { path: a }, ${EVERY}, filter: ${filter} }`);
+    expect(first).toContain(`sources[0].filter: must not have ${problem}`);
+  });
+
   it('names every managed source after the first, and the problems of all sources together', async () => {
     expect(
       await problemsOf('{ name: one, managed: {} }', '{ name: two, managed: {} }', '{ name: x }'),

@@ -88,6 +88,6 @@ describe('ManagedEntries', () => {
     });
     await sql`rollback`.execute(db);
     await perform([version('large/large', 1, 8_000_000), version('large/large', 2, 8_000_000)]);
-    await expect(perform([version('large/large', 3, 8_000_000)])).rejects.toThrow('16 MiB');
+    await expect(perform([version('large/large', 3, 8_000_000)])).rejects.toThrow('16777216 bytes');
   });
 });

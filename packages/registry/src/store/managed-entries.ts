@@ -5,11 +5,13 @@ import type { Database } from './database.ts';
 import type { ChooseEntry, EntryAddress, ExistingEntry, ManagedSource } from './decisions.ts';
 import { digestOf } from './diff.ts';
 import { ofEntry } from './entries.ts';
+import { DEFAULT_ENTRY, type EntryLimits } from './entry-limits.ts';
 import { type EntryBatch, insertBatch } from './entry-batch.ts';
 import { identityKey, identityOf } from './entry-identity.ts';
 import { managedQuery, type ManagedRows, managedRows } from './managed-rows.ts';
 import { readRevision } from './revisions.ts';
 import type { EntryIdentity, NamedRegistry, StoredEntry, StoredVersion } from './rows.ts';
+import type { PublishRequest } from './store.ts';
 import type { EntryTable, EntryVersionTable, Tables } from './tables.ts';
 import { versionRow } from './version-row.ts';
 
@@ -30,12 +32,8 @@ export interface EntryWork<T> {
   readonly seemsNew?: boolean;
 }
 
-/** Of one entry, because each write about it reads all of them while others wait. */
-const MOST_VERSIONS = 1_000;
-/** An entry has more only where older releases stored them; SQLite takes 32,766 parameters. */
+/** SQLite takes 32,766 parameters. */
 const NAMES_PER_STATEMENT = 10_000;
-/** Characters of all documents of an entry. */
-const MOST_DOCUMENTS = 16 * 1024 * 1024;
 
 /** What a transaction runs on. */
 export interface Ground {
@@ -123,16 +121,16 @@ export class ManagedEntries {
 
   /**
    * Adds a version, with its entry where that is new. Returns the entry as it is then. Fails with `access/version-exists`
-   * where the entry has as many as it may have; what older releases stored beyond stays.
+   * where the entry has as much as it may have; what is there beyond stays.
    */
   add(
     source: string,
-    { claims, ...entry }: EntryIdentity & Pick<ExistingEntry, 'claims'>,
+    { claims, limits, ...entry }: Pick<PublishRequest, keyof EntryIdentity | 'claims' | 'limits'>,
     version: StoredVersion,
   ): ExistingEntry {
     const identity = identityOf(entry);
     const before = this.#entries.get(identityKey(identity));
-    if (before !== undefined) assertRoom(before, version);
+    if (before !== undefined) assertRoom(before, version, limits);
     if (before === undefined) this.#newEntries.push({ source, ...identity, claims });
     this.#write(source, identity, version);
     const versions = [...(before?.versions ?? []), version];
@@ -262,12 +260,18 @@ export class ManagedEntries {
   }
 }
 
-function assertRoom({ name, versions }: StoredEntry, { document }: StoredVersion): void {
-  const length = versions.reduce((sum, version) => sum + version.document.length, document.length);
-  if (versions.length < MOST_VERSIONS && length <= MOST_DOCUMENTS) return;
+function assertRoom(
+  { name, versions }: StoredEntry,
+  { document }: StoredVersion,
+  most: EntryLimits = DEFAULT_ENTRY,
+): void {
+  const bytes = [document, ...versions.map((version) => version.document)]
+    .map((text) => Buffer.byteLength(text))
+    .reduce((sum, size) => sum + size);
+  if (versions.length < most.versions && bytes <= most.bytes) return;
   throw new SkepError('access/version-exists', {
-    message: `"${name}" has as many versions as an entry may have (${String(MOST_VERSIONS)}, or 16 MiB of documents)`,
-    hint: 'delete versions that nobody needs any more',
+    message: `"${name}" has as many versions as an entry may have (${String(most.versions)}, or ${String(most.bytes)} bytes of documents)`,
+    hint: 'delete versions that nobody needs any more, or raise limits.maxEntryVersions or limits.maxEntrySize',
   });
 }
 

@@ -1,6 +1,7 @@
 import type { ClaimLimits } from '@skep/auth/claims/claims.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Revision } from '../../store/changes.ts';
+import type { EntryLimits } from '../../store/entry-limits.ts';
 import type { EntryIdentity } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { DocumentLimits } from '../../sync/document-limits.ts';
@@ -26,6 +27,8 @@ export interface AdminLimits {
   /** Share of invalid entries, 0 to 1, above which inline data is refused. */
   readonly maxInvalidShare: number;
   readonly documents: DocumentLimits;
+  /** Of one entry that is published to. */
+  readonly entry: EntryLimits;
   readonly claims: ClaimLimits;
   /** Bytes of inline data. */
   readonly maxCatalogueBytes: number;

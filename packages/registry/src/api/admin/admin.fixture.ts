@@ -7,6 +7,7 @@ import { resolveSwitches, type SwitchSettings } from '../../access/switches.ts';
 import type { AuthConfig } from '../../config/auth.ts';
 import { StoreFollower } from '../../engine/follow-store.ts';
 import { ReadEngine } from '../../engine/read-engine.ts';
+import { DEFAULT_ENTRY } from '../../store/entry-limits.ts';
 import type { NamedRegistry, NamedSource } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { DEFAULT_DOCUMENTS } from '../../sync/document-limits.ts';
@@ -114,6 +115,7 @@ export async function adminUnderTest(options: AdminOptions = {}): Promise<AdminU
         claims: CLAIM_LIMITS,
         maxInvalidShare: 0.5,
         documents: DEFAULT_DOCUMENTS,
+        entry: DEFAULT_ENTRY,
         maxCatalogueBytes: 9_000_000,
         allowsPath: (path) => path.startsWith('/data/'),
         ...options.limits,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type AdminUnderTest, adminUnderTest } from '../admin.fixture.ts';
 
 const server = (name: string, version = '1.0.0', more: object = {}): object => ({
@@ -234,5 +234,26 @@ describe('what can be published', () => {
       type: 'application/x-www-form-urlencoded',
     });
     expect(typed.statusCode).toBe(415);
+  });
+});
+
+describe('one entry', () => {
+  it.each([
+    ['versions', { versions: 2, bytes: 1_000_000 }, '(2, or 1000000 bytes of documents)'],
+    ['bytes', { versions: 100, bytes: 150 }, '(100, or 150 bytes of documents)'],
+  ])('takes as many %s as the operator allows', async (_, entry, told) => {
+    const admin = await adminUnderTest({ limits: { entry } });
+    onTestFinished(() => admin.close());
+    const statuses: number[] = [];
+    let error = '';
+    for (const version of ['1.0.0', '1.1.0', '1.2.0']) {
+      const response = await admin.send('POST', '/v1/entries', { body: wrapped('io.acme/full', version) });
+      statuses.push(response.statusCode);
+      ({ error } = response.json());
+    }
+    expect([statuses, error]).toEqual([
+      [201, 201, 409],
+      expect.stringContaining(`"io.acme/full" has as many versions as an entry may have ${told}`),
+    ]);
   });
 });
