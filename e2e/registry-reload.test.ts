@@ -226,6 +226,65 @@ describe('a reload', () => {
     }
   });
 
+  it('shows no byte of a hidden entry to callers who go on asking, whatever the file says', async () => {
+    const idp = await startIdentityProvider();
+    try {
+      const hidden = [{ name: 'io.umbrella/secret', description: 'S', version: '1.0.0' }];
+      await folder.write('hidden.json', JSON.stringify(hidden));
+      const provider = { name: 'idp', issuerUrl: idp.issuer, audience: AUDIENCE, allowPrivateIP: true };
+      const oauth = { providers: [provider] };
+      const source = (name: string, file: string, claims: object) => ({
+        name,
+        file: { path: file },
+        syncPolicy: { interval: '1h' },
+        claims,
+      });
+      const acme = source('files', 'catalog.json', { org: 'acme' });
+      const umbrella = source('hidden', 'hidden.json', { org: 'umbrella' });
+      const all = { name: 'all', sources: ['hidden', 'files'] };
+      const gated = { ...all, claims: { org: 'acme' } };
+      const roles = (role: string) => ({ oauth, authz: { roles: { superAdmin: [{ role }] } } });
+      const files: readonly object[] = [
+        { auth: roles('root'), sources: [acme, umbrella], registries: [all] },
+        { auth: roles('admin'), sources: [acme, umbrella], registries: [gated] },
+        { auth: roles('root'), sources: [umbrella, acme], registries: [all], limits: { maxBodySize: 2048 } },
+        { auth: roles('root'), sources: [acme], registries: [all] },
+        {
+          auth: roles('root'),
+          sources: [acme, umbrella],
+          registries: [{ ...all, sources: ['files', 'hidden'] }],
+        },
+      ];
+      const registry = await folder.serve(await configure(files[0]));
+      const own = { authorization: `Bearer ${await idp.token({ sub: 'ann', org: 'acme' })}` };
+      const other = { authorization: `Bearer ${await idp.token({ sub: 'bob', org: 'umbrella' })}` };
+      const list = `${registry.open}/all/v0.1/servers`;
+      expect(await (await fetch(list, { headers: other })).text()).toContain('io.umbrella/secret');
+      const enough = new AbortController();
+      const statuses = new Set<number>();
+      const shown: string[] = [];
+      const callers = Array.from({ length: 4 }, async () => {
+        while (!enough.signal.aborted) {
+          const response = await fetch(list, { headers: own });
+          statuses.add(response.status);
+          const text = await response.text();
+          if (text.includes('umbrella')) shown.push(text);
+        }
+      });
+      for (let round = 0; round < 10; round += 1) {
+        await configure(files[round % files.length]);
+        await reload(registry);
+      }
+      enough.abort();
+      await Promise.all(callers);
+      await registry.stop();
+      expect(shown).toEqual([]);
+      expect([...statuses]).toEqual([200]);
+    } finally {
+      await idp.stop();
+    }
+  });
+
   it('loses no request of callers who go on asking', async () => {
     const registry = await folder.serve(await configure());
     const enough = new AbortController();

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { npmRegistryOf, npmRegistryWith, programPackage } from './fixtures/npm-registry.ts';
@@ -96,6 +96,8 @@ describe.skipIf(!engineThere.available)(title('a workload on an engine', engineT
     const before = saved();
     const file = path.join(user.dir, 'export.json');
     expect((await user.skep(['export', name, file])).code).toBe(0);
+    // It may hold secrets of its environment.
+    expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
       runtime_config: { builder_image: NODE_BASE },
     });

@@ -138,6 +138,18 @@ describe('closing', () => {
   });
 });
 
+test('hundreds of connections that never finish their request keep nobody else out', async () => {
+  await using proxy = await runningProxy(scriptedServer());
+  const head = `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${proxy.port}\r\nContent-Le`;
+  const sockets = Array.from({ length: 500 }, () => connect(proxy.port, '127.0.0.1').on('error', () => {}));
+  try {
+    await Promise.all(sockets.map((one) => new Promise<void>((resolve) => one.write(head, () => resolve()))));
+    await newSession(proxy.url);
+  } finally {
+    for (const one of sockets) one.destroy();
+  }
+});
+
 test('a client that vanishes in the middle of its body hurts nobody', async () => {
   await using proxy = await runningProxy(scriptedServer());
   const socket = connect(proxy.port, '127.0.0.1');
