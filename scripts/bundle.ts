@@ -76,6 +76,7 @@ const LAZY = new Set(
     'os',
     'path',
     'readline',
+    'timers/promises',
     'tls',
     'tty',
     'util',
@@ -98,34 +99,25 @@ function lazily(key: string, value: unknown): string {
 
 /**
  * Each file costs a start about a millisecond, so what many commands share is one, what has the supervisor do a run another,
- * then what shows workloads, what looks into catalogues, what reads their entries, and what starts workloads; what hosts
- * them, and each runtime, is loaded by whoever needs it.
+ * then what looks into catalogues, what reads their entries, and what starts workloads; what hosts them, and each runtime, is
+ * loaded by whoever needs it.
+ * What is made of CommonJS, as YAML is, brings a file of rolldown's along, so nothing that leads to it is among the shared.
  */
 const CHUNKS = [
   { name: 'zod', test: /\/node_modules\/zod\// },
   {
     name: 'shared',
     minShareCount: 2,
-    test: /^\0node:|\/core\/src\/(?:catalog\/variable-name|json\/is-record)|\/skep\/src\/commands\.ts|\/skep\/src\/runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts/,
-  },
-  {
-    name: 'shared',
-    minShareCount: 6,
-    test: /\/(?:core\/src\/(?:errors|files|json|log|settings|terminal|time)|skep\/src\/(?:cli(?!\/open-)|print))\//,
+    test: /^\0node:|\/core\/src\/catalog\/variable-name|\/core\/src\/(?:errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?!open-)|print\/|workloads\/|run-config\/(?:file|labels|workload-url)|target\/protocol\/reference|supervisor\/(?:clock|process-identity)|runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts)/,
   },
   {
     name: 'asking',
     test: /\/skep\/src\/(?:run\/(?:run-through-supervisor|start-events|when-ready)|print\/progress|supervisor\/(?:address|answer|connect|events|exchange|failure|greeting|json-lines|private-directory|spawn-supervisor|wake-early|watcher))|\/core\/src\/files\/lock/,
   },
   {
-    name: 'workloads',
-    minShareCount: 2,
-    test: /\/skep\/src\/(?:cli\/ensure-hosted|print|run-config\/(?:file|labels|workload-url)|supervisor\/(?:process-identity|state)|workloads|run\/workload-name|target\/protocol\/reference)/,
-  },
-  {
     name: 'catalogue',
     minShareCount: 2,
-    test: /\/skep\/src\/(?:catalog-view|config|cli\/format-setting|target\/(?:open-catalog|catalog-source|http-url))/,
+    test: /\/skep\/src\/(?:catalog-view|config|cli\/format-setting|target\/(?:open-catalog|catalog-source|http-url))|\/core\/src\/settings\/from-file\.ts/,
   },
   { name: 'entries', minShareCount: 2, test: /\/core\/src\/catalog\// },
   {

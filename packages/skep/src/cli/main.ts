@@ -16,9 +16,8 @@ import { openTerminal } from './terminal.ts';
 
 /** Runs one command in this process; resolves to the exit status. The only place, with main.ts, that uses globals. */
 export async function main(argv: readonly string[], version: string): Promise<number> {
-  // Looking at process.stdin would load what reads it.
   const { stdout, stderr, env } = process;
-  const terminal = openTerminal({ stdin: { isTTY: isatty(0) }, stdout, stderr, env });
+  const terminal = openTerminal({ stdin, stdout, stderr, env });
   const debug = argv.includes('--debug') || (process.env['SKEP_DEBUG'] ?? '') !== '';
   // A pager that was closed is no reason to complain.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -34,6 +33,13 @@ export async function main(argv: readonly string[], version: string): Promise<nu
     return exitCode;
   }
 }
+
+/** Looking at process.stdin would load what reads it, and asking about it what talks to terminals and networks. */
+const stdin = {
+  get isTTY() {
+    return isatty(0);
+  },
+};
 
 function openContext(version: string, terminal: Context['terminal']): Context {
   const { env, platform, execPath } = process;

@@ -35,7 +35,7 @@ export function openTerminal({ stdin, stdout, stderr, env }: TerminalInput): Ter
   return {
     out: (text) => void stdout.write(text),
     err: (text) => void stderr.write(text),
-    interactive: stdin.isTTY === true && stderr.isTTY === true,
+    interactive: stderr.isTTY === true && stdin.isTTY === true,
     liveErr: stderr.isTTY === true && env['TERM'] !== 'dumb',
     liveOut: stdout.isTTY === true,
     colorOut: stdout.isTTY === true && mayColor,

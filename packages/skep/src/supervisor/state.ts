@@ -51,7 +51,7 @@ export async function deleteStatus(places: Places, name: string): Promise<void> 
 }
 
 /** Names of all workloads that have a status, sorted. */
-export function statusNames(places: Places): Promise<readonly string[]> {
+export async function statusNames(places: Places): Promise<readonly string[]> {
   return namesIn(places.statusesDir, '.json');
 }
 
