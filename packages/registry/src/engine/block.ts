@@ -65,11 +65,17 @@ export class EntrySerialiser {
 
   /** Leaves out what its registry says is deleted; an entry of which nothing is left is not served. */
   add(stored: StoredEntry): void {
+    const steps = this.steps(stored);
+    while (steps.next().done !== true);
+  }
+
+  /** The same version by version, for who has to stop in between: a source has as many in an entry as it likes. */
+  *steps(stored: StoredEntry): Generator<undefined, void> {
     const key = entryKey(stored);
     const { kind, claims } = stored;
     const entry = { ...stored, versions: stored.versions.filter(({ official }) => !isDeleted(official)) };
     if (entry.versions.length === 0) return;
-    this.#served[kind].push({ key, claims, ...serialised(key, entry, this.#bytes) });
+    this.#served[kind].push({ key, claims, ...(yield* serialised(key, entry, this.#bytes)) });
   }
 
   /** What was added, ascending by key. */
@@ -96,28 +102,28 @@ export function blockOf(source: string, entries: SourceBlock['entries']): Source
   };
 }
 
-function serialised(
+function* serialised(
   key: string,
   entry: StoredEntry,
   bytes: BodyBytes,
-): Pick<ServedEntry, 'bytes' | 'versions' | 'digest'> {
+): Generator<undefined, Pick<ServedEntry, 'bytes' | 'versions' | 'digest'>> {
   // `latest` is decided per source, before shadowing picks the source (specification §2.5.6).
   const newest = newestVersion(entry.versions.map(({ version }) => version));
   const bodies: string[] = [];
-  const drafts = entry.versions
-    .toSorted((a, b) => compareBytes(a.version, b.version))
-    .map((version) => {
-      const isLatest = version.version === newest;
-      const { text, ...body } = KINDS[entry.kind].body(version, isLatest);
-      bodies.push(text);
-      return {
-        version: version.version,
-        ...body,
-        isLatest,
-        haystack: haystack(shownKey(key), version),
-        digest: hash('sha256', text, 'base64url'),
-      };
+  const drafts: Omit<ServedVersion, keyof Place>[] = [];
+  for (const version of entry.versions.toSorted((a, b) => compareBytes(a.version, b.version))) {
+    const isLatest = version.version === newest;
+    const { text, ...body } = KINDS[entry.kind].body(version, isLatest);
+    bodies.push(text);
+    drafts.push({
+      version: version.version,
+      ...body,
+      isLatest,
+      haystack: haystack(shownKey(key), version),
+      digest: hash('sha256', text, 'base64url'),
     });
+    yield;
+  }
   const written = bytes.append(bodies);
   const versions = drafts.map((draft, index) => ({ ...draft, ...(written.places[index] ?? NOWHERE) }));
   const content = [key, entry.claims, versions.map((version) => version.digest)];

@@ -10,6 +10,7 @@ import {
   serverOf,
   sourceOf,
   SteppedClock,
+  turnsDuring,
 } from '../store/contract/fixture.ts';
 import { IN_MEMORY } from '../store/sqlite-path.ts';
 import { openSqlite, type SqliteStore } from '../store/sqlite.ts';
@@ -132,6 +133,20 @@ describe('StoreFollower', () => {
     await following.catchUp();
     expect(numbers).toEqual(numbers.toSorted((one, another) => one - another));
     expect(numbers.at(-1)).toBe(4);
+  });
+
+  it('lets other requests have their turn while it takes over very many versions, also of one entry', async () => {
+    const versions = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [String(index), '{}']));
+    const replaced = await store.replaceEntries(
+      replacementOf('catalog', [serverOf('c/c', versions), serverOf('d/d', { '1': '{}' })], 'T2'),
+    );
+    const turns = await turnsDuring(() => follower.reachWith(replaced.revision, 'catalog', replaced.value));
+    expect(turns).toBeGreaterThanOrEqual(10);
+    expect(groups('all').map(({ key, candidates: [{ entry }] }) => [key, entry.versions.length])).toEqual([
+      ['b/b', 1],
+      ['c/c', 5_000],
+      ['d/d', 1],
+    ]);
   });
 
   it('takes an entry away with its last version, and shows what it hid', async () => {

@@ -1,8 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Log } from '@skep/core/log/log.ts';
 import type { ChangedEntry, Changes, Revision, WrittenEntries } from '../store/changes.ts';
 import type { EntryIdentity, StoredEntry, StoredSource } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import { buildBlock, EntrySerialiser, type SourceBlock } from './block.ts';
+import { EntrySerialiser, type SourceBlock } from './block.ts';
 import { type ChangedKeys, changedKeys } from './changed-keys.ts';
 import { patchBlock } from './patch-block.ts';
 import type { ReadEngine } from './read-engine.ts';
@@ -208,7 +209,7 @@ export class StoreFollower {
 
   async #blockOf(source: string, revision: Revision): Promise<SourceBlock> {
     const written = this.#written.get(source);
-    return written?.revision === revision ? buildBlock(source, written.entries) : this.#read(source);
+    return written?.revision === revision ? blockInTurns(source, written.entries) : this.#read(source);
   }
 
   /** Serialises each entry as it comes: the rows of a large source take more memory than what is made of them. */
@@ -232,4 +233,21 @@ export class StoreFollower {
     }
     return patches;
   }
+}
+
+/** A few milliseconds of work. */
+const VERSIONS_AT_ONCE = 500;
+
+/** Between two parts of the work other requests have their turn. */
+async function blockInTurns(source: string, entries: readonly StoredEntry[]): Promise<SourceBlock> {
+  const serialiser = new EntrySerialiser();
+  let done = 0;
+  for (const entry of entries) {
+    const steps = serialiser.steps(entry);
+    while (steps.next().done !== true) {
+      done += 1;
+      if (done % VERSIONS_AT_ONCE === 0) await setImmediate();
+    }
+  }
+  return serialiser.block(source);
 }

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { diffEntries, type EntryDiff, type VersionHead } from './diff.ts';
+import { turnsDuring, versionOf } from './contract/fixture.ts';
 import type { NewEntry } from './rows.ts';
 
 const documents = fc.constantFrom('{"a":1}', '{"a":2}', '{}');
@@ -47,25 +48,29 @@ function applied(heads: readonly VersionHead[], diff: EntryDiff): VersionHead[] 
 }
 
 describe('diffEntries', () => {
-  it('writes what leads from any state to any other, and nothing when nothing changed', () => {
-    fc.assert(
-      fc.property(catalogue, catalogue, (first: readonly NewEntry[], second: readonly NewEntry[]) => {
-        const one = applied([], diffEntries([], first, 'T1'));
-        const two = applied(one, diffEntries(one, second, 'T2'));
-        const again = diffEntries(two, second, 'T3');
-        expect({ ...again, after: [] }).toEqual({
-          write: [],
-          claim: [],
-          removeVersions: [],
-          removeEntries: [],
-          after: [],
-        });
-        expect(two).toHaveLength(second.reduce((sum, item) => sum + item.versions.length, 0));
-      }),
+  it('writes what leads from any state to any other, and nothing when nothing changed', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        catalogue,
+        catalogue,
+        async (first: readonly NewEntry[], second: readonly NewEntry[]) => {
+          const one = applied([], await diffEntries([], first, 'T1'));
+          const two = applied(one, await diffEntries(one, second, 'T2'));
+          const again = await diffEntries(two, second, 'T3');
+          expect({ ...again, after: [] }).toEqual({
+            write: [],
+            claim: [],
+            removeVersions: [],
+            removeEntries: [],
+            after: [],
+          });
+          expect(two).toHaveLength(second.reduce((sum, item) => sum + item.versions.length, 0));
+        },
+      ),
     );
   });
 
-  it('keeps the times of an unchanged version, and the creation time of a changed one', () => {
+  it('keeps the times of an unchanged version, and the creation time of a changed one', async () => {
     const of = (document: string): NewEntry[] => [
       {
         kind: 'server',
@@ -75,10 +80,17 @@ describe('diffEntries', () => {
         versions: [{ version: '1', title: null, description: null, document, official: null }],
       },
     ];
-    const heads = applied([], diffEntries([], of('{}'), 'T1'));
+    const heads = applied([], await diffEntries([], of('{}'), 'T1'));
     const times = (diff: EntryDiff): unknown =>
       diff.after[0]?.versions.map(({ createdAt, updatedAt }) => [createdAt, updatedAt]);
-    expect(times(diffEntries(heads, of('{}'), 'T2'))).toEqual([['T1', 'T1']]);
-    expect(times(diffEntries(heads, of('{"b":1}'), 'T2'))).toEqual([['T1', 'T2']]);
+    expect(times(await diffEntries(heads, of('{}'), 'T2'))).toEqual([['T1', 'T1']]);
+    expect(times(await diffEntries(heads, of('{"b":1}'), 'T2'))).toEqual([['T1', 'T2']]);
+  });
+
+  it('lets other requests have their turn while it compares very many versions', async () => {
+    const versions = Array.from({ length: 5_000 }, (_, index) => versionOf(String(index)));
+    const entries = [{ kind: 'server', namespace: '', name: 'a/a', claims: '', versions } as const];
+    const turns = await turnsDuring(() => diffEntries([], entries, 'T1'));
+    expect(turns).toBeGreaterThanOrEqual(10);
   });
 });

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import type { EntryIdentity, NewEntry, NewVersion, StoredEntry } from './rows.ts';
+import { setImmediate } from 'node:timers/promises';
+import type { EntryIdentity, NewEntry, NewVersion, StoredEntry, StoredVersion } from './rows.ts';
 
 /** What is known of a stored version without reading its document. */
 export interface VersionHead extends EntryIdentity {
@@ -28,33 +29,42 @@ export interface EntryDiff {
   readonly after: readonly StoredEntry[];
 }
 
-/** What has to be written so that `heads` becomes `entries`. `now` is the time new and changed versions get. */
-export function diffEntries(
+/** A few milliseconds of work. */
+const VERSIONS_AT_ONCE = 500;
+
+/**
+ * What has to be written so that `heads` becomes `entries`. `now` is the time new and changed versions get. Between two
+ * parts of the work other requests have their turn.
+ */
+export async function diffEntries(
   heads: readonly VersionHead[],
   entries: readonly NewEntry[],
   now: string,
-): EntryDiff {
+): Promise<EntryDiff> {
   const before = new Map(heads.map((head) => [keyOf(head, head.version), head]));
   const claimsBefore = new Map(heads.map((head) => [keyOf(head), head.claims]));
   const write: VersionWrite[] = [];
   const claim: (EntryIdentity & { claims: string })[] = [];
-  const after = entries.map(({ versions, ...entry }): StoredEntry => {
+  const after: StoredEntry[] = [];
+  let done = 0;
+  for (const { versions, ...entry } of entries) {
     const entryKey = keyOf(entry);
     if (claimsBefore.get(entryKey) !== entry.claims) claim.push(entry);
     claimsBefore.delete(entryKey);
-    return {
-      ...entry,
-      versions: versions.map((content) => {
-        const key = keyOf(entry, content.version);
-        const head = before.get(key);
-        before.delete(key);
-        const digest = digestOf(content);
-        const times = timesOf(head, digest, now);
-        if (head?.digest !== digest) write.push({ ...identityOf(entry), content, digest, ...times });
-        return { ...content, ...times };
-      }),
-    };
-  });
+    const stored: StoredVersion[] = [];
+    for (const content of versions) {
+      const key = keyOf(entry, content.version);
+      const head = before.get(key);
+      before.delete(key);
+      const digest = digestOf(content);
+      const times = timesOf(head, digest, now);
+      if (head?.digest !== digest) write.push({ ...identityOf(entry), content, digest, ...times });
+      stored.push({ ...content, ...times });
+      done += 1;
+      if (done % VERSIONS_AT_ONCE === 0) await setImmediate();
+    }
+    after.push({ ...entry, versions: stored });
+  }
   const gone = new Set(claimsBefore.keys());
   const removeVersions = [...before.values()].filter((head) => !gone.has(keyOf(head)));
   return { write, claim, removeVersions, removeEntries: goneEntries(heads, gone), after };

@@ -20,7 +20,7 @@ export function replacing({ source, entries, at, status, lease }: Replacement): 
     // The source's claims of now, not those of when the fetch began: they may have been tightened in between.
     const { claims } = existing;
     const labelled = isSynced(existing.kind) ? entries.map((entry) => ({ ...entry, claims })) : entries;
-    const diff = diffEntries(await versionHeads(write.db, source), inOrder(labelled), at);
+    const diff = await diffEntries(await versionHeads(write.db, source), inOrder(labelled), at);
     if (!isEmpty(diff)) write.record({ subject: 'source', name: source });
     await remove(write.db, source, diff);
     await insert(write.db, source, diff);

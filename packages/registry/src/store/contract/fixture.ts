@@ -123,5 +123,22 @@ export function outline(entries: readonly StoredEntry[]): string[] {
   );
 }
 
+/** How often the event loop went round, and anybody else had a turn, while something was done. */
+export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let next: NodeJS.Immediate;
+  const turn = (): void => {
+    turns += 1;
+    next = setImmediate(turn);
+  };
+  next = setImmediate(turn);
+  try {
+    await work();
+  } finally {
+    clearImmediate(next);
+  }
+  return turns;
+}
+
 /** A decision that lets everything pass. */
 export const allowed = (): void => {};
