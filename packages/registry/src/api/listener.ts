@@ -11,6 +11,7 @@ import fastify, {
 } from 'fastify';
 import { AnswersInFlight } from './answers-in-flight.ts';
 import { accessLog, type RequestLog } from './access-log.ts';
+import { BodiesInFlight } from './bodies-in-flight.ts';
 import { BrokenRequests } from './broken-request.ts';
 import { allowOrigins, variesBy } from './cors.ts';
 import type { CorsSettings } from '../config/cors.ts';
@@ -59,6 +60,8 @@ export interface ListenerOptions {
   readonly requestRate?: () => RequestRate | undefined;
   /** Bytes of answers that callers have not read; tests set fewer. */
   readonly mostUnread?: number;
+  /** Bytes of bodies that have not arrived whole; tests set fewer. */
+  readonly mostUnfinished?: number;
   /** How often tokens of one address may be refused; absent: as often as they come. */
   readonly refusalRate?: () => Rate;
   /** What `Host` and `Origin` may be; undefined, or absent: anything. */
@@ -96,7 +99,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   });
   for (const member of ['authority', 'door', 'failure', 'facts', 'span'])
     server.decorateRequest(member, undefined);
-  keepBodiesAsBytes(server);
+  keepBodiesAsBytes(server, new BodiesInFlight(options.mostUnfinished));
   const observe = observeRequests(server, routes, observers);
   if (tracing !== undefined) enterSpans(server, tracing);
   server.addHook('onRequest', (request, reply, done) => {

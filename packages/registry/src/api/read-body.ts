@@ -1,9 +1,14 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { BodiesInFlight } from './bodies-in-flight.ts';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 
 /** Bodies arrive as bytes: handlers decide how to read them, and documents inside stay byte for byte. */
-export function keepBodiesAsBytes(server: FastifyInstance): void {
+export function keepBodiesAsBytes(server: FastifyInstance, inFlight: BodiesInFlight): void {
   server.removeAllContentTypeParsers();
+  server.addHook('preParsing', ({ raw }, reply, payload, done) => {
+    if (!raw.complete) inFlight.watch(raw, reply.raw);
+    done(null, payload);
+  });
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 }
 
