@@ -71,6 +71,11 @@ describe.skipIf(!sandbox.available)(title('a run in the sandbox', sandbox), () =
     expect(stderr).toMatch(/^Warning: .*hosts and ports .*not enforced/m);
   });
 
+  test('says what --network host opens', async () => {
+    const { stderr } = await told(MOODY_SERVER, `npx://${PACKAGE}`, '--network', 'host');
+    expect(stderr).toMatch(/^Warning: .*network of this machine.*127\.0\.0\.1/m);
+  });
+
   test('says that flags of a build do nothing there', async () => {
     const { stderr } = await told(MOODY_SERVER, `npx://${PACKAGE}`, '--runtime-add-package', 'jq');
     expect(stderr).toMatch(/^Warning: .*--runtime-add-package have no effect in the sandbox$/m);
