@@ -3,13 +3,14 @@ import type { Field } from '@skep/core/settings/field.ts';
 import type { Context, Inside } from '../cli/context.ts';
 import type { Progress } from '../print/progress.ts';
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
-import type { CheckedRun } from './plan-run.ts';
+import { pythonIndex } from '../runtime/docker/python-index.ts';
+import type { CheckedRun, PlannedRun } from './plan-run.ts';
 
 /**
  * What a supervisor that runs a command for another program leaves to that program (docs/decisions/0048). Outside the
  * supervisor nothing is handed over.
  */
-type Where = Pick<Context, 'inside'>;
+type Where = Pick<Context, 'env' | 'inside'>;
 
 /** Flags that name a file to be read, that keep the command attached, or that show what only this process knows. */
 export function handOverByFlags(values: RunValues, { inside }: Where): void {
@@ -32,6 +33,12 @@ export function handOverByCatalogue({ target, config }: CheckedRun, { inside }: 
   const { registryApiUrl, registryUrl, localRegistryPath } = config;
   const others = [registryApiUrl, registryUrl, localRegistryPath].some((place) => place !== undefined);
   if (inside && target.kind === 'name' && others) inside.handOver('it is looked up in a catalogue');
+}
+
+/** Where a package comes from is part of what it is, and no supervisor keeps what says so: it may sign in. */
+export function handOverByIndex({ resolved: { source } }: PlannedRun, { env, inside }: Where): void {
+  const python = source.kind === 'package' && source.ecosystem === 'pypi';
+  if (inside && python && pythonIndex(env) !== undefined) inside.handOver('a variable names its index');
 }
 
 /** Hands over at the first step: each is told before its work begins, and takes time. */

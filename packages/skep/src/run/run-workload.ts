@@ -9,7 +9,7 @@ import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { buildRunConfig } from './build-config.ts';
 import { claimName, promisedPorts } from './claim-name.ts';
 import { planPort } from './free-port.ts';
-import { handingOver, handOverByCatalogue } from './hand-over.ts';
+import { handingOver, handOverByCatalogue, handOverByIndex } from './hand-over.ts';
 import { launchSaved } from './launch-saved.ts';
 import { savePrepared } from './save-prepared.ts';
 import { tellLimits } from './tell-limits.ts';
@@ -41,6 +41,7 @@ async function runWith(client: SupervisorClient, request: RunRequest, context: C
   const identified = identify(runtime, { signal: context.signal }).then(({ info }) => info);
   identified.catch(() => {});
   const planned = await planRun(checked, context, runtime);
+  handOverByIndex(planned, context);
   // Nothing is wrong with it, and a supervisor takes its time to start.
   if (!foreground && !inside) client.wake(context.signal);
   const name = planned.inputs.name ?? planned.resolved.generatedName;
