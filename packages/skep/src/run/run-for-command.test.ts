@@ -1,12 +1,14 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { places } from '@skep/core/files/places.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Context } from '../cli/context.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
+import { idle } from '../runtime/memory/program.ts';
 import { systemClock } from '../supervisor/clock.ts';
 import type { StartEvent } from '../supervisor/events.ts';
 import { Host } from '../supervisor/host.ts';
@@ -147,6 +149,18 @@ test.each([
   expect(await left()).toEqual([[], []]);
 });
 
+test.each(['UV_DEFAULT_INDEX', 'PIP_INDEX_URL'])(
+  'a package that %s takes from elsewhere is never the one of that name that was built from the usual index',
+  async (variable) => {
+    runtime = new MemoryRuntime({ fake: idle });
+    const argv = ['uvx://fake@1.0.0', '--name'];
+    await run([...argv, 'a1']);
+    const env = { [variable]: 'https://127.0.0.1/simple' };
+    await expect(run([...argv, 'a2'], { env })).rejects.toMatchObject(NOT_HERE);
+    expect(await left()).toEqual([['a1.json'], ['a1']]);
+  },
+);
+
 test('a question is left to the command, which can ask it', async () => {
   // Of the built-in catalogue, with a required variable.
   await expect(run(['tavily-mcp', '--name', 'a1'])).rejects.toMatchObject(NOT_HERE);
@@ -174,6 +188,26 @@ test('when the command goes away while the server starts, nothing of it is left'
     return new Promise(() => {});
   };
   await expect(run(['fake:1', '--name', 'a1'], { signal: gone.signal })).rejects.toThrow('gone');
+  expect(await left()).toEqual([[], []]);
+});
+
+test('when the supervisor ends while the server starts, what was saved stays for the next one to start', async () => {
+  const gone = new AbortController();
+  greet = async () => {
+    gone.abort(new SkepError('supervisor/unreachable'));
+    return new Promise(() => {});
+  };
+  await expect(run(['fake:1', '--name', 'a1'], { signal: gone.signal })).rejects.toMatchObject({
+    code: 'supervisor/unreachable',
+  });
+  expect(await left()).toEqual([['a1.json'], []]);
+});
+
+test('when the supervisor ends before that, the command hears so and nothing is left', async () => {
+  const signal = AbortSignal.abort(new SkepError('supervisor/unreachable'));
+  await expect(run(['fake:1', '--name', 'a1'], { signal })).rejects.toMatchObject({
+    code: 'supervisor/unreachable',
+  });
   expect(await left()).toEqual([[], []]);
 });
 

@@ -1,4 +1,4 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context, Inside } from '../cli/context.ts';
 import type { Terminal } from '../cli/terminal.ts';
 import { run } from '../commands/run.ts';
@@ -35,27 +35,26 @@ export async function runForCommand(
     connectRuntime,
     async launch(config, runtime) {
       const { name } = config;
+      const unheard = signal.aborted;
       warnOpen(config.host, terminal);
       tell({ kind: 'saved', name, url: workloadUrl(config) });
       try {
         endpoint = await host.start(name, { how: 'start', tell, signal, runtime });
       } catch (error) {
-        // Whoever waits for the start removes what is left of it.
-        if (signal.aborted) await host.remove(name);
+        // Whoever waits for the start removes what is left of it, or has the next supervisor start it.
+        const waits = !signal.aborted || hasCode(signal.reason, 'supervisor/unreachable');
+        if (unheard || !waits) await host.remove(name);
         throw error;
       }
     },
   };
   const asking = { ask: () => handOver('a value is missing'), confirm: () => handOver('it asks for rights') };
-  await run.execute(argv, {
-    ...context,
-    ...asking,
-    env,
-    cwd,
-    terminal,
-    inside,
-    signal: AbortSignal.any([signal, context.signal]),
-  });
+  try {
+    await run.execute(argv, { ...context, ...asking, env, cwd, terminal, inside, signal });
+  } catch (error) {
+    // What was cut short fails in its own way; the command has to know why it was cut.
+    throw signal.aborted ? signal.reason : error;
+  }
   return endpoint ?? handOver('it starts nothing');
 }
 

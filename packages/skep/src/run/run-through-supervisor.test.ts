@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { places } from '@skep/core/files/places.ts';
-import { silentLog } from '@skep/core/log/log.ts';
+import { silentLog, type Log } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Context } from '../cli/context.ts';
 import { whatIsKept } from '../supervisor/address.ts';
@@ -22,6 +22,7 @@ let home: string;
 let printed: string;
 let removed: string[];
 let started: string[];
+let logged: object[];
 let ending: AbortController;
 let served: Promise<void>;
 let interrupt: AbortController;
@@ -32,6 +33,7 @@ beforeEach(async () => {
   printed = '';
   removed = [];
   started = [];
+  logged = [];
   ending = new AbortController();
   interrupt = new AbortController();
   served = Promise.resolve();
@@ -69,6 +71,7 @@ async function supervisor(run: Run, version = '1.0.0'): Promise<void> {
   await mkdir(where.dataDir, { recursive: true });
   const kept = await whatIsKept(where);
   const done = Promise.resolve();
+  const log: Log = { ...silentLog, warn: (fields) => void logged.push(fields) };
   const host = {
     busyWith: [],
     async remove(name: string) {
@@ -93,7 +96,7 @@ async function supervisor(run: Run, version = '1.0.0'): Promise<void> {
       isTheOne: async () => true,
       onOpen: resolve,
       signal: ending.signal,
-      log: silentLog,
+      log,
     });
     served.catch(reject);
   });
@@ -152,6 +155,14 @@ test('what is wrong with the run is the error of the command, after what it warn
   expect(printed).toBe(`err: ${WARNING}`);
 });
 
+test('what was typed does not get into the log of the supervisor, where a secret would stay', async () => {
+  await supervisor(() =>
+    Promise.reject(new SkepError('usage/unexpected-argument', { message: 'unexpected argument "s3cret"' })),
+  );
+  await expect(run()).rejects.toMatchObject({ message: 'unexpected argument "s3cret"' });
+  expect(logged).toEqual([{ op: 'run', code: 'usage/unexpected-argument' }]);
+});
+
 test('a start that fails after it was saved is removed', async () => {
   await supervisor(async (_, { tell }) => {
     tell({ kind: 'saved', name: 'a1', url: URL });
@@ -173,6 +184,19 @@ test('an interruption reaches the supervisor, which ends what it had begun', asy
   });
   await expect(run()).rejects.toMatchObject({ code: 'run/cancelled' });
   await gone.promise;
+});
+
+test('a supervisor that ends in the middle of a run does not take its command for one that has gone', async () => {
+  const why = Promise.withResolvers<unknown>();
+  await supervisor(async (_, { tell, signal }) => {
+    tell({ kind: 'saved', name: 'a1', url: URL });
+    signal.addEventListener('abort', () => why.resolve(signal.reason));
+    ending.abort();
+    return new Promise(() => {});
+  });
+  // It wants to start what was saved again, of which nothing is there in this test.
+  await expect(run()).rejects.toMatchObject({ code: 'workload/not-found' });
+  expect(await why.promise).toMatchObject({ code: 'supervisor/unreachable' });
 });
 
 test('without a supervisor the command goes on', async () => {

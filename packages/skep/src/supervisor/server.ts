@@ -30,7 +30,7 @@ export type RunOperation = Extract<Request, { readonly op: 'run' }>;
 
 export interface RunWays {
   readonly tell: Tell;
-  /** Aborts when the command has gone. */
+  /** Aborts when the command has gone; with `supervisor/unreachable` when this one ends. Nothing is told after it. */
   readonly signal: AbortSignal;
 }
 
@@ -64,6 +64,7 @@ export async function serve(options: ServerOptions): Promise<void> {
   try {
     await aborted(AbortSignal.any([signal, ending.signal]));
   } finally {
+    ending.abort();
     stopLingering();
     await leave();
     await cut(sockets);
@@ -91,9 +92,13 @@ function keepOpen(door: Door, options: ServerOptions, ending: AbortController): 
 }
 
 async function converse(socket: Socket, serving: Omit<Turn, 'gone'>): Promise<void> {
-  const { options } = serving;
+  const { options, ending } = serving;
   const gone = new AbortController();
+  const leave = (): void => gone.abort(new SkepError('supervisor/unreachable', { message: 'it ends' }));
+  ending.signal.addEventListener('abort', leave);
+  if (ending.signal.aborted) leave();
   socket.on('close', () => {
+    ending.signal.removeEventListener('abort', leave);
     gone.abort(new SkepError('run/cancelled', { message: 'its start was interrupted', hint: '' }));
   });
   writeLine(socket, options.greeting);
@@ -116,7 +121,7 @@ interface Turn {
   readonly ending: AbortController;
   /** Ends listening. */
   readonly leave: () => Promise<void>;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client has gone; see `RunWays`. */
   readonly gone: AbortSignal;
 }
 
@@ -129,7 +134,7 @@ async function answer(socket: Socket, request: Request, turn: Turn): Promise<voi
     writeLine(socket, { result });
   } catch (error) {
     if (!hasCode(error, 'supervisor/not-here')) {
-      turn.options.log.warn({ err: error, op: request.op }, 'a request failed');
+      turn.options.log.warn({ op: request.op, ...factsOf(error, request) }, 'a request failed');
     }
     writeLine(socket, { error: toFailure(error) });
   }
@@ -138,19 +143,23 @@ async function answer(socket: Socket, request: Request, turn: Turn): Promise<voi
   if (last) turn.ending.abort();
 }
 
+/** What is wrong with a command line repeats what was typed, a secret perhaps: that is for the terminal it came from. */
+function factsOf(error: unknown, { op }: Request): object {
+  return op === 'run' && error instanceof SkepError ? { code: error.code } : { err: error };
+}
+
 type Result = Readonly<Record<string, unknown>>;
 
 async function perform(socket: Socket, request: Request, { options, gone }: Turn): Promise<Result> {
   const { host, resume } = options;
+  const tell: Tell = (event) => {
+    if (!gone.aborted) writeLine(socket, { event });
+  };
   switch (request.op) {
-    case 'start': {
-      const tell: Tell = (event) => writeLine(socket, { event });
+    case 'start':
       return { ...(await host.start(request.name, { how: 'start', tell, signal: gone })) };
-    }
-    case 'run': {
-      const tell: Tell = (event) => writeLine(socket, { event });
+    case 'run':
       return { ...(await options.run(request, { tell, signal: gone })) };
-    }
     case 'stop':
       return { stopped: await host.stop(request.name, request.graceMs) };
     case 'remove':
