@@ -103,6 +103,18 @@ describe.skipIf(!engine.available)(title('workloads on an engine', engine), () =
     expect(await ask(url, 'ping')).toMatchObject({ result: {} });
   });
 
+  test('stopping what is stopped starts no supervisor', async () => {
+    const name = `${prefix}-a`;
+    await run(name);
+    expect((await user.skep(['stop', name])).code).toBe(0);
+    await user.killSupervisor();
+    expect(await user.skep(['stop', name])).toMatchObject({
+      code: 0,
+      stderr: `Warning: workload "${name}" was not running\n`,
+    });
+    expect([...user.supervisors(), ...user.watchers()]).toEqual([]);
+  });
+
   test('export, rm and import give the same workload', async () => {
     const name = `${prefix}-a`;
     const url = await run(name, '-e', 'GREETING=again', '-l', 'team=blue');

@@ -5,6 +5,7 @@ import { commonSettings, defineCommand } from '../cli/command.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { openClient } from '../cli/open-client.ts';
 import { loadRunConfig } from '../run-config/file.ts';
+import { readAddress } from '../supervisor/address.ts';
 import { shouldRun } from '../supervisor/state.ts';
 import { onlyWaiting } from '../workloads/cancelled.ts';
 import { eachOf } from '../workloads/each-of.ts';
@@ -37,7 +38,7 @@ export const stop = defineCommand({
       { names: positionals, all: values.all, group: values.group },
       'stop',
     );
-    const { terminal, signal, places } = context;
+    const { terminal, signal, places, uid, isAlive } = context;
     await ensureHosted(context);
     const views = await viewWorkloads(context);
     const chosen =
@@ -51,13 +52,20 @@ export const stop = defineCommand({
         all ? 'No running workloads to stop\n' : `No running MCP servers found in group '${group ?? ''}'\n`,
       );
     }
+    const supervisor = await readAddress(places, uid);
+    // One that is there may be about to start it.
+    const stopped = new Set(
+      supervisor && isAlive(supervisor)
+        ? []
+        : views.filter((view) => view.status === 'stopped').map((view) => view.name),
+    );
     const client = openClient(context);
     const stopping = eachOf(chosen, async (name) => {
       try {
-        // What is not there needs no supervisor to say so.
+        // What is not there needs no supervisor to say so, and what is stopped needs none to stop it.
         await loadRunConfig(places, name);
-        const stopped = await client.stop(name, values.timeout * 1000, { signal });
-        if (!stopped) terminal.err(`Warning: workload "${name}" was not running\n`);
+        const wasRunning = !stopped.has(name) && (await client.stop(name, values.timeout * 1000, { signal }));
+        if (!wasRunning) terminal.err(`Warning: workload "${name}" was not running\n`);
       } catch (error) {
         // Stopping what does not run is no failure: scripts stop before they start.
         if (!hasCode(error, 'workload/not-found') && !hasCode(error, 'run/invalid-name')) throw error;
