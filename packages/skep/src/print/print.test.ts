@@ -91,6 +91,20 @@ describe('progress', () => {
     progress.end();
     expect(written().endsWith(`${ESCAPE}[0J`)).toBe(true);
   });
+  test('a warning said behind its end has a line of its own, and the next step leaves it alone', () => {
+    const { terminal: live, written } = terminal(true);
+    const progress = openProgress(live);
+    progress.step('Pulling');
+    progress.end();
+    live.err('Warning: no limits\n');
+    progress.step('Starting');
+    progress.end();
+    const [before = '', behind = ''] = written().split('Warning: no limits\n');
+    // Erased from the first column on, and not drawn again.
+    expect(before.endsWith(`Pulling\r${ESCAPE}[0G${ESCAPE}[0J`)).toBe(true);
+    // Nothing goes up or erases before the next line is drawn.
+    expect(behind.indexOf('Starting')).toBeLessThan(behind.indexOf(ESCAPE));
+  });
 });
 
 test.each([
