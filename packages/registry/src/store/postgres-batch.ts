@@ -1,4 +1,4 @@
-import type { Client } from 'pg';
+import type { QueryConfig, QueryResult } from 'pg';
 import { CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Revision } from './changes.ts';
 import type { EntryBatch } from './entry-batch.ts';
@@ -19,7 +19,7 @@ export async function beginManaged<Row>(db: Kysely<Tables>, read: RawBuilder<Row
 
 /** One round trip: the batch and the commit, which takes everything back where the batch failed. */
 export async function commitBatch(db: Kysely<Tables>, batch: EntryBatch): Promise<Revision> {
-  const { rows } = await db.executeQuery<Row>(
+  const { rows } = await db.executeQuery<BatchRow>(
     CompiledQuery.raw(`${WRITE} ${AND_AT_ONCE} commit`, values(batch, null)),
   );
   return rows[0]?.revision ?? 0;
@@ -27,21 +27,19 @@ export async function commitBatch(db: Kysely<Tables>, batch: EntryBatch): Promis
 
 /** See the port. The managed source stays locked by it as by every other write of entries. */
 export async function commitAt(
-  client: Pick<Client, 'query'>,
+  send: SendBatch,
   batch: EntryBatch,
   current: Revision,
 ): Promise<Revision | undefined> {
-  const { rows } = await client.query<Row>({
-    name: 'write-batch',
-    text: WRITE,
-    values: values(batch, current),
-  });
+  const { rows } = await send({ name: 'write-batch', text: WRITE, values: values(batch, current) });
   return rows[0]?.revision;
 }
 
-interface Row {
+export interface BatchRow {
   readonly revision: Revision;
 }
+
+export type SendBatch = (statement: QueryConfig) => Promise<QueryResult<BatchRow>>;
 
 /**
  * One statement, whose text is the same for any number of rows. Everything hangs on the row of the revision: a statement

@@ -19,7 +19,7 @@ export interface PostgresPlace {
 const CONNECT_MS = 10_000;
 /** What a statement or a wait for a lock may take; a lock that is held longer is answered as a conflict. */
 const STATEMENT_MS = 60_000;
-const LOCK_MS = 10_000;
+export const LOCK_MS = 10_000;
 
 /** `host:port/database`, for messages. */
 export function placeText({ host, port, database }: PostgresSettings): string {

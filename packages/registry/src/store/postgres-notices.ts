@@ -1,7 +1,8 @@
 import type { Log } from '@skep/core/log/log.ts';
-import type { Client } from 'pg';
+import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 import type { Clock } from '../sync/clock.ts';
 import type { ChangeFeed } from './change-feed.ts';
+import { LOCK_MS } from './postgres-connect.ts';
 
 /** One channel a database; the payload is the revision. */
 export const CHANNEL = 'skep_registry';
@@ -10,6 +11,8 @@ const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
 /** Well below what firewalls and address translation keep a silent connection for. */
 const FRESH_MS = 30_000;
+/** Longer than the server lets a statement wait for two locks. */
+const ANSWER_MS = 2 * LOCK_MS + 5_000;
 
 export interface NoticesOptions {
   readonly connect: () => Promise<Client>;
@@ -29,6 +32,7 @@ export class PostgresNotices {
   #cancelPause: (() => void) | undefined;
   #pause = FIRST_PAUSE_MS;
   #heardAt = 0;
+  #isAsked = false;
   #closed = false;
 
   constructor(options: NoticesOptions) {
@@ -36,11 +40,16 @@ export class PostgresNotices {
   }
 
   /**
-   * The connection that listens, for statements too, as long as something was heard of it lately: one that was silent for
-   * hours may have been cut without a word, and a statement on it would wait for minutes.
+   * Sends a statement on the connection that listens. Undefined where another one is better: while one is under way, and
+   * where nothing was heard of it lately, because what was silent for hours may have been cut without a word. A connection
+   * that was cut meanwhile is given up after a while; the system would wait a quarter of an hour, and all publishes with it.
    */
-  get client(): Client | undefined {
-    return this.#now() - this.#heardAt < FRESH_MS ? this.#client : undefined;
+  query<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>> | undefined {
+    const client = this.#client;
+    // A clock that was put back tells nothing.
+    const isFresh = Math.abs(this.#now() - this.#heardAt) < FRESH_MS;
+    if (client === undefined || this.#isAsked || !isFresh) return undefined;
+    return this.#bounded(client, () => client.query<Row>(statement));
   }
 
   /** Resolves when it listens or has failed to; failing is not final. */
@@ -58,6 +67,18 @@ export class PostgresNotices {
     const client = this.#client;
     this.#client = undefined;
     await client?.end();
+  }
+
+  async #bounded<T>(client: Client, ask: () => Promise<T>): Promise<T> {
+    this.#isAsked = true;
+    const giveUp = (): void => this.#lost(client, new Error('no answer to a statement'));
+    const cancel = this.#options.clock.after(ANSWER_MS, giveUp);
+    try {
+      return await ask();
+    } finally {
+      cancel();
+      this.#isAsked = false;
+    }
   }
 
   #now(): number {
@@ -90,8 +111,9 @@ export class PostgresNotices {
   #lost(client: Client, error: unknown): void {
     if (this.#client !== client) return;
     this.#client = undefined;
+    this.#heardAt = 0;
     this.#options.log.warn({ err: error }, 'lost the connection that tells of changes of other replicas');
-    // It may only be the listening that failed.
+    // It may only be the listening that failed. Whoever waits for an answer on it hears that there will be none.
     void client.end().catch(() => {});
     this.#later();
   }

@@ -1,12 +1,12 @@
 import type { Log } from '@skep/core/log/log.ts';
 import { Kysely, PostgresDialect, type RawBuilder, sql, type SqlBool } from 'kysely';
-import { type Client, Pool } from 'pg';
+import { Pool } from 'pg';
 import type { Clock } from '../sync/clock.ts';
 import { ChangeFeed } from './change-feed.ts';
 import type { Database, RowQuery } from './database.ts';
 import { checkSchema } from './migrate.ts';
 import { readVersion } from './migrate-postgres.ts';
-import { beginManaged, commitAt, commitBatch } from './postgres-batch.ts';
+import { type BatchRow, beginManaged, commitAt, commitBatch, type SendBatch } from './postgres-batch.ts';
 import { connect, connectionConfig, placeText, type PostgresPlace } from './postgres-connect.ts';
 import { postgresFailure } from './postgres-failure.ts';
 import { CHANNEL, PostgresNotices } from './postgres-notices.ts';
@@ -53,7 +53,11 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
   const pool = await openPool(options);
   // One that listens hears of its own commit together with the answer to it. Another one would be woken for that, as would
   // the process behind it, while the answer is on its way.
-  const database = postgresDatabase(pool, place, () => notices.client ?? pool);
+  const database = postgresDatabase(
+    pool,
+    place,
+    (statement) => notices.query<BatchRow>(statement) ?? pool.query<BatchRow>(statement),
+  );
   try {
     checkSchema(await readVersion(pool));
   } catch (cause) {
@@ -95,7 +99,7 @@ async function openPool(options: PostgresOptions): Promise<Pool> {
   return pool;
 }
 
-function postgresDatabase(pool: Pool, place: string, committer: () => Pick<Client, 'query'>): Database {
+function postgresDatabase(pool: Pool, place: string, sendCommit: SendBatch): Database {
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: preparedPool(pool) }) });
   return {
     writer: kysely,
@@ -105,7 +109,7 @@ function postgresDatabase(pool: Pool, place: string, committer: () => Pick<Clien
     begin: async (connection) => void (await sql`begin isolation level read committed`.execute(connection)),
     beginManaged,
     commitBatch,
-    commitAt: (batch, current) => commitAt(committer(), batch, current),
+    commitAt: (batch, current) => commitAt(sendCommit, batch, current),
     among: (column, texts): RawBuilder<SqlBool> => sql`${column} = any(${texts}::text[])`,
     locksRows: true,
     answersAtCommit: true,
