@@ -12,7 +12,7 @@ import type { CheckedRun, PlannedRun } from './plan-run.ts';
  */
 type Where = Pick<Context, 'env' | 'inside'>;
 
-/** Flags that name a file to be read, that keep the command attached, or that show what only this process knows. */
+/** Flags that name a file or folder to be looked at, that keep the command attached, or that show what only this process knows. */
 export function handOverByFlags(values: RunValues, { inside }: Where): void {
   if (!inside) return;
   const { foreground, debug, host, permissionProfile = '' } = values;
@@ -25,6 +25,8 @@ export function handOverByFlags(values: RunValues, { inside }: Where): void {
   const rows: readonly Field[] = runSettings;
   const file = rows.find(({ name, kind }) => named.has(name) && (kind === 'path' || kind === 'json-file'));
   if (file) inside.handOver(`${file.flag ?? file.name} names a file`);
+  // Looked at by the same threads, and what lies on a machine that does not answer holds them for good.
+  if ((values.volume ?? []).length > 0) inside.handOver('--volume names a folder');
   if (/[/.]/.test(permissionProfile)) inside.handOver('--permission-profile names a file');
 }
 
