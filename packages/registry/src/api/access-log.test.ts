@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { forged, ISSUER, NOW, signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { type Log, silentLog } from '@skep/core/log/log.ts';
 import { afterAll, beforeEach, expect, it } from 'vitest';
@@ -45,4 +48,16 @@ it.each([
   const heard = token === undefined ? 'missing or malformed authorization header' : 'token validation failed';
   expect(answer.json()).toEqual({ error: heard });
   if (token !== undefined) expect(JSON.stringify(lines)).not.toContain(token.slice(-16));
+});
+
+it('a request whose caller has left while it waited for its turn is logged all the same', async () => {
+  const request = Object.assign(new IncomingMessage(new Socket()), {
+    method: 'GET',
+    url: '/registry/all/v0.1/servers',
+  });
+  const response = new ServerResponse(request);
+  response.destroy();
+  await once(response, 'close');
+  api.open.server.emit('request', request, response);
+  expect(lines).toMatchObject([{ status: 499, path: '/registry/all/v0.1/servers' }]);
 });

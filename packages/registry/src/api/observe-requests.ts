@@ -71,7 +71,7 @@ export function observeRequests(
   const watch = (request: FastifyRequest, reply: FastifyReply): void => {
     const startedAt = performance.now();
     for (const begin of begins) begin(request);
-    reply.raw.once('close', () => {
+    whenOver(reply.raw, () => {
       const exchange = { ...described(rows, request, reply), durationMs: performance.now() - startedAt };
       for (const { end } of observers) end(exchange);
     });
@@ -81,6 +81,12 @@ export function observeRequests(
     done();
   });
   return watch;
+}
+
+/** Its caller may have left while the request waited for its turn: then nothing tells of that again. */
+function whenOver(response: ServerResponse, tell: () => void): void {
+  if (response.closed) tell();
+  else response.once('close', tell);
 }
 
 /** Calls the observers for an answer that is given without the router. */
@@ -96,7 +102,7 @@ export function watchAnswers(observers: readonly RequestObserver[]): WatchAnswer
   const begins = observers.flatMap(({ begin }) => begin ?? []);
   return (request, response, { startedAt, ...asked }) => {
     for (const begin of begins) begin(request);
-    response.once('close', () => {
+    whenOver(response, () => {
       const { statusCode: status } = response;
       const exchange = { ...asked, request, status, durationMs: performance.now() - startedAt };
       for (const { end } of observers) end(exchange);
