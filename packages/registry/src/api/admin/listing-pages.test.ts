@@ -68,4 +68,12 @@ describe('a page of a listing', () => {
       expect(found).toEqual(all);
     }
   });
+
+  it.each(LISTINGS)(
+    'of %s is refused behind a cursor with a character that no text of a database has',
+    async (url) => {
+      const cursor = Buffer.from(JSON.stringify(['MCP', '', '\0'])).toString('base64url');
+      expect((await admin.send('GET', `${url}?cursor=${cursor}`)).statusCode).toBe(400);
+    },
+  );
 });

@@ -67,7 +67,9 @@ function decodeCursor(text: string): SortKey {
   try {
     const key: unknown =
       text.length > MAX_CURSOR ? null : JSON.parse(Buffer.from(text, 'base64url').toString());
-    if (Array.isArray(key) && key.length > 0 && key.every((part) => typeof part === 'string')) return key;
+    // PostgreSQL takes no text with this character.
+    const isText = (part: unknown): part is string => typeof part === 'string' && !part.includes('\0');
+    if (Array.isArray(key) && key.length > 0 && key.every(isText)) return key;
   } catch {
     // Not ours: answered like every other text that is no cursor.
   }
