@@ -129,7 +129,7 @@ const CHUNKS = [
     name: 'hosting',
     test: /\/proxy\/src\/|\/skep\/src\/(?:cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|last-lines|log-keeper|ready|restart|supervise|watch)\.ts)/,
   },
-  { name: 'docker', test: /\/runtime\/docker\/(?!build|known-engines|prepare-package|python-index|sweep)/ },
+  { name: 'docker', test: /\/runtime\/docker\/(?!build|prepare-package|python-index|sweep)/ },
   { name: 'sandbox', test: /\/runtime\/sandbox\/(?!prefetch|npm-install|check-tree)/ },
 ];
 

@@ -2,7 +2,6 @@ import type { Places } from '@skep/core/files/places.ts';
 import type { Ask } from '../run/ask-value.ts';
 import type { Confirm } from '../run/consent.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
-import type { KnownEngines } from '../runtime/docker/known-engines.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Clock } from '../supervisor/clock.ts';
 import type { OnFault } from '../supervisor/faults.ts';
@@ -42,8 +41,6 @@ export interface Context {
   readonly exit: (status: number) => void;
   /** The supervisor that was started before the command was; see `wakeEarly`. */
   readonly woken?: Woken;
-  /** See `RuntimeEnvironment`. */
-  readonly knownEngines?: KnownEngines;
   /** Set where the supervisor runs this for a command that asked it to. */
   readonly inside?: Inside;
 }

@@ -62,7 +62,7 @@ export function referenceTo({ kind, id, endpoint, sharesNetwork }: RuntimeInfo):
 }
 
 function runtimeEnvironment(context: Context, reference: RuntimeReference | undefined): RuntimeEnvironment {
-  const { env, home, platform, places, program, knownEngines } = context;
+  const { env, home, platform, places, program } = context;
   return {
     env: reference?.kind === 'docker' ? pointedAt(env, reference.endpoint) : env,
     home,
@@ -71,7 +71,6 @@ function runtimeEnvironment(context: Context, reference: RuntimeReference | unde
     dataDir: places.dataDir,
     cacheDir: places.cacheDir,
     owner: ownerOf(places.stateDir),
-    ...(knownEngines === undefined ? {} : { knownEngines }),
     randomId: () => randomBytes(8).toString('hex'),
   };
 }

@@ -6,7 +6,6 @@ import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { openHost } from '../cli/open-host.ts';
 import { connectRuntime } from '../cli/open-runtime.ts';
-import { KnownEngines } from '../runtime/docker/known-engines.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { clearAddress, readAddress, supervisorLock, whatIsKept } from '../supervisor/address.ts';
 import type { Clock } from '../supervisor/clock.ts';
@@ -37,8 +36,7 @@ export const supervise = defineCommand({
       const level = values.debug === true ? 'debug' : 'info';
       const log = await openLog({ level, fields: { pid: context.self.pid } });
       const lock = await becomeTheOne(context);
-      const living = { ...context, knownEngines: new KnownEngines() };
-      if (lock) await host(lock, { context: living, log, onOpen: word.up });
+      if (lock) await host(lock, { context, log, onOpen: word.up });
       else word.up();
     } catch (error) {
       word.failed(error);

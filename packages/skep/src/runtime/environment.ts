@@ -1,5 +1,3 @@
-import type { KnownEngines } from './docker/known-engines.ts';
-
 /** What a runtime may know about the machine and the user; built once in main.ts. */
 export interface RuntimeEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -14,8 +12,6 @@ export interface RuntimeEnvironment {
   readonly cacheDir: string;
   /** Whose builds these are on an engine that several share; see `ownerOf`. */
   readonly owner: string;
-  /** Of a process that lives for long. */
-  readonly knownEngines?: KnownEngines;
   /** A fresh token of at least 64 random bits in lower-case hex. */
   readonly randomId: () => string;
 }

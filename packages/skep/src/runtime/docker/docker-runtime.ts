@@ -42,10 +42,7 @@ export function dockerRuntime(
 ): Runtime {
   return {
     kind: 'docker',
-    probe: (signal) => {
-      const ask = (): Promise<RuntimeInfo> => probe(client, signal);
-      return environment.knownEngines?.identify(endpoint, ask) ?? ask();
-    },
+    probe: (signal) => probe(client, signal),
     prepare: (request) => prepare(client, environment, request),
     has: async (reference) => (await findImage(client, reference)) !== undefined,
     discard: (reference) => discardImage(client, reference),
