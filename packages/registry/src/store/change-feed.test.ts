@@ -74,6 +74,24 @@ describe('ChangeFeed', () => {
     release();
   });
 
+  it('goes on, and logs it, when who listens cannot prepare', async () => {
+    const warned: unknown[] = [];
+    const { feed } = opened({ ...silentLog, warn: (facts: unknown) => void warned.push(facts) });
+    const heard: number[] = [];
+    feed.subscribe(
+      (revision) => heard.push(revision),
+      () => {
+        throw new Error('too deep');
+      },
+    );
+    const release = feed.hold({ source: 'internal', changed: [], entries: [] });
+    await setImmediate();
+    release();
+    feed.told(9);
+    expect(heard).toContain(9);
+    expect(warned).toEqual([{ err: new Error('too deep') }]);
+  });
+
   it('tells a revision once, never an older one after a newer one', async () => {
     const { feed } = opened();
     const heard: number[] = [];

@@ -53,7 +53,7 @@ export class ChangeFeed {
     this.#holds += 1;
     let isHeld = true;
     const sent = setImmediate(() => {
-      if (written !== undefined) for (const prepare of this.#listeners.values()) prepare?.(written);
+      if (written !== undefined) this.#prepare(written);
     });
     return () => {
       if (!isHeld) return;
@@ -62,6 +62,15 @@ export class ChangeFeed {
       this.#holds -= 1;
       if (this.#holds === 0) this.told(this.#heard);
     };
+  }
+
+  /** What could not be prepared is made when the commit is told. */
+  #prepare(written: WrittenEntries): void {
+    try {
+      for (const prepare of this.#listeners.values()) prepare?.(written);
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'cannot prepare for a change');
+    }
   }
 
   /** There is a commit of this revision, made here or elsewhere. */
