@@ -6,10 +6,10 @@ import { places } from '@skep/core/files/places.ts';
 import { silentLog, type Log } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Context } from '../cli/context.ts';
-import { whatIsKept } from '../supervisor/address.ts';
 import { systemClock } from '../supervisor/clock.ts';
 import type { Endpoint, Host } from '../supervisor/host.ts';
-import { serve, type RunOperation, type RunWays } from '../supervisor/server.ts';
+import { testServer } from '../supervisor/server.fixture.ts';
+import type { RunOperation, RunWays } from '../supervisor/server.ts';
 import { runThroughSupervisor } from './run-through-supervisor.ts';
 
 type Run = (request: RunOperation, ways: RunWays) => Promise<Endpoint>;
@@ -21,7 +21,6 @@ const self = { pid: process.pid, started: 'me' };
 let home: string;
 let printed: string;
 let removed: string[];
-let started: string[];
 let logged: object[];
 let ending: AbortController;
 let served: Promise<void>;
@@ -32,7 +31,6 @@ beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'skep-through-'));
   printed = '';
   removed = [];
-  started = [];
   logged = [];
   ending = new AbortController();
   interrupt = new AbortController();
@@ -66,40 +64,19 @@ afterEach(async () => {
 
 /** A supervisor whose runs go as the test says. */
 async function supervisor(run: Run, version = '1.0.0'): Promise<void> {
-  const { places: where, uid } = context;
+  const { places: where } = context;
   await mkdir(where.stateDir, { recursive: true });
   await mkdir(where.dataDir, { recursive: true });
-  const kept = await whatIsKept(where);
-  const done = Promise.resolve();
   const log: Log = { ...silentLog, warn: (fields) => void logged.push(fields) };
   const host = {
     busyWith: [],
     async remove(name: string) {
       removed.push(name);
     },
-    async start(name: string) {
-      started.push(name);
-      return ready;
-    },
+    start: async () => ready,
   } as unknown as Host;
-  await new Promise<void>((resolve, reject) => {
-    served = serve({
-      places: where,
-      platform: 'linux',
-      uid,
-      owner: { ...self, state: kept.state },
-      greeting: { skep: 'supervisor', version, ...self, ...kept },
-      host,
-      resume: { settled: done, complete: done, again: () => done },
-      run,
-      lingerMs: 60_000,
-      isTheOne: async () => true,
-      onOpen: resolve,
-      signal: ending.signal,
-      log,
-    });
-    served.catch(reject);
-  });
+  const up = await testServer({ places: where, host, run, log, signal: ending.signal, greets: { version } });
+  served = up.over;
 }
 
 const argv = ['x', '--name', 'a1'];

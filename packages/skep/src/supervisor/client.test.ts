@@ -2,7 +2,6 @@ import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } f
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { places } from '@skep/core/files/places.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -14,7 +13,7 @@ import { testClient } from './client.fixture.ts';
 import type { SupervisorClient } from './client.ts';
 import { Host } from './host.ts';
 import type { Greeting } from './greeting.ts';
-import { serve } from './server.ts';
+import { testServer } from './server.fixture.ts';
 
 const self = { pid: process.pid, started: 'me' };
 const signal = new AbortController().signal;
@@ -78,26 +77,14 @@ async function supervisor(greeting: Partial<Greeting> = {}): Promise<Host> {
     log: silentLog,
     openWorkloadLog: async () => ({ log: silentLog, close() {} }),
   });
-  const uid = process.getuid?.();
-  const kept = await whatIsKept(where);
-  await new Promise<void>((resolve, reject) => {
-    served = serve({
-      places: where,
-      platform: 'linux',
-      uid,
-      owner: { ...self, state: kept.state },
-      greeting: { skep: 'supervisor', version: '1.0.0', ...self, ...kept, ...greeting },
-      host,
-      resume: { settled: done, complete: done, again: () => done },
-      run: () => Promise.reject(new SkepError('supervisor/not-here')),
-      lingerMs: 60_000,
-      isTheOne: async () => isTheOne,
-      onOpen: resolve,
-      signal: ending.signal,
-      log: silentLog,
-    });
-    served.catch(reject);
+  const up = await testServer({
+    places: where,
+    host,
+    isTheOne: async () => isTheOne,
+    signal: ending.signal,
+    greets: greeting,
   });
+  served = up.over;
   return host;
 }
 
