@@ -1,7 +1,7 @@
 import type { Places } from '@skep/core/files/places.ts';
 import type { Ask } from '../run/ask-value.ts';
 import type { Confirm } from '../run/consent.ts';
-import type { RunConfig } from '../run-config/run-config.ts';
+import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Clock } from '../supervisor/clock.ts';
 import type { OnFault } from '../supervisor/faults.ts';
@@ -41,6 +41,8 @@ export interface Context {
   readonly exit: (status: number) => void;
   /** The supervisor that was started before the command was; see `wakeEarly`. */
   readonly woken?: Woken;
+  /** What workloads run on; absent where it is looked for on this machine. */
+  readonly connectRuntime?: (reference: RuntimeReference | undefined) => Promise<Runtime>;
   /** Set where the supervisor runs this for a command that asked it to. */
   readonly inside?: Inside;
 }

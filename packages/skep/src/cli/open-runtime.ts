@@ -52,6 +52,7 @@ export async function connectRuntime(
   context: Context,
   reference: RuntimeReference | undefined,
 ): Promise<Runtime> {
+  if (context.connectRuntime) return context.connectRuntime(reference);
   const { detectRuntime } = await import('../runtime/detect.ts');
   return detectRuntime(runtimeEnvironment(context, reference), reference?.kind);
 }
