@@ -51,7 +51,8 @@ function checkImport({ owner, file, specifier, declared }: Import): void {
   }
   const name = packageName(specifier);
   if (name.startsWith('@skep/')) checkEdge(owner, file, specifier);
-  const forTestsOnly = file.endsWith('.test.ts') || /\/(?:contract(?:\.ts$|\/)|doubles\/)/.test(file);
+  const forTestsOnly =
+    /\.(?:test|fixture)\.ts$/.test(file) || /\/(?:contract(?:\.ts$|\/)|doubles\/)/.test(file);
   if (!declared.has(name) && !forTestsOnly) {
     problems.push(`${file}: "${name}" is not in packages/${owner}/package.json`);
   }
