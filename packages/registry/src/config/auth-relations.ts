@@ -4,7 +4,7 @@ import { checkHost } from '@skep/core/fetch/address-guard.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
-import type { ConfigPath, Problem } from './problem.ts';
+import type { ConfigPath, Problem } from '../shape/problem.ts';
 
 // Reads what is readable and takes anything else as absent: the shape has reported that already.
 const text = z.string().optional().catch(undefined);

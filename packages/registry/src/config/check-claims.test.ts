@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { claimProblems } from './check-claims.ts';
-import { pathText } from './problem.ts';
+import { pathText } from '../shape/problem.ts';
 
 /** A configuration that has these claims wherever there can be some. */
 const config = (claims: unknown, limits?: unknown): unknown => ({

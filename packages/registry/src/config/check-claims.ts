@@ -1,7 +1,7 @@
 import { type ClaimLimits, claimsViolations } from '@skep/auth/claims/claims.ts';
 import { z } from 'zod';
-import { claimLimitsShape, resolvedClaimLimits } from './limits.ts';
-import type { ConfigPath, Problem } from './problem.ts';
+import { claimLimitsShape, resolvedClaimLimits } from '../shape/limits.ts';
+import type { ConfigPath, Problem } from '../shape/problem.ts';
 
 // Reads what is readable and takes anything else as absent: the shape has reported that already.
 const labelled = z.looseObject({ claims: z.unknown().optional() }).catch({});

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { managedProblems, sourceDraft, sourceProblems } from './check-sources.ts';
-import type { Problem } from './problem.ts';
+import type { Problem } from '../shape/problem.ts';
 
 // Reads what is readable and takes anything else as absent: the shape has reported that already.
 const name = z.string().catch('');

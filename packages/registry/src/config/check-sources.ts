@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
-import type { ConfigPath, Problem } from './problem.ts';
+import type { ConfigPath, Problem } from '../shape/problem.ts';
 
 /** In the order in which messages name them. */
 export const SOURCE_KINDS = ['git', 'api', 'file', 'managed', 'kubernetes'] as const;

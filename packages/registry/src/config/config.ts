@@ -6,7 +6,7 @@ import type { AuthConfig } from './auth.ts';
 import type { AuditConfig } from './audit.ts';
 import type { CorsSettings } from './cors.ts';
 import type { DatabaseConfig } from './database.ts';
-import type { ServingLimits } from './limits.ts';
+import type { ServingLimits } from '../shape/limits.ts';
 import type { TelemetryConfig } from './telemetry.ts';
 import type { DocumentLimits } from '../sync/document-limits.ts';
 import type { EntryLimits } from '../store/entry-limits.ts';

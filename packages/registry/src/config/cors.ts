@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { duration, durationOf } from './texts.ts';
+import { duration, durationOf } from '../shape/texts.ts';
 
 /** Which web pages of other origins may call the registry from a browser. */
 export interface CorsSettings {

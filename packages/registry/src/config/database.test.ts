@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { checkShape } from './check-shape.ts';
+import { checkShape } from '../shape/check-shape.ts';
 import { databaseShape, resolvedDatabase } from './database.ts';
-import { pathText } from './problem.ts';
+import { pathText } from '../shape/problem.ts';
 import { storePlace } from './store-place.ts';
 
 const PLACE = { host: 'db', port: 5432, database: 'registry', user: 'app' };

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { type PostgresSettings, SSL_MODES } from '../store/postgres-settings.ts';
-import { count } from './limits.ts';
-import { duration, durationOf, nonEmpty } from './texts.ts';
+import { count } from '../shape/limits.ts';
+import { duration, durationOf, nonEmpty } from '../shape/texts.ts';
 
 /** Specification §1.3.6. */
 export const databaseShape = z

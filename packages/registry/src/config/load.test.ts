@@ -7,7 +7,7 @@ import { type Loaded, loadConfig } from './load.ts';
 import { DEFAULT_REFUSALS } from '../api/refusal-limit.ts';
 import { DEFAULT_BODIES } from '../api/body-limits.ts';
 import { DEFAULT_PAGES } from '../api/page-limits.ts';
-import { resolvedSourceLimits } from './limits.ts';
+import { resolvedSourceLimits } from '../shape/limits.ts';
 import { withAliases } from './environment.ts';
 import { overridesFrom, unreadVariables } from './overrides.ts';
 

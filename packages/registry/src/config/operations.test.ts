@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { AUDIT_EVENTS } from '../audit/audit-events.ts';
 import { auditShape, resolvedAudit } from './audit.ts';
-import { checkShape } from './check-shape.ts';
-import { pathText } from './problem.ts';
+import { checkShape } from '../shape/check-shape.ts';
+import { pathText } from '../shape/problem.ts';
 import { resolvedTelemetry, telemetryShape } from './telemetry.ts';
 
 const problemsOf = (shape: typeof auditShape | typeof telemetryShape, value: unknown): string[] => {

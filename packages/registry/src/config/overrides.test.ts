@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from './load.ts';
 import { override, overridesFrom } from './overrides.ts';
-import { pathText } from './problem.ts';
+import { pathText } from '../shape/problem.ts';
 import { scalarMembers } from './scalar-members.ts';
 import { configShape } from './shape.ts';
 

@@ -1,5 +1,5 @@
 import { type Environment, PREFIX } from './environment.ts';
-import type { ConfigPath } from './problem.ts';
+import type { ConfigPath } from '../shape/problem.ts';
 import { scalarMembers, scalarValue } from './scalar-members.ts';
 import { configShape } from './shape.ts';
 

@@ -6,7 +6,7 @@ import type { SignInMode } from '../access/authority.ts';
 import { resolveSwitches } from '../access/switches.ts';
 import type { AuthConfig, OauthAuth } from './auth.ts';
 import type { AuthShape } from './auth-shape.ts';
-import { durationOf } from './texts.ts';
+import { durationOf } from '../shape/texts.ts';
 
 const DEFAULT_REALM = 'mcp-registry';
 /** Clocks of issuers and ours differ by seconds; an expiry has no such grace. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ConfigPath } from './problem.ts';
+import type { ConfigPath } from '../shape/problem.ts';
 
 /** A member that holds one value, and how a text that stands for the value is read. */
 export interface ScalarMember {

@@ -3,10 +3,10 @@ import { auditShape } from './audit.ts';
 import { authShape } from './auth-shape.ts';
 import { corsShape } from './cors.ts';
 import { databaseShape } from './database.ts';
-import { limitsShape } from './limits.ts';
+import { limitsShape } from '../shape/limits.ts';
 import { sourceMembers } from './source-shape.ts';
 import { telemetryShape } from './telemetry.ts';
-import { claims, label } from './texts.ts';
+import { claims, label } from '../shape/texts.ts';
 
 /** First path segments that are no registry, so that `/{registry}/v0.1` can never capture another endpoint. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([

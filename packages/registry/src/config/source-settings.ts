@@ -5,11 +5,11 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { ClaimSet } from '../engine/claim-classes.ts';
 import type { SourceKind, SourceSettings } from '../store/rows.ts';
 import { claimsProblems } from './check-claims.ts';
-import { checkShape } from './check-shape.ts';
+import { checkShape } from '../shape/check-shape.ts';
 import { SOURCE_KINDS, sourceDraft, sourceProblems } from './check-sources.ts';
-import { pathText } from './problem.ts';
+import { pathText } from '../shape/problem.ts';
 import { sourceBody, type SourceBody } from './source-shape.ts';
-import { durationOf } from './texts.ts';
+import { durationOf } from '../shape/texts.ts';
 
 /** Kinds that have nothing to read again: their entries come from somewhere else. */
 const NOT_SYNCED: ReadonlySet<SourceKind> = new Set(['managed', 'kubernetes']);

@@ -1,10 +1,10 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
-import { checkedPath } from '../sources/git.ts';
-import { refOf } from '../sources/git-ref.ts';
-import { parseRepository } from '../sources/git-repository-url.ts';
-import { globFault } from '../sync/filter-glob.ts';
-import { claims, duration, nonEmpty } from './texts.ts';
+import { checkedPath } from '../sources/git/git-source.ts';
+import { refOf } from '../sources/git/ref.ts';
+import { parseRepository } from '../sources/git/repository-url.ts';
+import { globFault } from '../sources/filter/glob.ts';
+import { claims, duration, nonEmpty } from '../shape/texts.ts';
 
 /**
  * The members of a source (specification §1.3.2), in the configuration file and in a request of the admin API. Strict: an

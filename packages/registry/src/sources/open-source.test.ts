@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SourceLimits } from '../config/config.ts';
 import type { StoredSource } from '../store/rows.ts';
 import { systemClock } from '../sync/clock.ts';
-import { resolvedSourceLimits } from '../config/limits.ts';
+import { resolvedSourceLimits } from '../shape/limits.ts';
 import { openSource } from './open-source.ts';
 
 // What a source made through the API may reach, and what the operator's own may (specification §7, row 22).

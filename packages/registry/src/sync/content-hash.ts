@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { StoredSource } from '../store/rows.ts';
-import { filterKey } from './filter.ts';
+import { filterKey } from '../sources/filter/filter.ts';
 import type { DocumentLimits } from './document-limits.ts';
 import { filterOf } from './filter-of.ts';
 

@@ -1,8 +1,8 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { checkShape } from '../config/check-shape.ts';
+import { checkShape } from '../shape/check-shape.ts';
 import { filterShape } from '../config/source-shape.ts';
 import type { StoredSource } from '../store/rows.ts';
-import type { FilterConfig, FilterRule } from './filter.ts';
+import type { FilterConfig, FilterRule } from '../sources/filter/filter.ts';
 
 /** The filter of a source as the store keeps it. Fails with `config/invalid` when it is none. */
 export function filterOf({ name, filter }: Pick<StoredSource, 'name' | 'filter'>): FilterConfig | undefined {

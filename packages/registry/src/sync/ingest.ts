@@ -7,7 +7,7 @@ import { type ClaimSet, NO_CLAIMS } from '../engine/claim-classes.ts';
 import { officialText } from '../engine/official-text.ts';
 import type { EntryIdentity, EntryKind, NewEntry, NewVersion } from '../store/rows.ts';
 import { DEFAULT_DOCUMENTS, type DocumentLimits, sizeFault } from './document-limits.ts';
-import { compileFilter, type FilterConfig } from './filter.ts';
+import { compileFilter, type FilterConfig } from '../sources/filter/filter.ts';
 
 /** Bytes of a catalogue and how to read them. Plain data: it may travel to another thread. */
 export interface IngestInput {

@@ -5,11 +5,10 @@ import type { SourceKind, StoredSource, SyncStatus } from '../store/rows.ts';
 import type { Lease } from '../store/store.ts';
 import type { Clock } from './clock.ts';
 import { contentKey, knownBytes } from './content-hash.ts';
-import { type FailureClass, failureClass } from './failure-class.ts';
 import { isLocal } from './is-local.ts';
 import type { Lanes } from './lanes.ts';
 import { LEASE_MS, withLease } from './lease.ts';
-import { reportOf, syncFailed, syncStarted } from './status.ts';
+import { type FailureClass, failureClass, reportOf, syncFailed, syncStarted } from './status.ts';
 import { type SyncParts, syncSource } from './sync-source.ts';
 import { syncLimit, waitFor } from './timing.ts';
 

@@ -1,3 +1,4 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { SyncStatus } from '../store/rows.ts';
 import type { IngestReport } from './ingest.ts';
 
@@ -63,4 +64,16 @@ function messageFor(report: IngestReport | undefined): string {
   const skipped = report?.skippedTotal ?? 0;
   const done = 'Sync completed successfully';
   return skipped === 0 ? done : `${done}; ${String(skipped)} invalid entries were left out`;
+}
+
+/** Where a synchronisation failed, as metrics count it (specification §4.5). */
+export type FailureClass = 'HandlerCreationFailed' | 'ValidationFailed' | 'FetchFailed' | 'StorageFailed';
+
+export function failureClass(error: unknown): FailureClass {
+  const area = error instanceof SkepError ? error.code.split('/', 1)[0] : undefined;
+  if (area === 'catalog') return 'ValidationFailed';
+  if (area === 'store') return 'StorageFailed';
+  const isSettings =
+    area === 'config' || (error instanceof SkepError && error.code.startsWith('source/invalid-'));
+  return isSettings ? 'HandlerCreationFailed' : 'FetchFailed';
 }

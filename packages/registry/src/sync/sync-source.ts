@@ -1,5 +1,5 @@
 import type { SourceFormat } from '../config/config.ts';
-import { fetchUnlessKnown } from '../sources/conditional-source.ts';
+import { fetchUnlessKnown } from '../sources/source.ts';
 import type { Source } from '../sources/source.ts';
 import type { Revision } from '../store/changes.ts';
 import type { StoredEntry, StoredSource, SyncStatus } from '../store/rows.ts';

@@ -1,4 +1,4 @@
-import { label } from '../../config/texts.ts';
+import { label } from '../../shape/texts.ts';
 import { badRequest, type Parameter, WORD } from '../parameter.ts';
 import { segment } from '../path-parameters.ts';
 

@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { SourceFormat } from '../../../config/config.ts';
 import { parseSourceBody } from '../../../config/source-settings.ts';
-import { KEY_NEEDED, needsKey } from '../../../sources/git-ssh-key.ts';
+import { KEY_NEEDED, needsKey } from '../../../sources/git/ssh-key.ts';
 import { withoutUrlSecrets } from '../../../sources/url-secrets.ts';
 import type { SourceSettings } from '../../../store/rows.ts';
 import { badRequest } from '../../parameter.ts';

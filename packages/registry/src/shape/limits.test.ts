@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { checkShape } from './check-shape.ts';
+import { corsShape, resolvedCors } from '../config/cors.ts';
+import { limitsShape, resolvedServing, resolvedSourceLimits } from './limits.ts';
+import { pathText } from './problem.ts';
+
+const problemsOf = (shape: typeof limitsShape | typeof corsShape, value: unknown): string[] => {
+  const checked = checkShape(shape, value);
+  return 'problems' in checked
+    ? checked.problems.map(({ path, message }) => `${pathText(path)}: ${message}`)
+    : [];
+};
+
+describe('the limits', () => {
+  it.each<[value: object, problem: string]>([
+    [{ pageSize: { max: 0 } }, 'pageSize.max: must be a whole number from 1 to 10000'],
+    [{ pageSize: { max: 10_001 } }, 'pageSize.max: must be a whole number from 1 to 10000'],
+    [{ pageSize: { default: 1.5 } }, 'pageSize.default: must be a whole number from 1 to 10000'],
+    [{ pageSize: { default: 20, max: 10 } }, 'pageSize.default: must not be more than max (10)'],
+    [{ bundlePageSize: { default: 3, max: 2 } }, 'bundlePageSize.default: must not be more than max (2)'],
+    [{ maxBodySize: 1023 }, 'maxBodySize: must be a whole number from 1024 to 1073741824'],
+    [{ maxBodySise: 2048 }, 'maxBodySise: unknown key "maxBodySise"; did you mean "maxBodySize"?'],
+    [{ maxMetaSize: 0 }, 'maxMetaSize: must be a whole number from 1'],
+    [{ maxCatalogueSize: 1023 }, 'maxCatalogueSize: must be a whole number from 1024 to 268435456'],
+    [{ maxCatalogueSize: 268_435_457 }, 'maxCatalogueSize: must be a whole number from 1024 to 268435456'],
+    [{ apiSource: { maxPages: 0 } }, 'apiSource.maxPages: must be a whole number from 1 to 100000'],
+    [{ apiSource: { maxServers: 0 } }, 'apiSource.maxServers: must be a whole number from 1 to 1000000'],
+    [{ claims: { maxKeys: 0 } }, 'claims.maxKeys: must be a whole number from 1 to 1024'],
+    [{ claims: { maxValues: 0 } }, 'claims.maxValues: must be a whole number from 1 to 10000'],
+    [{ claims: { maxTextSize: 65_537 } }, 'claims.maxTextSize: must be a whole number from 1 to 65536'],
+    [{ requestTimeout: '999ms' }, 'requestTimeout: must be at least 1s'],
+    [{ requestTimeout: '5m1s' }, 'requestTimeout: must not exceed 5m0s'],
+    [{ requestTimeout: '0s' }, 'requestTimeout: must be a positive duration such as "5m", not "0s"'],
+  ])('refuse %j', (value, problem) => {
+    expect(problemsOf(limitsShape, value)).toEqual([problem]);
+  });
+
+  it('of sources are the ones of the specification by default', () => {
+    expect(resolvedSourceLimits()).toMatchObject({
+      maxCatalogueBytes: 104_857_600,
+      maxListPages: 1000,
+      maxListServers: 100_000,
+    });
+    const limits = { maxCatalogueSize: 2048, apiSource: { maxPages: 2, maxServers: 3 } };
+    expect(resolvedSourceLimits(limits)).toMatchObject({
+      maxCatalogueBytes: 2048,
+      maxListPages: 2,
+      maxListServers: 3,
+    });
+  });
+
+  it.each([
+    [undefined, 10_000],
+    ['1s', 1000],
+    ['5m', 300_000],
+  ])('with requestTimeout %s give a request %i milliseconds', (requestTimeout, expected) => {
+    expect(problemsOf(limitsShape, { requestTimeout })).toEqual([]);
+    expect(resolvedServing({ requestTimeout }).requestMs).toBe(expected);
+  });
+
+  it.each([
+    [undefined, { default: 30, max: 1000 }],
+    [{ max: 10 }, { default: 10, max: 10 }],
+    [{ default: 5 }, { default: 5, max: 1000 }],
+    [{ default: 2000 }, { default: 2000, max: 2000 }],
+    [
+      { default: 7, max: 9 },
+      { default: 7, max: 9 },
+    ],
+  ])('with pageSize %j make pages %j', (pageSize, expected) => {
+    expect(problemsOf(limitsShape, { pageSize })).toEqual([]);
+    expect(resolvedServing({ pageSize }).pages.servers).toEqual(expected);
+  });
+});
+
+describe('the allowed origins', () => {
+  it.each<[origins: unknown[], problem: string]>([
+    [[], 'allowedOrigins: must hold at least one origin; leave cors out to allow none'],
+    [['*', 'https://a.example'], 'allowedOrigins: "*" allows every origin, so no other may stand beside it'],
+    [
+      ['https://a.example/'],
+      'allowedOrigins[0]: must be "*" or an origin such as "https://app.example", not "https://a.example/"; did you mean "https://a.example"?',
+    ],
+    [
+      ['HTTPS://A.example:443'],
+      'allowedOrigins[0]: must be "*" or an origin such as "https://app.example", not "HTTPS://A.example:443"; did you mean "https://a.example"?',
+    ],
+    [['null'], 'allowedOrigins[0]: must be "*" or an origin such as "https://app.example", not "null"'],
+    [
+      ['https://*.example'],
+      'allowedOrigins[0]: must be "*" or an origin such as "https://app.example", not "https://*.example"',
+    ],
+    [
+      ['file:///x'],
+      'allowedOrigins[0]: must be "*" or an origin such as "https://app.example", not "file:///x"',
+    ],
+  ])('refuse %j', (allowedOrigins, problem) => {
+    expect(problemsOf(corsShape, { allowedOrigins })).toEqual([problem]);
+  });
+
+  it('are every origin or some, remembered for ten minutes', () => {
+    expect(resolvedCors({ allowedOrigins: ['*'] })).toEqual({ allowedOrigins: '*', maxAge: 600 });
+    const allowedOrigins = ['https://a.example', 'http://localhost:5173'];
+    expect(problemsOf(corsShape, { allowedOrigins, maxAge: '1h' })).toEqual([]);
+    expect(resolvedCors({ allowedOrigins, maxAge: '1h' })).toEqual({ allowedOrigins, maxAge: 3600 });
+  });
+});

@@ -1,0 +1,115 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { statusOf } from '@skep/core/fetch/client.ts';
+import { crawl, type GetPage, type ListLimits } from './crawl.ts';
+import type { ApiItem } from './page.ts';
+
+/** Where servers list skills and plugins: below `x/<vendor>/` of the registry (specification §2.5.7). */
+const VENDORS = ['dev.skep', 'dev.toolhive'] as const;
+const PAGE_SIZE = '100';
+/** What servers answer that do not have the list. */
+const NOT_THERE: ReadonlySet<number> = new Set([404, 410]);
+/** What servers and gateways answer to a path that they do not know. */
+const UNKNOWN_PATH: ReadonlySet<number> = new Set([400, 401, 403, 405, 422, 501]);
+
+type BundleList = 'skills' | 'plugins';
+
+/** A list as it was found; without `vendor` the registry does not offer it. */
+interface FoundBundles {
+  readonly vendor?: (typeof VENDORS)[number];
+  readonly items: readonly ApiItem[];
+}
+
+export interface BundleState {
+  readonly bundles: Readonly<Record<BundleList, FoundBundles>>;
+  /** When a registry was last asked for them, milliseconds since the epoch. */
+  readonly bundlesAt: number;
+}
+
+interface BundleLook {
+  /** Address of the list of servers. */
+  readonly servers: URL;
+  readonly limits: ListLimits;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** After how many milliseconds a registry without these lists is asked for them again. */
+  readonly everyMs: number;
+  /** The store holds skills or plugins that an earlier process found there. */
+  readonly holdsBundles: boolean;
+}
+
+/** The lists beside that of the servers: at each look where there are any, else as rarely as the look says. */
+export async function bundlesNow(
+  get: GetPage,
+  before: BundleState | undefined,
+  { servers, limits, now, everyMs, holdsBundles }: BundleLook,
+): Promise<BundleState> {
+  const offered =
+    before !== undefined && Object.values(before.bundles).some(({ vendor }) => vendor !== undefined);
+  if (before !== undefined && !offered && now - before.bundlesAt < everyMs) return before;
+  const asked = { servers, limits, holdsBundles };
+  const skills = await findBundles(get, { ...asked, list: 'skills', before: before?.bundles.skills });
+  const plugins = await findBundles(get, { ...asked, list: 'plugins', before: before?.bundles.plugins });
+  return { bundles: { skills, plugins }, bundlesAt: now };
+}
+
+interface Asked {
+  readonly list: BundleList;
+  /** Address of the list of servers. */
+  readonly servers: URL;
+  readonly limits: ListLimits;
+  readonly holdsBundles: boolean;
+  /** What the look before found. */
+  readonly before: FoundBundles | undefined;
+}
+
+/**
+ * All versions of the skills or plugins of another registry. A registry that never had the list may answer anything to the
+ * question. Of one that had it only 404 and 410 mean that it has it no more, and everything else fails as in `crawl`: what
+ * is stored must not go because the registry has an outage.
+ */
+async function findBundles(get: GetPage, asked: Asked): Promise<FoundBundles> {
+  const { before } = asked;
+  if (before?.vendor !== undefined) {
+    try {
+      return await listed(get, asked, before.vendor);
+    } catch (error) {
+      if (!NOT_THERE.has(statusOf(error) ?? 0)) throw error;
+      return { items: [] };
+    }
+  }
+  for (const vendor of VENDORS) {
+    try {
+      return await listed(get, asked, vendor);
+    } catch (error) {
+      if (!isNoList(error, asked.holdsBundles)) throw error;
+    }
+  }
+  return { items: [] };
+}
+
+function isNoList(error: unknown, holdsBundles: boolean): boolean {
+  const status = statusOf(error) ?? 0;
+  if (NOT_THERE.has(status)) return true;
+  if (!(error instanceof SkepError)) return false;
+  if (error.code === 'source/bad-answer' && error.detail?.['absent'] === true) return true;
+  // A page for people in place of an answer.
+  const unread = ['source/bad-answer', 'catalog/not-json', 'catalog/wrong-shape'].includes(error.code);
+  return !holdsBundles && (UNKNOWN_PATH.has(status) || unread);
+}
+
+async function listed(
+  get: GetPage,
+  { list, servers, limits }: Asked,
+  vendor: (typeof VENDORS)[number],
+): Promise<FoundBundles> {
+  const url = new URL(servers);
+  url.pathname = url.pathname.replace(/servers$/u, `x/${vendor}/${list}`);
+  url.search = new URLSearchParams({ limit: PAGE_SIZE, version: 'all' }).toString();
+  const found = await crawl(get, { url, list, limits });
+  return { vendor, items: latestOfEach(found?.items ?? []) };
+}
+
+/** Pages that shift while they are read may show an item twice. */
+function latestOfEach(items: readonly ApiItem[]): readonly ApiItem[] {
+  return [...new Map(items.map((item) => [item.key, item])).values()];
+}

@@ -1,0 +1,101 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
+import type { Answer } from '@skep/core/fetch/client.ts';
+import { type ApiItem, type ListName, readPage } from './page.ts';
+import { conditionsFor, type Validators, validatorsOf } from '../validators.ts';
+
+/** A list that fitted on one page, and how to ask whether it is still the same. */
+export interface SinglePage {
+  readonly url: string;
+  readonly validators: Validators;
+}
+
+export interface Crawl {
+  /** In the order of the pages. */
+  readonly items: readonly ApiItem[];
+  /** Absent for a list of several pages: that the first one is the same says nothing about the others. */
+  readonly single?: SinglePage;
+}
+
+/** One GET; `headers` are added to what the caller always sends. */
+export type GetPage = (url: string, headers: Readonly<Record<string, string>>) => Promise<Answer>;
+
+export interface CrawlStart {
+  readonly url: URL;
+  /** Default `servers`. */
+  readonly list?: ListName;
+  /** The list of the crawl before. */
+  readonly known?: SinglePage;
+  readonly limits: ListLimits;
+}
+
+/** What a whole list may have (specification §2.9). */
+export interface ListLimits {
+  readonly pages: number;
+  /** Versions of servers; no page may hold more either. */
+  readonly servers: number;
+  readonly bytes: number;
+}
+
+export const DEFAULT_LIST: ListLimits = { pages: 1_000, servers: 100_000, bytes: MAX_CATALOGUE_BYTES };
+
+/**
+ * Follows the cursors of a list to its end (specification §4.3). Undefined when the server says that the known list is
+ * still the same. Fails with `source/endless` for a cursor that comes back and for more pages than the limits allow,
+ * `source/too-large` for more servers or bytes, and with what `get` and readPage fail with.
+ */
+export async function crawl(get: GetPage, start: CrawlStart): Promise<Crawl | undefined> {
+  const { url: first, known, limits, list = 'servers' } = start;
+  const label = `${first.origin}${first.pathname}`;
+  const conditions = known?.url === first.href ? conditionsFor(known.validators) : {};
+  const answer = await get(first.href, conditions);
+  if (answer.status === 304 && Object.keys(conditions).length > 0) return undefined;
+  let page = readAnswer(answer, { label, limits, list });
+  if (page.nextCursor === undefined) {
+    return { items: page.items, single: { url: first.href, validators: validatorsOf(answer.headers) } };
+  }
+  const items = [...page.items];
+  const seen = new Set<string>();
+  let bytes = answer.body.byteLength;
+  for (let number = 2; page.nextCursor !== undefined; number += 1) {
+    if (number > limits.pages) throw endless(label, `go on after ${String(limits.pages)} of them`);
+    if (seen.has(page.nextCursor))
+      throw endless(label, `come back to the cursor "${page.nextCursor.slice(0, 100)}"`);
+    seen.add(page.nextCursor);
+    const next = await get(withCursor(first, page.nextCursor), {});
+    page = readAnswer(next, { label: `${label} (page ${String(number)})`, limits, list });
+    bytes += next.body.byteLength;
+    for (const item of page.items) items.push(item);
+    if (items.length > limits.servers || bytes > limits.bytes) throw tooLarge(label, limits);
+  }
+  return { items };
+}
+
+/** The page of an answer; anything but 200 is none. */
+function readAnswer(
+  { status, body }: Answer,
+  { label, limits, list }: { readonly label: string; readonly limits: ListLimits; readonly list: ListName },
+): ReturnType<typeof readPage> {
+  if (status === 200) return readPage(body, { label, maxServers: limits.servers, list });
+  throw new SkepError('source/bad-answer', {
+    message: `"${label}" answered with status ${String(status)} instead of a list`,
+    detail: { status },
+  });
+}
+
+function withCursor(first: URL, cursor: string): string {
+  const url = new URL(first);
+  url.searchParams.set('cursor', cursor);
+  return url.href;
+}
+
+function endless(label: string, how: string): SkepError {
+  return new SkepError('source/endless', { message: `the pages of "${label}" ${how}` });
+}
+
+/** For a list of more servers or bytes than it may have. */
+export function tooLarge(label: string, { servers, bytes }: ListLimits): SkepError {
+  return new SkepError('source/too-large', {
+    message: `"${label}" lists more than ${String(servers)} servers or ${String(bytes)} bytes`,
+  });
+}
