@@ -1,14 +1,17 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseSync } from 'oxc-parser';
+import { checkFolders, isForTests, type FolderRules } from './folder-order.ts';
 
 /**
  * Enforces layers.json: which package may import which, that a package declares what it imports, that relative imports
- * stay inside their package, and that a folder of core is used by at least two other packages.
+ * stay inside their package, that folders inside a package import downwards, and that a folder of core is used by at
+ * least two other packages.
  */
 interface Layers {
   readonly packages: Readonly<Record<string, readonly string[]>>;
   readonly forbidden: readonly { readonly from: string; readonly to: string; readonly why: string }[];
+  readonly folders: Readonly<Record<string, FolderRules>>;
   readonly coreAdmission: { readonly why: string; readonly pending: Readonly<Record<string, string>> };
 }
 
@@ -16,22 +19,54 @@ const root = path.resolve(import.meta.dirname, '..');
 const layers: Layers = JSON.parse(readFileSync(path.join(root, 'layers.json'), 'utf8'));
 const problems: string[] = [];
 const usersOfCore = new Map<string, Set<string>>();
+const chains: string[] = [];
 
-for (const owner of Object.keys(layers.packages)) checkPackage(owner);
+for (const owner of Object.keys(layers.packages)) {
+  const imports = importsOfPackage(owner);
+  checkPackage(owner, imports);
+  checkFolderOrder(owner, imports);
+}
 checkAdmission();
 
 if (problems.length > 0) {
   console.error(problems.join('\n'));
   process.exit(1);
 }
-console.log(`layers hold in ${Object.keys(layers.packages).length} packages`);
+console.log([`layers hold in ${Object.keys(layers.packages).length} packages`, ...chains].join('\n'));
 
-function checkPackage(owner: string): void {
+/** Every source file of a package to what it imports, as written. */
+function importsOfPackage(owner: string): ReadonlyMap<string, readonly string[]> {
+  const files = globSync(`packages/${owner}/src/**/*.ts`, { cwd: root });
+  return new Map(files.map((file) => [file, importsOf(file)]));
+}
+
+function checkPackage(owner: string, imports: ReadonlyMap<string, readonly string[]>): void {
   const manifest: { dependencies?: Record<string, string>; optionalDependencies?: Record<string, string> } =
     JSON.parse(readFileSync(path.join(root, 'packages', owner, 'package.json'), 'utf8'));
   const declared = new Set(Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }));
-  for (const file of globSync(`packages/${owner}/src/**/*.ts`, { cwd: root })) {
-    for (const specifier of importsOf(file)) checkImport({ owner, file, specifier, declared });
+  for (const [file, specifiers] of imports) {
+    for (const specifier of specifiers) checkImport({ owner, file, specifier, declared });
+  }
+}
+
+function checkFolderOrder(owner: string, imports: ReadonlyMap<string, readonly string[]>): void {
+  const rules = layers.folders[owner];
+  if (!rules) return;
+  const source = `packages/${owner}/src`;
+  const inside = [...imports]
+    .filter(([file]) => !isForTests(file))
+    .map(([file, specifiers]) => {
+      const targets = specifiers
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => path.relative(source, path.join(path.dirname(file), specifier)));
+      return [path.relative(source, file), targets] as const;
+    });
+  const { problems: found, chain } = checkFolders(new Map(inside), rules);
+  problems.push(...found.map((problem) => `${source}: ${problem}`));
+  if (rules.chain) {
+    const { ceiling, pendingCeiling } = rules.chain;
+    const bound = pendingCeiling === undefined ? ceiling : `${pendingCeiling} now, ${ceiling} in the end`;
+    chains.push(`${owner}: ${chain.length} folders (at most ${bound}): ${chain.join(' → ')}`);
   }
 }
 
@@ -51,9 +86,7 @@ function checkImport({ owner, file, specifier, declared }: Import): void {
   }
   const name = packageName(specifier);
   if (name.startsWith('@skep/')) checkEdge(owner, file, specifier);
-  const forTestsOnly =
-    /\.(?:test|fixture)\.ts$/.test(file) || /\/(?:contract(?:\.ts$|\/)|doubles\/)/.test(file);
-  if (!declared.has(name) && !forTestsOnly) {
+  if (!declared.has(name) && !isForTests(file)) {
     problems.push(`${file}: "${name}" is not in packages/${owner}/package.json`);
   }
 }
