@@ -108,7 +108,7 @@ const CHUNKS = [
   {
     name: 'shared',
     minShareCount: 2,
-    test: /^\0node:|\/core\/src\/catalog\/variable-name|\/core\/src\/(?:errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?!open-)|print\/|workloads\/|run-config\/(?:file|labels|workload-url)|target\/protocol\/reference|supervisor\/(?:clock|process-identity)|runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|[^/]+)\.ts)/,
+    test: /^\0node:|\/core\/src\/catalog\/variable-name|\/core\/src\/(?:errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?!open-|ask)|print\/|workloads\/|run-config\/(?:file|labels|workload-url)|protocol\/reference|supervisor\/(?:clock|process-identity)|runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|(?!free-port)[^/]+)\.ts)/,
   },
   {
     name: 'asking',
@@ -117,7 +117,7 @@ const CHUNKS = [
   {
     name: 'catalogue',
     minShareCount: 2,
-    test: /\/skep\/src\/(?:catalog-view|config|cli\/format-setting|target\/(?:open-catalog|catalog-source|http-url))|\/core\/src\/settings\/from-file\.ts/,
+    test: /\/skep\/src\/(?:catalog\/(?!api-catalog)|config|cli\/format-setting)|\/core\/src\/settings\/from-file\.ts/,
   },
   { name: 'entries', minShareCount: 2, test: /\/core\/src\/catalog\// },
   {

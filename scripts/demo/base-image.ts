@@ -1,4 +1,4 @@
-import { NPX_BASE_IMAGE } from '../../packages/skep/src/target/protocol/npx.ts';
+import { NPX_BASE_IMAGE } from '../../packages/skep/src/protocol/npx.ts';
 import { ensureNodeBase } from '../../e2e/images.ts';
 import type { Engine } from './engine.ts';
 import type { Screen } from './screen.ts';

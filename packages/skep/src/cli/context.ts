@@ -1,6 +1,5 @@
 import type { Places } from '@skep/core/files/places.ts';
-import type { Ask } from '../run/ask-value.ts';
-import type { Confirm } from '../run/consent.ts';
+import type { Ask, Confirm } from './ask.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Clock } from '../supervisor/clock.ts';

@@ -6,8 +6,7 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import { places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { toTerminal } from '@skep/core/errors/to-terminal.ts';
-import type { Ask } from '../run/ask-value.ts';
-import type { Confirm } from '../run/consent.ts';
+import type { Ask, Confirm } from './ask.ts';
 import { systemClock } from '../supervisor/clock.ts';
 import { identify, isAlive } from '../supervisor/process-identity.ts';
 import type { Context } from './context.ts';
@@ -93,12 +92,12 @@ function osUser(): { osUser?: string } {
 }
 
 const askOnTerminal: Ask = async (requirement) => {
-  const { askValue } = await import('../run/ask-value.ts');
+  const { askValue } = await import('./ask.ts');
   return askValue(requirement, process.stderr);
 };
 
 const confirmOnTerminal: Confirm = async (question) => {
-  const { confirmAt } = await import('../run/consent.ts');
+  const { confirmAt } = await import('./ask.ts');
   return confirmAt(process.stderr, question);
 };
 

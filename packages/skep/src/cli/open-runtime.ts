@@ -57,11 +57,6 @@ export async function connectRuntime(
   return detectRuntime(runtimeEnvironment(context, reference), reference?.kind);
 }
 
-/** `reference` as a run configuration keeps it. */
-export function referenceTo({ kind, id, endpoint, sharesNetwork }: RuntimeInfo): RuntimeReference {
-  return { kind, id, endpoint, ...(sharesNetwork === undefined ? {} : { shares_network: sharesNetwork }) };
-}
-
 function runtimeEnvironment(context: Context, reference: RuntimeReference | undefined): RuntimeEnvironment {
   const { env, home, platform, places, program } = context;
   return {

@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { catalogOf } from '../catalog-view/catalog-of.ts';
+import { catalogOf } from '../catalog/catalog-of.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { COMMANDS } from '../commands.ts';

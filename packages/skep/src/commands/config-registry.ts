@@ -2,9 +2,9 @@ import { createClient } from '@skep/core/fetch/client.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import { defineSettings } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
-import { catalogOf } from '../catalog-view/catalog-of.ts';
+import { catalogOf } from '../catalog/catalog-of.ts';
 import { updateAppConfig } from '../config/app-config.ts';
-import { detectRegistry, noRegistry } from '../config/registry-kind.ts';
+import { detectRegistry, noRegistry } from '../catalog/registry-kind.ts';
 
 const PROBE_MS = 5_000;
 const MAX_BYTES = 100 * 1024 * 1024;

@@ -4,8 +4,8 @@ import { printableJson } from '@skep/core/terminal/printable.ts';
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { formatSettings } from '../cli/format-setting.ts';
-import { catalogOf } from '../catalog-view/catalog-of.ts';
-import { kindsOf } from '../catalog-view/rows.ts';
+import { catalogOf } from '../catalog/catalog-of.ts';
+import { kindsOf } from '../catalog/rows.ts';
 import { toFacts } from '../print/table.ts';
 
 export const registryInfo = defineCommand({

@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import { defineCommand } from '../cli/command.ts';
-import { handOverByFlags } from '../run/hand-over.ts';
+import { handOverByFlags } from '../plan/hand-over.ts';
 import { importWorkload } from '../run/import-workload.ts';
 import { runWorkload } from '../run/run-workload.ts';
 import { besideFromConfig, runSettings } from '../settings/run-settings.ts';

@@ -1,7 +1,7 @@
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { formatSettings } from '../cli/format-setting.ts';
-import { catalogOf } from '../catalog-view/catalog-of.ts';
-import { toCatalogItem, toCatalogTable } from '../catalog-view/rows.ts';
+import { catalogOf } from '../catalog/catalog-of.ts';
+import { toCatalogItem, toCatalogTable } from '../catalog/rows.ts';
 import { toJsonText } from '../workloads/to-json.ts';
 
 export const search = defineCommand({

@@ -1,6 +1,14 @@
 import { isAbsolute, posix, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Mount } from '../runtime/runtime.ts';
+
+/** A directory or file of the host that a workload sees. */
+export interface Mount {
+  /** Absolute host path. */
+  readonly source: string;
+  /** Absolute POSIX path inside. */
+  readonly target: string;
+  readonly readOnly: boolean;
+}
 
 // A container side never needs them, and a host side with them is far more likely an attack than a directory.
 const FORBIDDEN = /[$&;|`\0]/;

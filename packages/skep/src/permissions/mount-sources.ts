@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Mount } from '../runtime/runtime.ts';
+import type { Mount } from './mount-declaration.ts';
 
 /** Real path by the path that was granted. */
 export type MountSources = Readonly<Record<string, string>>;

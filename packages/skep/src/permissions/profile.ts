@@ -1,7 +1,7 @@
 import { readJson } from '@skep/core/files/read-limited.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
-import type { Mount } from '../runtime/runtime.ts';
+import type { Mount } from './mount-declaration.ts';
 import { parseMount } from './mount-declaration.ts';
 
 // A host name, a leading dot for "and all below", or an address; RFC 1123 labels.

@@ -2,7 +2,7 @@ import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { parseDuration } from '@skep/core/time/duration.ts';
 import { z } from 'zod';
-import { isWorkloadName } from '../run/workload-name.ts';
+import { isWorkloadName } from './workload-name.ts';
 import { profileSchema } from '../permissions/profile.ts';
 import { CONFINED_USER } from '../runtime/sandbox/confined-user.ts';
 import { isPortMapping } from './port-mapping.ts';

@@ -5,7 +5,7 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import { readJson } from '@skep/core/files/read-limited.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
-import { checkWorkloadName, isWorkloadName } from '../run/workload-name.ts';
+import { checkWorkloadName, isWorkloadName } from './workload-name.ts';
 import { encodeRunConfig } from './encode.ts';
 import type { RunConfig } from './run-config.ts';
 

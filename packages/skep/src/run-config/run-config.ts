@@ -1,6 +1,7 @@
 import type { MountSources } from '../permissions/mount-sources.ts';
 import type { PermissionProfile } from '../permissions/profile.ts';
-import type { PackageSource, RuntimeKind } from '../runtime/runtime.ts';
+import type { RuntimeInfo, RuntimeKind } from '../runtime/runtime.ts';
+import type { PackageSource } from '../protocol/reference.ts';
 
 export type Transport = 'stdio' | 'sse' | 'streamable-http';
 
@@ -13,6 +14,11 @@ export interface RuntimeReference {
   readonly endpoint: string;
   /** See `Runtime.sharesNetwork`. */
   readonly shares_network?: string;
+}
+
+/** How a run configuration keeps which runtime its workload belongs to. */
+export function referenceTo({ kind, id, endpoint, sharesNetwork }: RuntimeInfo): RuntimeReference {
+  return { kind, id, endpoint, ...(sharesNetwork === undefined ? {} : { shares_network: sharesNetwork }) };
 }
 
 export interface RuntimeConfig {

@@ -4,7 +4,7 @@ import type { OpenedRuntime } from '../cli/open-runtime.ts';
 import { loadAppConfig } from '../config/app-config.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Prepared, PrepareRequest, Report, Source } from '../runtime/runtime.ts';
-import { checkPackageSource } from '../target/protocol/reference.ts';
+import { checkPackageSource } from '../protocol/reference.ts';
 
 export interface SavedPreparation {
   readonly opened: OpenedRuntime;

@@ -6,17 +6,17 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import type { Prepared } from '../runtime/runtime.ts';
 import type { SupervisorClient } from '../supervisor/client.ts';
 import { isImageUsed } from '../supervisor/remove-workload.ts';
-import { buildRunConfig } from './build-config.ts';
+import { buildRunConfig } from '../plan/build-config.ts';
 import { claimName, promisedPorts } from './claim-name.ts';
-import { planPort } from './free-port.ts';
-import { handingOver, handOverByCatalogue, handOverByIndex } from './hand-over.ts';
+import { planPort } from '../runtime/free-port.ts';
+import { handingOver, handOverByCatalogue, handOverByIndex } from '../plan/hand-over.ts';
 import { launchSaved } from './launch-saved.ts';
 import { savePrepared } from './save-prepared.ts';
 import { tellLimits } from './tell-limits.ts';
-import { wantedPort } from './wanted-port.ts';
+import { wantedPort } from '../plan/wanted-port.ts';
 import { warnUnusedBuild } from './warn-unused-build.ts';
 import { warnUnverified } from './warn-unverified.ts';
-import { checkRun, planEnv, planRun, type PlannedRun, type RunRequest } from './plan-run.ts';
+import { checkRun, planEnv, planRun, type PlannedRun, type RunRequest } from '../plan/plan-run.ts';
 
 /**
  * `skep run SERVER`: plan, claim the name and port, ask what is missing, prepare, save, launch. Whatever fails, nothing

@@ -1,4 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
+import type { Mount } from '../permissions/mount-declaration.ts';
+import type { PackageSource } from '../protocol/reference.ts';
 
 /**
  * The port to whatever workloads run on. Adapters (`docker/`, `sandbox/`) pass one contract test (contract.ts).
@@ -15,15 +17,6 @@ export interface RuntimeInfo {
   readonly endpoint: string;
   /** See `Runtime.sharesNetwork`. */
   readonly sharesNetwork?: string;
-}
-
-/** A validated package of a protocol scheme (`npx://`, `uvx://`, `go://`). */
-export interface PackageSource {
-  readonly kind: 'package';
-  readonly ecosystem: 'npm' | 'pypi' | 'go';
-  readonly name: string;
-  /** Version or tag; absent means the newest. */
-  readonly version?: string;
 }
 
 export interface ImageSource {
@@ -61,14 +54,6 @@ export interface Prepared {
   readonly ours: boolean;
   /** TCP ports the image declares; empty for packages. */
   readonly exposedPorts: readonly number[];
-}
-
-export interface Mount {
-  /** Absolute host path. */
-  readonly source: string;
-  /** Absolute POSIX path inside. */
-  readonly target: string;
-  readonly readOnly: boolean;
 }
 
 export interface PortBinding {

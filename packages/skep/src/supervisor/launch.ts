@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { checkMountSources } from '../permissions/mount-sources.ts';
 import { profileMounts } from '../permissions/profile.ts';
-import { choosePort, isFree } from '../run/free-port.ts';
+import { choosePort, isFree } from '../runtime/free-port.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
 import type { Tell } from './events.ts';

@@ -2,13 +2,13 @@ import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { notEnforced } from '../permissions/not-enforced.ts';
 import { loadRunConfig } from '../run-config/file.ts';
-import { checkWorkloadName } from '../run/workload-name.ts';
+import { checkWorkloadName } from '../run-config/workload-name.ts';
 import { isReservedLabel } from '../run-config/labels.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
 import { readStatus, type StatusWord, type WorkloadStatus } from '../supervisor/state.ts';
-import { packageReference } from '../target/protocol/reference.ts';
+import { packageReference } from '../protocol/reference.ts';
 import { isBeingMade, knownNames } from './name-lock.ts';
 
 /** One workload as people and scripts see it. */

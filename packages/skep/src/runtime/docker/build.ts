@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { pack } from 'tar-stream';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
-import { BUILD_LABEL, type BuildRecipe } from '../../target/protocol/build-recipe.ts';
+import { BUILD_LABEL, type BuildRecipe } from '../../protocol/build-recipe.ts';
 import { pause } from '../pause.ts';
 import type { Report } from '../runtime.ts';
 import { buildFailure } from './build-failure.ts';

@@ -1,4 +1,4 @@
-import { isLocalImage } from '../../target/protocol/image-tag.ts';
+import { isLocalImage } from '../../protocol/image-tag.ts';
 import type { EngineClient } from './client.ts';
 import { refused } from './failure.ts';
 import { filters } from './labels.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { BUILD_LABEL } from '../../target/protocol/build-recipe.ts';
-import { isLocalImage } from '../../target/protocol/image-tag.ts';
+import { BUILD_LABEL } from '../../protocol/build-recipe.ts';
+import { isLocalImage } from '../../protocol/image-tag.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { EngineClient } from './client.ts';
 import { refused } from './failure.ts';

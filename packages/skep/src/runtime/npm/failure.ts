@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { PackageSource } from '../runtime.ts';
+import type { PackageSource } from '../../protocol/reference.ts';
 
 /** `name` or `name@version`, as one argument for npm. */
 export function npmSpecifier(source: PackageSource): string {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { isNpmName } from '../../target/protocol/npm-name.ts';
+import { isNpmName } from '../../protocol/npm-name.ts';
 import type { Packument } from './packument.ts';
 import { SHORT, type Upstream } from './upstream.ts';
 

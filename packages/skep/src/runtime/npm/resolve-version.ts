@@ -1,4 +1,4 @@
-import type { PackageSource } from '../runtime.ts';
+import type { PackageSource } from '../../protocol/reference.ts';
 import { chooseVersion } from './choose-version.ts';
 import { npmSpecifier, packageMissing } from './failure.ts';
 import type { Packument } from './packument.ts';

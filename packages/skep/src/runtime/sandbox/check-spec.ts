@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Mount, WorkloadSpec } from '../runtime.ts';
+import type { WorkloadSpec } from '../runtime.ts';
+import type { Mount } from '../../permissions/mount-declaration.ts';
 import { checkWorkloadName } from '../workload-name.ts';
 import { CONFINED_HOME } from './confine.ts';
 

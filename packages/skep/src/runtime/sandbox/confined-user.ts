@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
-import type { Mount } from '../runtime.ts';
+import type { Mount } from '../../permissions/mount-declaration.ts';
 
 /** Who a program is inside. Started by root these are numbers of the machine, else the starting user's own in disguise. */
 export interface ConfinedUser {

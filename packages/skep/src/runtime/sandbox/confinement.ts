@@ -1,5 +1,6 @@
 import path from 'node:path';
-import type { Mount, WorkloadSpec } from '../runtime.ts';
+import type { WorkloadSpec } from '../runtime.ts';
+import type { Mount } from '../../permissions/mount-declaration.ts';
 import type { ConfinedProgram, ConfinedNetwork } from './confine.ts';
 import type { ConfinedUser } from './confined-user.ts';
 import { APP, NODE } from './package-program.ts';

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { z } from 'zod';
-import { chooseBin } from '../../target/protocol/choose-bin.ts';
-import { isNpmName } from '../../target/protocol/npm-name.ts';
+import { chooseBin } from '../../protocol/choose-bin.ts';
+import { isNpmName } from '../../protocol/npm-name.ts';
 
 /** Where a package tree appears inside the sandbox. */
 export const APP = '/app';

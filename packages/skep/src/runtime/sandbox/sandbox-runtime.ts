@@ -3,7 +3,7 @@ import path from 'node:path';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
-import { packageReference } from '../../target/protocol/reference.ts';
+import { packageReference } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { pause } from '../pause.ts';
 import type {

@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from '
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Mount } from '../runtime.ts';
+import type { Mount } from '../../permissions/mount-declaration.ts';
 import type { ConfinedUser } from './confined-user.ts';
 import { treeManifest } from './package-program.ts';
 import { workloadPlaces, type WorkloadPlaces } from './places.ts';

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { z } from 'zod';
-import type { Mount } from '../runtime.ts';
+import type { Mount } from '../../permissions/mount-declaration.ts';
 import { CONFINED_HOME } from './confine.ts';
 import type { ConfinedUser } from './confined-user.ts';
 import { APP, packageHome } from './package-program.ts';

@@ -17,7 +17,7 @@ import { decodeRunConfig } from '../run-config/decode.ts';
 import { MAX_RUN_CONFIG_BYTES } from '../run-config/file.ts';
 import { fromToolhive } from '../run-config/import-toolhive.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
-import type { Mount } from '../runtime/runtime.ts';
+import type { Mount } from '../permissions/mount-declaration.ts';
 import { checkReachable } from './plan-permissions.ts';
 
 export interface ImportSurroundings {

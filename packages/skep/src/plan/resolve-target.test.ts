@@ -2,9 +2,9 @@ import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { describe, expect, test } from 'vitest';
-import type { CatalogSource } from '../target/catalog-source.ts';
-import { wholeCatalog } from '../target/catalog-source.ts';
-import { parseTarget } from '../target/parse-target.ts';
+import type { CatalogSource } from '../catalog/catalog-source.ts';
+import { wholeCatalog } from '../catalog/catalog-source.ts';
+import { parseTarget } from './parse-target.ts';
 import { resolveTarget, type Resolved } from './resolve-target.ts';
 
 const npm = {

@@ -1,7 +1,7 @@
 import type { Context } from '../cli/context.ts';
 import { loadAppConfig } from '../config/app-config.ts';
-import type { CatalogSource } from '../target/catalog-source.ts';
-import { openCatalog } from '../target/open-catalog.ts';
+import type { CatalogSource } from './catalog-source.ts';
+import { openCatalog } from './open-catalog.ts';
 
 /** The catalogue this user has chosen. */
 export async function catalogOf({ places, program }: Context): Promise<CatalogSource> {

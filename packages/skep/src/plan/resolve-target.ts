@@ -2,10 +2,10 @@ import type { LocalPlan, RunPlan } from '@skep/core/catalog/run-plan.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import type { RuntimeKind, Source } from '../runtime/runtime.ts';
-import type { CatalogSource } from '../target/catalog-source.ts';
-import type { Target } from '../target/parse-target.ts';
-import { checkPackageSource } from '../target/protocol/reference.ts';
-import { nameOfEntry, nameOfImage, nameOfPackage } from './workload-name.ts';
+import type { CatalogSource } from '../catalog/catalog-source.ts';
+import type { Target } from './parse-target.ts';
+import { checkPackageSource } from '../protocol/reference.ts';
+import { nameOfEntry, nameOfImage, nameOfPackage } from '../run-config/workload-name.ts';
 
 /** What to run, and where it came from. */
 export interface Resolved {

@@ -5,7 +5,7 @@ import type { Context } from '../cli/context.ts';
 import { openClient } from '../cli/open-client.ts';
 import { openRuntime } from '../cli/open-runtime.ts';
 import { isOwn, ownerOf } from '../supervisor/workload-spec.ts';
-import { knownNames, whileNothingIsMade } from './name-lock.ts';
+import { knownNames, whileNothingIsMade } from '../workloads/name-lock.ts';
 
 /**
  * After the last workload is gone: ends the supervisor and removes what workloads have in common, so that only the

@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { referenceTo } from '../cli/open-runtime.ts';
+import { referenceTo } from '../run-config/run-config.ts';
 import { withRequestTimeout } from '../run-config/request-timeout.ts';
 import { SCHEMA_VERSION, type RunConfig } from '../run-config/run-config.ts';
 import type { Prepared, RuntimeInfo } from '../runtime/runtime.ts';

@@ -3,8 +3,11 @@ import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 
-/** Asks a person for one value; undefined where nobody can be asked. */
+/** Asks a person for one value; absent where nobody can be asked. */
 export type Ask = (requirement: Requirement) => Promise<string>;
+
+/** Asks a person yes or no; the answer to a bare Enter is no. Absent where nobody can be asked. */
+export type Confirm = (question: string) => Promise<boolean>;
 
 /**
  * Asks the person at the terminal for one value; a secret is not shown while it is typed. Questions go to `output`,
@@ -30,4 +33,12 @@ export async function askValue(requirement: Requirement, output: Writable): Prom
         });
   if (isCancel(answer)) throw new SkepError('run/cancelled');
   return answer ?? '';
+}
+
+/** Asks the person at the terminal. Fails with `run/cancelled` on Ctrl-C. */
+export async function confirmAt(output: Writable, question: string): Promise<boolean> {
+  const { confirm, isCancel } = await import('@clack/prompts');
+  const answer = await confirm({ message: question, initialValue: false, output });
+  if (isCancel(answer)) throw new SkepError('run/cancelled');
+  return answer;
 }

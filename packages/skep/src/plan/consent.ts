@@ -1,9 +1,5 @@
-import type { Writable } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
-
-/** Asks a person yes or no; the answer to a bare Enter is no. Absent where nobody can be asked. */
-export type Confirm = (question: string) => Promise<boolean>;
 
 export interface ConsentRequest {
   /** Who asks for it, for example `"com.example/x" of the catalogue`. */
@@ -12,7 +8,8 @@ export interface ConsentRequest {
   readonly grants: readonly string[];
   /** How to agree without being asked. */
   readonly hint: string;
-  readonly confirm: Confirm | undefined;
+  /** Asks a person yes or no; absent where nobody can be asked. */
+  readonly confirm: ((question: string) => Promise<boolean>) | undefined;
 }
 
 /** Whoever wrote a catalogue or a file must not decide what it gets of this machine. Fails with `run/not-granted`. */
@@ -24,12 +21,4 @@ export async function requireConsent({ who, grants, hint, confirm }: ConsentRequ
     message: `${who} asks to ${grants.join(', ')}, which is not granted`,
     hint,
   });
-}
-
-/** Asks the person at the terminal. Fails with `run/cancelled` on Ctrl-C. */
-export async function confirmAt(output: Writable, question: string): Promise<boolean> {
-  const { confirm, isCancel } = await import('@clack/prompts');
-  const answer = await confirm({ message: question, initialValue: false, output });
-  if (isCancel(answer)) throw new SkepError('run/cancelled');
-  return answer;
 }

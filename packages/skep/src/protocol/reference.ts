@@ -1,8 +1,16 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { PackageSource } from '../../runtime/runtime.ts';
 import { isGoPath, isGoVersion } from './go-path.ts';
 import { isNpmName, isNpmVersion } from './npm-name.ts';
 import { isPypiName, isPypiVersion } from './pypi-name.ts';
+
+/** A validated package of a protocol scheme (`npx://`, `uvx://`, `go://`). */
+export interface PackageSource {
+  readonly kind: 'package';
+  readonly ecosystem: 'npm' | 'pypi' | 'go';
+  readonly name: string;
+  /** Version or tag; absent means the newest. */
+  readonly version?: string;
+}
 
 type Ecosystem = PackageSource['ecosystem'];
 

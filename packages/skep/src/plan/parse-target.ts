@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { PackageSource } from '../runtime/runtime.ts';
-import { parseHttpUrl } from './http-url.ts';
-import { isPackageReference, parsePackageReference } from './protocol/reference.ts';
+import type { PackageSource } from '../protocol/reference.ts';
+import { parseHttpUrl } from '../catalog/http-url.ts';
+import { isPackageReference, parsePackageReference } from '../protocol/reference.ts';
 
 /** What the positional argument of `skep run` can mean before anything was looked up (spec run-workload §2.1). */
 export type Target =

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import { statusOf, type Client } from '@skep/core/fetch/client.ts';
-import { parseHttpUrl } from '../target/http-url.ts';
-import { localFile, remoteFile } from '../target/open-catalog.ts';
+import { parseHttpUrl } from './http-url.ts';
+import { localFile, remoteFile } from './open-catalog.ts';
 
 /** A catalogue choice as keys of the configuration file: one is set, the others go. */
 export interface RegistryChoice {

@@ -9,8 +9,8 @@ import {
   withVolumes,
   type PermissionProfile,
 } from '../permissions/profile.ts';
-import type { Mount } from '../runtime/runtime.ts';
-import { requireConsent, type Confirm } from './consent.ts';
+import type { Mount } from '../permissions/mount-declaration.ts';
+import { requireConsent, type ConsentRequest } from './consent.ts';
 
 export interface PermissionInputs {
   /** `--permission-profile`, read. */
@@ -22,7 +22,7 @@ export interface PermissionInputs {
   readonly network: string | undefined;
   readonly volumes: readonly Mount[];
   readonly cwd: string;
-  readonly confirm?: Confirm | undefined;
+  readonly confirm?: ConsentRequest['confirm'];
 }
 
 /**
