@@ -7,7 +7,7 @@ import type { OnFault } from '../supervisor/faults.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
 import type { Program } from '../supervisor/spawn-supervisor.ts';
 import type { Woken } from '../supervisor/wake-early.ts';
-import type { Terminal } from './terminal.ts';
+import type { Terminal } from '../print/terminal.ts';
 
 /** Everything of the outside world that a command may use. Made once, in main.ts. */
 export interface Context {

@@ -11,7 +11,7 @@ import { systemClock } from '../supervisor/clock.ts';
 import { identify, isAlive } from '../supervisor/process-identity.ts';
 import type { Context } from './context.ts';
 import { dispatch } from './dispatch.ts';
-import { openTerminal } from './terminal.ts';
+import { openTerminal } from '../print/terminal.ts';
 
 /** Runs one command in this process; resolves to the exit status. The only place, with main.ts, that uses globals. */
 export async function main(argv: readonly string[], version: string): Promise<number> {

@@ -99,7 +99,7 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
       host: hosted,
       resume: await resume({ host: hosted, places, clock, isAlive, signal: both, log }),
       run: async (request, ways) => {
-        const { runForCommand } = await import('../run/run-for-command.ts');
+        const { runForCommand } = await import('./run-for-command.ts');
         const connect = (): Promise<Runtime> => connectRuntime(context, undefined);
         return runForCommand(request, ways, { context, host: hosted, connectRuntime: connect });
       },

@@ -2,7 +2,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readJson } from '@skep/core/files/read-limited.ts';
 import type { Places } from '@skep/core/files/places.ts';
-import type { Terminal } from '../cli/terminal.ts';
+import type { Terminal } from '../print/terminal.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { parseVolume } from '../permissions/mount-declaration.ts';
 import { withNetworkMode } from '../permissions/network-mode.ts';

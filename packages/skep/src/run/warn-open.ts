@@ -1,5 +1,5 @@
 import { isLoopback } from '@skep/proxy/loopback.ts';
-import type { Terminal } from '../cli/terminal.ts';
+import type { Terminal } from '../print/terminal.ts';
 
 /** Warns of a proxy that other machines reach: web pages are kept out on every address; programs are not. */
 export function warnOpen(host: string, terminal: Pick<Terminal, 'err'>): void {

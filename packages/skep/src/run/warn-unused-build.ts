@@ -1,4 +1,4 @@
-import type { Terminal } from '../cli/terminal.ts';
+import type { Terminal } from '../print/terminal.ts';
 import type { RuntimeKind, Source } from '../runtime/runtime.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 

@@ -1,5 +1,5 @@
 import { printable } from '@skep/core/terminal/printable.ts';
-import type { Terminal } from '../cli/terminal.ts';
+import type { Terminal } from '../print/terminal.ts';
 import type { Source } from '../runtime/runtime.ts';
 
 /** Says that nobody has looked where an image comes from (`--image-verification warn`, spec run-workload §4.8). */

@@ -1,4 +1,4 @@
-import type { Terminal } from '../cli/terminal.ts';
+import type { Terminal } from '../print/terminal.ts';
 import type { Endpoint } from '../supervisor/host.ts';
 
 /** How a start ended, for people: the beginning of a sentence. */

@@ -1,13 +1,13 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context, Inside } from '../cli/context.ts';
-import type { Terminal } from '../cli/terminal.ts';
-import { run } from '../commands/run.ts';
+import type { Terminal } from '../print/terminal.ts';
+import { run } from './run.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Endpoint, Host } from '../supervisor/host.ts';
 import type { RunOperation, RunWays } from '../supervisor/server.ts';
 import { supervisorEnv } from '../supervisor/spawn-supervisor.ts';
-import { warnOpen } from './warn-open.ts';
+import { warnOpen } from '../run/warn-open.ts';
 
 /** What a supervisor runs commands with. */
 export interface Supervisor {
