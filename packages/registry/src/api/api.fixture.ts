@@ -4,17 +4,17 @@ import { silentLog } from '@skep/core/log/log.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { SignInMode } from '../access/authority.ts';
-import { buildInfo } from '../build-info.ts';
+import { buildInfo } from '../config/build-info.ts';
 import type { AuthConfig, OauthAuth } from '../config/auth.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { systemClock } from '../sync/clock.ts';
-import { createListener, type ListenerOptions } from './listener.ts';
-import { openApiDocument } from './openapi.ts';
-import type { AdminParts } from './admin/admin-parts.ts';
-import { DEFAULT_PAGES, type PageLimits } from './page-limits.ts';
-import type { Route } from './route.ts';
+import { createListener, type ListenerOptions } from './http/listener.ts';
+import { openApiDocument } from './openapi/openapi.ts';
+import type { AdminParts } from './route/admin-parts.ts';
+import { DEFAULT_PAGES, type PageLimits } from './route/page-limits.ts';
+import type { Route } from './route/route.ts';
 import { ROUTES } from './routes.ts';
-import { openSignIn, type SignIn } from './sign-in.ts';
+import { openSignIn, type SignIn } from './sign-in/sign-in.ts';
 
 // The HTTP interface over a snapshot, with an identity provider in memory, for the tests of this folder.
 

@@ -1,12 +1,12 @@
 import { ADMIN_ROUTES } from './admin/admin-routes.ts';
-import { BUNDLE_ROUTES } from './consumer/bundles.ts';
-import { getVersion } from './consumer/get-version.ts';
-import { listServers } from './consumer/list-servers.ts';
-import { listVersions } from './consumer/list-versions.ts';
-import { INTERNAL_ROUTES } from './internal/internal-routes.ts';
-import { me } from './me.ts';
-import { plainRoute, type Route } from './route.ts';
-import { resourceMetadataRoutes } from './resource-metadata.ts';
+import { BUNDLE_ROUTES } from './reads/bundles.ts';
+import { getVersion } from './reads/get-version.ts';
+import { listServers } from './reads/list-servers.ts';
+import { listVersions } from './reads/list-versions.ts';
+import { INTERNAL_ROUTES } from './service/internal-routes.ts';
+import { me } from './service/me.ts';
+import { plainRoute, type Route } from './route/route.ts';
+import { resourceMetadataRoutes } from './service/resource-metadata.ts';
 
 const openApi = plainRoute({
   listener: 'public',

@@ -6,10 +6,10 @@ import type { AuditEvent } from '@skep/core/audit/audit-event.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CONTRACT_SWITCHES } from '../access/switches.ts';
 import { apiUnderTest, type ApiUnderTest, oauthWith } from '../api/api.fixture.ts';
-import type { Route } from '../api/route.ts';
+import type { Route } from '../api/route/route.ts';
 import { ROUTES } from '../api/routes.ts';
 import { buildSnapshot } from '../engine/snapshot.ts';
-import { AUDIT_EVENTS, type AuditRule } from './audit-events.ts';
+import { AUDIT_EVENTS, type AuditRule } from '../config/audit-events.ts';
 import { auditRequests } from './audit-requests.ts';
 
 const events: AuditEvent[] = [];

@@ -1,11 +1,16 @@
 import type { AuditEvent } from '@skep/core/audit/audit-event.ts';
 import type { AuditLog } from '@skep/core/audit/audit-log.ts';
 import { limitedField } from '@skep/core/audit/field-limit.ts';
-import type { Exchange, ObservedRequest, RequestFailure, RequestObserver } from '../api/observe-requests.ts';
-import { joinedName } from '../api/registry-route.ts';
-import type { RawParameters } from '../api/parameter.ts';
+import type {
+  Exchange,
+  ObservedRequest,
+  RequestFailure,
+  RequestObserver,
+} from '../api/http/observe-requests.ts';
+import { joinedName } from '../api/reads/registry-route.ts';
+import type { RawParameters } from '../api/route/parameter.ts';
 import { AUDIT_COMPONENT } from './audit-component.ts';
-import { type AuditEventName, eventOf } from './audit-events.ts';
+import { type AuditEventName, eventOf } from '../config/audit-events.ts';
 import { outcomeOf } from './outcome.ts';
 import { requestData } from './request-data.ts';
 import { subjectsOf } from './subjects.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditEvent } from '@skep/core/audit/audit-event.ts';
 import type { AuditLog } from '@skep/core/audit/audit-log.ts';
-import type { RequestObserver } from '../api/observe-requests.ts';
+import type { RequestObserver } from '../api/http/observe-requests.ts';
 import type { AuditConfig, AuditSettings } from '../config/audit.ts';
 import { auditRequests } from './audit-requests.ts';
 

@@ -3,7 +3,7 @@ import { AUDIT_COMPONENT } from './audit-component.ts';
 import type { ConfigDifference } from '../config/config-difference.ts';
 import type { ReconcileReport } from '../store/desired-state.ts';
 import type { SyncEvent } from '../sync/source-loop.ts';
-import type { AuditEventName } from './audit-events.ts';
+import type { AuditEventName } from '../config/audit-events.ts';
 
 interface SystemAction {
   readonly type: AuditEventName;

@@ -1,5 +1,5 @@
 import { limitedField } from '@skep/core/audit/field-limit.ts';
-import type { AuditEventName } from './audit-events.ts';
+import type { AuditEventName } from '../config/audit-events.ts';
 
 const LONGEST_PATH = 2048;
 

@@ -5,7 +5,7 @@ import { parseLossless } from '@skep/core/json/lossless.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { ANONYMOUS, type Authority, authorityOf } from '../access/authority.ts';
 import { supposedCaller } from '../access/supposed-caller.ts';
-import { openSignIn } from '../api/sign-in.ts';
+import { openSignIn } from '../api/sign-in/sign-in.ts';
 import type { AuthConfig } from '../config/auth.ts';
 import type { Host } from '../host.ts';
 import { tokenClockOf } from './token-clock.ts';

@@ -1,10 +1,10 @@
 import type { Log } from '@skep/core/log/log.ts';
-import type { App } from '../app.ts';
+import type { App } from '../server/app.ts';
 import type { Loaded } from '../config/load.ts';
 import type { Override } from '../config/overrides.ts';
 import { unavailable } from '../config/unavailable.ts';
 import type { Host } from '../host.ts';
-import { startWarnings } from '../start-warnings.ts';
+import { startWarnings } from '../server/start-warnings.ts';
 import { loadFrom } from './load-from.ts';
 
 /** The flags of `serve` that decide about its configuration. */

@@ -1,5 +1,5 @@
 import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts';
-import { buildInfo } from '../build-info.ts';
+import { buildInfo } from '../config/build-info.ts';
 import { type Command, COMMON_ROWS, FORMAT_ROW } from '../command.ts';
 
 const rows = defineSettings([FORMAT_ROW, ...COMMON_ROWS]);

@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { didYouMean } from '@skep/core/settings/did-you-mean.ts';
 import { z } from 'zod';
-import { AUDIT_EVENTS } from '../audit/audit-events.ts';
+import { AUDIT_EVENTS } from './audit-events.ts';
 
 /** The `audit` block with its defaults. */
 export interface AuditSettings {

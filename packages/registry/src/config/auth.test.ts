@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startWarnings } from '../start-warnings.ts';
+import { startWarnings } from '../server/start-warnings.ts';
 import { CONTRACT_SWITCHES, STRICT_SWITCHES } from '../access/switches.ts';
 import type { AuthConfig, OauthAuth } from './auth.ts';
 import { type Loaded, loadConfig } from './load.ts';

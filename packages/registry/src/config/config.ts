@@ -1,7 +1,7 @@
 import type { ClaimLimits } from '@skep/auth/claims/claims.ts';
 import type { CatalogueFormat } from '@skep/core/catalog/detect-format.ts';
-import type { RequestRate } from '../api/rate-limit.ts';
-import type { Rate } from '../api/token-buckets.ts';
+import type { RequestRate } from '../api/http/rate-limit.ts';
+import type { Rate } from '../api/http/token-buckets.ts';
 import type { AuthConfig } from './auth.ts';
 import type { AuditConfig } from './audit.ts';
 import type { CorsSettings } from './cors.ts';

@@ -3,7 +3,7 @@ import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import type { PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
-import { DEFAULT_REFUSALS } from '../api/refusal-limit.ts';
+import { DEFAULT_REFUSALS } from '../api/http/refusal-limit.ts';
 import { IN_MEMORY } from '../store/sqlite-path.ts';
 import { authProblems } from './auth-relations.ts';
 import { resolvedAudit } from './audit.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AUDIT_EVENTS } from '../audit/audit-events.ts';
+import { AUDIT_EVENTS } from './audit-events.ts';
 import { auditShape, resolvedAudit } from './audit.ts';
 import { checkShape } from '../shape/check-shape.ts';
 import { pathText } from '../shape/problem.ts';

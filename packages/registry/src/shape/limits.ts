@@ -1,10 +1,10 @@
 import { isAbsolute } from 'node:path';
 import { CLAIM_LIMITS, type ClaimLimits } from '@skep/auth/claims/claims.ts';
 import { z } from 'zod';
-import { type BodyLimits, DEFAULT_BODIES } from '../api/body-limits.ts';
-import { DEFAULT_PAGES, type PageLimits, type PageSize } from '../api/page-limits.ts';
-import { DEFAULT_REFUSALS } from '../api/refusal-limit.ts';
-import { DEFAULT_REQUEST_MS } from '../api/request-time.ts';
+import { type BodyLimits, DEFAULT_BODIES } from '../api/route/body-limits.ts';
+import { DEFAULT_PAGES, type PageLimits, type PageSize } from '../api/route/page-limits.ts';
+import { DEFAULT_REFUSALS } from '../api/http/refusal-limit.ts';
+import { DEFAULT_REQUEST_MS } from '../api/http/request-time.ts';
 import { DEFAULT_LIST } from '../sources/api/crawl.ts';
 import { DEFAULT_ENTRY } from '../store/entry-limits.ts';
 import { DEFAULT_DOCUMENTS } from '../sync/document-limits.ts';

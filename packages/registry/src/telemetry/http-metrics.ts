@@ -1,7 +1,7 @@
 import type { Code } from '@skep/core/errors/codes.ts';
 import type { Attributes, Meter } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
-import type { Exchange, RequestFailure, RequestObserver } from '../api/observe-requests.ts';
+import type { Exchange, RequestFailure, RequestObserver } from '../api/http/observe-requests.ts';
 
 /** Label of everything that no row of the table answers, so that callers cannot make labels up. */
 export const UNKNOWN_ROUTE = 'unknown_route';

@@ -10,7 +10,7 @@ import { adminUnderTest } from '../api/admin/admin.fixture.ts';
 import { apiUnderTest, bearer, oauthWith } from '../api/api.fixture.ts';
 import { READ_ROUTES } from '../api/routes.ts';
 import { snapshotOf, storedBundle, storedServer } from '../api/snapshot.fixture.ts';
-import { buildInfo } from '../build-info.ts';
+import { buildInfo } from '../config/build-info.ts';
 import { countFiltered } from './filtered-entries.ts';
 import { measureRequests } from './http-metrics.ts';
 import { measurePool } from './pool-metrics.ts';

@@ -1,5 +1,5 @@
 import type { Meter } from '@opentelemetry/api';
-import type { BuildInfo } from '../build-info.ts';
+import type { BuildInfo } from '../config/build-info.ts';
 import type { EntryKind } from '../store/rows.ts';
 import { AUDIT_COMPONENT } from '../audit/audit-component.ts';
 

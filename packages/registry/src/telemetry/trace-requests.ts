@@ -1,15 +1,6 @@
-import type { Span } from '@opentelemetry/api';
 import type { Tracing } from '@skep/core/telemetry/tracing.ts';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { RequestObserver } from '../api/observe-requests.ts';
+import type { RequestObserver } from '../api/http/observe-requests.ts';
 import { UNKNOWN_ROUTE } from './http-metrics.ts';
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Of this request; undefined where requests are not traced. */
-    span: Span | undefined;
-  }
-}
 
 /**
  * A span `{METHOD} {route}` for every request (specification §6.3), in the caller's trace if there is one. Paths are
@@ -32,12 +23,4 @@ export function traceRequests(tracing: Tracing): RequestObserver {
       span.end();
     },
   };
-}
-
-/** Everything that a request does belongs to its span. After `observeRequests`, which starts it. */
-export function enterSpans(server: FastifyInstance, tracing: Tracing): void {
-  server.addHook('onRequest', (request: FastifyRequest, _reply, done) => {
-    if (request.span === undefined) done();
-    else tracing.within(request.span, done);
-  });
 }

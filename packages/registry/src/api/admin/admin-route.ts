@@ -1,9 +1,9 @@
 import type { Authority } from '../../access/authority.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
-import { type Parameters, type Parsed, parseParameters } from '../parameter.ts';
-import type { Access, Answer, Method, RequestBody, Route, RouteBase } from '../route.ts';
-import { joinedName } from '../registry-route.ts';
-import type { AdminParts } from './admin-parts.ts';
+import { type Parameters, type Parsed, parseParameters } from '../route/parameter.ts';
+import type { Access, Answer, Method, RequestBody, Route, RouteBase } from '../route/route.ts';
+import { joinedName } from '../reads/registry-route.ts';
+import type { AdminParts } from '../route/admin-parts.ts';
 
 /** What a handler of the admin API gets besides the parameters. */
 export interface AdminCall extends AdminParts {

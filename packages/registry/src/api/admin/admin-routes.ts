@@ -1,7 +1,7 @@
 import { changeServerStatus, changeVersionStatus } from './official/change-status.ts';
 import { publishOfficial } from './official/publish-official.ts';
 import { validateOfficial } from './official/validate-official.ts';
-import type { Route } from '../route.ts';
+import type { Route } from '../route/route.ts';
 import { deleteEntryVersion, deleteFromRegistry } from './entries/delete-version.ts';
 import { getEntryClaims, putEntryClaims } from './entries/entry-claims.ts';
 import { explainAccess } from './explain/explain-route.ts';

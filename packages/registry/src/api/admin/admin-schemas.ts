@@ -1,4 +1,4 @@
-import { closedObject, exactlyOne, list, object, ref, text, time } from '../json-schema.ts';
+import { closedObject, exactlyOne, list, object, ref, text, time } from '../route/json-schema.ts';
 
 const claims = ref('Claims');
 const count = { type: 'integer', minimum: 0 };

@@ -13,9 +13,9 @@ import type { Store } from '../../store/store.ts';
 import { DEFAULT_DOCUMENTS } from '../../sync/document-limits.ts';
 import { ingest } from '../../sync/ingest.ts';
 import { ANONYMOUS_AUTH, apiUnderTest, type ApiUnderTest, oauthWith } from '../api.fixture.ts';
-import type { ListenerOptions } from '../listener.ts';
-import type { Method } from '../route.ts';
-import type { AdminLimits } from './admin-parts.ts';
+import type { ListenerOptions } from '../http/listener.ts';
+import type { Method } from '../route/route.ts';
+import type { AdminLimits } from '../route/admin-parts.ts';
 import { storeUnderTest } from './store.fixture.ts';
 
 // The HTTP interface over a store, for the tests of this folder. Callers are named by what they hold.

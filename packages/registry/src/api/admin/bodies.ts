@@ -1,5 +1,5 @@
-import { type BodyLimits, DEFAULT_BODIES } from '../body-limits.ts';
-import type { RequestBody } from '../route.ts';
+import { type BodyLimits, DEFAULT_BODIES } from '../route/body-limits.ts';
+import type { RequestBody } from '../route/route.ts';
 
 function body(schema: string, description: string, limit: keyof BodyLimits = 'any'): RequestBody {
   return { schema, description, limit, maxBytes: DEFAULT_BODIES[limit] };

@@ -1,7 +1,7 @@
 import type { ClaimValue } from '@skep/auth/claims/claims.ts';
 import { shownClaims } from '../../access/stored-claims.ts';
 import type { ClaimSet } from '../../engine/claim-classes.ts';
-import type { Answer } from '../route.ts';
+import type { Answer } from '../route/route.ts';
 
 type Shown = Readonly<Record<string, ClaimValue>>;
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { repliesOf } from '../openapi.ts';
-import type { Method, Route } from '../route.ts';
+import { repliesOf } from '../openapi/openapi.ts';
+import type { Method, Route } from '../route/route.ts';
 import { type AdminUnderTest, adminUnderTest, type Request } from './admin.fixture.ts';
 import { ADMIN_ROUTES } from './admin-routes.ts';
 

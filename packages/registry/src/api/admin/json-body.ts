@@ -2,7 +2,7 @@ import { jsonErrorPlace } from '@skep/core/json/error-place.ts';
 import { nestsDeeperThan, repeatedMember } from '@skep/core/catalog/json-slices.ts';
 import { type ClaimLimits, type Claims, NO_CLAIMS, parseClaims } from '@skep/auth/claims/claims.ts';
 import type { SkepError } from '@skep/core/errors/skep-error.ts';
-import { badRequest } from '../parameter.ts';
+import { badRequest } from '../route/parameter.ts';
 
 /** A body that is a JSON object, decoded, and its exact text for what must stay as it was written. */
 export interface JsonBody {

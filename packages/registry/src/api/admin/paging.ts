@@ -1,5 +1,5 @@
 import { compareBytes } from '../../engine/byte-order.ts';
-import { badRequest, type Parameter } from '../parameter.ts';
+import { badRequest, type Parameter } from '../route/parameter.ts';
 
 /** Texts by which a listing is ordered, the most important first. */
 export type SortKey = readonly string[];

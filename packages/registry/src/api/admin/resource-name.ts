@@ -1,6 +1,6 @@
 import { label } from '../../shape/texts.ts';
-import { badRequest, type Parameter, WORD } from '../parameter.ts';
-import { segment } from '../path-parameters.ts';
+import { badRequest, type Parameter, WORD } from '../route/parameter.ts';
+import { segment } from '../route/path-parameters.ts';
 
 /** Name of a source or registry in a path. Only new names have to have the form of one. */
 export const resourceName: Parameter<string> = {

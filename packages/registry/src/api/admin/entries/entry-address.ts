@@ -1,8 +1,8 @@
 import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
 import type { EntryAddress } from '../../../store/decisions.ts';
 import type { EntryKind } from '../../../store/rows.ts';
-import { badRequest, type Parameter, WORD } from '../../parameter.ts';
-import { segment } from '../../path-parameters.ts';
+import { badRequest, type Parameter, WORD } from '../../route/parameter.ts';
+import { segment } from '../../route/path-parameters.ts';
 
 const KINDS: ReadonlyMap<string, EntryKind> = new Map([
   ['server', 'server'],

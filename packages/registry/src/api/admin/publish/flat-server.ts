@@ -1,6 +1,6 @@
 import { memberSlice } from '@skep/core/catalog/json-slices.ts';
 import { SERVER_SCHEMA_URL } from '@skep/core/catalog/server-json.ts';
-import { badRequest } from '../../parameter.ts';
+import { badRequest } from '../../route/parameter.ts';
 import type { JsonBody } from '../json-body.ts';
 
 /** Members of a server document in its usual order; each is taken over as it was written. */

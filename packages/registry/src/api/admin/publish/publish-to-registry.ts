@@ -1,5 +1,5 @@
-import { registryName } from '../../path-parameters.ts';
-import { registryPaths } from '../../registry-route.ts';
+import { registryName } from '../../route/path-parameters.ts';
+import { registryPaths } from '../../reads/registry-route.ts';
 import { adminRoute } from '../admin-route.ts';
 import { FLAT_PUBLISH_BODY } from '../bodies.ts';
 import { readJsonBody } from '../json-body.ts';

@@ -4,7 +4,7 @@ import type { Entry } from '@skep/core/catalog/entry.ts';
 import { newestVersion } from '@skep/core/catalog/version-order.ts';
 import { parseLossless, serializeLossless } from '@skep/core/json/lossless.ts';
 import type { PublishedVersion } from '../../../store/store.ts';
-import type { Answer } from '../../route.ts';
+import type { Answer } from '../../route/route.ts';
 
 /**
  * 201: of a server its bare document, byte for byte what is stored; of a skill or plugin the document with what the

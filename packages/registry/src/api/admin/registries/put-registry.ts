@@ -7,7 +7,7 @@ import { storedClaims } from '../../../access/stored-claims.ts';
 import { RESERVED_NAMES } from '../../../config/shape.ts';
 import type { ClaimSet } from '../../../engine/claim-classes.ts';
 import type { DecideOnRegistry, RegistryFacts } from '../../../store/decisions.ts';
-import { badRequest } from '../../parameter.ts';
+import { badRequest } from '../../route/parameter.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
 import { REGISTRY_BODY } from '../bodies.ts';
 import { claimsChange } from '../claims-change.ts';

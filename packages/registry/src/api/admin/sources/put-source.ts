@@ -6,7 +6,7 @@ import { exactClaims, storedClaims } from '../../../access/stored-claims.ts';
 import type { ClaimSet } from '../../../engine/claim-classes.ts';
 import type { DecideOnSource } from '../../../store/decisions.ts';
 import type { SourceSettings, StoredSource } from '../../../store/rows.ts';
-import { badRequest } from '../../parameter.ts';
+import { badRequest } from '../../route/parameter.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
 import { SOURCE_BODY } from '../bodies.ts';
 import { claimsChange } from '../claims-change.ts';

@@ -4,7 +4,7 @@ import { parseSourceBody } from '../../../config/source-settings.ts';
 import { KEY_NEEDED, needsKey } from '../../../sources/git/ssh-key.ts';
 import { withoutUrlSecrets } from '../../../sources/url-secrets.ts';
 import type { SourceSettings } from '../../../store/rows.ts';
-import { badRequest } from '../../parameter.ts';
+import { badRequest } from '../../route/parameter.ts';
 import type { AdminCall } from '../admin-route.ts';
 import { readJsonBody } from '../json-body.ts';
 

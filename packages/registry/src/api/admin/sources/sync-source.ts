@@ -1,5 +1,5 @@
 import { SYNCED_KINDS } from '../../../store/rows.ts';
-import { badRequest } from '../../parameter.ts';
+import { badRequest } from '../../route/parameter.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
 import { resourceName } from '../resource-name.ts';
 import { syncStatusInfo } from './sync-status-info.ts';

@@ -1,0 +1,64 @@
+import { isIP } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { CorsSettings } from '../../config/cors.ts';
+
+/** Under which names a server without sign-in is reached, and from which web pages. */
+export interface HostRules {
+  /** Besides IP addresses and `localhost`; lower-case. */
+  readonly hosts: readonly string[];
+  /** Besides pages of the server's own address. */
+  readonly origins: CorsSettings['allowedOrigins'] | undefined;
+  /** Values of `Host` that passed before. */
+  readonly known?: Set<string>;
+}
+
+/**
+ * Without sign-in the address is all that keeps strangers away, and a web page in the browser of somebody inside is one. A
+ * page that resolves its own name to this server (DNS rebinding) sends that name as `Host`; any other page sends its
+ * `Origin`. Undefined for what may pass.
+ */
+export function hostFault(request: IncomingMessage, rules: HostRules): SkepError | undefined {
+  const { rawHeaders, headers, httpVersion } = request;
+  const { host = '', origin } = headers;
+  // Probes of load balancers, as RFC 9112 allows for HTTP/1.0; no browser sends that, and none leaves the host out.
+  if (headers.host === undefined && origin === undefined && httpVersion === '1.0') return undefined;
+  if (!hasOneHost(rawHeaders) || (!(rules.known?.has(host) ?? false) && !isServedHost(host, rules))) {
+    return new SkepError('registry/foreign-host');
+  }
+  return origin === undefined || isAllowedOrigin(origin, host, rules.origins)
+    ? undefined
+    : new SkepError('registry/foreign-origin');
+}
+
+/** Node keeps the first of several, and whatever stands before us may have looked at another. */
+function hasOneHost(rawHeaders: readonly string[]): boolean {
+  let count = 0;
+  // No closure and no list: every read of a server without sign-in comes through here.
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count === 1;
+}
+
+const MOST_KNOWN = 100;
+
+function isServedHost(host: string, { hosts, known }: HostRules): boolean {
+  const isServed = isServedName(host, hosts);
+  if (isServed && known !== undefined && known.size < MOST_KNOWN) known.add(host);
+  return isServed;
+}
+
+function isServedName(host: string, hosts: readonly string[]): boolean {
+  const [, bracketed, plain = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(host) ?? [];
+  if (bracketed !== undefined) return isIP(bracketed) === 6;
+  const name = plain.toLowerCase();
+  return name === 'localhost' || isIP(name) === 4 || hosts.includes(name);
+}
+
+function isAllowedOrigin(origin: string, host: string, origins: HostRules['origins']): boolean {
+  if (origins === '*' || origins?.includes(origin) === true) return true;
+  const page = URL.parse(origin);
+  return page !== null && page.host !== '' && page.host === URL.parse(`${page.protocol}//${host}`)?.host;
+}

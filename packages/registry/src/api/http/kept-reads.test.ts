@@ -1,0 +1,89 @@
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, it } from 'vitest';
+import { ANONYMOUS } from '../../access/authority.ts';
+import { buildBlock } from '../../engine/block.ts';
+import { changedKeys } from '../../engine/changed-keys.ts';
+import { entryOf } from '../../engine/entry.fixture.ts';
+import { patchBlock } from '../../engine/patch-block.ts';
+import { ReadEngine } from '../../engine/read-engine.ts';
+import { listAnswer } from '../reads/list-answer.ts';
+import { KeptReads, type Read } from './kept-reads.ts';
+import { READ_ROUTES } from '../routes.ts';
+import { snapshotOf, storedServer } from '../snapshot.fixture.ts';
+
+const MEBI = 1024 * 1024;
+const snapshot = snapshotOf({ main: [storedServer('a/a')] });
+const [route] = READ_ROUTES;
+
+function readOf(piece: Buffer): Read {
+  if (route === undefined) throw new Error('no route');
+  const [etag, length] = ['"x"', piece.length];
+  return { route, pattern: '/', path: {}, etag, headers: [], withBody: [], pieces: [piece], length };
+}
+
+/** How many of 200 reads are still there. */
+function keptOf(pieceOf: (index: number) => Buffer): number {
+  const reads = new KeptReads();
+  const target = (index: number): string => `/all/v0.1/servers?cursor=${String(index)}`;
+  for (let index = 0; index < 200; index += 1) {
+    reads.keep(snapshot, ANONYMOUS, { target: target(index), read: readOf(pieceOf(index)) });
+  }
+  const all = Array.from({ length: 200 }, (_, index) => reads.find(snapshot, ANONYMOUS, target(index)));
+  return all.filter((read) => read !== undefined).length;
+}
+
+it('keeps no more than so many bytes of pages that were copied together, however many are asked for', () => {
+  expect(keptOf(() => Buffer.alloc(MEBI))).toBeLessThan(70);
+});
+
+it('counts a copy once that many callers share, and nothing of what lies in the snapshot', () => {
+  const shared = Buffer.alloc(MEBI);
+  expect(keptOf(() => shared)).toBe(200);
+  const block = Buffer.alloc(2 * MEBI);
+  expect(keptOf(() => block.subarray(0, MEBI))).toBe(200);
+});
+
+it('keeps no bytes of entries that were replaced, however often one is changed and its list read', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect: unknown = runInNewContext('gc');
+  if (typeof collect !== 'function') throw new Error('no garbage collection');
+  const engine = new ReadEngine([{ name: 'all', sources: ['s'], claims: '' }]);
+  engine.apply(
+    buildBlock(
+      's',
+      ['a/a', 'z/z'].map((name) => entryOf('server', name, 'first')),
+    ),
+  );
+  const reads = new KeptReads();
+  const replaced: WeakRef<Buffer>[] = [];
+  const round = (number: number): void => {
+    const now = entryOf('server', 'a/a', `${String(number)} ${'x'.repeat(50_000)}`);
+    const [block] = engine.blocks().values();
+    if (block === undefined || route === undefined) throw new Error('nothing to change');
+    engine.update({
+      blocks: [patchBlock(block, [now], [now])],
+      changed: new Map([['s', changedKeys([now])]]),
+    });
+    const snapshot = engine.current();
+    const groups = [...(snapshot.registries.get('all')?.groups.server.all ?? [])];
+    replaced.push(...groups.slice(0, 1).map(({ candidates }) => new WeakRef(candidates[0].entry.bytes)));
+    const { visible, classes, fingerprint: visibility } = snapshot.visibility(ANONYMOUS);
+    const { registries, pages } = snapshot;
+    const all = registries.get('all');
+    if (all === undefined) throw new Error('no registry');
+    const query = { limit: 1, search: 'x'.repeat(1 + (number % 50)) };
+    const reader = { kind: 'server', view: all, visible, classes, visibility, pages } as const;
+    const answer = listAnswer(reader, query, { destroyed: false });
+    const pieces = answer instanceof Promise ? undefined : answer.body?.();
+    if (pieces === undefined || typeof pieces === 'string') throw new Error('a small page comes at once');
+    const path = { registry: 'all' };
+    const read = { route, pattern: '/', path, etag: '', headers: [], withBody: [], pieces, length: 1 };
+    reads.keep(snapshot, ANONYMOUS, { target: `/${String(number)}`, read });
+  };
+  for (let number = 0; number < 100; number += 1) round(number);
+  await setImmediate();
+  collect();
+  expect(replaced.filter((bytes) => bytes.deref() !== undefined).length).toBeLessThan(4);
+});

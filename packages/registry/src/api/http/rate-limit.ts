@@ -1,0 +1,35 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { onRequestHookHandler } from 'fastify';
+import type { Authority } from '../../access/authority.ts';
+import type { Clock } from '../../sync/clock.ts';
+import { addressKey } from './address-key.ts';
+import { type Rate, TokenBuckets } from './token-buckets.ts';
+
+/** How often one caller may ask. */
+export type RequestRate = Rate;
+
+/**
+ * A token bucket for each caller: the subject of the token, or the address where nobody signs in. Refuses with 429 and
+ * `Retry-After`. Every process counts for itself. The rate may change at any time.
+ */
+export function limitRate(current: () => RequestRate | undefined, clock: Clock): onRequestHookHandler {
+  const buckets = new TokenBuckets(clock);
+  return (request, _reply, done) => {
+    const rate = current();
+    const wait =
+      rate === undefined ? 0 : buckets.take(callerKey(request.authority, request.socket.remoteAddress), rate);
+    done(wait === 0 ? undefined : rateLimited(wait));
+  };
+}
+
+/** 429 with `Retry-After`. */
+export function rateLimited(retryAfterSeconds: number): SkepError {
+  return new SkepError('registry/rate-limited', { detail: { retryAfterSeconds } });
+}
+
+/** Two issuers may name the same subject. */
+function callerKey(authority: Authority | undefined, address: string | undefined): string {
+  if (authority === undefined || authority.kind === 'anonymous') return `address ${addressKey(address)}`;
+  const { issuer, subject } = authority.identity;
+  return `subject ${JSON.stringify([issuer, subject])}`;
+}

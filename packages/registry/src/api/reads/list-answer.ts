@@ -1,0 +1,47 @@
+import { Callers, type Connection } from '../../engine/callers.ts';
+import type { KeptPage } from '../../engine/kept-pages.ts';
+import { listPage, type Page, pageKey } from '../../engine/page.ts';
+import type { PageQuery, Reader } from '../../engine/page-walk.ts';
+import { digestTag } from '../http/entity-tag.ts';
+import type { Answer } from '../route/route.ts';
+
+// A write to a socket costs more than copying a few kilobytes, and a page of many sources has hundreds of pieces.
+const MOST_PIECES = 16;
+
+/**
+ * A page of a list. Its tag says what is in it, and nothing of the snapshot: a tag that changes when something hidden does
+ * would tell of it. Made once for all who see the same, also while it is being made, and for as long as one of them waits.
+ */
+export function listAnswer(reader: Reader, query: PageQuery, caller: Connection): Answer | Promise<Answer> {
+  const { pages } = reader;
+  const key = pageKey(reader, query);
+  const kept = pages.get(key);
+  if (kept !== undefined) return keptAnswer(kept);
+  const making = pages.making(key);
+  if (making !== undefined) {
+    making.callers.add(caller);
+    return making.page.then(keptAnswer);
+  }
+  const callers = new Callers(caller);
+  const made = listPage(reader, query, callers.areWaiting);
+  if (made instanceof Promise) {
+    return pages.make(key, { page: made.then(keptPage), callers }).then(keptAnswer);
+  }
+  const page = keptPage(made);
+  pages.set(key, page);
+  return keptAnswer(page);
+}
+
+/** An answer of this page alone, which is kept by nobody. */
+export function pageAnswer({ pieces, digest }: Page): Answer {
+  return { status: 200, etag: digestTag(digest), body: () => pieces };
+}
+
+function keptAnswer({ etag, pieces }: KeptPage): Answer {
+  return { status: 200, etag, body: () => pieces };
+}
+
+function keptPage({ pieces, digest }: Page): KeptPage {
+  const etag = digestTag(digest);
+  return { etag, pieces: pieces.length <= MOST_PIECES ? pieces : [Buffer.concat(pieces)] };
+}

@@ -1,0 +1,26 @@
+import { entryOf, versionsPage } from '../../engine/page.ts';
+import { serverName } from '../route/path-parameters.ts';
+import { cursor, versionsLimit } from '../route/query-parameters.ts';
+import { registryRoute } from './registry-route.ts';
+import { pageAnswer } from './list-answer.ts';
+
+/** Specification §2.5.2: an unknown server has an empty list of versions. Paged as §2.9 says. */
+export const listVersions = registryRoute({
+  name: 'listServerVersions',
+  audit: 'server.versions.list',
+  summary: 'List all versions of a server',
+  paths: ['/servers/{serverName}/versions'],
+  kind: 'server',
+  parameters: { serverName },
+  query: { cursor, limit: versionsLimit },
+  replies: {
+    200: { description: 'A page of versions; none when there is no such server', schema: 'ServerList' },
+    304: { description: 'The list is still the one that If-None-Match names' },
+    400: { description: 'A parameter is invalid', schema: 'Error' },
+    404: { description: 'There is no such registry', schema: 'Error' },
+  },
+  handler: (reader, { serverName: name }, { limit, cursor: after }) => {
+    const range = { limit, ...(after === undefined ? {} : { after }) };
+    return pageAnswer(versionsPage('server', entryOf(reader, name), range));
+  },
+});

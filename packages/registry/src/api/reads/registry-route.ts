@@ -1,0 +1,77 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Authority } from '../../access/authority.ts';
+import { enterGate } from '../../access/gate.ts';
+import type { Connection } from '../../engine/callers.ts';
+import type { Reader } from '../../engine/page-walk.ts';
+import type { Snapshot } from '../../engine/snapshot.ts';
+import type { EntryKind } from '../../store/rows.ts';
+import { type Parameters, type Parsed, parseParameters, type RawParameters } from '../route/parameter.ts';
+import { registryName } from '../route/path-parameters.ts';
+import type { Answer, Route, RouteBase } from '../route/route.ts';
+
+interface RegistryRoute<P extends Parameters, Q extends Parameters> extends RouteBase {
+  /** Below `/registry/{registry}/v0.1` and `/{registry}/v0.1`; the documented form first. */
+  readonly paths: readonly [string, ...string[]];
+  readonly kind: EntryKind;
+  readonly parameters: P;
+  readonly query: Q;
+  readonly handler: (
+    reader: Reader,
+    path: Parsed<P>,
+    query: Parsed<Q>,
+    caller: Connection,
+  ) => Answer | Promise<Answer>;
+}
+
+/**
+ * A consumer endpoint, checked in the order of specification §2.5: parameters (400), registry (404), its gate (403); then
+ * the handler reads what the caller may see. A `{serverName}` may also be written as two path segments.
+ */
+export function registryRoute<P extends Parameters, Q extends Parameters>(route: RegistryRoute<P, Q>): Route {
+  const { paths, kind, parameters, query, handler, ...base } = route;
+  return {
+    ...base,
+    method: 'GET',
+    listener: 'public',
+    access: 'registry',
+    paths: registryPaths(paths),
+    path: { registry: registryName, ...parameters },
+    query,
+    handle: (context, call) => {
+      const texts = joinedName(call.path);
+      const { registry } = parseParameters({ registry: registryName }, texts);
+      const pathValues = parseParameters(parameters, texts);
+      const queryValues = parseParameters(query, call.query, context.pages);
+      const reader = readerOf(context.snapshot(), registry, call.authority);
+      return handler({ kind, ...reader }, pathValues, queryValues, call.connection);
+    },
+  };
+}
+
+/** Both prefixes of every form, and for a server name the form in which proxies have decoded its slash. */
+export function registryPaths(paths: readonly string[]): [string, ...string[]] {
+  const decoded = paths
+    .filter((path) => path.includes('{serverName}'))
+    .map((path) => path.replace('{serverName}', '{namespace}/{serverName}'));
+  const [first = '', ...others] = [...paths, ...decoded].flatMap((path) => [
+    `/registry/{registry}/v0.1${path}`,
+    `/{registry}/v0.1${path}`,
+  ]);
+  return [first, ...others];
+}
+
+/** The name of a server whether its slash arrived encoded or as two segments. */
+export function joinedName(path: RawParameters): RawParameters {
+  const { namespace, serverName, ...texts } = path;
+  if (serverName === undefined) return path;
+  const joined = namespace === undefined ? serverName : `${String(namespace)}/${String(serverName)}`;
+  return { ...texts, serverName: joined };
+}
+
+function readerOf(snapshot: Snapshot, registry: string, authority: Authority): Omit<Reader, 'kind'> {
+  const view = snapshot.registries.get(registry);
+  if (view === undefined) throw new SkepError('registry/unknown-registry');
+  enterGate(authority, view.gate);
+  const { visible, classes, fingerprint } = snapshot.visibility(authority);
+  return { view, visible, classes, visibility: fingerprint, pages: snapshot.pages };
+}

@@ -1,0 +1,56 @@
+import { plainRoute, type Route } from '../route/route.ts';
+
+const json = (value: unknown) => (): string => JSON.stringify(value);
+
+const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** Endpoints for operators (specification §2.3): on the internal listener only, without sign-in. */
+export const INTERNAL_ROUTES: readonly Route[] = [
+  plainRoute({
+    listener: 'internal',
+    name: 'health',
+    summary: 'Whether the process serves',
+    path: '/health',
+    replies: { 200: { description: 'It does', schema: 'Health' } },
+    handler: () => ({ status: 200, body: json({ status: 'healthy' }) }),
+  }),
+  plainRoute({
+    listener: 'internal',
+    name: 'readiness',
+    summary: 'Whether requests should be sent here',
+    path: '/readiness',
+    replies: {
+      200: { description: 'They should', schema: 'Readiness' },
+      503: { description: 'Starting, stopping, or the store does not answer', schema: 'Error' },
+    },
+    handler: async ({ ready, providersAway }) => {
+      await ready();
+      const away = providersAway();
+      const detail = away.length === 0 ? {} : { identity_providers_away: away };
+      return { status: 200, body: json({ status: 'ready', ...detail }) };
+    },
+  }),
+  plainRoute({
+    listener: 'internal',
+    name: 'version',
+    summary: 'What is running',
+    path: '/version',
+    replies: { 200: { description: 'Version, build and runtime', schema: 'Version' } },
+    handler: ({ build }) => ({ status: 200, body: json(build) }),
+  }),
+  plainRoute({
+    listener: 'internal',
+    name: 'metrics',
+    summary: 'Metrics in the Prometheus text format',
+    path: '/metrics',
+    replies: {
+      200: { description: 'All metrics' },
+      404: { description: 'Metrics are not enabled', schema: 'Error' },
+      503: { description: 'Two others are reading them', schema: 'Error' },
+    },
+    handler: async ({ metrics }) => {
+      const text = await metrics();
+      return { status: 200, type: PROMETHEUS_TYPE, body: () => text };
+    },
+  }),
+];

@@ -1,0 +1,40 @@
+import { expect, it, vi } from 'vitest';
+import { TimerClock } from '../../sync/timer-clock.fixture.ts';
+import { fakeIssuer, manualClock, signingKey } from '@skep/auth/token/tokens.fixture.ts';
+import { silentLog } from '@skep/core/log/log.ts';
+import { oauthWith } from '../api.fixture.ts';
+import { OPEN_DOOR, openSignIn, type SignIn } from './sign-in.ts';
+import { SignInSlot } from './sign-in-slot.ts';
+
+const closed: string[] = [];
+const door = (name: string): SignIn =>
+  ({ kind: 'bearer', close: () => closed.push(name) }) as unknown as SignIn;
+
+it('lets requests that wait for a replaced sign-in finish, and then closes it', () => {
+  const clock = new TimerClock();
+  const [first, second] = [door('first'), door('second')];
+  const slot = new SignInSlot(first, clock);
+  slot.replace(second);
+  expect(slot.current).toBe(second);
+  clock.pass(29_000);
+  expect(closed).toEqual([]);
+  clock.pass(1_000);
+  expect(closed).toEqual(['first']);
+  slot.replace(OPEN_DOOR);
+  slot.close();
+  expect([closed, clock.waiting]).toEqual([['first', 'second'], 0]);
+});
+
+it('names the identity providers that did not answer when they were asked, until they do', async () => {
+  const issuer = fakeIssuer([await signingKey('k1')]);
+  issuer.broken.set('/jwks', 500);
+  const services = { clock: manualClock(), log: silentLog, fetch: issuer };
+  const slot = new SignInSlot(await openSignIn(oauthWith({ kind: 'auth-only' }), services), new TimerClock());
+  // Nobody was asked yet.
+  expect([slot.away(), issuer.requests]).toEqual([[], []]);
+  slot.askProviders();
+  await vi.waitFor(() => expect(slot.away()).toEqual(['test']));
+  issuer.broken.clear();
+  await vi.waitFor(() => expect(slot.away()).toEqual([]));
+  slot.close();
+});

@@ -1,0 +1,83 @@
+import type { SignInMode, Authority } from '../../access/authority.ts';
+import { rememberedAuthority } from '../../access/authority.ts';
+import { bearerChallenge } from '@skep/auth/resource/challenge.ts';
+import { describeRefusal, type Refusal } from '@skep/auth/resource/authenticate.ts';
+import { metadataUrl } from '@skep/auth/resource/metadata.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import type { Identity } from '@skep/auth/token/identity.ts';
+import { TOKEN_CACHE_CAP_MS, TOKEN_CACHE_CHARACTERS, TokenCache } from '@skep/auth/token/cache.ts';
+import type { Clock } from '@skep/auth/token/clock.ts';
+import type { IssuerFetch } from '@skep/auth/token/issuer-fetch.ts';
+import { createProvider } from '@skep/auth/token/provider.ts';
+import { createVerifier, type TokenVerifier } from '@skep/auth/token/verifier.ts';
+import type { AuthConfig, ProtectedResource } from '../../config/auth.ts';
+
+/** How the public listener tells callers apart. A reload replaces it as a whole. */
+export type SignIn = OpenDoor | BearerDoor;
+
+/** `auth.mode: anonymous`: nobody is asked, and an `Authorization` header is not even read. */
+export interface OpenDoor {
+  readonly kind: 'open';
+}
+
+/** `auth.mode: oauth`. */
+export interface BearerDoor {
+  readonly kind: 'bearer';
+  readonly mode: SignInMode;
+  readonly verifier: TokenVerifier;
+  readonly authorityOf: (identity: Identity) => Authority;
+  /** `WWW-Authenticate` of a refusal. */
+  readonly challenge: (refusal: Refusal) => string;
+  /** Paths that need no token, see `isPublicPath`. */
+  readonly publicPaths: readonly string[];
+  readonly resource: ProtectedResource;
+  readonly issuers: readonly string[];
+  /** Idempotent. */
+  readonly close: () => void;
+}
+
+export const OPEN_DOOR: OpenDoor = { kind: 'open' };
+
+export interface SignInServices {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Replaces requests to identity providers; tests only. */
+  readonly fetch?: IssuerFetch;
+}
+
+/**
+ * Makes what a configuration describes. Identity providers are not asked yet, so the registry starts while one is away.
+ * Fails with `auth/invalid-provider`, `fetch/ca-bundle` or `file/*` for a file that a provider names.
+ */
+export async function openSignIn(auth: AuthConfig, services: SignInServices): Promise<SignIn> {
+  if (auth.mode === 'anonymous') return OPEN_DOOR;
+  const providers = await Promise.all(auth.providers.map((settings) => createProvider(settings, services)));
+  const cache = new TokenCache({
+    now: services.clock.now,
+    capMs: TOKEN_CACHE_CAP_MS,
+    maxCharacters: TOKEN_CACHE_CHARACTERS,
+  });
+  const verifier = createVerifier(providers, cache);
+  return {
+    kind: 'bearer',
+    mode: auth.access,
+    verifier,
+    authorityOf: rememberedAuthority(auth.access),
+    challenge: challengeFor(auth.resource),
+    publicPaths: auth.publicPaths,
+    resource: auth.resource,
+    issuers: auth.providers.map(({ issuerUrl }) => issuerUrl),
+    close: () => verifier.close(),
+  };
+}
+
+function challengeFor({ url, realm }: ProtectedResource): BearerDoor['challenge'] {
+  const resourceMetadata = url === undefined ? undefined : metadataUrl(url);
+  return (refusal) =>
+    bearerChallenge({
+      realm,
+      error: refusal.error,
+      description: describeRefusal(refusal, 'terse'),
+      resourceMetadata,
+    });
+}
