@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { AUDIENCE, type IdentityProvider, startIdentityProvider } from './fixtures/identity-provider.ts';
 import { RegistryFolder, type Running } from './registry/process.ts';
 
-// Every event of the specification's table (§6.1), written by the running program, and what becomes of a log that
-// cannot be written.
+// Every event of the audit log (docs/behaviour/registry.md#audit-log), written by the running program, and what becomes
+// of a log that cannot be written.
 
 interface Line {
   readonly type: string;

@@ -80,7 +80,7 @@ function revealing({ headers, text }: Received): boolean {
   return [text, JSON.stringify(headers), ...cursors].some((one) => one.includes(HIDDEN));
 }
 
-describe('every refusal of the specification, word for word', () => {
+describe('every documented refusal, word for word', () => {
   it.each<Refusal>(REFUSALS)('%s', async (...[, as, asked, status, error, body]) => {
     const before = dump();
     const answer = await ask(as, asked, body);

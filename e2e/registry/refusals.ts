@@ -1,7 +1,7 @@
 import type { CallerName } from './governed.ts';
 
-// The error table of the specification: who asks what, and the exact answer. `io.acme/linter` was published by `writer`
-// with CLAIMS; the source `extra` and the registry `team` were made by a super-admin.
+// The refusals (docs/behaviour/registry.md#status-codes): who asks what, and the exact answer. `io.acme/linter` was
+// published by `writer` with CLAIMS; the source `extra` and the registry `team` were made by a super-admin.
 
 export const CLAIMS = { org: 'acme', team: 'platform' };
 export const DATA = JSON.stringify({
@@ -29,7 +29,7 @@ const MANY = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`k
 // One line a row, however long: it is read as a table.
 // prettier-ignore
 export const REFUSALS: readonly Refusal[] = [
-  // 400: paths and parameters (§2.2.1, §2.5)
+  // 400: paths and parameters
   ['a broken escape', 'reader', 'GET /registry/all/v0.1/servers/%zz/versions', 400, 'invalid URL encoding in path segment "%zz"'],
   ['an empty name', 'both', 'GET /v1/sources/%20', 400, 'name cannot be empty'],
   ['white space in a name', 'reader', 'GET /registry/a%20b/v0.1/servers', 400, 'registry cannot contain whitespace'],
@@ -43,7 +43,7 @@ export const REFUSALS: readonly Refusal[] = [
   ['a cursor that is none', 'reader', `${SERVERS}?cursor=***`, 400, 'invalid cursor'],
   ['a bundle limit out of range', 'reader', 'GET /registry/all/v0.1/x/dev.skep/skills?limit=101', 400, 'invalid limit parameter: must be between 1 and 100'],
   ['a status nobody knows', 'reader', 'GET /registry/all/v0.1/x/dev.skep/skills?status=lost', 400, 'invalid status parameter: must be active, deprecated or archived'],
-  // 400: bodies (§2.2, §2.6)
+  // 400: bodies
   ['a body that is no JSON', 'both', ENTRIES, 400, 'invalid request body: not valid JSON at line 1, column 2', '{'],
   ['an empty body', 'both', ENTRIES, 400, 'invalid request body: it is empty', ''],
   ['a body that is no object', 'both', ENTRIES, 400, 'invalid request body: expected an object', '[]'],
@@ -63,11 +63,11 @@ export const REFUSALS: readonly Refusal[] = [
   ['a registry of an unknown source', 'both', 'PUT /v1/registries/new', 400, 'source not found: absent', { sources: ['absent'] }],
   ['a reserved word as registry', 'both', 'PUT /v1/registries/metrics', 400, 'invalid registry name: metrics is a reserved word', { sources: ['catalog'] }],
   ['a managed source to synchronise', 'both', 'POST /v1/sources/internal/sync', 400, 'source internal is not synchronised (type: managed)'],
-  // 401 (§3.1)
+  // 401
   ['no token', 'nobody', SERVERS, 401, 'missing or malformed authorization header'],
   ['no token on a path nobody knows', 'nobody', 'GET /nothing', 401, 'missing or malformed authorization header'],
   ['no token and an internal path', 'nobody', 'GET /metrics', 401, 'missing or malformed authorization header'],
-  // 403 (§3.9)
+  // 403
   ['a role that is missing, before the body', 'reader', ENTRIES, 403, ROLE, '{'],
   ['a role that is missing, before existence', 'writer', 'DELETE /v1/sources/absent', 403, ROLE],
   ['the gate of a registry', 'reader', 'GET /registry/gated/v0.1/servers', 403, 'forbidden: insufficient claims for registry'],
@@ -87,7 +87,7 @@ export const REFUSALS: readonly Refusal[] = [
   ['an internal endpoint', 'root', 'GET /metrics', 404, 'no such endpoint'],
   // 405
   ['another method', 'reader', 'PATCH /v1/me', 405, 'method not allowed'],
-  // 409 (§2.10)
+  // 409
   ['a version that exists', 'writer', ENTRIES, 409, 'version already exists: io.acme/linter@1.0.0', { server: LINTER, claims: CLAIMS }],
   ['other claims than those of the first version', 'writer', PUBLISH, 409, 'claims mismatch: claims do not match existing entry', { ...LINTER, version: '2.0.0', claims: { org: 'acme' } }],
   ['a second managed source', 'both', 'PUT /v1/sources/new', 409, 'at most one managed source is allowed', { managed: {} }],

@@ -20,7 +20,7 @@ const OPTIONAL = [
   'outgoingToken',
 ] as const;
 
-/** Spec run-proxy §2.1, typed once more so that a moved row is noticed. */
+/** docs/behaviour/proxy.md#the-chain, typed once more so that a moved row is noticed. */
 const ORDER = [
   'recovery',
   'origin',

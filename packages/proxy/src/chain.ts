@@ -42,9 +42,10 @@ interface Row extends Omit<Link, 'run'> {
 const link = (name: string, row: Omit<Row, 'name'>): Row => ({ name, ...row });
 
 /**
- * The chain, outermost first (spec run-proxy §2.1). The order is the security of the proxy: audit sees refusals, auth
- * comes before any look into the body, renaming before everything that judges a tool name, mutation before
- * validation before authorization, credentials last. A row whose step is absent drops out; nothing else may move.
+ * The chain, outermost first (docs/behaviour/proxy.md#the-chain). The order is the security of the proxy: audit sees
+ * refusals, auth comes before any look into the body, renaming before everything that judges a tool name, mutation
+ * before validation before authorization, credentials last. A row whose step is absent drops out; nothing else may
+ * move.
  */
 export function chain(steps: Steps): readonly Link[] {
   const rows = [

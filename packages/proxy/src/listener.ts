@@ -12,7 +12,10 @@ const CONNECTIONS = 10_000;
 const TIDY_EVERY_MS = 50;
 const TCP_PROBE_AFTER_MS = 30_000;
 
-/** An HTTP server with the time limits of spec run-proxy §1.2: slow senders are cut off, streams may last for ever. */
+/**
+ * An HTTP server with the time limits of docs/behaviour/proxy.md#the-listener: slow senders are cut off, streams may
+ * last for ever.
+ */
 export function httpServer(): Server {
   const server = createServer({
     headersTimeout: HEADERS_WITHIN_MS,

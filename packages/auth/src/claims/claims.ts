@@ -18,7 +18,7 @@ export interface ClaimLimits {
   readonly bytesPerText: number;
 }
 
-/** Registry specification §2.9, "claims map". */
+/** Bounds of a claims map (docs/behaviour/registry.md#claims). */
 export const CLAIM_LIMITS: ClaimLimits = { keys: 64, valuesPerKey: 256, bytesPerText: 1024 };
 
 /** One reason why a value is no claims map. `key` is absent when the map itself is at fault. */
@@ -39,8 +39,8 @@ export function asksForNothing(claims: Claims): boolean {
 }
 
 /**
- * Every way in which `value` is not a claims map (registry specification §1.3.5 and §2.9); empty when it is one. At most
- * one violation per key, and one for the whole map when it has too many keys.
+ * Every way in which `value` is not a claims map (docs/behaviour/registry.md#claims); empty when it is one. At most one
+ * violation per key, and one for the whole map when it has too many keys.
  */
 export function claimsViolations(value: unknown, limits: ClaimLimits = CLAIM_LIMITS): ClaimsViolation[] {
   if (!isRecord(value)) return [{ message: 'claims must be a map of strings or arrays of strings' }];

@@ -15,7 +15,7 @@ interface Row {
 
 const proto: RawClaims = JSON.parse('{"__proto__":"x"}');
 
-// Registry specification §3.4, row by row, then what the text around it states.
+// docs/behaviour/registry.md#claim-containment, row by row, then what the page says around it.
 const rows: Row[] = [
   row('extra claims of the caller are irrelevant', { org: 'a' }, { org: 'a', team: 't' }, [true, true]),
   row('every key is needed', { org: 'a', team: 't' }, { org: 'a' }, [false, false]),
@@ -112,7 +112,7 @@ const map = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Record<string, Val
   fc.dictionary(key, value, { maxKeys: 5, noNullPrototype: false });
 const match = fc.constantFrom<ArrayMatch>('all', 'any');
 
-/** The specification's pseudo code, word by word. */
+/** The rule of the page, written naively. */
 function naive(caller: RawClaims, resource: RawClaims, direction: ArrayMatch): boolean {
   return Object.entries(resource).every(([name, required]) => {
     const list: unknown[] = Array.isArray(required) ? required : [required];
@@ -126,7 +126,7 @@ function naive(caller: RawClaims, resource: RawClaims, direction: ArrayMatch): b
 }
 
 describe('properties of covers', () => {
-  test('agrees with the specification written naively', () => {
+  test('agrees with the rule written naively', () => {
     fc.assert(
       fc.property(
         map(callerValue),

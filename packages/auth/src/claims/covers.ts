@@ -22,9 +22,9 @@ export interface UncoveredClaim {
 }
 
 /**
- * Claim containment, the one algorithm (registry specification §3.4): do the caller's claims contain the resource's?
- * Exact and case-sensitive, no coercion; only own keys of the caller count; a resource value of a wrong type is never
- * covered. Claims that the resource does not mention are irrelevant. Allocates nothing.
+ * Claim containment, the one algorithm (docs/behaviour/registry.md#claim-containment): do the caller's claims contain
+ * the resource's? Exact and case-sensitive, no coercion; only own keys of the caller count; a resource value of a wrong
+ * type is never covered. Claims that the resource does not mention are irrelevant. Allocates nothing.
  */
 export function covers(caller: RawClaims, resource: RawClaims, match: ArrayMatch): boolean {
   return firstUncoveredKey(caller, resource, match) === undefined;

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { parseClaims, type RawClaims } from './claims.ts';
 import { resolveRoles, traceRole } from './roles.ts';
 
-// Registry specification §3.3, row by row.
+// docs/behaviour/registry.md#roles, row by row.
 const rows: [rule: string, maps: unknown[], token: RawClaims, granted: boolean][] = [
   ['a text matches', [{ role: 'admin' }], { role: 'admin' }, true],
   ['a text matches one of the token list', [{ role: 'admin' }], { role: ['admin', 'x'] }, true],

@@ -1,6 +1,6 @@
 import { isUnlabeled, type Claims, type RawClaims } from './claims.ts';
 
-/** What a caller may be allowed to do, in the order in which roles are always listed (registry specification §2.6.4). */
+/** What a caller may be allowed to do, in the order in which roles are always listed. */
 export const ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -33,7 +33,7 @@ export function resolveRoles(caller: RoleCaller, rules: RoleRules): Role[] {
 }
 
 /**
- * Role resolution (registry specification §3.3): any map of the list grants, every key of a map must match, a key
+ * Role resolution (docs/behaviour/registry.md#roles): any map of the list grants, every key of a map must match, a key
  * matches where the caller's values and the map's values intersect. Top-level claims only, strings only.
  */
 export function traceRole({ claims, grantable }: RoleCaller, rules: RoleRules, role: Role): RoleTrace {

@@ -1,8 +1,8 @@
 import type { Claims, ClaimValue } from './claims.ts';
 
 /**
- * Claim equality (registry specification §2.6.3): values are sets, `"a"` equals `["a"]`, no claims equal only no claims.
- * A key with an empty list is a claim ("the key must be present") and differs from the key's absence.
+ * Claim equality (docs/behaviour/registry.md#claims): values are sets, `"a"` equals `["a"]`, no claims equal only no
+ * claims. A key with an empty list is a claim ("the key must be present") and differs from the key's absence.
  */
 export function sameClaims(a: Claims, b: Claims): boolean {
   return firstDifference(a, b) === undefined;

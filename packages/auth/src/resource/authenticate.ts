@@ -49,7 +49,7 @@ function toAuthentication(outcome: TokenOutcome): Authentication {
   return { kind: 'refused', error: 'invalid_token', reason: outcome.reason, ...provider };
 }
 
-/** `terse` never says which check failed (registry specification §3.1); `reason` says it in few words (proxy, §3.1). */
+/** `terse` never says which check failed; `reason` says it in few words. */
 export type Verbosity = 'terse' | 'reason';
 
 /** What a refused caller hears. Holds nothing of the token and nothing about the provider. */

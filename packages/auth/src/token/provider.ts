@@ -13,7 +13,7 @@ import { invalid, type TokenOutcome, unavailable } from './outcome.ts';
 import { limitedIdentity, type ProviderGrants } from './provider-grants.ts';
 import { looksLikeJwt, type TokenRules, verifyJwt } from './verify.ts';
 
-/** One identity provider as configured (registry specification §1.3.4, proxy specification §3). */
+/** One identity provider as configured (docs/behaviour/registry.md#providers). */
 export interface ProviderSettings {
   /** For logs. */
   readonly name: string;

@@ -2,8 +2,8 @@ import type { RawClaims } from '../claims/claims.ts';
 import type { Identity } from './identity.ts';
 
 /**
- * The caller behind verified claims. The name to show is the first of `preferred_username`, `email`, `name` (registry
- * specification §3.1); `groups` is the claim of that name, text elements only.
+ * The caller behind verified claims. The name to show is the first of `preferred_username`, `email`, `name`
+ * (docs/behaviour/registry.md#sign-in); `groups` is the claim of that name, text elements only.
  */
 export function tokenIdentity(claims: RawClaims, subject: string): Identity {
   const groups = claims['groups'];

@@ -37,8 +37,8 @@ export function looksLikeJwt(token: string): boolean {
 }
 
 /**
- * Verifies a JWT access token (registry specification §3.1; RFC 7519 §7.2, RFC 8725). Keys named in the token's own
- * header (`jwk`, `jku`, `x5c`, `x5u`) are never used. Does not throw for any token.
+ * Verifies a JWT access token (docs/behaviour/registry.md#sign-in; RFC 7519 §7.2, RFC 8725). Keys named in the token's
+ * own header (`jwk`, `jku`, `x5c`, `x5u`) are never used. Does not throw for any token.
  */
 export async function verifyJwt(
   token: string,

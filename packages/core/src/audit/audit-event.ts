@@ -29,8 +29,8 @@ export interface AuditStamp {
 }
 
 /**
- * The event as one line of JSON with its newline, in the shape that ToolHive's audit consumers read (registry
- * specification §6.1, proxy specification §7.1).
+ * The event as one line of JSON with its newline, in the shape that ToolHive's audit consumers read
+ * (docs/behaviour/registry.md#audit-log).
  */
 export function auditLine(event: AuditEvent, { id, time }: AuditStamp): string {
   const { type, outcome, component, source, subjects, target, metadata, data } = event;

@@ -19,7 +19,7 @@ const bundlePackage = z.looseObject({
   subfolder: optionalText,
 });
 
-/** Members of both kinds, with the limits of the ingest schema (registry specification §2.5.7). */
+/** Members of both kinds, with the limits of the ingest schema (docs/behaviour/registry.md#skills-and-plugins). */
 export const bundleShape = {
   namespace: checkedText(namespaceFault),
   name: checkedText(bundleNameFault),

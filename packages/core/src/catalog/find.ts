@@ -29,8 +29,8 @@ function ambiguous(query: string, names: readonly string[]): SkepError {
 
 /**
  * The newest version of the server that `query` means: its exact name, else, for a query without "/", the only name
- * that ends in `/query` (workload specification §2.2). Undefined when there is none.
- * Throws `catalog/ambiguous-name` listing the candidates when several names end that way.
+ * that ends in `/query` (docs/behaviour/run.md#catalogues). Undefined when there is none. Throws
+ * `catalog/ambiguous-name` listing the candidates when several names end that way.
  */
 export function findServer(entries: Iterable<ServerEntry>, query: string): ServerEntry | undefined {
   const servers = newestPerName(entries);

@@ -89,8 +89,8 @@ function formatOf(document: CatalogueDocument, label: string): CatalogueFormat {
 }
 
 /**
- * Reads a catalogue in any of the formats of `CatalogueFormat` (registry specification §4.2). Entries that are invalid
- * are left out and reported; of equal entries the last counts. `input` is the file's text or bytes.
+ * Reads a catalogue in any of the formats of `CatalogueFormat` (docs/behaviour/registry.md#catalogue-formats). Entries
+ * that are invalid are left out and reported; of equal entries the last counts. `input` is the file's text or bytes.
  *
  * Throws SkepError: `catalog/too-large`, `catalog/not-json` (with line and column), `catalog/wrong-shape`,
  * `catalog/empty`, `catalog/mostly-invalid`.

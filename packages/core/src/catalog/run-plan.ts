@@ -124,9 +124,9 @@ function planRemote(document: ServerDocument, entry: ServerRemote): RemotePlan |
 const PREFERENCE = { image: 0, package: 1, remote: 2 } as const;
 
 /**
- * Every way to run a server, best first; ways of the same kind stay in the order of the document (workload
- * specification §2.3, with npm and PyPI packages supported). Pure: nothing is looked up or downloaded.
- * Throws `catalog/unusable-server` saying why when there is none, and `catalog/invalid-extension`.
+ * Every way to run a server, best first; ways of the same kind stay in the order of the document
+ * (docs/behaviour/run.md#targets). Pure: nothing is looked up or downloaded. Throws `catalog/unusable-server` saying
+ * why when there is none, and `catalog/invalid-extension`.
  */
 export function runPlans(document: ServerDocument): readonly RunPlan[] {
   const results = [

@@ -3,7 +3,7 @@ import { SkepError } from './skep-error.ts';
 
 export interface HttpError {
   readonly status: number;
-  /** JSON text `{"error": "<message>"}` (registry spec §2.2, "Error body"). */
+  /** JSON text `{"error": "<message>"}` (docs/behaviour/registry.md#status-codes). */
   readonly body: string;
 }
 

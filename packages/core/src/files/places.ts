@@ -9,7 +9,7 @@ export interface PlacesInput {
   readonly temp: string;
 }
 
-/** Every place Skep keeps something, as absolute paths (spec run-workload §0.1). Nothing is created here. */
+/** Every place Skep keeps something, as absolute paths (docs/behaviour/run.md#files). Nothing is created here. */
 export interface Places {
   readonly configDir: string;
   readonly configFile: string;

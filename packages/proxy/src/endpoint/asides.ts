@@ -10,7 +10,7 @@ export interface Health {
   readonly mcpAvailable: boolean | undefined;
 }
 
-/** Paths answered beside the chain, behind the origin guard only (spec run-proxy §1.2). */
+/** Paths answered beside the chain, behind the origin guard only (docs/behaviour/proxy.md#paths-beside-the-chain). */
 export const isAside = (path: string): boolean =>
   path === '/health' || path === '/metrics' || path === '/.well-known' || path.startsWith('/.well-known/');
 

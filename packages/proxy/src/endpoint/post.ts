@@ -22,8 +22,8 @@ export interface PostOptions {
 }
 
 /**
- * Handles a POST by the decision table of spec run-proxy §1.3.2, from the Accept header downwards. When it returns, nothing
- * of the message is kept here.
+ * Handles a POST by the table of docs/behaviour/proxy.md#streamable-http, from the Accept header downwards. When it
+ * returns, nothing of the message is kept here.
  */
 export function post(call: Call, options: PostOptions): void {
   const { incoming, identity, res } = call;

@@ -93,7 +93,7 @@ export interface SessionsOptions {
   onLeave(session: Session): void;
 }
 
-/** All sessions of one proxy. None survives the proxy: clients initialize again (spec run-proxy §1.3.1). */
+/** All sessions of one proxy. None survives the proxy: clients initialize again (docs/behaviour/proxy.md#sessions). */
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #sessions = new Map<string, Session>();

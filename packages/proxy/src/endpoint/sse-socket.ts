@@ -4,7 +4,7 @@ import type { Frame } from './event.ts';
 import { FrameQueue } from './frame-queue.ts';
 import type { UnreadBudget } from './unread-budget.ts';
 
-/** A comment every 30 s on each open stream: some clients give up on a silent body (spec run-proxy §1.2.6). */
+/** A comment every 30 s on each open stream: some clients give up on a silent body. */
 const KEEP_ALIVE_MS = 30_000;
 /** A client that leaves this much unread is cut off; it may resume. An answer, the last of its stream, may be larger. */
 const UNREAD_LIMIT_BYTES = 1024 * 1024;

@@ -22,7 +22,7 @@ export interface StreamableHttpOptions {
   readonly budget: UnreadBudget;
 }
 
-/** The MCP endpoint of a stdio server: POST, GET and DELETE on `/mcp` (spec run-proxy §1.3). */
+/** The MCP endpoint of a stdio server: POST, GET and DELETE on `/mcp` (docs/behaviour/proxy.md#streamable-http). */
 export class StreamableHttp {
   readonly #options: StreamableHttpOptions;
   readonly #sessions: Sessions;

@@ -13,7 +13,7 @@ const era = (headers: Record<string, string>, method: string, params: object) =>
   return eraOf(headers, message);
 };
 
-/** Spec run-proxy §1.1.1, rule by rule. */
+/** docs/behaviour/proxy.md#revisions, rule by rule. */
 describe('the revision family of a POST', () => {
   test.each([
     ['1 initialize, whatever the header', HEADER, 'initialize', {}, 'legacy'],

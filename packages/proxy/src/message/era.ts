@@ -28,7 +28,7 @@ const mismatch = (header: string, body: string): Rejection => ({
   data: { header, body },
 });
 
-/** Decides which revision family a POST speaks, in the order of spec run-proxy §1.1.1 (MCP 2026-07-28, versioning). */
+/** Decides which revision family a POST speaks, by the rules of MCP 2026-07-28, versioning. */
 export function eraOf(headers: IncomingHttpHeaders, message: Message): Era {
   if (message.kind === 'response') return headerVersion(headers) === MODERN_VERSION ? MODERN : LEGACY;
   if (message.method === METHODS.initialize) return LEGACY;

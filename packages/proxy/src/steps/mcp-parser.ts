@@ -23,7 +23,7 @@ const KNOWN = [...LEGACY_VERSIONS, MODERN_VERSION].join(', ');
 const OPEN_ARRAY = 0x5b;
 const isWhite = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
-/** Reads a POST's message and revision, and refuses what no later step could look into (spec run-proxy §1.1, §2.3). */
+/** Reads a POST's message and revision, and refuses what no later step could look into. */
 export const mcpParser = (settings: ParserSettings): Step => {
   const strict = settings.revisions === 'known';
   return async (call, next) => {
@@ -67,7 +67,7 @@ const hasKnownVersion = (call: Call): boolean => {
   return false;
 };
 
-/** Batches hide their members from every later step, so they are refused whatever the media type (§1.1.2). */
+/** Batches hide their members from every later step, so they are refused whatever the media type. */
 const startsArray = (body: Buffer): boolean => {
   let at = 0;
   while (at < body.length && isWhite(body[at] ?? 0)) at += 1;

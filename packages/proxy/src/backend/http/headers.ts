@@ -37,7 +37,7 @@ const kept = (headers: IncomingHttpHeaders, drop: (name: string) => boolean): Ou
   return Object.fromEntries(entries);
 };
 
-/** The client's headers as the backend gets them (spec run-proxy §1.5.1, local backends). */
+/** The client's headers as the backend gets them (docs/behaviour/proxy.md#forwarding, local backends). */
 export function towardsBackend(
   req: IncomingMessage,
   target: URL,

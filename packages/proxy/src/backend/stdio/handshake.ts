@@ -42,8 +42,9 @@ const WANTED_VERSION = ['params', 'protocolVersion'];
 
 /**
  * One process performs one handshake, and it is the proxy's own: in the newest revision, with every capability that can
- * be carried to a client, whoever comes first. Clients get its result under their own id, in the revision they asked for
- * (spec run-proxy §1.3.3); what a client did not declare it is never asked (`refusalOf`). A failed handshake is not kept.
+ * be carried to a client, whoever comes first. Clients get its result under their own id, in the revision they asked
+ * for (docs/behaviour/proxy.md#the-handshake); what a client did not declare it is never asked (`refusalOf`). A failed
+ * handshake is not kept.
  */
 export class Handshake {
   readonly #send: Send;

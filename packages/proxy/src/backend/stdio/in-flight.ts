@@ -40,7 +40,7 @@ export interface InFlightOptions {
 
 /**
  * Every unanswered request, under an id of our own that is unique for the life of the proxy: clients may use the same
- * ids, even twice at the same time, and never hear each other's answers (spec run-proxy §1.3.4).
+ * ids, even twice at the same time, and never hear each other's answers (docs/behaviour/proxy.md#ids).
  */
 export class InFlight {
   readonly #options: InFlightOptions;

@@ -37,7 +37,7 @@ interface Attached {
   readonly queue: WriteQueue;
 }
 
-/** The pipe to the server, attached again with growing delays when it breaks (spec run-proxy §1.3.9). */
+/** The pipe to the server, attached again with growing delays when it breaks (docs/behaviour/proxy.md#the-pipe). */
 export class Pipe {
   readonly #options: PipeOptions;
   #attached: Attached | undefined;

@@ -42,7 +42,7 @@ const METHOD_NOT_FOUND = -32601;
 /** Tasks and elicitations whose client is remembered. */
 const REMEMBERED = 10_000;
 
-/** Decides which client hears what the server says (spec run-proxy §1.3.6). Nothing is broadcast that is one client's. */
+/** Decides which client hears what the server says. Nothing is broadcast that is one client's. */
 export class Routing {
   readonly #options: RoutingOptions;
   readonly #taskOwners = new BoundedMap<string, Peer>(REMEMBERED);

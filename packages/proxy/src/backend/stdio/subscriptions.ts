@@ -35,7 +35,7 @@ const WAITING_LIMIT_OF_PEER = WAITING_LIMIT / 4;
 
 /**
  * Who subscribed to which resource. The server hears of the first subscriber and of the last unsubscriber only
- * (spec run-proxy §1.3.6). Work on one URI is done one after another.
+ * (docs/behaviour/proxy.md#messages-of-the-server). Work on one URI is done one after another.
  */
 export class Subscriptions {
   readonly #subjects = new Map<string, Subject>();

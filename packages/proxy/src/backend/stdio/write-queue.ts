@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 
-/** What may wait while the server does not read its stdin (spec run-proxy §1.3.5): as many as may be unanswered. */
+/** What may wait while the server does not read its stdin: as many as may be unanswered. */
 const WAITING_LIMIT = 4096;
 const WAITING_CHARACTERS = 16 * 1024 * 1024;
 /** So much is written without waiting for more. */
