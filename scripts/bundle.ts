@@ -72,6 +72,7 @@ const LAZY = new Set(
     'fs',
     'fs/promises',
     'http',
+    'https',
     'net',
     'os',
     'path',

@@ -34,7 +34,7 @@ async function serve(
 }
 
 async function client(options: Partial<ClientOptions> = {}): Promise<Client> {
-  const made = await createClient({
+  const made = createClient({
     timeoutMs: 5_000,
     maxBytes: 1_000,
     allowPrivate: true,

@@ -26,7 +26,7 @@ export interface ClientSettings {
 const RETRY = { tries: 3, baseMs: 1_000, capMs: 60_000 } as const;
 
 export function clientOpener({ retry, ...settings }: ClientSettings): OpenClient {
-  return (limits) => createClient({ ...settings, ...limits, retry: { ...RETRY, ...retry } });
+  return async (limits) => createClient({ ...settings, ...limits, retry: { ...RETRY, ...retry } });
 }
 
 /** Gives `use` a client and closes it, however `use` ends. */

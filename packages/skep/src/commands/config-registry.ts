@@ -1,4 +1,3 @@
-import { createClient } from '@skep/core/fetch/client.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import { defineSettings } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
@@ -35,13 +34,11 @@ export const setRegistry = defineCommand({
   settings,
   async run({ values, positionals: [address = ''] }, { places, cwd, program, signal, terminal }) {
     const allowPrivate = values.allowPrivateIp;
-    const client = () =>
-      createClient({
-        timeoutMs: PROBE_MS,
-        maxBytes: MAX_BYTES,
-        allowPrivate,
-        userAgent: `skep/${program.version}`,
-      });
+    const client = async () => {
+      const { createClient } = await import('@skep/core/fetch/client.ts');
+      const userAgent = `skep/${program.version}`;
+      return createClient({ timeoutMs: PROBE_MS, maxBytes: MAX_BYTES, allowPrivate, userAgent });
+    };
     const choice = await detectRegistry(address, { cwd, allowPrivate, client, signal });
     await updateAppConfig(places, { ...choice, allow_private_registry_ip: allowPrivate ? true : undefined });
     terminal.err(`Servers are now looked up in ${redactUrl(address)}\n`);

@@ -81,7 +81,7 @@ async function exactVersion({ environment, source, request }: PackageBuild): Pro
     try {
       return (await resolveVersion(upstream, source, request.signal)).version;
     } finally {
-      await upstream.close();
+      upstream.close();
     }
   } catch (error) {
     if (!hasCode(error, 'runtime/npm-missing')) throw error;

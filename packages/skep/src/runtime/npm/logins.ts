@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { ClientIdentity } from '@skep/core/fetch/streams.ts';
+import type { ClientIdentity } from '@skep/core/fetch/requester.ts';
 import { npmSetting, type NpmConfig } from './npmrc.ts';
 
 export interface Asked {

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
-import type { StreamOptions } from '@skep/core/fetch/streams.ts';
+import type { Connections } from '@skep/core/fetch/requester.ts';
 import { npmSetting, type NpmConfig } from './npmrc.ts';
 
 /**
@@ -46,7 +46,7 @@ export async function npmConnections(
   config: NpmConfig,
   env: Readonly<Record<string, string | undefined>>,
   caCert: string | undefined,
-): Promise<Omit<StreamOptions, 'userAgent'>> {
+): Promise<Connections> {
   const set = (key: string) => {
     const value = npmSetting(config, key);
     return value === 'null' ? undefined : value;
@@ -55,6 +55,7 @@ export async function npmConnections(
   const cafile = set('cafile');
   const httpsProxy = set('https-proxy') ?? set('proxy') ?? variable('https_proxy') ?? variable('http_proxy');
   return {
+    allowPrivate: true,
     ca: [
       ...(caCert === undefined ? [] : [caCert]),
       ...(config.get('ca') ?? []).filter((one) => one !== 'null' && one !== '').map(withLineBreaks),

@@ -2,7 +2,12 @@ import { gunzip } from 'node:zlib';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readLimited } from '@skep/core/fetch/read-limited.ts';
-import { openStreams, type Shown, type StreamedAnswer, type Streams } from '@skep/core/fetch/streams.ts';
+import {
+  openRequester,
+  type Requester,
+  type Shown,
+  type StreamedAnswer,
+} from '@skep/core/fetch/requester.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { defaultRegistry } from './program.ts';
 import { npmSetting, readNpmConfig, type NpmConfig } from './npmrc.ts';
@@ -27,13 +32,13 @@ export class Upstream {
   readonly #config: NpmConfig;
   readonly #fallback: URL;
   readonly #registries: readonly URL[];
-  readonly #streams: Streams;
+  readonly #requester: Requester;
 
-  private constructor(config: NpmConfig, fallback: URL, streams: Streams) {
+  private constructor(config: NpmConfig, fallback: URL, requester: Requester) {
     this.#config = config;
     this.#fallback = fallback;
     this.#registries = [...registriesSet(config), fallback];
-    this.#streams = streams;
+    this.#requester = requester;
   }
 
   /** Reads the settings; asks nobody. Throws `config/*`, `fetch/ca-bundle`, `file/*` or `runtime/npm-missing`. */
@@ -41,7 +46,7 @@ export class Upstream {
     const config = await readNpmConfig(environment);
     const fallback = registryFor(config, '') ?? registryUrl(await defaultRegistry(environment));
     const connections = await npmConnections(config, environment.env, caCert);
-    return new Upstream(config, fallback, await openStreams({ userAgent: 'skep', ...connections }));
+    return new Upstream(config, fallback, openRequester(connections));
   }
 
   /**
@@ -78,12 +83,16 @@ export class Upstream {
         await clientIdentity(this.#config, asked),
       ];
       return {
-        headers: { ...headers, ...(login === undefined ? {} : { authorization: login }) },
+        headers: {
+          'user-agent': 'skep',
+          ...headers,
+          ...(login === undefined ? {} : { authorization: login }),
+        },
         ...(identity === undefined ? {} : { identity }),
       };
     };
     try {
-      const answer = await this.#streams.get(url, showTo, signal);
+      const answer = await this.#requester.send(url, { showTo, redirects: 'follow', signal });
       if (answer.status === 200 || answer.status === 404) return answer;
       answer.drop();
       throw failed(refusal(url, answer.status));
@@ -102,8 +111,8 @@ export class Upstream {
     return Object.fromEntries(set.filter((pair): pair is [string, string] => pair[1] !== undefined));
   }
 
-  close(): Promise<void> {
-    return this.#streams.close();
+  close(): void {
+    this.#requester.close();
   }
 
   #registryOf(name: string): URL {

@@ -72,7 +72,7 @@ export async function prefetchNpm(
       await rm(stage, { recursive: true, force: true });
     }
   } finally {
-    await upstream.close();
+    upstream.close();
   }
 }
 

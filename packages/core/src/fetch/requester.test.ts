@@ -9,13 +9,13 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openStreams, type ClientIdentity, type Streams } from './streams.ts';
+import { openRequester, type ClientIdentity, type Requester } from './requester.ts';
 
 const ends: (() => unknown)[] = [];
 let identity: ClientIdentity;
-let streams: Streams;
+let requester: Requester;
 beforeEach(async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'skep-streams-'));
+  const directory = await mkdtemp(join(tmpdir(), 'skep-requester-'));
   ends.push(() => rm(directory, { recursive: true }));
   const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
   const subject = ['-subj', '/CN=me', '-addext', 'subjectAltName=IP:127.0.0.1'];
@@ -24,9 +24,8 @@ beforeEach(async () => {
     stdio: 'ignore',
   });
   identity = { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') };
-  const proxies = { httpProxy: '', httpsProxy: '', noProxy: '' };
-  streams = await openStreams({ userAgent: 'test', ca: [identity.cert], verify: true, ...proxies });
-  ends.push(() => streams.close());
+  requester = openRequester({ allowPrivate: true, ca: [identity.cert] });
+  ends.push(() => requester.close());
 });
 afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end();
@@ -58,7 +57,8 @@ test('a client certificate is shown to the host that it is for, and to no host t
   });
   const get = async (url: string) => {
     const showTo = (at: URL) => ({ headers: {}, ...(at.href.startsWith(own.url) ? { identity } : {}) });
-    const answer = await streams.get(new URL(url), showTo, AbortSignal.timeout(10_000));
+    const signal = AbortSignal.timeout(10_000);
+    const answer = await requester.send(new URL(url), { showTo, redirects: 'follow', signal });
     return text(answer.body);
   };
   // Connections are kept: the first one to the other host must not be taken for its certificate either.
