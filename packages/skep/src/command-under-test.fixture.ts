@@ -138,6 +138,20 @@ export class CommandUnderTest {
     return out;
   }
 
+  /**
+   * Runs one command that has to be refused, with nothing printed on stdout and nothing made; resolves to what it says,
+   * in which the working directory is called WORK.
+   */
+  async refusal(line: CommandLine, situation?: Situation): Promise<string> {
+    const before = JSON.stringify(await this.left());
+    const { status, out, err } = await this.run(line, situation);
+    const after = JSON.stringify(await this.left());
+    if (status !== 1) throw new Error(`"${String(line)}" ended with ${status}: ${err}`);
+    if (out !== '') throw new Error(`"${String(line)}" was refused and printed: ${out}`);
+    if (after !== before) throw new Error(`"${String(line)}" was refused and left: ${after}`);
+    return err.replaceAll(this.cwd, 'WORK');
+  }
+
   /** What is kept of workloads now. */
   async left(): Promise<Left> {
     const stems = async (directory: string): Promise<string[]> =>

@@ -73,7 +73,7 @@ export function checkRecipeOptions(options: BaseAndPackages): void {
       hint: 'correct it in the settings of the package manager',
     });
   }
-  const bad = options.addPackages.find((name) => !/^[A-Za-z0-9][A-Za-z0-9+._-]*$/.test(name));
+  const bad = options.addPackages.find((name) => !/^[A-Za-z0-9][A-Za-z0-9+._-]{0,127}$/.test(name));
   if (bad !== undefined) {
     throw new SkepError('runtime/invalid-workload', {
       message: `invalid system package "${bad}"`,

@@ -1,0 +1,477 @@
+import type { Field } from '@skep/core/settings/field.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  commandUnderTest,
+  openCommandUnderTest,
+  type CommandLine,
+  type CommandUnderTest,
+} from '../command-under-test.fixture.ts';
+import { runSettings } from '../settings/run-settings.ts';
+
+/** A command line, and what it is refused with: what is wrong, and after the semicolon what to do. */
+type Row = readonly [line: CommandLine, message: string];
+
+const FILES = {
+  'bad.json': '{"a": 1,\n  oops}',
+  'list.json': [],
+  'profile.json': { read: 3 },
+  'bad.env': 'A=1\n2B=3\n',
+};
+/** By the supervisor, and by the command itself. */
+let machines: readonly CommandUnderTest[];
+
+beforeAll(async () => {
+  machines = await Promise.all([
+    openCommandUnderTest({ supervisor: 'up', files: FILES }),
+    openCommandUnderTest({ supervisor: 'asked', files: FILES }),
+  ]);
+});
+afterAll(async () => {
+  await Promise.all(machines.map((machine) => machine.close()));
+});
+
+/** Whoever carries it out, the person reads the same, and nothing is saved, created or promised. */
+async function isRefused(line: CommandLine, message: string): Promise<void> {
+  for (const machine of machines) expect(await machine.refusal(line)).toBe(`Error: ${message}\n`);
+}
+
+describe('the command line', () => {
+  test.each<Row>([
+    ['run', 'missing argument SERVER; run the command with --help to see its arguments'],
+    ['run fake:1 other:2', 'unexpected argument "other:2"; put arguments for the server after --'],
+    ['run --isolate-netwrok fake:1', 'unknown flag "--isolate-netwrok"; did you mean "--isolate-network"?'],
+    [
+      'run fake:1 --nonsense',
+      'unknown flag "--nonsense"; run the command with --help to see its flags; put arguments for the server after --',
+    ],
+    [
+      'run fake:1 --name',
+      'the flag "--name" needs a value; run the command with --help to see its arguments',
+    ],
+    [
+      ['run', 'fake:1', '--name', 'a b'],
+      'invalid workload name "a b"; use 2 to 100 letters, digits, dots, dashes or underscores, beginning with a letter or digit',
+    ],
+    [
+      ['run', 'fake:1', '--name', ''],
+      'invalid workload name ""; use 2 to 100 letters, digits, dots, dashes or underscores, beginning with a letter or digit',
+    ],
+    [
+      ['run', 'fake:1', '--name', 'a\0b'],
+      'invalid value "a�b" for --name: it holds a NUL character; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 --transport',
+      'the flag "--transport" needs a value; run the command with --help to see its arguments',
+    ],
+    [['run', ''], 'missing argument SERVER; run the command with --help to see its arguments'],
+    ['run -- x', 'missing argument SERVER; run the command with --help to see its arguments'],
+    [
+      'run fake:1 --foreground=x',
+      'invalid value "x" for --foreground: it must be true or false; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 --debug=maybe',
+      'invalid value "maybe" for --debug: it must be true or false; run the command with --help to see what is accepted',
+    ],
+  ])('%j is refused', isRefused);
+});
+
+describe('a name', () => {
+  test.each<Row>([
+    [
+      'run fake:1 --name ../x',
+      'invalid workload name "..-x"; use 2 to 100 letters, digits, dots, dashes or underscores, beginning with a letter or digit',
+    ],
+    [
+      'run fake:1 --name a;b',
+      'invalid workload name "a;b"; use 2 to 100 letters, digits, dots, dashes or underscores, beginning with a letter or digit',
+    ],
+    [
+      'run fake:1 --name aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+      'invalid workload name "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"; use 2 to 100 letters, digits, dots, dashes or underscores, beginning with a letter or digit',
+    ],
+    [
+      'run fake:1 --name a',
+      'invalid workload name "a"; use 2 to 100 letters, digits, dots, dashes or underscores, beginning with a letter or digit',
+    ],
+    [
+      'run fake:1 --name -a',
+      'invalid workload name "-a"; use 2 to 100 letters, digits, dots, dashes or underscores, beginning with a letter or digit',
+    ],
+    [
+      ['run', 'fake:1', '--name=-a'],
+      'invalid workload name "-a"; use 2 to 100 letters, digits, dots, dashes or underscores, beginning with a letter or digit',
+    ],
+    [
+      'run fake:1 --name a$b',
+      'invalid workload name "a$b"; use 2 to 100 letters, digits, dots, dashes or underscores, beginning with a letter or digit',
+    ],
+    [
+      'run fake:1 --name ..',
+      'invalid workload name ".."; use 2 to 100 letters, digits, dots, dashes or underscores, beginning with a letter or digit',
+    ],
+    [
+      'run fake:1 --name .a',
+      'invalid workload name ".a"; use 2 to 100 letters, digits, dots, dashes or underscores, beginning with a letter or digit',
+    ],
+  ])('%j is refused', isRefused);
+});
+
+describe('a group or label', () => {
+  test.each<Row>([
+    [
+      ['run', 'fake:1', '--group', ''],
+      'invalid group name in --group: ""; use lower-case letters, digits, _ and -, with single spaces between words',
+    ],
+    [
+      'run fake:1 --group Upper',
+      'invalid group name in --group: "Upper"; use lower-case letters, digits, _ and -, with single spaces between words',
+    ],
+    [
+      ['run', 'fake:1', '--group', ' a'],
+      'invalid group name in --group: " a"; use lower-case letters, digits, _ and -, with single spaces between words',
+    ],
+    [
+      ['run', 'fake:1', '--group', 'a  b'],
+      'invalid group name in --group: "a b"; use lower-case letters, digits, _ and -, with single spaces between words',
+    ],
+    [
+      'run fake:1 --group a/b',
+      'invalid group name in --group: "a/b"; use lower-case letters, digits, _ and -, with single spaces between words',
+    ],
+    [
+      'run fake:1 --group team',
+      'group \'team\' does not exist; groups other than "default" are not available yet',
+    ],
+    [
+      'run fake:1 -l novalue',
+      'invalid value "novalue" for -l: it must have the form KEY=VALUE; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 -l =v',
+      'invalid value "=v" for -l: the key before = is empty; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 -l bad!key=v',
+      'invalid label "bad!key=v"; keys and values have up to 63 letters, digits, dots, dashes and underscores; skep. is reserved',
+    ],
+    [
+      'run fake:1 -l skep.name=v',
+      'invalid label "skep.name=v"; keys and values have up to 63 letters, digits, dots, dashes and underscores; skep. is reserved',
+    ],
+    [
+      'run fake:1 -l k=vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv',
+      'invalid label "k=vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv"; keys and values have up to 63 letters, digits, dots, dashes and underscores; skep. is reserved',
+    ],
+  ])('%j is refused', isRefused);
+});
+
+describe('transport and ports', () => {
+  test.each<Row>([
+    [
+      'run --from-config f.json --name x --transport stdio',
+      '--from-config cannot be used with other configuration flags: --name, --transport; edit the file instead',
+    ],
+    [
+      'run fake:1 --transport http',
+      'invalid value "http" for --transport: it must be one of stdio, streamable-http, sse; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 --transport sse',
+      'the value "sse" of --transport is not available yet; use stdio or streamable-http',
+    ],
+    [
+      'run fake:1 --transport streamable-http --image-verification disabled',
+      'which port does the server listen on? The image declares no port; name it with --target-port',
+    ],
+    [
+      'run fake:1 --proxy-mode x',
+      'invalid value "x" for --proxy-mode: it must be one of streamable-http, sse; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 --proxy-mode sse',
+      'the value "sse" of --proxy-mode is not available yet; use streamable-http',
+    ],
+    [
+      'run fake:1 --proxy-port x',
+      'invalid value "x" for --proxy-port: it must be a whole number; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 --proxy-port -1',
+      'invalid value "-1" for --proxy-port: it must be between 0 and 65535; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 --proxy-port 65536',
+      'invalid value "65536" for --proxy-port: it must be between 0 and 65535; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 --proxy-port 1.5',
+      'invalid value "1.5" for --proxy-port: it must be a whole number; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 --proxy-port=',
+      'invalid value "" for --proxy-port: it must be a whole number; run the command with --help to see what is accepted',
+    ],
+    ['run fake:1 --host ::1', 'invalid host: "::1"; give an IPv4 address, or a name that has one'],
+    [['run', 'fake:1', '--host', ''], 'invalid host: ""; give an IPv4 address, or a name that has one'],
+    ['run fake:1 --target-host a_b/c', 'invalid target host: "a_b/c"; give a host name or an IPv4 address'],
+    [['run', 'fake:1', '--target-host', ''], 'invalid target host: ""; give a host name or an IPv4 address'],
+    ['run fake:1 --target-host ::1', 'invalid target host: "::1"; give a host name or an IPv4 address'],
+    [
+      'run fake:1 --target-port 0',
+      'invalid value "0" for --target-port: it must be between 1 and 65535; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 --target-port 65536',
+      'invalid value "65536" for --target-port: it must be between 1 and 65535; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 --target-port x',
+      'invalid value "x" for --target-port: it must be a whole number; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 -p a:b',
+      'invalid port specification: "a:b"; write hostPort:containerPort, or containerPort alone, with ports from 1 to 65535',
+    ],
+    [
+      'run fake:1 -p 1:2:3',
+      'invalid port specification: "1:2:3"; write hostPort:containerPort, or containerPort alone, with ports from 1 to 65535',
+    ],
+    [
+      'run fake:1 -p 0',
+      'invalid port specification: "0"; write hostPort:containerPort, or containerPort alone, with ports from 1 to 65535',
+    ],
+    [
+      'run fake:1 -p 70000:1',
+      'invalid port specification: "70000:1"; write hostPort:containerPort, or containerPort alone, with ports from 1 to 65535',
+    ],
+    [
+      'run fake:1 -p 1:0',
+      'invalid port specification: "1:0"; write hostPort:containerPort, or containerPort alone, with ports from 1 to 65535',
+    ],
+    [
+      ['run', 'fake:1', '-p', ''],
+      'invalid port specification: ""; write hostPort:containerPort, or containerPort alone, with ports from 1 to 65535',
+    ],
+    [
+      'run fake:1 --network none --transport streamable-http --target-port 80',
+      'a server without network cannot be reached over HTTP; use --permission-profile network, or --transport stdio if the server speaks it',
+    ],
+  ])('%j is refused', isRefused);
+});
+
+describe('variables', () => {
+  test.each<Row>([
+    [
+      'run fake:1 -e =x',
+      'empty environment variable key in --env; write KEY=VALUE; a key has letters, digits and underscores',
+    ],
+    [
+      ['run', 'fake:1', '-e', ''],
+      'empty environment variable key in --env; write KEY=VALUE; a key has letters, digits and underscores',
+    ],
+    [
+      'run fake:1 -e 1BAD=x',
+      'invalid environment variable key "1BAD" in --env; write KEY=VALUE; a key has letters, digits and underscores',
+    ],
+    [
+      'run fake:1 -e A-B=x',
+      'invalid environment variable key "A-B" in --env; write KEY=VALUE; a key has letters, digits and underscores',
+    ],
+    [
+      'run fake:1 -e UNSET',
+      'the environment variable UNSET is not set here, so -e UNSET has no value to take; set UNSET first, or write -e UNSET=VALUE',
+    ],
+    [
+      ['run', 'fake:1', '-e', 'A=\0'],
+      'invalid value "A=�" for -e: it holds a NUL character; run the command with --help to see what is accepted',
+    ],
+    ['run fake:1 --env-file missing.env', 'env file "WORK/missing.env" does not exist; check the path'],
+    [
+      'run fake:1 --env-file .',
+      'env file "WORK" is not a regular file; name a file, not a directory or device',
+    ],
+  ])('%j is refused', isRefused);
+});
+
+describe('mounts and permissions', () => {
+  test.each<Row>([
+    [
+      'run fake:1 -v nothing',
+      'invalid volume format: "nothing" (the container path is missing); write host-path:container-path, with :ro at the end for read-only',
+    ],
+    [
+      'run fake:1 -v missing:/x',
+      'volume source path does not exist: "WORK/missing"; create it first, or correct the path',
+    ],
+    [
+      'run fake:1 -v .:x',
+      'invalid volume format: ".:x" (the container path must begin with /); write host-path:container-path, with :ro at the end for read-only',
+    ],
+    [
+      'run fake:1 -v .:/x:rw',
+      'invalid volume format: ".:/x:rw" (too many colons); write host-path:container-path, with :ro at the end for read-only',
+    ],
+    [
+      'run fake:1 -v :/x',
+      'invalid volume format: ":/x" (a side is empty); write host-path:container-path, with :ro at the end for read-only',
+    ],
+    [
+      ['run', 'fake:1', '-v', ''],
+      'invalid volume format: "" (the container path is missing); write host-path:container-path, with :ro at the end for read-only',
+    ],
+    [
+      'run fake:1 -v .:/x:ro -v bad.env:/x',
+      'two mounts for "/x": "WORK" and "WORK/bad.env"; give each container path once, in --volume or in the permission profile',
+    ],
+    ['run fake:1 --permission-profile nosuch', 'permission profile "nosuch" does not exist; check the path'],
+    [
+      'run fake:1 --permission-profile ./missing.json',
+      'permission profile "WORK/missing.json" does not exist; check the path',
+    ],
+    [
+      'run fake:1 --permission-profile ./bad.json',
+      'permission profile "WORK/bad.json" is not valid JSON at line 2, column 3; correct the file at the named place',
+    ],
+    [
+      'run fake:1 --permission-profile ./list.json',
+      '"WORK/list.json" is not a permission profile: Invalid input: expected object, received array; use none, network, or a JSON file with read, write and network',
+    ],
+    [
+      'run fake:1 --permission-profile ./profile.json',
+      '"WORK/profile.json" is not a permission profile: "read": Invalid input: expected array, received number; use none, network, or a JSON file with read, write and network',
+    ],
+    ['run fake:1 --sandbox-user x', '"x" is no user for the sandbox; give root, UID or UID:GID'],
+    ['run fake:1 --sandbox-user -1', '"-1" is no user for the sandbox; give root, UID or UID:GID'],
+    ['run fake:1 --sandbox-user 1:x', '"1:x" is no user for the sandbox; give root, UID or UID:GID'],
+  ])('%j is refused', isRefused);
+});
+
+describe('how an image or package is made', () => {
+  test.each<Row>([
+    [
+      'run fake:1 --image-verification x',
+      'invalid value "x" for --image-verification: it must be one of warn, enabled, disabled; run the command with --help to see what is accepted',
+    ],
+    [
+      'run fake:1 --image-verification enabled',
+      'the value "enabled" of --image-verification is not available yet; use warn or disabled',
+    ],
+    ['run fake:1 --ca-cert missing.pem', 'CA bundle "WORK/missing.pem" does not exist; check the path'],
+    [
+      'run fake:1 --ca-cert bad.env',
+      'CA bundle "WORK/bad.env" holds no certificate; name a PEM file with at least one certificate',
+    ],
+    [
+      'run npx://fake --ca-cert .',
+      'CA bundle "WORK" is not a regular file; name a file, not a directory or device',
+    ],
+    [
+      ['run', 'fake:1', '--runtime-image', 'a b'],
+      'invalid base image "a b"; give --runtime-image an image reference such as node:24-alpine',
+    ],
+    [
+      ['run', 'fake:1', '--runtime-add-package', 'a;b'],
+      'invalid system package "a;b"; give --runtime-add-package one package name each time',
+    ],
+    [
+      'run fake:1 --runtime-add-package -x',
+      'invalid system package "-x"; give --runtime-add-package one package name each time',
+    ],
+  ])('%j is refused', isRefused);
+});
+
+describe('flags that need each other', () => {
+  test.each<Row>([['run fake:1 --trust-config', '--trust-config needs --from-config; add --from-config']])(
+    '%j is refused',
+    isRefused,
+  );
+});
+
+describe('what the rows above leave out', () => {
+  test.each<Row>([
+    [
+      'run fake:1 --env-file bad.env',
+      'invalid environment variable key "2B" in bad.env:2; write KEY=VALUE; a key has letters, digits and underscores',
+    ],
+    [
+      ['run', 'fake:1', '--runtime-add-package', 'p'.repeat(129)],
+      `invalid system package "${'p'.repeat(129)}"; give --runtime-add-package one package name each time`,
+    ],
+    [
+      ['run', 'fake:1', '-v', '.:/x$(id)'],
+      'invalid volume format: ".:/x$(id)" (it contains one of $ & ; | ` or NUL); write host-path:container-path, with :ro at the end for read-only',
+    ],
+    [
+      'run fake:1 -v bad.env/x:/x',
+      'volume source path does not exist: "WORK/bad.env/x"; create it first, or correct the path',
+    ],
+  ])('%j is refused', isRefused);
+
+  test('a value of a variable is refused with the name of the variable', async () => {
+    const env = { SKEP_PROXY_REQUEST_TIMEOUT: 'soon' };
+    for (const machine of machines) {
+      expect(await machine.refusal('run fake:1', { env })).toMatch(
+        /^Error: .*"soon".*SKEP_PROXY_REQUEST_TIMEOUT.*; .*\n$/,
+      );
+    }
+  });
+
+  test('nothing is mounted while the ignore file names something, and the way around it is told', async () => {
+    const skep = await commandUnderTest({ files: { '../.config/skep/skepignore': '*.pem\n' } });
+    expect(await skep.refusal('run fake:1 -v .:/x:ro')).toMatch(
+      /^Error: .*skepignore.*; .*--ignore-globally=false.*\n$/,
+    );
+  });
+
+  test('a configuration file that cannot be read is named, with the line, before anything is made', async () => {
+    const skep = await commandUnderTest();
+    await skep.configure('registry_url: [\n');
+    expect(await skep.refusal('run fake:1')).toMatch(/^Error: .*\/config\.yaml:2:1: .*; .+\n$/);
+  });
+});
+
+/** A flag with a value that it would take, if it were there yet. */
+function given(row: Field): readonly string[] {
+  const flag = `--${row.flag ?? ''}`;
+  const later = row.kind === 'choice' ? row.notYetValues?.[0] : undefined;
+  if (later !== undefined) return [flag, later];
+  const values: Partial<Record<Field['kind'], string>> = {
+    int: '8080',
+    float: '0.5',
+    duration: '31s',
+    pairs: 'a=b',
+    url: 'https://a.example',
+    path: 'list.json',
+    'json-file': 'list.json',
+  };
+  return row.kind === 'bool' ? [flag] : [flag, values[row.kind] ?? 'value'];
+}
+
+const rows: readonly Field[] = runSettings;
+/** What is on by itself changes nothing when it is said, nor is anything there that could be turned off. */
+const holdsAnyway = rows.filter((row) => row.notYet === true && row.default === true);
+const promised = rows.filter(
+  (row) =>
+    !holdsAnyway.includes(row) &&
+    row.flag !== undefined &&
+    (row.notYet === true || (row.kind === 'choice' && row.notYetValues)),
+);
+
+test.each(promised.map((row) => [row.flag, row] as const))(
+  '--%s, which a later version has, is refused and never silently nothing',
+  async (flag, row) => {
+    for (const machine of machines) {
+      const said = await machine.refusal(['run', 'fake:1', ...given(row)]);
+      expect(said).toMatch(/^Error: .*is not available yet.*; .+\n$/);
+      expect(said).toContain(`--${flag}`);
+    }
+  },
+);
+
+test('a flag of a later version that says what happens anyway is taken', async () => {
+  const skep = await commandUnderTest();
+  const flags = holdsAnyway.flatMap(({ flag = '' }) => [`--${flag}`, `--${flag}=false`]);
+  await skep.output(['run', 'fake:1', '--isolate-network=false', '--enable-audit=false', ...flags]);
+});
