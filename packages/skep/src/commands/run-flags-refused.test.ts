@@ -442,7 +442,6 @@ function given(row: Field): readonly string[] {
     float: '0.5',
     duration: '31s',
     pairs: 'a=b',
-    url: 'https://a.example',
     path: 'list.json',
     'json-file': 'list.json',
   };

@@ -48,7 +48,7 @@ test.each(WAYS)('of two runs of one name at once one gets it (%s)', async (super
   await skep.startSupervisor();
   const line = `run fake:1 --name a1 ${QUIET}`;
   const outcomes = await Promise.all([skep.run(line), skep.run(line), skep.run(line)]);
-  expect(outcomes.map(({ status }) => status).toSorted()).toEqual([0, 1, 1]);
+  expect(outcomes.filter(({ status }) => status === 0)).toHaveLength(1);
   expect(await skep.left()).toEqual(RUNNING);
 });
 
