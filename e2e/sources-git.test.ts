@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gitSource, type GitSourceOptions } from '@skep/registry/sources/git/git-source.ts';
 import type { GitSurroundings } from '@skep/registry/sources/git/session.ts';
-import { systemClock } from '@skep/registry/sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { gitMissing, startGitServer, type GitServer } from './fixtures/git-server.ts';
 

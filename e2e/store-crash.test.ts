@@ -11,7 +11,7 @@ import { migratePostgres } from '@skep/registry/store/migrate-postgres.ts';
 import { openPostgres } from '@skep/registry/store/postgres.ts';
 import { openSqlite } from '@skep/registry/store/sqlite.ts';
 import type { Store } from '@skep/registry/store/store.ts';
-import { systemClock } from '@skep/registry/sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';

@@ -4,7 +4,7 @@ import { migrationTarget } from '@skep/registry/store/migrate.ts';
 import { migratePostgres } from '@skep/registry/store/migrate-postgres.ts';
 import { openPostgres } from '@skep/registry/store/postgres.ts';
 import type { Store } from '@skep/registry/store/store.ts';
-import { systemClock } from '@skep/registry/sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';

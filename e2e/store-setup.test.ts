@@ -11,7 +11,7 @@ import { openPostgres } from '@skep/registry/store/postgres.ts';
 import type { PostgresPlace } from '@skep/registry/store/postgres-connect.ts';
 import type { PostgresSettings, SslMode } from '@skep/registry/store/postgres-settings.ts';
 import type { Store } from '@skep/registry/store/store.ts';
-import { systemClock } from '@skep/registry/sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { covers } from '@skep/auth/claims/covers.ts';
 import { authenticate, type Authentication } from '@skep/auth/resource/authenticate.ts';
 import { TokenCache } from '@skep/auth/token/cache.ts';
-import { systemClock } from '@skep/auth/token/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { createProvider, type ProviderSettings } from '@skep/auth/token/provider.ts';
 import { createVerifier, type TokenVerifier } from '@skep/auth/token/verifier.ts';
 import { silentLog } from '@skep/core/log/log.ts';
@@ -45,7 +45,7 @@ function settings(of: IdentityProvider, changes: Partial<ProviderSettings> = {})
 }
 
 async function verifierFor(...all: readonly ProviderSettings[]): Promise<TokenVerifier> {
-  const services = { clock: systemClock, log: silentLog };
+  const services = { clock: systemClock, random: Math.random, log: silentLog };
   const providers = await Promise.all(all.map((one) => createProvider(one, services)));
   const cache = new TokenCache({ now: Date.now, capMs: 60_000, maxCharacters: 1_000_000 });
   const verifier = createVerifier(providers, cache);

@@ -5,7 +5,7 @@ import { parseClaims } from '@skep/auth/claims/claims.ts';
 import type { RoleRules } from '@skep/auth/claims/roles.ts';
 import { authenticate } from '@skep/auth/resource/authenticate.ts';
 import { TokenCache } from '@skep/auth/token/cache.ts';
-import { systemClock } from '@skep/auth/token/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import type { Identity } from '@skep/auth/token/identity.ts';
 import { createProvider } from '@skep/auth/token/provider.ts';
 import { createVerifier, type TokenVerifier } from '@skep/auth/token/verifier.ts';
@@ -82,7 +82,7 @@ beforeAll(async () => {
       issuerMatch: 'exact',
       forcedRefreshEveryMs: 60_000,
     },
-    { clock: systemClock, log: silentLog },
+    { clock: systemClock, random: Math.random, log: silentLog },
   );
   const cache = new TokenCache({ now: Date.now, capMs: 60_000, maxCharacters: 1_000_000 });
   verifier = createVerifier([provider], cache);

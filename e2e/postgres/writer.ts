@@ -3,7 +3,7 @@ import { silentLog } from '@skep/core/log/log.ts';
 import { openPostgres } from '@skep/registry/store/postgres.ts';
 import { openSqlite } from '@skep/registry/store/sqlite.ts';
 import type { PublishRequest, Store } from '@skep/registry/store/store.ts';
-import { systemClock } from '@skep/registry/sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 
 /**
  * A process to be killed: publishes without end and prints the name of each publish that was acknowledged, after it was.

@@ -5,7 +5,7 @@ import { LimitedLog } from './limited-log.ts';
 import { Mux } from './backend/stdio/mux.ts';
 import type { PipeState } from './backend/stdio/pipe.ts';
 import type { Step } from './chain.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { Health } from './endpoint/asides.ts';
 import type { UnreadBudget } from './endpoint/unread-budget.ts';
 import { StreamableHttp } from './endpoint/streamable-http.ts';

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { newBudgets, type Budgets } from './budgets.ts';
 import { messagesIn, postJson, type Answer } from './doubles/http-client.ts';
-import { manualClock } from './doubles/manual-clock.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { newSession, runningProxy } from './doubles/running-proxy.ts';
 import { scriptedServer, type Received } from './doubles/scripted-server.ts';
 import { BodyBudget, type HeldBody, type Yielding } from './steps/body-budget.ts';

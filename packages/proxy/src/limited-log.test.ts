@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { silentLog } from '@skep/core/log/log.ts';
-import { manualClock } from './doubles/manual-clock.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { LimitedLog } from './limited-log.ts';
 
 const limited = () => {

@@ -1,5 +1,5 @@
 import type { Log } from '@skep/core/log/log.ts';
-import type { Clock, Timer } from './clock.ts';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
 
 /** Lines of one kind that are written within a minute; the rest are counted. */
 const FIRST = 10;

@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
 const HEADERS_WITHIN_MS = 10_000;

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { ask, openStream, postJson } from './doubles/http-client.ts';
 import { newSession, runningProxy, SETTINGS } from './doubles/running-proxy.ts';
 import { scriptedServer, type Script } from './doubles/scripted-server.ts';
-import { manualClock } from './doubles/manual-clock.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { startProxy } from './start.ts';
 
 const silent: Script = ({ method }) => (method === 'tools/call' ? 'handled' : undefined);

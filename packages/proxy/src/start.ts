@@ -5,7 +5,7 @@ import { newBudgets, type Budgets } from './budgets.ts';
 import type { Backend } from './backend/backend.ts';
 import type { Call } from './call.ts';
 import { chain, compose } from './chain.ts';
-import { systemClock, type Clock } from './clock.ts';
+import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import { LimitedLog } from './limited-log.ts';
 import { asides, isAside } from './endpoint/asides.ts';
 import { refuse } from './endpoint/refuse.ts';

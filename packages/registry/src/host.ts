@@ -1,4 +1,4 @@
-import type { Clock } from './sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 
 /** A stream for people or data. */
 export interface Output {

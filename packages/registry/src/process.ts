@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import type { Host, Output } from './host.ts';
 import { runProgram } from './program.ts';
 import { inputOf } from './stream-input.ts';
-import { systemClock } from './sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 
 /** Runs this process's command line; the only place, with main.ts, that uses globals. `entry` is where its threads start. */
 export function runProcess(entry: URL): Promise<number> {

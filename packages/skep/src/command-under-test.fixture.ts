@@ -13,7 +13,7 @@ import type { Terminal } from './print/terminal.ts';
 import { MemoryRuntime } from './runtime/memory/memory-runtime.ts';
 import { idle } from './runtime/memory/program.ts';
 import { runForCommand } from './commands/run-for-command.ts';
-import { systemClock, type Clock } from './supervisor/clock.ts';
+import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import { Host } from './supervisor/host.ts';
 import type { ProcessIdentity } from './supervisor/process-identity.ts';
 import { resume } from './supervisor/resume.ts';

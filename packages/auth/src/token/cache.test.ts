@@ -1,8 +1,9 @@
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { hash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { TokenCache } from './cache.ts';
 import type { TokenOutcome } from './outcome.ts';
-import { manualClock, NOW } from './tokens.fixture.ts';
+import { NOW } from './tokens.fixture.ts';
 import { tokenIdentity } from './token-identity.ts';
 
 type Accepted = Extract<TokenOutcome, { kind: 'identity' }>;
@@ -28,9 +29,9 @@ describe('the token cache', () => {
     const clock = manualClock();
     const cache = new TokenCache({ now: clock.now, capMs: 60_000, maxCharacters: 1_000 });
     cache.set('token', outcome(expiresAt));
-    clock.advance(after - 1);
+    clock.pass(after - 1);
     expect(cache.get('token')).toBeDefined();
-    clock.advance(1);
+    clock.pass(1);
     expect(cache.get('token')).toBeUndefined();
   });
 

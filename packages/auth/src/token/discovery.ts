@@ -1,7 +1,7 @@
 import * as oauth from 'oauth4webapi';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { withRetry } from '@skep/core/fetch/retry.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { IssuerFetch } from './issuer-fetch.ts';
 
 /** What an identity provider says about itself, as far as checking tokens needs it. */
@@ -14,6 +14,8 @@ export interface DiscoveryOptions {
   readonly issuer: URL;
   readonly fetch: IssuerFetch['fetch'];
   readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
   readonly signal: AbortSignal;
 }
 
@@ -24,7 +26,7 @@ const ATTEMPTS = { tries: 3, baseMs: 500, capMs: 2_000 } as const;
  * document of RFC 8414; the `issuer` in it must be the one asked for. Three attempts. Fails with `auth/unavailable`.
  */
 export async function discover(options: DiscoveryOptions): Promise<IssuerMetadata> {
-  const { clock, signal } = options;
+  const { clock, random, signal } = options;
   try {
     const found = await withRetry(
       () => discoverOnce(options),
@@ -32,7 +34,7 @@ export async function discover(options: DiscoveryOptions): Promise<IssuerMetadat
       {
         ...ATTEMPTS,
         sleep: clock.sleep,
-        random: clock.random,
+        random,
         signal,
       },
     );

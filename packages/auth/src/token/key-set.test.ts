@@ -1,7 +1,8 @@
+import { type ManualClock, manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { silentLog } from '@skep/core/log/log.ts';
 import { KeySet, type LoadedKeys } from './key-set.ts';
-import { type ManualClock, manualClock, type SigningKey, signingKey } from './tokens.fixture.ts';
+import { type SigningKey, signingKey } from './tokens.fixture.ts';
 
 const MINUTE = 60_000;
 let first: SigningKey;
@@ -65,10 +66,10 @@ describe('keys', () => {
       const at = provider([first]);
       at.maxAgeMs = maxAgeMs;
       await at.set.find(header(first));
-      at.clock.advance(before * MINUTE);
+      at.clock.pass(before * MINUTE);
       await at.set.find(header(first));
       expect(at.loads).toBe(1);
-      at.clock.advance((after - before) * MINUTE);
+      at.clock.pass((after - before) * MINUTE);
       await at.set.find(header(first));
       expect(at.loads).toBe(2);
     },
@@ -79,7 +80,7 @@ describe('keys', () => {
     at.maxAgeMs = 86_400_000;
     await at.set.find(header(first));
     at.keys = [second];
-    at.clock.advance(15 * MINUTE);
+    at.clock.pass(15 * MINUTE);
     await expect(at.set.find(header(first))).rejects.toEqual(unknown);
   });
 
@@ -87,7 +88,7 @@ describe('keys', () => {
     const at = provider([first]);
     await at.set.find(header(first));
     at.away = true;
-    at.clock.advance(59 * MINUTE);
+    at.clock.pass(59 * MINUTE);
     for (let request = 0; request < 5; request += 1) expect(await at.set.find(header(first))).toEqual(found);
     expect(at.loads).toBe(2);
   });
@@ -96,12 +97,12 @@ describe('keys', () => {
     const at = provider([first]);
     await at.set.find(header(first));
     at.away = true;
-    at.clock.advance(60 * MINUTE);
+    at.clock.pass(60 * MINUTE);
     for (let request = 0; request < 5; request += 1)
       await expect(at.set.find(header(first))).rejects.toEqual(unavailable);
     expect(at.loads).toBe(2);
     at.away = false;
-    at.clock.advance(MINUTE);
+    at.clock.pass(MINUTE);
     expect(await at.set.find(header(first))).toEqual(found);
   });
 });
@@ -119,7 +120,7 @@ describe('an unknown key id', () => {
     const at = provider([first]);
     await at.set.find(header(first));
     await expect(at.set.find({ alg: 'ES256', kid: 'made-up' })).rejects.toEqual(unknown);
-    at.clock.advance(MINUTE / 2);
+    at.clock.pass(MINUTE / 2);
     for (let request = 0; request < 10; request += 1) {
       const asked = at.set.find({ alg: 'ES256', kid: `made-up-${request}` });
       await expect(asked).rejects.toMatchObject({
@@ -128,7 +129,7 @@ describe('an unknown key id', () => {
       });
     }
     expect(at.loads).toBe(2);
-    at.clock.advance(MINUTE / 2);
+    at.clock.pass(MINUTE / 2);
     await expect(at.set.find(header(second))).rejects.toEqual(unknown);
     expect(at.loads).toBe(3);
   });

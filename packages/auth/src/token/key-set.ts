@@ -8,7 +8,7 @@ import {
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { causeText } from './cause-text.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 
 export interface LoadedKeys {
   readonly jwks: JSONWebKeySet;

@@ -3,7 +3,7 @@ import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { causeText } from './cause-text.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { discover, type IssuerMetadata } from './discovery.ts';
 import { introspect } from './introspect.ts';
 import { checkIssuerUrl, createIssuerFetch, type IssuerFetch, type PlainHttp } from './issuer-fetch.ts';
@@ -45,6 +45,8 @@ export interface ProviderSettings {
 
 export interface ProviderServices {
   readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
   readonly log: Log;
   /** Replaces real requests; tests only. */
   readonly fetch?: IssuerFetch;
@@ -157,7 +159,8 @@ function metadata({ settings, services, fetch }: Parts, signal: AbortSignal): Pr
       message: `identity provider "${settings.name}" has no issuer to ask`,
     });
   }
-  return discover({ issuer: new URL(settings.issuerUrl.trim()), fetch, clock: services.clock, signal });
+  const { clock, random } = services;
+  return discover({ issuer: new URL(settings.issuerUrl.trim()), fetch, clock, random, signal });
 }
 
 /** What happens to tokens that are no JWT. */

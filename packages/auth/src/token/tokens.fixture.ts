@@ -6,7 +6,6 @@ import {
   type JWTHeaderParameters,
   SignJWT,
 } from 'jose';
-import type { Clock } from './clock.ts';
 import type { IssuerFetch, IssuerRequest } from './issuer-fetch.ts';
 
 // A small issuer in memory, for the tests of this folder.
@@ -46,29 +45,6 @@ export function signed(
 export function forged(header: unknown, payload: unknown, signature = 'AAAA'): string {
   const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   return `${part(header)}.${part(payload)}.${signature}`;
-}
-
-export interface ManualClock extends Clock {
-  advance: (ms: number) => void;
-  readonly slept: number[];
-}
-
-/** Stands still unless advanced; sleeping takes no time and is recorded. */
-export function manualClock(): ManualClock {
-  let now = NOW;
-  const slept: number[] = [];
-  return {
-    now: () => now,
-    sleep(ms) {
-      slept.push(ms);
-      return Promise.resolve();
-    },
-    random: () => 0,
-    advance(ms) {
-      now += ms;
-    },
-    slept,
-  };
 }
 
 export interface FakeIssuer extends IssuerFetch {

@@ -1,3 +1,4 @@
+import { systemClock } from '../time/clock.ts';
 import { SkepError } from '../errors/skep-error.ts';
 import { jsonErrorPlace } from '../json/error-place.ts';
 import { redactUrl } from '../log/redact.ts';
@@ -11,7 +12,7 @@ import {
   type Shown,
   type StreamedAnswer,
 } from './requester.ts';
-import { defaultRetry, parseRetryAfter, sleep, withRetry, type RetryOptions, type Verdict } from './retry.ts';
+import { defaultRetry, parseRetryAfter, withRetry, type RetryOptions, type Verdict } from './retry.ts';
 import { saidIn } from './said.ts';
 
 export interface ClientOptions extends Pick<Connections, 'allowPrivate' | 'resolve' | 'ca'> {
@@ -66,7 +67,7 @@ const RETRIED: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 
 export function createClient(options: ClientOptions): Client {
   const requester = openRequester(options);
-  const retry = { ...defaultRetry, random: Math.random, sleep, ...options.retry };
+  const retry = { ...defaultRetry, random: Math.random, sleep: systemClock.sleep, ...options.retry };
   const get = (url: string, { headers = {}, signal }: GetOptions = {}): Promise<Answer> =>
     withRetry(
       () => getOnce({ url: parseUrl(url), headers, signal }, requester, options),

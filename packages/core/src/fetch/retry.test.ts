@@ -1,5 +1,6 @@
+import { systemClock } from '../time/clock.ts';
 import { describe, expect, test } from 'vitest';
-import { parseRetryAfter, sleep, withRetry, type RetryOptions, type Verdict } from './retry.ts';
+import { parseRetryAfter, withRetry, type RetryOptions, type Verdict } from './retry.ts';
 
 function harness(verdict: Verdict, failures: number, options: Partial<RetryOptions> = {}) {
   const slept: number[] = [];
@@ -63,10 +64,15 @@ test('a server that asks for too long a wait ends the tries', async () => {
 
 test('an aborted wait fails with the reason of the signal', async () => {
   const abort = new AbortController();
-  const { done } = harness({ retry: true }, 9, { baseMs: 1e6, capMs: 1e6, sleep, signal: abort.signal });
+  const { done } = harness({ retry: true }, 9, {
+    baseMs: 1e6,
+    capMs: 1e6,
+    sleep: systemClock.sleep,
+    signal: abort.signal,
+  });
   abort.abort(new Error('stopped'));
   await expect(done).rejects.toThrow(/stopped|try 1/u);
-  await expect(sleep(1e6, abort.signal)).rejects.toThrow('stopped');
+  await expect(systemClock.sleep(1e6, abort.signal)).rejects.toThrow('stopped');
 });
 
 describe('Retry-After', () => {

@@ -1,4 +1,4 @@
-import { setTimeout as timer } from 'node:timers/promises';
+import type { Sleep } from '../time/clock.ts';
 
 export interface RetryOptions {
   /** All attempts, the first one included. */
@@ -13,22 +13,10 @@ export interface RetryOptions {
   readonly signal?: AbortSignal;
 }
 
-export type Sleep = (ms: number, signal: AbortSignal | undefined) => Promise<void>;
-
 /** What to do about a failure: try again (after at least `afterMs`, if the server said so), or not. */
 export type Verdict = { readonly retry: false } | { readonly retry: true; readonly afterMs?: number };
 
 export const defaultRetry = { tries: 3, baseMs: 200, capMs: 10_000 } as const;
-
-/** Fails with the signal's own reason, which the timer would wrap. */
-export const sleep: Sleep = async (ms, signal) => {
-  try {
-    await timer(ms, undefined, signal === undefined ? {} : { signal });
-  } catch (error) {
-    signal?.throwIfAborted();
-    throw error;
-  }
-};
 
 /** Runs `action` until it succeeds, its failure is final, or the tries are used up; then fails with the last error. */
 export async function withRetry<T>(

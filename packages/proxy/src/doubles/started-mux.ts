@@ -9,7 +9,7 @@ import {
   type Request,
   type Response,
 } from '../message/json-rpc.ts';
-import { manualClock, type ManualClock } from './manual-clock.ts';
+import { manualClock, type ManualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { scriptedServer, type Received, type Script, type ScriptedServer } from './scripted-server.ts';
 
 export const TIMEOUT_MS = 60_000;

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Step } from '../chain.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { refuse } from './refuse.ts';
 
 /** What `/health` tells. `mcpAvailable` only where the proxy can know it. */

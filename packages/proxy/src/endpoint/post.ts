@@ -2,7 +2,7 @@ import type { Call } from '../call.ts';
 import type { Mux } from '../backend/stdio/mux.ts';
 import { oneOff, type Peer } from '../backend/stdio/peer.ts';
 import { wantedBy, type Newcomer } from '../backend/stdio/handshake.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { abilitiesOf } from '../message/client-abilities.ts';
 import type { Message, Request, Response } from '../message/json-rpc.ts';
 import { METHODS, SESSION_REQUESTS } from '../message/methods.ts';

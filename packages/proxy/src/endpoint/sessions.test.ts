@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { manualClock } from '../doubles/manual-clock.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { Sessions, type Session } from './sessions.ts';
 
 const sessions = () => {

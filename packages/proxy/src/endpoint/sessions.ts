@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Identity } from '@skep/auth/token/identity.ts';
 import type { Peer } from '../backend/stdio/peer.ts';
 import type { Ability } from '../message/client-abilities.ts';
-import type { Clock, Timer } from '../clock.ts';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { opensWithEmptyEvent } from '../message/protocol-version.ts';
 import { ReplayBuffer, type ReplayBudget } from './replay.ts';
 import type { StandaloneStream } from './standalone.ts';

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { Clock, Timer } from '../clock.ts';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import type { Frame } from './event.ts';
 import { FrameQueue } from './frame-queue.ts';
 import type { UnreadBudget } from './unread-budget.ts';

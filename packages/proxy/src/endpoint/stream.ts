@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { ReplayBuffer } from './replay.ts';
 import { bodyOf, emptyEvent, idLine, type Frame } from './event.ts';
 import type { SseSocket } from './sse-socket.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { manualClock } from '../doubles/manual-clock.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { ask, openStream, postJson } from '../doubles/http-client.ts';
 import { newSession, runningProxy } from '../doubles/running-proxy.ts';
 import { scriptedServer, type Script } from '../doubles/scripted-server.ts';

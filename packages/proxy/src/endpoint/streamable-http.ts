@@ -2,7 +2,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Mux } from '../backend/stdio/mux.ts';
 import type { Call } from '../call.ts';
 import type { Step } from '../chain.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { MODERN_VERSION } from '../message/protocol-version.ts';
 import { acceptsStream } from './accept.ts';
 import { post } from './post.ts';

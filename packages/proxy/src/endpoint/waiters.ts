@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { CODES, type Code, type CodeRow } from '@skep/core/errors/codes.ts';
 import type { Waiter } from '../backend/stdio/peer.ts';
 import { throughHooks, type ReplyHook } from '../call.ts';
-import type { Clock, Timer } from '../clock.ts';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { errorOf, type Message, type RequestHead, type Response } from '../message/json-rpc.ts';
 import { METHODS } from '../message/methods.ts';
 import type { ReplyForm } from './accept.ts';

@@ -1,4 +1,5 @@
-import { fakeIssuer, manualClock, type SigningKey, signed } from '@skep/auth/token/tokens.fixture.ts';
+import { type ManualClock, manualClock } from '@skep/core/time/doubles/manual-clock.ts';
+import { fakeIssuer, type SigningKey, signed } from '@skep/auth/token/tokens.fixture.ts';
 import { AUDIENCE, ISSUER } from '@skep/auth/token/tokens.fixture.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -7,7 +8,7 @@ import type { SignInMode } from '../access/authority.ts';
 import { buildInfo } from '../config/build-info.ts';
 import type { AuthConfig, OauthAuth } from '../config/auth.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
-import { systemClock } from '../sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { createListener, type ListenerOptions } from './http/listener.ts';
 import { openApiDocument } from './openapi/openapi.ts';
 import type { AdminParts } from './route/admin-parts.ts';
@@ -22,7 +23,7 @@ export interface ApiUnderTest {
   readonly open: FastifyInstance;
   readonly internal: FastifyInstance;
   readonly issuer: ReturnType<typeof fakeIssuer>;
-  readonly clock: ReturnType<typeof manualClock>;
+  readonly clock: ManualClock;
   /** `operation status` of everything that was answered through `get`, on both listeners. */
   readonly seen: Set<string>;
   /** Replaces what is served. */
@@ -76,7 +77,7 @@ export async function apiUnderTest(options: ApiOptions): Promise<ApiUnderTest> {
   const { auth = ANONYMOUS_AUTH, keys = [], routes = ROUTES } = options;
   const issuer = fakeIssuer(keys);
   const clock = manualClock();
-  const signIn = await openSignIn(auth, { clock, log: silentLog, fetch: issuer });
+  const signIn = await openSignIn(auth, { clock, random: () => 0, log: silentLog, fetch: issuer });
   let { snapshot } = options;
   let ready = true;
   const build = buildInfo({ version: 'v24.0.0', platform: 'linux', arch: 'x64' });

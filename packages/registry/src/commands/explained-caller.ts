@@ -8,7 +8,6 @@ import { supposedCaller } from '../access/supposed-caller.ts';
 import { openSignIn } from '../api/sign-in/sign-in.ts';
 import type { AuthConfig } from '../config/auth.ts';
 import type { Host } from '../host.ts';
-import { tokenClockOf } from './token-clock.ts';
 
 const MAX_BYTES = 64 * 1024;
 const LIMITS = { maxBytes: MAX_BYTES, what: 'claims' } as const;
@@ -50,7 +49,7 @@ async function tokenCaller(
   token: string,
   auth: Extract<AuthConfig, { mode: 'oauth' }>,
 ): Promise<Authority> {
-  const door = await openSignIn(auth, { clock: tokenClockOf(host), log: silentLog });
+  const door = await openSignIn(auth, { clock: host.clock, random: host.random, log: silentLog });
   if (door.kind === 'open') return ANONYMOUS;
   try {
     const outcome = await door.verifier.verify(token);

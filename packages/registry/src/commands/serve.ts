@@ -17,7 +17,6 @@ import { loadedFields } from './loaded-fields.ts';
 import { problemsError } from './problems.ts';
 import { serveAddresses } from '../server/serve-addresses.ts';
 import { loadServed, reload } from './serve-config.ts';
-import { tokenClockOf } from './token-clock.ts';
 
 const rows = defineSettings([
   {
@@ -152,7 +151,6 @@ async function start(host: Host, values: ServeValues, stop: AbortSignal): Promis
     tempDir: host.temp,
     ingest: ingestInThread(host.entry, () => isServing),
     clock: host.clock,
-    tokenClock: tokenClockOf(host),
     random: host.random,
     randomId: host.randomId,
     releaseMemory: () => host.releaseMemory(),

@@ -9,7 +9,7 @@ import {
   replacementOf,
   serverOf,
   sourceOf,
-  SteppedClock,
+  steppedClock,
   turnsDuring,
 } from '../store/contract/fixture.ts';
 import { IN_MEMORY } from '../store/sqlite-path.ts';
@@ -26,7 +26,7 @@ describe('StoreFollower', () => {
   let engine: ReadEngine;
   let follower: StoreFollower;
   beforeEach(async () => {
-    store = await openSqlite({ path: IN_MEMORY, clock: new SteppedClock(), log: silentLog });
+    store = await openSqlite({ path: IN_MEMORY, clock: steppedClock(), log: silentLog });
     await store.reconcile({
       sources: [sourceOf('internal', 'managed'), sourceOf('catalog')],
       registries: [
@@ -101,7 +101,7 @@ describe('StoreFollower', () => {
   it('never puts back what it has read, by a commit of this process that came before it', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'follower-'));
     onTestFinished(() => rm(folder, { recursive: true }));
-    const place = { path: join(folder, 'registry.db'), clock: new SteppedClock(), log: silentLog };
+    const place = { path: join(folder, 'registry.db'), clock: steppedClock(), log: silentLog };
     const [own, other] = [await openSqlite(place), await openSqlite(place)];
     onTestFinished(async () => void (await Promise.all([own.close(), other.close()])));
     await own.reconcile({ sources: [sourceOf('internal', 'managed')], registries: [] });

@@ -1,4 +1,3 @@
-import type { Clock as TokenClock } from '@skep/auth/token/clock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
@@ -26,7 +25,7 @@ import { openOperations, type Operations, type OperationsServices } from './oper
 import { isAllowedPath } from '../sources/allowed-path.ts';
 import { type Reloadable, reloading } from './reload.ts';
 import { type OpenedStore, openStore, type StorePlace } from '../store/open-store.ts';
-import type { Clock } from '../sync/clock.ts';
+import { type Clock, utcTime } from '@skep/core/time/clock.ts';
 import type { Ingest } from '../sync/ingest.ts';
 import { sourceGauges } from '../telemetry/source-gauges.ts';
 import { tracedStore } from '../telemetry/traced-store.ts';
@@ -52,8 +51,6 @@ export interface AppOptions {
   readonly tempDir: string;
   readonly ingest: Ingest;
   readonly clock: Clock;
-  /** For checking tokens. */
-  readonly tokenClock: TokenClock;
   readonly random: () => number;
   readonly randomId: () => string;
   /** Called once everything is loaded and nothing is served yet. */
@@ -96,7 +93,7 @@ interface State extends Reloadable {
 export async function startApp(options: AppOptions): Promise<App> {
   const { config, addresses, log } = options;
   const engine = new ReadEngine(config.registries);
-  const first = await openSignIn(config.auth, { clock: options.tokenClock, log });
+  const first = await openSignIn(config.auth, { clock: options.clock, random: options.random, log });
   const signIn = new SignInSlot(first, options.clock);
   const state: State = {
     config,
@@ -281,7 +278,7 @@ function operationsServices(
     stdout,
     randomId,
     build,
-    now: () => clock.now(),
+    now: () => utcTime(clock),
     watched: requestLog !== 'none',
     sources: () => sourceGauges(engine),
     snapshot: () => engine.current(),

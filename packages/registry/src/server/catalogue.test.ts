@@ -9,7 +9,7 @@ import { ReadEngine } from '../engine/read-engine.ts';
 import type { NamedSource } from '../store/rows.ts';
 import { IN_MEMORY } from '../store/sqlite-path.ts';
 import { openSqlite, type SqliteStore } from '../store/sqlite.ts';
-import { systemClock } from '../sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { ingest } from '../sync/ingest.ts';
 
 let server: Server;

@@ -9,7 +9,7 @@ import type { Revision } from '../store/changes.ts';
 import type { ReconcileReport } from '../store/desired-state.ts';
 import type { StoredSource } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import type { Clock } from '../sync/clock.ts';
+import { type Clock, utcTime } from '@skep/core/time/clock.ts';
 import type { Ingest } from '../sync/ingest.ts';
 import { Reconciler } from '../sync/reconciler.ts';
 import { type SyncControl, SyncScheduler } from '../sync/scheduler.ts';
@@ -69,7 +69,7 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
       get limits() {
         return limits;
       },
-      now: () => clock.now(),
+      now: () => utcTime(clock),
       apply: (...commit) => follower.reachWith(...commit),
     },
     open: (one, before) => openSource(given.of(one), { ...options.surroundings, clock, limits, before }),

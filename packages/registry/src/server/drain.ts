@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Clock } from '../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 
 /** What requests that run may take (specification §6.5); longer than any request may take by the other limits. */
 const DRAIN_MS = 30_000;
@@ -10,17 +10,17 @@ const SWEEP_MS = 50;
  * last request has just been answered would stay open for the next, so idle ones are closed again and again.
  */
 export async function drained(server: FastifyInstance, clock: Clock): Promise<void> {
-  const cancelCut = clock.after(DRAIN_MS, () => server.server.closeAllConnections());
+  const cut = clock.after(DRAIN_MS, () => server.server.closeAllConnections());
   let cancelSweep = (): void => {};
   const sweep = (): void => {
     server.server.closeIdleConnections();
-    cancelSweep = clock.after(SWEEP_MS, sweep);
+    cancelSweep = clock.after(SWEEP_MS, sweep).cancel;
   };
   sweep();
   try {
     await server.close();
   } finally {
-    cancelCut();
+    cut.cancel();
     cancelSweep();
   }
 }

@@ -1,4 +1,4 @@
-import { manualClock } from '@skep/auth/token/tokens.fixture.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { expect, it } from 'vitest';
 import { ANONYMOUS_AUTH, oauthWith } from '../api/api.fixture.ts';
@@ -20,7 +20,8 @@ function reloadedWithoutSignIn(isChosen: boolean): Promise<unknown> {
   const services = {
     config: withAuth(OAUTH),
     addresses: { isChosen },
-    tokenClock: manualClock(),
+    clock: manualClock(),
+    random: () => 0,
     log: silentLog,
   };
   return reloading(services, state)(withAuth(ANONYMOUS_AUTH));

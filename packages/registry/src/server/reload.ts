@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock as TokenClock } from '@skep/auth/token/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { openSignIn, type SignIn } from '../api/sign-in/sign-in.ts';
@@ -29,7 +29,8 @@ export interface ReloadServices {
   /** The one of the start. */
   readonly config: RegistryConfig;
   readonly addresses: Pick<ServeAddresses, 'isChosen'>;
-  readonly tokenClock: TokenClock;
+  readonly clock: Clock;
+  readonly random: () => number;
   readonly log: Log;
 }
 
@@ -62,7 +63,7 @@ async function changedSignIn(
 ): Promise<SignIn | undefined> {
   const readsFile = auth.mode === 'oauth' && auth.providers.some((one) => one.caCertPath !== undefined);
   if (!readsFile && isDeepStrictEqual(auth, before.auth)) return undefined;
-  return openSignIn(auth, { clock: options.tokenClock, log: options.log });
+  return openSignIn(auth, options);
 }
 
 /** Everything that can fail is tried before anything changes, and taken back when the store refuses the rest. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SourceLimits } from '../config/config.ts';
 import type { StoredSource } from '../store/rows.ts';
-import { systemClock } from '../sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { resolvedSourceLimits } from '../shape/limits.ts';
 import { openSource } from './open-source.ts';
 

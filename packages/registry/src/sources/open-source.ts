@@ -4,7 +4,7 @@ import type { SourceLimits } from '../config/config.ts';
 import { kindShapes } from '../config/source-shape.ts';
 import { durationOf } from '../shape/texts.ts';
 import type { StoredSource, SyncStatus } from '../store/rows.ts';
-import type { Clock } from '../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { assertAllowed } from './allowed-path.ts';
 import { apiSource } from './api/api-source.ts';
 import type { ConditionalSource } from './source.ts';
@@ -90,7 +90,7 @@ function openApi(
     bytes: limits.maxCatalogueBytes,
   };
   const options = { name: source.name, endpoint, limits: list, holdsBundles, ...timeoutOf(timeout) };
-  return apiSource(options, { open: client(source, surroundings), now: () => Date.parse(clock.now()) });
+  return apiSource(options, { open: client(source, surroundings), now: () => clock.now() });
 }
 
 function openFile(source: StoredSource, block: Block<'file'>, surroundings: SourceSurroundings): Source {

@@ -1,34 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { silentLog, type Log } from '@skep/core/log/log.ts';
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '../sync/clock.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { ChangeFeed } from './change-feed.ts';
 
-/** Fires timers only when told to. */
-class ManualClock implements Clock {
-  readonly timers = new Map<number, { readonly milliseconds: number; readonly callback: () => void }>();
-  #last = 0;
-
-  now(): string {
-    return '2026-01-01T00:00:00.000Z';
-  }
-
-  after(milliseconds: number, callback: () => void): () => void {
-    const id = ++this.#last;
-    this.timers.set(id, { milliseconds, callback });
-    return () => this.timers.delete(id);
-  }
-
-  fire(): void {
-    for (const [id, { callback }] of this.timers) {
-      this.timers.delete(id);
-      callback();
-    }
-  }
-}
-
 function opened(log: Log = silentLog) {
-  const clock = new ManualClock();
+  const clock = manualClock();
   const state = { revision: 5, failing: false };
   const feed = new ChangeFeed({
     clock,
@@ -50,8 +27,8 @@ describe('ChangeFeed', () => {
     await feed.check();
     expect(heard).toEqual([5]);
     state.revision = 7;
-    expect([...clock.timers.values()].map(({ milliseconds }) => milliseconds)).toEqual([4000]);
-    clock.fire();
+    expect([clock.waiting, clock.nextIn]).toEqual([1, 4000]);
+    clock.pass(4000);
     await feed.check();
     expect(heard).toEqual([5, 7]);
   });
@@ -122,12 +99,12 @@ describe('ChangeFeed', () => {
     await feed.check();
     Object.assign(state, { failing: true, revision: 9 });
     for (let turn = 0; turn < 3; turn++) {
-      clock.fire();
+      clock.pass(4000);
       await feed.check();
     }
     expect(complaints).toEqual(['cannot see whether the store has changed; trying again']);
     state.failing = false;
-    clock.fire();
+    clock.pass(4000);
     await feed.check();
     expect(heard).toEqual([5, 9]);
   });
@@ -137,10 +114,10 @@ describe('ChangeFeed', () => {
     const ends = [feed.subscribe(() => {}), feed.subscribe(() => {})];
     await feed.check();
     for (const end of ends) end();
-    expect(clock.timers.size).toBe(0);
+    expect(clock.waiting).toBe(0);
     feed.subscribe(() => {});
     await feed.check();
     feed.close();
-    expect(clock.timers.size).toBe(0);
+    expect(clock.waiting).toBe(0);
   });
 });

@@ -1,5 +1,5 @@
 import type { Log } from '@skep/core/log/log.ts';
-import type { Clock } from '../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { Revision, WrittenEntries } from './changes.ts';
 import type { ChangeListener, PrepareForChange } from './store.ts';
 
@@ -115,7 +115,7 @@ export class ChangeFeed {
 
   #startTimer(): void {
     if (this.#listeners.size === 0 || this.#cancelTimer !== undefined) return;
-    this.#cancelTimer = this.#options.clock.after(this.#options.checkEvery, () => void this.check());
+    this.#cancelTimer = this.#options.clock.after(this.#options.checkEvery, () => void this.check()).cancel;
   }
 
   #stopTimer(): void {

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { silentLog } from '@skep/core/log/log.ts';
 import { Kysely } from 'kysely';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { systemClock } from '../sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { allVersionRows } from './entries.ts';
 import { nodeSqliteDialect } from './node-sqlite.ts';
 import { openSqlite } from './sqlite.ts';

@@ -1,5 +1,5 @@
 import type { Log } from '@skep/core/log/log.ts';
-import type { Clock } from '../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { NEWEST_SCHEMA } from './migrate.ts';
 import { migratePostgres } from './migrate-postgres.ts';
 import { openPostgres, type PoolState } from './postgres.ts';

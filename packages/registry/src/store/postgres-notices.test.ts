@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import { silentLog } from '@skep/core/log/log.ts';
 import { Client } from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
-import { TimerClock } from '../sync/timer-clock.fixture.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { ChangeFeed } from './change-feed.ts';
 import { PostgresNotices } from './postgres-notices.ts';
 
@@ -39,7 +39,7 @@ async function silentDatabase(): Promise<number> {
 
 async function listening() {
   const port = await silentDatabase();
-  const clock = new TimerClock();
+  const clock = manualClock();
   const feed = new ChangeFeed({ clock, log: silentLog, checkEvery: 3_000, readRevision: async () => 1 });
   const connect = async (): Promise<Client> => {
     const client = new Client({ host: '127.0.0.1', port, user: 'u', database: 'd', ssl: false });

@@ -1,6 +1,6 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
-import type { Clock } from '../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { LOCK_MS } from './postgres-connect.ts';
 
@@ -72,7 +72,7 @@ export class PostgresNotices {
   async #bounded<T>(client: Client, ask: () => Promise<T>): Promise<T> {
     this.#isAsked = true;
     const giveUp = (): void => this.#lost(client, new Error('no answer to a statement'));
-    const cancel = this.#options.clock.after(ANSWER_MS, giveUp);
+    const { cancel } = this.#options.clock.after(ANSWER_MS, giveUp);
     try {
       return await ask();
     } finally {
@@ -82,7 +82,7 @@ export class PostgresNotices {
   }
 
   #now(): number {
-    return Date.parse(this.#options.clock.now());
+    return this.#options.clock.now();
   }
 
   async #connect(): Promise<void> {
@@ -120,7 +120,7 @@ export class PostgresNotices {
 
   #later(): void {
     if (this.#closed) return;
-    this.#cancelPause = this.#options.clock.after(this.#pause, () => void this.listen());
+    this.#cancelPause = this.#options.clock.after(this.#pause, () => void this.listen()).cancel;
     this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE_MS);
   }
 }

@@ -1,7 +1,7 @@
 import type { Log } from '@skep/core/log/log.ts';
 import { Kysely, PostgresDialect, type RawBuilder, sql, type SqlBool } from 'kysely';
 import { Pool } from 'pg';
-import type { Clock } from '../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { ChangeFeed } from './change-feed.ts';
 import type { Database, RowQuery } from './database.ts';
 import { checkSchema } from './migrate.ts';

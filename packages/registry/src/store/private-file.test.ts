@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { systemClock } from '../sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { allowed, publishOf, sourceOf } from './contract/fixture.ts';
 import { NEWEST_SCHEMA } from './migrate.ts';
 import { migrateStore } from './schema.ts';

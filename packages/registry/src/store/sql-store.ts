@@ -1,4 +1,4 @@
-import type { Clock } from '../sync/clock.ts';
+import { type Clock, utcTime } from '@skep/core/time/clock.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { removeReplica, renewReplica } from './config-generation.ts';
 import type { Database } from './database.ts';
@@ -41,7 +41,7 @@ interface Parts {
 export function sqlStore({ database, feed, clock }: SqlStoreOptions): Store {
   const writes = new Writes({
     database,
-    now: () => clock.now(),
+    now: () => utcTime(clock),
     feed,
   });
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -60,7 +60,7 @@ export function sqlStore({ database, feed, clock }: SqlStoreOptions): Store {
     ...syncStore(parts, clock),
     ...changeFeed(parts, feed),
     reconcile: (desired, replica) => writes.alone(reconciling(desired, replica)),
-    renewReplica: (replica) => guarded(() => renewReplica(database.writer, replica, Date.parse(clock.now()))),
+    renewReplica: (replica) => guarded(() => renewReplica(database.writer, replica, clock.now())),
     removeReplica: (replica) => guarded(() => removeReplica(database.writer, replica)),
     ping: () => guarded(() => database.ping()),
     close: () => (closing ??= closed(parts, feed)),
@@ -109,7 +109,7 @@ function entryStore({ database, writes, guarded }: Parts): EntryStore {
 
 function syncStore({ database: { reader, writer }, writes, guarded }: Parts, clock: Clock): SyncStore {
   const term = (milliseconds: number): LeaseTerm => {
-    const now = Date.parse(clock.now());
+    const now = clock.now();
     return { now, until: now + milliseconds };
   };
   return {

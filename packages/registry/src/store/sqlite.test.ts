@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { storeContract } from './contract/contract.ts';
 import { allowed, publishOf, replacementOf, sourceOf, statusAt } from './contract/fixture.ts';
 import { NEWEST_SCHEMA } from './migrate.ts';

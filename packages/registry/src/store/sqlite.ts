@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Log } from '@skep/core/log/log.ts';
 import { Kysely, sql } from 'kysely';
-import type { Clock } from '../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { ChangeFeed } from './change-feed.ts';
 import type { Database } from './database.ts';
 import { among, commitBatch } from './sqlite-batch.ts';

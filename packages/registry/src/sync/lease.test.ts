@@ -1,18 +1,18 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { LEASE_MS, withLease } from './lease.ts';
-import { TimerClock } from './timer-clock.fixture.ts';
+import { type ManualClock, manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 
 const LEASE = { source: 'one', owner: 'a' };
 
 /** What a renewal ends with. */
 type Renewal = boolean | 'fails';
 
-let clock: TimerClock;
+let clock: ManualClock;
 let renewals: Renewal[];
 let released: number;
 beforeEach(() => {
-  clock = new TimerClock();
+  clock = manualClock();
   renewals = [];
   released = 0;
 });
@@ -58,7 +58,7 @@ describe('withLease', () => {
     await beats(renewals.length);
     await vi.waitFor(() => expect(clock.nextIn).toBeGreaterThan(0), { interval: 1 });
     expect([reason, released]).toEqual([undefined, 0]);
-    expect(Date.parse(clock.now()) - Date.parse('2026-01-01T00:00:00Z')).toBeGreaterThan(2 * LEASE_MS);
+    expect(clock.now() - Date.parse('2026-01-01T00:00:00Z')).toBeGreaterThan(2 * LEASE_MS);
   });
 
   it('stops when somebody else has the lease', async () => {
@@ -74,6 +74,6 @@ describe('withLease', () => {
     renewals = ['fails', 'fails', 'fails', 'fails'];
     await beats(4);
     expect(await working).toBe('store/lease-lost');
-    expect(Date.parse(clock.now()) - Date.parse('2026-01-01T00:00:00Z')).toBe(LEASE_MS);
+    expect(clock.now() - Date.parse('2026-01-01T00:00:00Z')).toBe(LEASE_MS);
   });
 });

@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Lease, SyncStore } from '../store/store.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 
 /** Milliseconds until others may take over from a process that died. Longer than a disk or a database may hang. */
 export const LEASE_MS = 10_000;
@@ -23,7 +23,7 @@ export async function withLease<T>(
   { store, clock, signal }: LeaseOptions,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | 'held-elsewhere'> {
-  const now = (): number => Date.parse(clock.now());
+  const { now } = clock;
   let end = now() + LEASE_MS;
   if (!(await store.acquireLease(lease, LEASE_MS))) return 'held-elsewhere';
   const lost = new AbortController();
@@ -35,7 +35,7 @@ export async function withLease<T>(
         if (isHeld) heartbeat();
         else lost.abort(new SkepError('store/lease-lost'));
       });
-    });
+    }).cancel;
   };
   const renew = async (): Promise<boolean> => {
     const asked = now();

@@ -5,13 +5,13 @@ import { ALIVE_MS } from '../store/config-generation.ts';
 import type { DesiredState } from '../store/desired-state.ts';
 import { sourceOf } from '../store/contract/fixture.ts';
 import { Reconciler } from './reconciler.ts';
-import { TimerClock } from './timer-clock.fixture.ts';
+import { type ManualClock, manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 
 const NOTHING = { created: [], updated: [], deleted: [] };
 const of = (name: string): DesiredState => ({ sources: [sourceOf(name)], registries: [] });
 
 describe('Reconciler', () => {
-  let clock: TimerClock;
+  let clock: ManualClock;
   let did: string[];
   let inForce: boolean;
   let fails: boolean;
@@ -24,7 +24,7 @@ describe('Reconciler', () => {
   };
 
   beforeEach(() => {
-    clock = new TimerClock();
+    clock = manualClock();
     did = [];
     inForce = true;
     fails = false;

@@ -3,7 +3,7 @@ import type { Revision } from '../store/changes.ts';
 import { ALIVE_MS } from '../store/config-generation.ts';
 import type { DesiredState, ReconcileReport } from '../store/desired-state.ts';
 import type { Committed, Store } from '../store/store.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 
 const BEAT_MS = ALIVE_MS / 4;
 /** How soon to try again where a newer configuration was in force. */
@@ -71,7 +71,7 @@ export class Reconciler {
     this.#cancel();
     if (this.#isClosed) return;
     const wait = this.#inForce ? BEAT_MS : TRY_AGAIN_MS;
-    this.#cancel = this.#options.clock.after(wait, () => void this.#inTurn(() => this.#beat()));
+    this.#cancel = this.#options.clock.after(wait, () => void this.#inTurn(() => this.#beat())).cancel;
   }
 
   async #beat(): Promise<void> {

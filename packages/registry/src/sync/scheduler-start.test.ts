@@ -1,3 +1,4 @@
+import { utcTime } from '@skep/core/time/clock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -9,16 +10,16 @@ import { firstStatus } from '../store/statuses.ts';
 import { LEASE_MS } from './lease.ts';
 import { catalogue, named, schedulerOf } from './scheduler.fixture.ts';
 import type { SyncScheduler } from './scheduler.ts';
-import { TimerClock } from './timer-clock.fixture.ts';
+import { type ManualClock, manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 
-let clock: TimerClock;
+let clock: ManualClock;
 let store: SqliteStore;
 let content: string;
 let fetches: number;
 const schedulers: SyncScheduler[] = [];
 
 beforeEach(async () => {
-  clock = new TimerClock();
+  clock = manualClock();
   content = catalogue('a/a');
   fetches = 0;
   store = await openSqlite({ path: ':memory:', clock, log: silentLog });
@@ -74,7 +75,7 @@ it('is not ready with nothing to serve while another replica loads a source', as
   await until(() => expect(clock.nextIn).toBe(500));
   expect(isReady).not.toHaveBeenCalled();
   const entries = [serverOf('c/c', { '1': '{}' })];
-  await store.replaceEntries({ ...replacementOf('one', entries, clock.now()), lease });
+  await store.replaceEntries({ ...replacementOf('one', entries, utcTime(clock)), lease });
   clock.pass(500);
   await started;
   expect([await names(), fetches]).toEqual([['c/c'], 0]);
@@ -153,7 +154,7 @@ it('does not hold a start for places that never answer and whose entries are sto
   const away = Array.from({ length: 40 }, (_, index) => named(`away-${String(index)}`));
   const file = named('one', { kind: 'file', config: '{"path":"/c.json"}' });
   const sources = await configured(...away, file);
-  for (const { name } of away) await store.writeStatus(name, statusAt(clock.now()));
+  for (const { name } of away) await store.writeStatus(name, statusAt(utcTime(clock)));
   await scheduler((source) => (source.name === 'one' ? open(source) : hanging(source))).start(sources);
   expect(await names()).toEqual(['a/a']);
 });

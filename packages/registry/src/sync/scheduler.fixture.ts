@@ -1,3 +1,4 @@
+import { utcTime } from '@skep/core/time/clock.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import type { Source } from '../sources/source.ts';
 import type { NamedSource, StoredSource } from '../store/rows.ts';
@@ -6,13 +7,13 @@ import { DEFAULT_DOCUMENTS } from './document-limits.ts';
 import { ingest } from './ingest.ts';
 import { SyncScheduler } from './scheduler.ts';
 import type { SyncEvent } from './source-loop.ts';
-import type { TimerClock } from './timer-clock.fixture.ts';
+import type { ManualClock } from '@skep/core/time/doubles/manual-clock.ts';
 
 // Schedulers over a store in memory and a clock that a test moves, for the tests of this folder.
 
 export interface SchedulerFixture {
   readonly store: SqliteStore;
-  readonly clock: TimerClock;
+  readonly clock: ManualClock;
   readonly owner: string;
   readonly open: (source: StoredSource) => Source;
   readonly observe?: (event: SyncEvent) => void;
@@ -25,7 +26,7 @@ export function schedulerOf({ store, observe, ...fixture }: SchedulerFixture): S
       store,
       ingest: async (input) => Promise.resolve(ingest(input)),
       apply: async () => Promise.resolve(),
-      now: () => fixture.clock.now(),
+      now: () => utcTime(fixture.clock),
       limits: { maxInvalidShare: 0.5, documents: DEFAULT_DOCUMENTS, maxCatalogueBytes: 100_000 },
     },
     random: () => 0.5,

@@ -9,11 +9,11 @@ import { LEASE_MS } from './lease.ts';
 import { catalogue, named, schedulerOf } from './scheduler.fixture.ts';
 import type { SyncScheduler } from './scheduler.ts';
 import type { SyncEvent } from './source-loop.ts';
-import { TimerClock } from './timer-clock.fixture.ts';
+import { type ManualClock, manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { syncLimit, waitFor } from './timing.ts';
 
 const MINUTE = 60_000;
-let clock: TimerClock;
+let clock: ManualClock;
 let store: SqliteStore;
 let content: string | Error;
 let fetches: number;
@@ -21,7 +21,7 @@ let events: SyncEvent[];
 const schedulers: SyncScheduler[] = [];
 
 beforeEach(async () => {
-  clock = new TimerClock();
+  clock = manualClock();
   content = catalogue('a/a', 'b/b');
   fetches = 0;
   events = [];

@@ -148,7 +148,7 @@ export class SyncScheduler implements SyncControl {
     const { promise, resolve } = Promise.withResolvers<void>();
     const either = AbortSignal.any([ended, this.#closing.signal]);
     const end = (): void => resolve();
-    const cancel = this.#options.clock.after(milliseconds, end);
+    const { cancel } = this.#options.clock.after(milliseconds, end);
     either.addEventListener('abort', end);
     if (!either.aborted) await promise;
     cancel();

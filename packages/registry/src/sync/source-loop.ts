@@ -3,7 +3,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourceKind, StoredSource, SyncStatus } from '../store/rows.ts';
 import type { Lease } from '../store/store.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, utcTime } from '@skep/core/time/clock.ts';
 import { contentKey, knownBytes } from './content-hash.ts';
 import { isLocal } from './is-local.ts';
 import type { Lanes } from './lanes.ts';
@@ -140,18 +140,18 @@ export class SourceLoop {
       return before === undefined ? {} : { status: before };
     // Whoever asks wants what is there now, whatever this process remembers of the place.
     if (occasion === 'asked') this.#source = undefined;
-    const startedAt = Date.parse(clock.now());
-    const started = syncStarted(before, clock.now());
+    const startedAt = clock.now();
+    const started = syncStarted(before, utcTime(clock));
     await parts.store.writeStatus(name, started, this.#lease);
     const late = new AbortController();
-    const cancel = clock.after(limit, () => late.abort(tooLate(name, limit)));
+    const { cancel } = clock.after(limit, () => late.abort(tooLate(name, limit)));
     const either = AbortSignal.any([signal, late.signal]);
     const attempt = await this.#sync(before, started, either).finally(cancel);
     if (attempt.status !== undefined && !this.#closing.signal.aborted) {
       observe({
         source: name,
         kind: this.stored.kind,
-        duration: Date.parse(clock.now()) - startedAt,
+        duration: clock.now() - startedAt,
         outcome: attempt.failure === undefined ? 'success' : 'error',
         ...(attempt.failure === undefined ? {} : { failure: failureClass(attempt.failure) }),
         status: attempt.status,
@@ -188,7 +188,7 @@ export class SourceLoop {
     const { parts, clock, log } = this.#options;
     const { name } = this.stored;
     if (takenOver(failure).isElsewhere === true) return { failure, isElsewhere: true };
-    const now = clock.now();
+    const now = utcTime(clock);
     const nextSync = this.#next(started.attemptCount + 1);
     const status = syncFailed(started, { now, nextSync, message: failure.message });
     await parts.store.writeStatus(name, status, this.#lease);
@@ -215,14 +215,14 @@ export class SourceLoop {
     const key = contentKey(this.stored, parts.limits);
     if (phase === 'complete' && knownBytes(key, contentHash) === undefined) return false;
     if (occasion === 'changed') return phase === 'complete';
-    return nextSync !== null && Date.parse(nextSync) > Date.parse(clock.now());
+    return nextSync !== null && Date.parse(nextSync) > clock.now();
   }
 
   #next(failures: number): string | null {
     const { interval } = this.stored;
     if (interval === null) return null;
     const { clock, random } = this.#options;
-    return new Date(Date.parse(clock.now()) + waitFor(interval, failures, random())).toISOString();
+    return new Date(clock.now() + waitFor(interval, failures, random())).toISOString();
   }
 
   #schedule({ status, isElsewhere }: Attempt, occasion: Occasion): void {
@@ -231,7 +231,7 @@ export class SourceLoop {
     if (wait === undefined || this.#closing.signal.aborted) return;
     // Who asks wants to see what is there now, which whoever was at it then may not have seen.
     const next = isElsewhere === true && occasion === 'asked' ? 'asked' : 'turn';
-    this.#cancelTimer = this.#options.clock.after(wait, () => void this.run(next));
+    this.#cancelTimer = this.#options.clock.after(wait, () => void this.run(next)).cancel;
   }
 
   /** Undefined for a source that is read once. */
@@ -239,7 +239,7 @@ export class SourceLoop {
     const { interval } = this.stored;
     if (interval === null) return undefined;
     const { clock, random } = this.#options;
-    const due = Date.parse(status?.nextSync ?? '') - Date.parse(clock.now());
+    const due = Date.parse(status?.nextSync ?? '') - clock.now();
     return due > 0 && status?.phase !== 'syncing' ? due : waitFor(interval, 0, random());
   }
 }

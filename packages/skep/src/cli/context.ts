@@ -2,7 +2,7 @@ import type { Places } from '@skep/core/files/places.ts';
 import type { Ask, Confirm } from './ask.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Clock } from '../supervisor/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { OnFault } from '../supervisor/faults.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
 import type { Program } from '../supervisor/spawn-supervisor.ts';

@@ -7,7 +7,7 @@ import { places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { toTerminal } from '@skep/core/errors/to-terminal.ts';
 import type { Ask, Confirm } from './ask.ts';
-import { systemClock } from '../supervisor/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { identify, isAlive } from '../supervisor/process-identity.ts';
 import type { Context } from './context.ts';
 import { dispatch } from './dispatch.ts';

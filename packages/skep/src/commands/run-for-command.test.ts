@@ -9,7 +9,7 @@ import type { Context } from '../cli/context.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
 import { idle } from '../runtime/memory/program.ts';
-import { systemClock } from '../supervisor/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import type { StartEvent } from '../supervisor/events.ts';
 import { Host } from '../supervisor/host.ts';
 import type { RunOperation } from '../supervisor/server.ts';

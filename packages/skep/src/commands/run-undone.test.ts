@@ -7,7 +7,7 @@ import { commandUnderTest, NOTHING_LEFT, type CommandUnderTest } from '../comman
 import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
 import { idle } from '../runtime/memory/program.ts';
 import type { Prepared, PrepareRequest } from '../runtime/runtime.ts';
-import { systemClock, type Clock } from '../supervisor/clock.ts';
+import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 
 const never = (): Promise<never> => new Promise(() => {});
 const QUIET = '--image-verification disabled';

@@ -13,7 +13,7 @@ export const status = defineCommand({
   async run({ values, positionals: [name = ''] }, context) {
     await ensureHosted(context);
     const view = await viewWorkload(name, context);
-    const now = context.clock.now();
+    const now = new Date(context.clock.now());
     if (values.format === 'json') return context.terminal.out(toJsonText(toStatusItem(view, now)));
     context.terminal.out(
       toFacts([

@@ -8,7 +8,7 @@ import { openHost } from '../cli/open-host.ts';
 import { connectRuntime } from '../cli/open-runtime.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { clearAddress, readAddress, supervisorLock, whatIsKept } from '../supervisor/address.ts';
-import type { Clock } from '../supervisor/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { collectAll, collectWhenIdle, eventLoopLoad } from '../supervisor/collect-when-idle.ts';
 import { outliveFaults } from '../supervisor/faults.ts';
 import type { Host } from '../supervisor/host.ts';
@@ -47,13 +47,13 @@ export const supervise = defineCommand({
 
 /** The supervisor's lock; undefined when another process is the supervisor, and lives. */
 async function becomeTheOne({ places, uid, isAlive, signal, clock }: Context): Promise<Lock | undefined> {
-  const deadline = clock.now().getTime() + LOCK_MS;
+  const deadline = clock.now() + LOCK_MS;
   for (;;) {
     const lock = await tryLock({ places, signal }, LOCK_TURN_MS);
     if (lock) return lock;
     // One without an address has just begun, or is about to end.
     const other = await readAddress(places, uid);
-    if ((other && isAlive(other)) || clock.now().getTime() > deadline) return undefined;
+    if ((other && isAlive(other)) || clock.now() > deadline) return undefined;
   }
 }
 

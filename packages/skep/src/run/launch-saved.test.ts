@@ -8,7 +8,7 @@ import { openProgress } from '../print/progress.ts';
 import { decodeRunConfig } from '../run-config/decode.ts';
 import { saveRunConfig } from '../run-config/file.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
-import { systemClock } from '../supervisor/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { writeStatus } from '../supervisor/state.ts';
 import { launchSaved } from './launch-saved.ts';
 

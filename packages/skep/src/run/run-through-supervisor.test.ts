@@ -6,7 +6,7 @@ import { places } from '@skep/core/files/places.ts';
 import { silentLog, type Log } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Context } from '../cli/context.ts';
-import { systemClock } from '../supervisor/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import type { Endpoint, Host } from '../supervisor/host.ts';
 import { testServer } from '../supervisor/server.fixture.ts';
 import type { RunOperation, RunWays } from '../supervisor/server.ts';

@@ -1,6 +1,6 @@
 import type { Places } from '@skep/core/files/places.ts';
 import { SupervisorClient, type ClientOptions } from './client.ts';
-import { systemClock } from './clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 
 /** A client for tests of one home directory; a supervisor that it starts ends at once, without ever listening. */
 export function testClient(

@@ -1,3 +1,4 @@
+import { systemClock } from '@skep/core/time/clock.ts';
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -68,7 +69,7 @@ async function supervisor(greeting: Partial<Greeting> = {}): Promise<Host> {
       close: async () => {},
     }),
     owner: 'me',
-    clock: { now: () => new Date(), sleep: async () => {} },
+    clock: { ...systemClock, sleep: async () => {} },
     random: (min) => min,
     fetch,
     self,

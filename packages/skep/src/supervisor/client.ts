@@ -3,7 +3,7 @@ import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { clearAddress, readAddress, supervisorLock } from './address.ts';
 import { readEndpoint } from './answer.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { connect, type Connection, type ConnectOptions } from './connect.ts';
 import { exchange, type CallOptions } from './exchange.ts';
 import { fromFailure } from './failure.ts';
@@ -175,7 +175,7 @@ export class SupervisorClient {
   async #arrival(spawned: SpawnedSupervisor, signal: AbortSignal): Promise<Connection | undefined> {
     const { clock } = this.#options;
     const timeUp = new AbortController();
-    const started = clock.now().getTime();
+    const started = clock.now();
     try {
       const late = clock.sleep(START_MS, AbortSignal.any([signal, timeUp.signal]));
       const line = await Promise.race([spawned.word, late]);
@@ -185,7 +185,7 @@ export class SupervisorClient {
       let over = false;
       void spawned.over.then(() => (over = true));
       let up: Connection | undefined;
-      const left = START_MS - (clock.now().getTime() - started);
+      const left = START_MS - (clock.now() - started);
       await this.#until(async () => (up = await this.#reach(signal)) !== undefined || over, left, signal);
       return up;
     } finally {
@@ -206,8 +206,8 @@ export class SupervisorClient {
     signal: AbortSignal,
   ): Promise<void> {
     const { clock } = this.#options;
-    const deadline = clock.now().getTime() + waitMs;
-    while (!(await condition()) && clock.now().getTime() < deadline) await clock.sleep(POLL_MS, signal);
+    const deadline = clock.now() + waitMs;
+    while (!(await condition()) && clock.now() < deadline) await clock.sleep(POLL_MS, signal);
   }
 
   /** A connection to a supervisor of this version; one of another version is asked to retire, its workloads run on. */

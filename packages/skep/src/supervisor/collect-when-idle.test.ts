@@ -1,3 +1,4 @@
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { expect, test } from 'vitest';
 import { collectAll, collectWhenIdle } from './collect-when-idle.ts';
 
@@ -8,7 +9,7 @@ async function collections(...shares: readonly number[]): Promise<number> {
   let collected = 0;
   await collectWhenIdle({
     clock: {
-      now: () => new Date(0),
+      ...manualClock(),
       sleep: () => (left.length > 0 ? Promise.resolve() : Promise.reject(new Error('over'))),
     },
     signal: ending.signal,

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 
 const EVERY_MS = 5_000;
 /** Shares of the time in which the event loop worked. */

@@ -1,3 +1,4 @@
+import { systemClock } from '@skep/core/time/clock.ts';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -79,8 +80,8 @@ function newHost(): Host {
     version: '9.9.9',
     owner: 'me',
     clock: {
-      now: () => new Date(),
-      async sleep(ms, signal) {
+      ...systemClock,
+      async sleep(ms, signal = never) {
         slept.push(ms);
         signal.throwIfAborted();
         if (timeFlies) return;
@@ -124,7 +125,7 @@ async function claim(name: string, status: StatusWord, pid: number): Promise<voi
 
 async function resumed(): Promise<Resume> {
   const isAlive = (other: { pid: number }): boolean => alive.has(other.pid);
-  const clock = { now: () => new Date(), sleep: async () => {} };
+  const clock = { ...systemClock, sleep: async () => {} };
   const taken = await resume({ host, places: where, clock, isAlive, signal: never, log: silentLog });
   await taken.settled;
   return taken;

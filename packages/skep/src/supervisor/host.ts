@@ -6,7 +6,7 @@ import { loadRunConfig } from '../run-config/file.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { Tell } from './events.ts';
 import { tellNobody } from './events.ts';
 import { inspectOwn } from './launch.ts';

@@ -2,7 +2,7 @@ import { isObject, memberAt } from '@skep/proxy/message/json-rpc.ts';
 import { judge } from '@skep/proxy/message/json-text.ts';
 import { outline } from '@skep/proxy/message/outline.ts';
 import { NEWEST_LEGACY_VERSION } from '@skep/proxy/message/protocol-version.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 
 const REQUEST_MS = 10_000;
 const END_SESSION_MS = 2_000;

@@ -1,3 +1,4 @@
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import {
   appendFileSync,
   chmodSync,
@@ -82,7 +83,7 @@ test('logs of proxies, of the supervisor and of sandboxed workloads are kept sma
   const ending = new AbortController();
   let waits = 0;
   const clock = {
-    now: () => new Date(0),
+    ...manualClock(),
     sleep: async () => {
       waits += 1;
       if (waits < 2) return;

@@ -6,7 +6,7 @@ import type { Places } from '@skep/core/files/places.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { earlierLog } from '../runtime/sandbox/log-file.ts';
 import { SANDBOX_LOGS } from '../runtime/sandbox/places.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 
 /** As much as an engine keeps per container (runtime/docker/container-body.ts). */
 const LIMIT_BYTES = 10 * 1024 * 1024;

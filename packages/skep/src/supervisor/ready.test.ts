@@ -1,3 +1,5 @@
+import { systemClock } from '@skep/core/time/clock.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
 import type { StartEvent } from './events.ts';
@@ -36,7 +38,7 @@ async function ready({ ask, mayBeSilent = false, says = '', exits, asksAgain = f
   await runtime.create(spec);
   await runtime.start('a1');
   const clock = {
-    now: () => new Date(),
+    ...systemClock,
     sleep: (ms: number) => (
       slept.push(ms),
       exits === undefined && !(asksAgain && ms === 10_000) ? Promise.resolve() : never<void>()
@@ -120,7 +122,7 @@ describe('asking over HTTP', () => {
     const answer = untilHttpAnswer({
       endpoint: 'http://127.0.0.1:1/mcp',
       version: '9.9.9',
-      clock: { now: () => new Date(), sleep: async (ms) => void slept.push(ms) },
+      clock: { ...manualClock(), sleep: async (ms) => void slept.push(ms) },
       delays: { first: 10, longest: 30 },
       signal,
       fetch: async (_url, init = {}) => {

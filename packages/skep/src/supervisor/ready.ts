@@ -2,7 +2,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { member } from '@skep/proxy/message/json-rpc.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { Tell } from './events.ts';
 import { lastLines } from './last-lines.ts';
 

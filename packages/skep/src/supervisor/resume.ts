@@ -1,7 +1,7 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { resumeRequest, type Host } from './host.ts';
 import { GRACE_MS } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';

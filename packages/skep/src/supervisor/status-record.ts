@@ -1,5 +1,5 @@
 import type { Places } from '@skep/core/files/places.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, utcTime } from '@skep/core/time/clock.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { readStatus, writeStatus, type StatusWord } from './state.ts';
 
@@ -22,7 +22,7 @@ export function openStatusRecord(options: StatusRecordOptions): StatusRecord {
   let last: Promise<void> = Promise.resolve();
 
   async function write(status: StatusWord, context: string | undefined): Promise<void> {
-    const now = clock.now().toISOString();
+    const now = utcTime(clock);
     // A damaged file is replaced: it was copied aside when it was read.
     const before = await readStatus(places, name).catch(() => undefined);
     const hosting = status !== 'stopped' && status !== 'error';

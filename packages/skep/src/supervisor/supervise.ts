@@ -5,7 +5,7 @@ import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import { requestTimeoutMs } from '../run-config/request-timeout.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { Tell } from './events.ts';
 import { forwardTarget, GRACE_MS, hostPortOf, inspectOwn, launch } from './launch.ts';
 import { untilHttpAnswer } from './http-probe.ts';

@@ -1,3 +1,4 @@
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { expect, test } from 'vitest';
 import { decodeRunConfig } from '../run-config/decode.ts';
@@ -38,7 +39,7 @@ async function watched({ backendEnded = () => {}, write = () => {} }: Faults) {
         statuses.push(status);
       },
     },
-    clock: { now: () => new Date(0), sleep: async () => {} },
+    clock: manualClock(),
     fetch,
     log: silentLog,
     proxy: {

@@ -41,7 +41,7 @@ async function follow(config: RunConfig, watched: Watched): Promise<void> {
   const { clock, signal, status, log } = watched;
   let history = noRestarts;
   for (;;) {
-    const since = clock.now().getTime();
+    const since = clock.now();
     const end = await untilEnd(config.name, watched);
     if (signal.aborted) return;
     log.warn(
@@ -54,7 +54,7 @@ async function follow(config: RunConfig, watched: Watched): Promise<void> {
       end.kind === 'exited'
         ? `the server ended with exit status ${String(end.exitCode)}`
         : 'the server is gone';
-    const plan = await restarted(config, watched, { what, history, ranMs: clock.now().getTime() - since });
+    const plan = await restarted(config, watched, { what, history, ranMs: clock.now() - since });
     if (plan === undefined) {
       await status.set('error', `${what} and is not restarted any more; see skep logs ${config.name}`);
       return;

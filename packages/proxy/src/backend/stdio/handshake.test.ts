@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { manualClock } from '../../doubles/manual-clock.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { ask as askHttp, postJson } from '../../doubles/http-client.ts';
 import { initializeRequest, newSession, runningProxy } from '../../doubles/running-proxy.ts';
 import { scriptedServer, type Received, type ScriptedServer } from '../../doubles/scripted-server.ts';

@@ -1,5 +1,5 @@
 import type { Code } from '@skep/core/errors/codes.ts';
-import type { Clock, Timer } from '../../clock.ts';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { withId, withToken, type Request, type RequestHead } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import type { Peer, Waiter } from './peer.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../clock.ts';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import type { Request } from '../../message/json-rpc.ts';
 
 /** Clients open their stream right after `notifications/initialized`, and servers ask for roots just then. */

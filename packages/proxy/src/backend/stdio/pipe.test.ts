@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { silentLog } from '@skep/core/log/log.ts';
 import { describe, expect, test } from 'vitest';
-import { manualClock } from '../../doubles/manual-clock.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { call, isCall, request, silent, started } from '../../doubles/started-mux.ts';
 import { Pipe } from './pipe.ts';
 

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
-import type { Clock, Timer } from '../../clock.ts';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import type { StdioBackend, StdioStreams } from '../backend.ts';
 import { LineReader } from './line-reader.ts';
 import { WriteQueue } from './write-queue.ts';

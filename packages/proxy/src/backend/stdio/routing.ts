@@ -1,5 +1,5 @@
 import type { Log } from '@skep/core/log/log.ts';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import {
   copied,
   errorOf,

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../clock.ts';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { withId, type Request } from '../../message/json-rpc.ts';
 import type { Flight } from './in-flight.ts';
 import type { Listener, Peer } from './peer.ts';

@@ -2,7 +2,7 @@ import { silentLog } from '@skep/core/log/log.ts';
 import { openSqlite } from '../../store/sqlite.ts';
 import { IN_MEMORY } from '../../store/sqlite-path.ts';
 import type { Store } from '../../store/store.ts';
-import { systemClock } from '../../sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 
 /** Opens a fresh, empty store for each test of this folder: in memory, unless whoever runs the tests has another. */
 export const storeUnderTest = {

@@ -1,3 +1,4 @@
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -21,23 +22,6 @@ async function api(options: Partial<Parameters<typeof apiUnderTest>[0]> = {}): P
   const started = await apiUnderTest({ snapshot, routes: READ_ROUTES, ...options });
   opened.push(started);
   return started;
-}
-
-/** Timers that a test lets run out. */
-function manualTimers() {
-  const due: (() => void)[] = [];
-  let now = Date.parse('2026-01-01T00:00:00Z');
-  return {
-    clock: {
-      now: () => new Date(now).toISOString(),
-      after: (_milliseconds: number, callback: () => void) => {
-        due.push(callback);
-        return () => undefined;
-      },
-    },
-    runOut: () => due.splice(0).forEach((callback) => callback()),
-    advance: (milliseconds: number) => (now += milliseconds),
-  };
 }
 
 const echo = (changes: Partial<Route> = {}): Route => ({
@@ -114,17 +98,17 @@ describe('a body', async () => {
 
 describe('a handler', () => {
   it('that takes too long is answered with 504 in JSON, and what it says later goes nowhere', async () => {
-    const timers = manualTimers();
+    const clock = manualClock();
     const late = Promise.withResolvers<void>();
     const slow = echo({
       access: 'public',
       handle: async () => {
-        queueMicrotask(timers.runOut);
+        queueMicrotask(() => clock.pass(600_000));
         await late.promise;
         return { status: 200, body: () => '{}' };
       },
     });
-    const server = await api({ routes: [slow], listener: { clock: timers.clock } });
+    const server = await api({ routes: [slow], listener: { clock } });
     const answer = await server.ask({ method: 'POST', url: '/v1/echo', payload: {} });
     late.resolve();
     await late.promise;
@@ -170,12 +154,12 @@ describe('the request rate', () => {
   });
 
   it('lets a burst pass, then refuses until time has passed, each caller for itself', async () => {
-    const timers = manualTimers();
+    const clock = manualClock();
     const key = await signingKey('k1');
     const server = await api({
       keys: [key],
       auth: oauthWith({ kind: 'auth-only' }),
-      listener: { clock: timers.clock, requestRate: () => ({ perSecond: 0.5, burst: 2 }) },
+      listener: { clock, requestRate: () => ({ perSecond: 0.5, burst: 2 }) },
     });
     const [alice, bob] = [await bearer(key, { sub: 'alice' }), await bearer(key, { sub: 'bob' })];
     const status = async (who: Record<string, string>) => (await server.get('/v1/me', who)).statusCode;
@@ -184,7 +168,7 @@ describe('the request rate', () => {
     expect(await status(bob)).toBe(200);
     const refused = await server.get('/v1/me', alice);
     expect([refused.json(), refused.headers['retry-after']]).toEqual([{ error: 'too many requests' }, '2']);
-    timers.advance(2_000);
+    clock.pass(2_000);
     expect([await status(alice), await status(alice)]).toEqual([200, 429]);
   });
 });

@@ -1,10 +1,11 @@
-import { fakeIssuer, manualClock, signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
+import { fakeIssuer, signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import type { RoleRules } from '@skep/auth/claims/roles.ts';
 import { parseClaims } from '@skep/auth/claims/claims.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterAll, describe, expect, it } from 'vitest';
 import { CONTRACT_SWITCHES } from '../../access/switches.ts';
-import { systemClock } from '../../sync/clock.ts';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { apiUnderTest, type ApiUnderTest, bearer, oauthWith } from '../api.fixture.ts';
 import { READ_ROUTES } from '../routes.ts';
 import { openSignIn, type SignIn } from '../sign-in/sign-in.ts';
@@ -30,7 +31,7 @@ describe('rights that a reload takes away', () => {
       await answered.promise;
       return issuer.fetch(url, request);
     };
-    const services = { clock: manualClock(), log: silentLog, fetch: { ...issuer, fetch } };
+    const services = { clock: manualClock(), random: () => 0, log: silentLog, fetch: { ...issuer, fetch } };
     const door = await openSignIn(authWith(rules), services);
     return { door, answer: () => answered.resolve(), asked: asked.promise };
   }
@@ -51,7 +52,7 @@ describe('rights that a reload takes away', () => {
 
 describe('tokens that are refused', () => {
   const clockAt = { now: Date.parse('2026-01-01T00:00:00Z') };
-  const clock = { ...systemClock, now: () => new Date(clockAt.now).toISOString() };
+  const clock = { ...systemClock, now: () => clockAt.now };
   const rate = { perSecond: 1, burst: 3 };
 
   it('are looked at so often for one address, then answered with 429, while good ones go on', async () => {

@@ -1,6 +1,6 @@
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterAll, describe, expect, it } from 'vitest';
-import { TimerClock } from '../../sync/timer-clock.fixture.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { apiUnderTest } from '../api.fixture.ts';
 import { DEFAULT_BODIES, withBodyLimits } from '../route/body-limits.ts';
 import { READ_ROUTES, ROUTES } from '../routes.ts';
@@ -128,7 +128,7 @@ describe('a configured time for requests', () => {
     [2000, 2000],
     [60_000, 60_000],
   ])('of %s ends handlers after %i milliseconds', async (requestMs, expected) => {
-    const clock = new TimerClock();
+    const clock = manualClock();
     const entered = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<string>();
     const slow = await apiUnderTest({

@@ -35,7 +35,7 @@ import { hasDotSegment, unreadablePath } from './request-path.ts';
 import { type ConnectionLimits, connectionLimits, DEFAULT_REQUEST_MS } from './request-time.ts';
 import { addRoutes } from './router.ts';
 import { badRequest } from '../route/parameter.ts';
-import type { Clock } from '../../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { ApiContext, Route } from '../route/route.ts';
 import { answerSender, type SendAnswer } from './send-answer.ts';
 

@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { onRequestHookHandler } from 'fastify';
 import type { Authority } from '../../access/authority.ts';
-import type { Clock } from '../../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { addressKey } from './address-key.ts';
 import { type Rate, TokenBuckets } from './token-buckets.ts';
 

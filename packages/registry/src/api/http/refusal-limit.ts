@@ -1,5 +1,5 @@
 import type { TokenVerifier } from '@skep/auth/token/verifier.ts';
-import type { Clock } from '../../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { addressKey } from './address-key.ts';
 import { rateLimited } from './rate-limit.ts';
 import { type Rate, TokenBuckets } from './token-buckets.ts';

@@ -10,7 +10,7 @@ import type {
 import { enforce } from '../../access/decision.ts';
 import { decideRole } from '../../access/gate.ts';
 import { RESERVED_NAMES } from '../../config/shape.ts';
-import type { Clock } from '../../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { identify, identifyAgain, type Identification } from './identify.ts';
 import type { RawParameters } from '../route/parameter.ts';
 import { requireJson } from './read-body.ts';
@@ -111,7 +111,7 @@ function sendLater(
   { clock, requestMs, send }: RouterParts,
 ): void {
   let late = false;
-  const cancel = clock.after(requestMs, () => {
+  const { cancel } = clock.after(requestMs, () => {
     late = true;
     reply.send(new SkepError('registry/handler-timeout'));
   });

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 
 /** How often something may be done. */
 export interface Rate {
@@ -29,7 +29,7 @@ export class TokenBuckets {
 
   /** Whole seconds to wait until it may be done again (RFC 9110 §10.2.3); 0 where it may be done now, which is then counted. */
   take(key: string, { perSecond, burst }: Rate): number {
-    const now = Date.parse(this.#clock.now());
+    const now = this.#clock.now();
     const { tokens: before, at } = this.#buckets.get(key) ?? { tokens: burst, at: now };
     const passed = Math.max(0, now - at) / 1000;
     const tokens = Math.min(burst, before + passed * perSecond);

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
-import { TimerClock } from '../../sync/timer-clock.fixture.ts';
-import { fakeIssuer, manualClock, signingKey } from '@skep/auth/token/tokens.fixture.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
+import { fakeIssuer, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { oauthWith } from '../api.fixture.ts';
 import { OPEN_DOOR, openSignIn, type SignIn } from './sign-in.ts';
@@ -11,7 +11,7 @@ const door = (name: string): SignIn =>
   ({ kind: 'bearer', close: () => closed.push(name) }) as unknown as SignIn;
 
 it('lets requests that wait for a replaced sign-in finish, and then closes it', () => {
-  const clock = new TimerClock();
+  const clock = manualClock();
   const [first, second] = [door('first'), door('second')];
   const slot = new SignInSlot(first, clock);
   slot.replace(second);
@@ -28,8 +28,8 @@ it('lets requests that wait for a replaced sign-in finish, and then closes it', 
 it('names the identity providers that did not answer when they were asked, until they do', async () => {
   const issuer = fakeIssuer([await signingKey('k1')]);
   issuer.broken.set('/jwks', 500);
-  const services = { clock: manualClock(), log: silentLog, fetch: issuer };
-  const slot = new SignInSlot(await openSignIn(oauthWith({ kind: 'auth-only' }), services), new TimerClock());
+  const services = { clock: manualClock(), random: () => 0, log: silentLog, fetch: issuer };
+  const slot = new SignInSlot(await openSignIn(oauthWith({ kind: 'auth-only' }), services), manualClock());
   // Nobody was asked yet.
   expect([slot.away(), issuer.requests]).toEqual([[], []]);
   slot.askProviders();

@@ -1,4 +1,4 @@
-import type { Clock } from '../../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { SignIn } from './sign-in.ts';
 
 /** Longer than any request may wait for an identity provider. */
@@ -44,7 +44,7 @@ export class SignInSlot {
       this.#former.delete(end);
       endSignIn(before);
     };
-    const cancel = this.#clock.after(GRACE_MS, end);
+    const { cancel } = this.#clock.after(GRACE_MS, end);
     this.#former.add(end);
   }
 

@@ -6,7 +6,7 @@ import { metadataUrl } from '@skep/auth/resource/metadata.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Identity } from '@skep/auth/token/identity.ts';
 import { TOKEN_CACHE_CAP_MS, TOKEN_CACHE_CHARACTERS, TokenCache } from '@skep/auth/token/cache.ts';
-import type { Clock } from '@skep/auth/token/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { IssuerFetch } from '@skep/auth/token/issuer-fetch.ts';
 import { createProvider } from '@skep/auth/token/provider.ts';
 import { createVerifier, type TokenVerifier } from '@skep/auth/token/verifier.ts';
@@ -40,6 +40,8 @@ export const OPEN_DOOR: OpenDoor = { kind: 'open' };
 
 export interface SignInServices {
   readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
   readonly log: Log;
   /** Replaces requests to identity providers; tests only. */
   readonly fetch?: IssuerFetch;

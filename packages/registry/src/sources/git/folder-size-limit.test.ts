@@ -16,7 +16,7 @@ function handClock() {
   const cancelled: unknown[] = [];
   const after = (_ms: number, callback: () => void) => {
     waiting.push(callback);
-    return () => void cancelled.push(callback);
+    return { cancel: () => void cancelled.push(callback), restart: () => {} };
   };
   return { after, waiting, cancelled, tick: () => waiting.shift()?.() };
 }

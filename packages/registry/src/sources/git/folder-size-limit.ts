@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
-import type { Clock } from '../../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 
 const LOOK_EVERY_MS = 200;
 
@@ -24,7 +24,7 @@ export function limitFolder({ folder, maxBytes, clock }: FolderLimit): {
   let cancel = (): void => {};
   let stopped = false;
   const next = (): void => {
-    if (!stopped && !over.signal.aborted) cancel = clock.after(LOOK_EVERY_MS, () => void look());
+    if (!stopped && !over.signal.aborted) cancel = clock.after(LOOK_EVERY_MS, () => void look()).cancel;
   };
   const look = async (): Promise<void> => {
     try {

@@ -1,10 +1,11 @@
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { expect, test } from 'vitest';
 import { gitSource } from './git-source.ts';
 
 const surroundings = {
   env: {},
   tempDir: '/nonexistent',
-  clock: { after: () => () => {} },
+  clock: manualClock(),
   allowPrivate: true,
 };
 const repository = 'https://ann:hunter2@git.example/a.git';

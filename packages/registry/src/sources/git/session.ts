@@ -2,7 +2,7 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Resolve } from '@skep/core/fetch/address-guard.ts';
-import type { Clock } from '../../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { limitFolder } from './folder-size-limit.ts';
 import { NO_PIN, pinAddress } from './address.ts';
 import { runGit, type GitResult } from './command.ts';
@@ -67,7 +67,7 @@ export async function withGit<T>(
     ...(auth !== undefined && 'sshKeyFile' in auth ? { sshKeyFile: auth.sshKeyFile } : {}),
   });
   const late = new AbortController();
-  const cancel = clock.after(timeoutMs, () => late.abort(new SkepError('source/timeout')));
+  const { cancel } = clock.after(timeoutMs, () => late.abort(new SkepError('source/timeout')));
   const size = limitFolder({ folder, maxBytes, clock });
   const signal = AbortSignal.any([outer, late.signal, size.signal]);
   try {

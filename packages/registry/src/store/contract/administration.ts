@@ -1,3 +1,4 @@
+import { utcTime } from '@skep/core/time/clock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StoredSource } from '../rows.ts';
@@ -38,7 +39,7 @@ function putsSources(fixture: Fixture): void {
       format: 'upstream',
       filter: '{}',
     };
-    const createdAt = clock.now();
+    const createdAt = utcTime(clock);
     const created = await store.putSource('api-made', { ...full, interval: 2 ** 40 }, allowed);
     expect(created.value).toEqual({
       created: true,
@@ -53,11 +54,18 @@ function putsSources(fixture: Fixture): void {
       },
     });
     expect(await store.readSource('api-made')).toEqual(created.value.source);
-    clock.step(1000);
+    clock.pass(1000);
     const { value } = await store.putSource('api-made', settingsOf('git'), allowed);
     expect(value).toMatchObject({
       created: false,
-      source: { claims: '', filter: null, format: null, interval: null, createdAt, updatedAt: clock.now() },
+      source: {
+        claims: '',
+        filter: null,
+        format: null,
+        interval: null,
+        createdAt,
+        updatedAt: utcTime(clock),
+      },
     });
     expect((await store.listSources()).map(({ name }) => name)).toEqual(['api-made', 'one', 'two']);
     expect(await store.readStatus('api-made')).toMatchObject({ phase: 'failed' });
@@ -140,7 +148,7 @@ function deletesSources(fixture: Fixture): void {
 function putsRegistries(fixture: Fixture): void {
   it('creates a registry with its sources in order, then replaces them', async () => {
     const { store, clock } = fixture;
-    const createdAt = clock.now();
+    const createdAt = utcTime(clock);
     const created = await store.putRegistry('mine', { sources: ['two', 'one'], claims: ACME }, allowed);
     expect(created.value).toEqual({
       created: true,
@@ -153,7 +161,7 @@ function putsRegistries(fixture: Fixture): void {
         updatedAt: createdAt,
       },
     });
-    clock.step(1000);
+    clock.pass(1000);
     await store.putRegistry('mine', { sources: ['one'], claims: '' }, allowed);
     expect(await store.readRegistry('mine')).toMatchObject({ sources: ['one'], claims: '', createdAt });
     expect((await store.listRegistries()).map(({ name, sources }) => [name, sources])).toEqual([

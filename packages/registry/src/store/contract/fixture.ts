@@ -1,5 +1,6 @@
 import { afterEach, beforeEach } from 'vitest';
-import type { Clock } from '../../sync/clock.ts';
+import { type Clock, systemClock } from '@skep/core/time/clock.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import type {
   NamedSource,
   NewEntry,
@@ -29,33 +30,25 @@ export interface Fixture {
 }
 
 /** Tells the time that a test sets; waiting takes as long as it takes. */
-export class SteppedClock implements Clock {
-  #milliseconds = Date.parse('2026-01-01T00:00:00.000Z');
+export interface SteppedClock extends Clock {
+  readonly pass: (milliseconds: number) => void;
+}
 
-  now(): string {
-    return new Date(this.#milliseconds).toISOString();
-  }
-
-  step(milliseconds: number): void {
-    this.#milliseconds += milliseconds;
-  }
-
-  after(milliseconds: number, callback: () => void): () => void {
-    const timer = setTimeout(callback, milliseconds);
-    return () => clearTimeout(timer);
-  }
+export function steppedClock(): SteppedClock {
+  const { now, pass } = manualClock();
+  return { ...systemClock, now, pass };
 }
 
 /** Opens a store for each test of the suite around it, and looks like the one of the test that runs. */
 export function openedForEach(open: OpenStore): Fixture {
   let opened: OpenedStore | undefined;
-  let clock = new SteppedClock();
+  let clock = steppedClock();
   const current = (): OpenedStore => {
     if (opened === undefined) throw new Error('the store is only there inside a test');
     return opened;
   };
   beforeEach(async () => {
-    clock = new SteppedClock();
+    clock = steppedClock();
     opened = await open(clock);
   });
   afterEach(() => current().dispose());

@@ -1,3 +1,4 @@
+import { utcTime } from '@skep/core/time/clock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { DecideOnPublish, PickEntry } from '../decisions.ts';
@@ -42,9 +43,9 @@ type Publish = (request: PublishRequest) => ReturnType<Fixture['store']['publish
 function publishes(fixture: Fixture, publish: Publish): void {
   it('adds a version with the time, and tells where it went', async () => {
     await publish(publishOf('a/a', '1', ACME));
-    fixture.clock.step(1000);
+    fixture.clock.pass(1000);
     const { value } = await publish(publishOf('a/a', '2', ACME));
-    const now = fixture.clock.now();
+    const now = utcTime(fixture.clock);
     expect(value).toMatchObject({
       source: 'internal',
       name: 'a/a',

@@ -233,11 +233,11 @@ function standsBack(fixture: Fixture): void {
     const { store, clock } = fixture;
     await store.reconcile(older);
     await store.reconcile(newer, 'two');
-    clock.step(ALIVE_MS - 1);
+    clock.pass(ALIVE_MS - 1);
     await store.renewReplica('two');
-    clock.step(ALIVE_MS - 1);
+    clock.pass(ALIVE_MS - 1);
     expect((await store.reconcile(older)).value.inForce).toBe(false);
-    clock.step(1);
+    clock.pass(1);
     expect((await store.reconcile(older)).value.inForce).toBe(true);
     expect(await rows()).toEqual(OLDER);
   });

@@ -258,12 +258,12 @@ function leases(fixture: Fixture): void {
     const theirs = { ...LEASE, owner: 'b' };
     expect(await store.acquireLease(LEASE, 1000)).toBe(true);
     expect(await other.acquireLease(theirs, 1000)).toBe(false);
-    clock.step(999);
+    clock.pass(999);
     expect(await other.acquireLease(theirs, 1000)).toBe(false);
     expect(await store.renewLease(LEASE, 1000)).toBe(true);
-    clock.step(999);
+    clock.pass(999);
     expect(await other.acquireLease(theirs, 1000)).toBe(false);
-    clock.step(1);
+    clock.pass(1);
     expect(await other.acquireLease(theirs, 1000)).toBe(true);
     expect(await store.renewLease(LEASE, 1000)).toBe(false);
     await store.releaseLease(LEASE);
@@ -284,7 +284,7 @@ function leases(fixture: Fixture): void {
   it('refuses what was fetched under a lease that somebody else has taken over', async () => {
     const { store, clock } = fixture;
     await store.acquireLease(LEASE, 1000);
-    clock.step(1000);
+    clock.pass(1000);
     await store.acquireLease({ ...LEASE, owner: 'b' }, 1000);
     const late = { ...replacementOf('one', [serverOf('a/a', { '1': '{}' })], 'T1'), lease: LEASE };
     await expect(store.replaceEntries(late)).rejects.toMatchObject({ code: 'store/lease-lost' });
