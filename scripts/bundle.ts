@@ -109,7 +109,7 @@ const CHUNKS = [
   {
     name: 'shared',
     minShareCount: 2,
-    test: /^\0node:|\/core\/src\/catalog\/variable-name|\/core\/src\/(?:errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?!open-|ask)|print\/|workloads\/|run-config\/(?:file|labels|workload-url)|protocol\/reference|supervisor\/process-identity|runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|(?!free-port)[^/]+)\.ts)/,
+    test: /^\0node:|\/core\/src\/catalog\/variable-name|\/core\/src\/(?:errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?!open-|ask)|print\/|workloads\/|run-config\/(?:file|labels|workload-url)|settings\/workload-name|protocol\/reference|supervisor\/process-identity|runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|(?!free-port)[^/]+)\.ts)/,
   },
   {
     name: 'asking',
@@ -121,6 +121,11 @@ const CHUNKS = [
     test: /\/skep\/src\/(?:catalog\/(?!api-catalog)|config|cli\/format-setting)|\/core\/src\/settings\/from-file\.ts/,
   },
   { name: 'entries', minShareCount: 2, test: /\/core\/src\/catalog\// },
+  // What a stored run configuration is, for those who only read one.
+  {
+    name: 'run-settings',
+    test: /\/skep\/src\/(?:settings\/|run-config\/(?:run-config|fact-labels)|permissions\/(?:profile|mount-declaration|confined-user-name))/,
+  },
   {
     name: 'runs',
     minShareCount: 2,

@@ -10,9 +10,11 @@ export type ValueOf<F extends Field> = F['kind'] extends 'int' | 'float' | 'dura
       ? readonly string[]
       : F['kind'] extends 'pairs'
         ? Readonly<Record<string, string>>
-        : F extends { readonly choices: readonly (infer Choice)[] }
-          ? Choice
-          : string;
+        : F['kind'] extends 'json'
+          ? unknown
+          : F extends { readonly choices: readonly (infer Choice)[] }
+            ? Choice
+            : string;
 
 /** All values of a table by field name; a field without a default may be undefined. */
 export type Values<Rows extends readonly Field[]> = {

@@ -1,3 +1,5 @@
+import type { Shape } from './shape.ts';
+
 /**
  * One row of a settings table. From a list of rows derive: argv parsing, environment, file keys, merge with provenance,
  * help, completion, JSON Schema and reference docs. See docs/architecture.md, "Settings".
@@ -20,9 +22,11 @@ export type FieldKind =
   /** A file path, kept as given. */
   | 'path'
   /** A path to a JSON document. */
-  | 'json-file';
+  | 'json-file'
+  /** Any JSON, or what `stored` says; only in files. */
+  | 'json';
 
-export type FieldValue = string | number | boolean | readonly string[] | Readonly<Record<string, string>>;
+export type FieldValue = string | number | boolean | readonly string[] | Readonly<Record<string, unknown>>;
 
 export interface Field {
   /** camelCase name the program uses. */
@@ -36,6 +40,12 @@ export interface Field {
   readonly env?: string;
   /** Run-config or config-file key, dotted where nested (`oidc_config.issuer`); absent when never stored. */
   readonly key?: string;
+  /** Another tool's word for the key, taken from its files. */
+  readonly alias?: string;
+  /** How a stored file holds the value, where kind and default do not say it all; see `storedShape`. */
+  readonly stored?: Shape<unknown>;
+  /** The value belongs to this machine: stored here, never exported. */
+  readonly local?: true;
   /** Heading under which help lists it. */
   readonly group: string;
   /** One line of help, no full stop. */
@@ -65,6 +75,8 @@ export interface Field {
    * switches nothing on.
    */
   readonly notYet?: true;
+  /** With `notYet`: running without it harms nobody, so that an imported file may have the key. */
+  readonly harmless?: true;
 }
 
 export type Origin = 'flag' | 'env' | 'file' | 'default' | 'registry' | 'config';

@@ -25,6 +25,7 @@ const DECODE: Readonly<Record<FieldKind, Decode>> = {
     typeof value === 'string' ? parseValue(field, value, where) : texts(field, value, where),
   list: texts,
   pairs: must('a mapping of names to texts; put numbers in quotes', isTextMap),
+  json: must('a value', (value) => value !== undefined),
 };
 
 /**

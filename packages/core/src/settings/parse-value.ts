@@ -61,6 +61,7 @@ const DECODE: Readonly<Record<FieldKind, Decode>> = {
   strings: (_field, text) => splitList(text),
   list: (_field, text) => [text],
   pairs: decodePair,
+  json: verbatim,
 };
 
 /** The items of a comma-separated list, trimmed, empty ones left out. */

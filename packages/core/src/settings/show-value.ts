@@ -5,7 +5,10 @@ import type { Field, FieldValue } from './field.ts';
 export function showValue(field: Field, value: FieldValue): string {
   if (field.kind === 'duration' && typeof value === 'number') return formatDuration(value);
   if (typeof value !== 'object') return String(value);
-  const items = Array.isArray(value) ? value : Object.entries(value).map(([key, item]) => `${key}=${item}`);
+  if (field.kind === 'json') return JSON.stringify(value);
+  const items = Array.isArray(value)
+    ? value
+    : Object.entries(value).map(([key, item]) => `${key}=${String(item)}`);
   return items.join(',');
 }
 

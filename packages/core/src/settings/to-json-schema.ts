@@ -30,6 +30,7 @@ const SHAPE: Readonly<Record<FieldKind, JsonSchema>> = {
   strings: TEXTS,
   list: TEXTS,
   pairs: { type: 'object', additionalProperties: { type: 'string' } },
+  json: {},
 };
 
 /** JSON Schema (2020-12) of the file that `fromFile` reads: the rows with a key that this release takes. */

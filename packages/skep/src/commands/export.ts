@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { defineSettings } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
-import { encodeExport } from '../run-config/encode.ts';
+import { encodeExport } from '../run-config/run-config.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 
 const settings = defineSettings([

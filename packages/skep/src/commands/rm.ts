@@ -1,7 +1,7 @@
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { openClient } from '../cli/open-client.ts';
 import { savedNames } from '../run-config/file.ts';
-import { checkWorkloadName } from '../run-config/workload-name.ts';
+import { checkWorkloadName } from '../settings/workload-name.ts';
 import { onlyWaiting } from '../workloads/cancelled.ts';
 import { eachOf } from '../workloads/each-of.ts';
 import { knownNames } from '../workloads/name-lock.ts';

@@ -1,6 +1,15 @@
 import { readJson } from '@skep/core/files/read-limited.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { z } from 'zod';
+import {
+  bool,
+  listOf,
+  members,
+  optional,
+  text,
+  textThat,
+  wholeNumber,
+  type ShapeType,
+} from '@skep/core/settings/shape.ts';
 import type { Mount } from './mount-declaration.ts';
 import { parseMount } from './mount-declaration.ts';
 
@@ -8,30 +17,39 @@ import { parseMount } from './mount-declaration.ts';
 const HOST = /^\.?[A-Za-z0-9](?:[A-Za-z0-9.:-]{0,252}[A-Za-z0-9])?$/;
 const MAX_PROFILE_BYTES = 1024 * 1024;
 
-const hosts = z.array(z.string().regex(HOST, 'not a host name'));
+const hosts = optional(listOf(textThat((host) => HOST.test(host), 'not a host name')));
 
-/** A permission profile (spec run-workload §4.3): mounts, network and privilege. Members it does not know are refused: one could forbid something. */
-export const profileSchema = z.strictObject({
-  name: z.string().exactOptional(),
-  read: z.array(z.string()).exactOptional(),
-  write: z.array(z.string()).exactOptional(),
-  privileged: z.boolean().exactOptional(),
-  network: z
-    .strictObject({
-      mode: z.string().exactOptional(),
-      outbound: z
-        .strictObject({
-          insecure_allow_all: z.boolean().exactOptional(),
-          allow_host: hosts.exactOptional(),
-          allow_port: z.array(z.int().min(1).max(65_535)).exactOptional(),
-        })
-        .exactOptional(),
-      inbound: z.strictObject({ allow_host: hosts.exactOptional() }).exactOptional(),
-    })
-    .exactOptional(),
-});
+/** A permission profile: mounts, network and privilege. Members it does not know are refused: one could forbid something. */
+export const profileShape = members(
+  {
+    name: optional(text),
+    read: optional(listOf(text)),
+    write: optional(listOf(text)),
+    privileged: optional(bool),
+    network: optional(
+      members(
+        {
+          mode: optional(text),
+          outbound: optional(
+            members(
+              {
+                insecure_allow_all: optional(bool),
+                allow_host: hosts,
+                allow_port: optional(listOf(wholeNumber(1, 65_535))),
+              },
+              'refused',
+            ),
+          ),
+          inbound: optional(members({ allow_host: hosts }, 'refused')),
+        },
+        'refused',
+      ),
+    ),
+  },
+  'refused',
+);
 
-export type PermissionProfile = z.infer<typeof profileSchema>;
+export type PermissionProfile = ShapeType<typeof profileShape>;
 
 const BUILTIN: Readonly<Record<string, PermissionProfile>> = {
   none: { name: 'none', network: { outbound: { insecure_allow_all: false } } },
@@ -49,17 +67,14 @@ export function builtinProfile(name: string): PermissionProfile | undefined {
 
 /** Checks a profile of any origin; `where` names it in the error (`run/invalid-profile`). */
 export function decodeProfile(value: unknown, where: string, cwd: string): PermissionProfile {
-  const result = profileSchema.safeParse(value);
-  if (!result.success) {
-    const issue = result.error.issues[0];
-    const key = issue?.path.join('.') ?? '';
+  const profile = profileShape(value, (why, ...path) => {
     throw new SkepError('run/invalid-profile', {
-      message: `${where} is not a permission profile: ${key === '' ? '' : `"${key}": `}${issue?.message ?? 'wrong shape'}`,
+      message: `${where} is not a permission profile: ${path.length === 0 ? '' : `"${path.join('.')}": `}${why}`,
     });
-  }
+  });
   // Parsing them now means that a bad mount fails before anything is built or created.
-  profileMounts(result.data, cwd);
-  return result.data;
+  profileMounts(profile, cwd);
+  return profile;
 }
 
 /** `--permission-profile`: a built-in name, or the path of a JSON file. */
@@ -71,17 +86,17 @@ export async function loadProfile(nameOrPath: string, cwd: string): Promise<Perm
 }
 
 /**
- * The mounts of a profile: `read` read-only, `write` writable; a target in both is writable (spec run-workload §1.6).
+ * The mounts of a profile: `read` read-only, `write` writable; a target in both is writable.
  * Relative host paths are resolved against `cwd`.
  */
 export function profileMounts(profile: PermissionProfile, cwd: string): readonly Mount[] {
   const byTarget = new Map<string, Mount>();
-  for (const text of profile.read ?? []) {
-    const mount = parseMount(text, true, cwd);
+  for (const declared of profile.read ?? []) {
+    const mount = parseMount(declared, true, cwd);
     byTarget.set(mount.target, mount);
   }
-  for (const text of profile.write ?? []) {
-    const mount = parseMount(text, false, cwd);
+  for (const declared of profile.write ?? []) {
+    const mount = parseMount(declared, false, cwd);
     byTarget.set(mount.target, mount);
   }
   return [...byTarget.values()];

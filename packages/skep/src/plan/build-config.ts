@@ -1,7 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { referenceTo } from '../run-config/run-config.ts';
-import { withRequestTimeout } from '../run-config/request-timeout.ts';
-import { SCHEMA_VERSION, type RunConfig } from '../run-config/run-config.ts';
+import { referenceTo, runConfigOf, type RunConfig } from '../run-config/run-config.ts';
 import type { Prepared, RuntimeInfo } from '../runtime/runtime.ts';
 import { chooseTransport } from './choose-transport.ts';
 import type { MergedEnv } from './merge-env.ts';
@@ -32,59 +30,34 @@ export function buildRunConfig({ planned, name, port, merged, prepared, info }: 
     targetPort: values.targetPort ?? plan?.targetPort,
   });
   checkReachable(profile, chosen.transport);
-  return {
-    schema_version: SCHEMA_VERSION,
+  const { transport, targetPort } = chosen;
+  return runConfigOf(values, {
     name,
+    port,
+    host: inputs.host,
     image: prepared.reference,
-    ...(source.kind === 'package' ? { package: source } : {}),
     image_is_ours: prepared.ours,
-    ...runtimeConfig(planned),
+    package: source.kind === 'package' ? source : undefined,
+    // Images are not built, so what they would be built from is not kept.
+    ...(source.kind === 'package' ? {} : { runtime_config: undefined }),
     ...originOf(resolved),
     cmd_args: args,
-    transport: chosen.transport,
-    proxy_mode: 'streamable-http',
-    host: inputs.host,
-    port,
-    ...namedBy(values.host, port),
-    ...(chosen.targetPort === undefined
-      ? {}
-      : { target_port: chosen.targetPort, target_host: values.targetHost }),
-    publish: values.publish ?? [],
-    ...(values.permissionProfile === undefined
-      ? {}
-      : { permission_profile_name_or_path: values.permissionProfile }),
+    transport,
+    target_port: targetPort,
+    target_host: targetPort === undefined ? undefined : values.targetHost,
+    allowed_origins: namedBy(values.host, port),
     permission_profile: profile,
-    ...(values.sandboxUser === undefined ? {} : { sandbox_user: values.sandboxUser }),
     env_vars: merged.env,
     secret_env: merged.secret,
-    volumes: values.volume ?? [],
-    ...(values.ignoreGlobally ? {} : { ignore_config: { load_global: false } }),
     container_labels: inputs.labels,
-    group: values.group,
-    debug: values.debug ?? false,
-    ...withRequestTimeout(values.requestTimeout),
-    ...(values.noCheck ? { no_check: true } : {}),
-    trust_proxy_headers: values.trustProxyHeaders,
     runtime: referenceTo(info),
-    rest: {},
-  };
+  });
 }
 
 /** Clients may call the proxy by the name it was given; what is no name of ours is refused (DNS rebinding). */
-function namedBy(host: string, port: number): Pick<RunConfig, 'allowed_origins'> {
+function namedBy(host: string, port: number): readonly string[] | undefined {
   const isName = !isIPv4(host) && host.toLowerCase() !== 'localhost';
-  return isName ? { allowed_origins: [`http://${host.toLowerCase()}:${String(port)}`] } : {};
-}
-
-/** Images are not built, so what they would be built from is not kept. */
-function runtimeConfig({ request, resolved }: PlannedRun): Pick<RunConfig, 'runtime_config'> {
-  const { runtimeImage, runtimeAddPackage } = request.values;
-  const given = {
-    ...(runtimeImage === undefined ? {} : { builder_image: runtimeImage }),
-    ...(runtimeAddPackage === undefined ? {} : { additional_packages: runtimeAddPackage }),
-  };
-  const kept = resolved.source.kind === 'package' && Object.keys(given).length > 0;
-  return kept ? { runtime_config: given } : {};
+  return isName ? [`http://${host.toLowerCase()}:${port}`] : undefined;
 }
 
 /** Where the server came from. A file of this machine says nothing elsewhere. */

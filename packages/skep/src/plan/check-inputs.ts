@@ -9,15 +9,15 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { parseVolume } from '../permissions/mount-declaration.ts';
 import { loadProfile, type PermissionProfile } from '../permissions/profile.ts';
 import type { Mount } from '../permissions/mount-declaration.ts';
-import { parseConfinedUser } from '../runtime/sandbox/confined-user.ts';
+import { parseConfinedUser } from '../permissions/confined-user-name.ts';
 import { isLabel } from '../run-config/labels.ts';
-import { isPortMapping } from '../run-config/port-mapping.ts';
-import { isTargetHost } from '../run-config/target-host.ts';
+import { isPortMapping } from '../settings/port-mapping.ts';
+import { isTargetHost } from '../settings/target-host.ts';
 import { checkRecipeOptions } from '../protocol/build-recipe.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import { parseEnvFile } from './env-file.ts';
 import { readEnvFlags } from './env-flags.ts';
-import { checkWorkloadName } from '../run-config/workload-name.ts';
+import { checkWorkloadName } from '../settings/workload-name.ts';
 
 /** The flags of `skep run`, checked as far as can be done without network, engine and questions. */
 export interface CheckedInputs {

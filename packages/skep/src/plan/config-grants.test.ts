@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { decodeRunConfig } from '../run-config/decode.ts';
+import { decodeRunConfig } from '../run-config/run-config.ts';
 import { configGrants } from './config-grants.ts';
 
 const plain = { name: 'ab', image: 'x/y', transport: 'stdio' };

@@ -13,7 +13,7 @@ import {
   type PermissionProfile,
 } from '../permissions/profile.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
-import { decodeRunConfig } from '../run-config/decode.ts';
+import { decodeRunConfig } from '../run-config/run-config.ts';
 import { MAX_RUN_CONFIG_BYTES } from '../run-config/file.ts';
 import { fromToolhive } from '../run-config/import-toolhive.ts';
 import type { RunConfig } from '../run-config/run-config.ts';

@@ -5,7 +5,7 @@ import type { RuntimeKind, Source } from '../runtime/runtime.ts';
 import type { CatalogSource } from '../catalog/catalog-source.ts';
 import type { Target } from './parse-target.ts';
 import { checkPackageSource } from '../protocol/reference.ts';
-import { nameOfEntry, nameOfImage, nameOfPackage } from '../run-config/workload-name.ts';
+import { nameOfEntry, nameOfImage, nameOfPackage } from '../settings/workload-name.ts';
 
 /** What to run, and where it came from. */
 export interface Resolved {

@@ -1,15 +1,20 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isLabel, isReservedLabel } from './labels.ts';
-import type { RunConfig } from './run-config.ts';
+
+interface Exported {
+  readonly name: string;
+  readonly transport: string;
+  readonly port: number;
+}
 
 /** Labels that ToolHive asks of a file before it takes it: in exports only, never on what runs (docs/decisions/0047). */
-export function toolhiveLabels({ name, transport, port }: RunConfig): Readonly<Record<string, string>> {
+export function toolhiveLabels({ name, transport, port }: Exported): Readonly<Record<string, string>> {
   return {
     toolhive: 'true',
     'toolhive-name': name,
     'toolhive-basename': name,
     'toolhive-transport': transport,
-    'toolhive-port': String(port),
+    'toolhive-port': `${port}`,
   };
 }
 

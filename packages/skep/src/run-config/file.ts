@@ -5,8 +5,7 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import { readJson } from '@skep/core/files/read-limited.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
-import { checkWorkloadName, isWorkloadName } from './workload-name.ts';
-import { encodeRunConfig } from './encode.ts';
+import { checkWorkloadName, isWorkloadName } from '../settings/workload-name.ts';
 import type { RunConfig } from './run-config.ts';
 
 export const MAX_RUN_CONFIG_BYTES = 4 * 1024 * 1024;
@@ -16,6 +15,7 @@ const pathOf = (places: Places, name: string): string =>
 
 /** Writes the saved run config of a workload, atomically, readable by its user only. */
 export async function saveRunConfig(places: Places, config: RunConfig): Promise<void> {
+  const { encodeRunConfig } = await import('./run-config.ts');
   await atomicWrite(pathOf(places, config.name), encodeRunConfig(config), { mode: 0o600 });
 }
 
@@ -23,7 +23,7 @@ export async function saveRunConfig(places: Places, config: RunConfig): Promise<
 export async function loadRunConfig(places: Places, name: string): Promise<RunConfig> {
   const path = pathOf(places, name);
   try {
-    const { decodeRunConfig } = await import('./decode.ts');
+    const { decodeRunConfig } = await import('./run-config.ts');
     return decodeRunConfig(
       await readJson(path, { maxBytes: MAX_RUN_CONFIG_BYTES, what: 'run configuration' }),
       path,

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeRunConfig } from './decode.ts';
+import { decodeRunConfig } from './run-config.ts';
 import { checkKeys, fromToolhive } from './import-toolhive.ts';
 
 const minimal = { name: 'everything', image: 'mcp/everything:1', transport: 'stdio' };

@@ -1,82 +1,38 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { suggestion } from '@skep/core/settings/did-you-mean.ts';
-import { USED_KEYS } from './decode.ts';
+import type { Field } from '@skep/core/settings/field.ts';
+import { runSettings } from '../settings/run-settings.ts';
 import { withoutFacts } from './fact-labels.ts';
 import { isNothing } from './is-nothing.ts';
+import { NAMES_AGAIN } from './run-config.ts';
 import { stepsBeyond } from './steps-anyway.ts';
 
-/** Keys ToolHive writes under another name (spec run-workload §7.1). */
-const ALIASES: Readonly<Record<string, string>> = {
-  thv_ca_bundle: 'skep_ca_bundle',
-  allow_docker_gateway: 'allow_runtime_gateway',
-};
+const rows: readonly Field[] = runSettings;
+const keys = rows.flatMap(({ key }) => (key === undefined ? [] : [key]));
+const aliases = new Map(
+  rows.flatMap(({ alias, key }) => (alias === undefined ? [] : [[alias, key ?? alias]])),
+);
 
-/** Derived from other keys, or a matter of the machine: written anew, whatever a file says. */
-const WRITTEN_ANEW: ReadonlySet<string> = new Set([
-  'base_name',
-  'container_name',
-  'runtime',
-  'mount_sources',
-]);
+type Rule = 'used' | 'harmless' | 'later' | 'unknown';
 
-/** Keys without effect yet, or without effect here, whose absence harms nobody: kept, and said. */
-const NO_EFFECT: ReadonlySet<string> = new Set([
-  'telemetry_config',
-  'session_ttl',
-  'stateless',
-  'strict_protocol_validation',
-  'skep_ca_bundle',
-  'allow_runtime_gateway',
-  'ignore_config.print_overlays',
-  'rate_limit_namespace',
-  'k8s_pod_template_patch',
-  'mcpserver_generation',
-  'scaling_config',
-]);
+/** What becomes of a key: its row says it, or else the rows below it, which are refused as one where all are to come. */
+function ruleOf(key: string): Rule {
+  if (NAMES_AGAIN.includes(key)) return 'used';
+  const row = rows.find((one) => one.key === key);
+  const below = rows.filter((one) => one.key?.startsWith(`${key}.`));
+  const [first = row] = below;
+  if (first === undefined) return 'unknown';
+  if (row?.harmless) return 'harmless';
+  return (row ? [row] : below).every((one) => one.notYet) ? 'later' : 'used';
+}
 
-/**
- * Keys of the format that ask for what is not there yet, most of them a guard. This list only words the refusal: a key
- * that is in no list at all is refused as well.
- */
-const LATER: ReadonlySet<string> = new Set([
-  'remote_url',
-  'remote_auth_config',
-  'secrets',
-  'isolate_network',
-  'endpoint_prefix',
-  'env_file_dir',
-  'tools_filter',
-  'tools_override',
-  'header_forward',
-  'jwks_auth_token_file',
-  'oidc_config',
-  'token_exchange_config',
-  'upstream_swap_config',
-  'aws_sts_config',
-  'authz_config',
-  'authz_config_path',
-  'audit_config',
-  'audit_config_path',
-  'validating_webhooks',
-  'mutating_webhooks',
-  'middleware_configs',
-  'additional_middleware_configs',
-  'embedded_auth_server_config',
-  'rate_limit_config',
-  'runtime_config.build_with',
-  'runtime_config.runtime_env',
-]);
+/** True for a key whose members have rules of their own. */
+function hasMembers(key: string): boolean {
+  return ruleOf(key) === 'used' && keys.some((one) => one.startsWith(`${key}.`));
+}
 
-/** Keys whose members have rules of their own. */
-const PARENTS: ReadonlySet<string> = new Set(['runtime_config', 'ignore_config']);
-
-/** Those of their members that this release acts on. */
-const USED_MEMBERS: ReadonlySet<string> = new Set([
-  'runtime_config.builder_image',
-  'runtime_config.additional_packages',
-  'ignore_config.load_global',
-]);
+const CORRECT_IT = 'remove it, or correct its name';
 
 export interface Imported {
   readonly value: unknown;
@@ -92,7 +48,9 @@ export function fromToolhive(value: unknown, where: string): Imported {
   if (!isRecord(value)) return { value, warnings: [] };
   const document = renamed(value);
   checkKeys(document, where);
-  const idle = withMembers(document).filter(([key, member]) => NO_EFFECT.has(key) && !isNothing(member));
+  const idle = withMembers(document).filter(
+    ([key, member]) => ruleOf(key) === 'harmless' && !isNothing(member),
+  );
   const { labels, dropped } = withoutFacts(document['container_labels'], where);
   return {
     value: { ...document, ...(labels === undefined ? {} : { container_labels: labels }) },
@@ -104,11 +62,12 @@ export function fromToolhive(value: unknown, where: string): Imported {
 }
 
 /**
- * A key may stand for a guard, so one that this release neither acts on nor knows to be harmless is refused (docs/decisions/0047): `usage/not-available` for what a later release will do, `run/invalid-config` for what no release knows.
+ * A key may stand for a guard, so one that this release neither acts on nor knows to be harmless is refused
+ * (decision 0047): `usage/not-available` for what a later release will do, `run/invalid-config` for what no release knows.
  */
 export function checkKeys(document: Readonly<Record<string, unknown>>, where: string): void {
   const asked = withMembers(document).filter(([key, member]) => !isMet(key, member));
-  const unknown = asked.find(([key]) => !LATER.has(key));
+  const unknown = asked.find(([key]) => ruleOf(key) === 'unknown');
   if (unknown) throw unknownKey(unknown[0], where);
   if (asked.length === 0) return;
   const several = asked.length > 1;
@@ -125,14 +84,14 @@ function shown([key, member]: readonly [string, unknown]): string {
 
 /** True when running without the key is what it asks for, or when the rest of the import acts on it. */
 function isMet(key: string, member: unknown): boolean {
-  if ([USED_KEYS, USED_MEMBERS, WRITTEN_ANEW, NO_EFFECT].some((keys) => keys.has(key))) return true;
   if (key === 'middleware_configs') return stepsBeyond(member).length === 0;
-  return LATER.has(key) && isNothing(member);
+  const rule = ruleOf(key);
+  return rule === 'used' || rule === 'harmless' || (rule === 'later' && isNothing(member));
 }
 
 function renamed(document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const members = Object.entries(document).map(([key, member]) => [
-    Object.hasOwn(ALIASES, key) ? ALIASES[key] : key,
+    aliases.get(key) ?? key,
     key === 'ignore_config' ? withSnakeCase(member) : member,
   ]);
   return Object.fromEntries(members) as Readonly<Record<string, unknown>>;
@@ -141,7 +100,7 @@ function renamed(document: Readonly<Record<string, unknown>>): Readonly<Record<s
 /** The document's keys and, dotted, those of the members that have rules of their own. */
 function withMembers(document: Readonly<Record<string, unknown>>): [string, unknown][] {
   return Object.entries(document).flatMap(([key, member]): [string, unknown][] =>
-    PARENTS.has(key) && isRecord(member)
+    hasMembers(key) && isRecord(member)
       ? Object.entries(member).map(([inner, value]) => [`${key}.${inner}`, value])
       : [[key, member]],
   );
@@ -157,6 +116,6 @@ function withSnakeCase(value: unknown): unknown {
 function unknownKey(key: string, where: string): SkepError {
   return new SkepError('run/invalid-config', {
     message: `${where} is not a run configuration: "${key}": unknown key`,
-    hint: suggestion(key, [...USED_KEYS, ...NO_EFFECT, ...LATER], 'remove it, or correct its name'),
+    hint: suggestion(key, new Set(keys.flatMap((one) => [one, one.split('.')[0] ?? one])), CORRECT_IT),
   });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { decodeRunConfig } from './decode.ts';
+import { decodeRunConfig } from './run-config.ts';
 import { requestTimeoutMs, withRequestTimeout } from './request-timeout.ts';
 
 const plain = { name: 'ab', image: 'x/y', transport: 'stdio' };

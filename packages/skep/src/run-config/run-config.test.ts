@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeRunConfig } from './decode.ts';
-import { encodeExport, encodeRunConfig } from './encode.ts';
+import { decodeRunConfig } from './run-config.ts';
+import { encodeExport, encodeRunConfig } from './run-config.ts';
 import { withoutFacts } from './fact-labels.ts';
 import { fromToolhive } from './import-toolhive.ts';
 import type { RunConfig } from './run-config.ts';

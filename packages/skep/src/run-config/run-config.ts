@@ -1,90 +1,93 @@
-import type { MountSources } from '../permissions/mount-sources.ts';
-import type { PermissionProfile } from '../permissions/profile.ts';
-import type { RuntimeInfo, RuntimeKind } from '../runtime/runtime.ts';
-import type { PackageSource } from '../protocol/reference.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
+import type { FieldValue } from '@skep/core/settings/field.ts';
+import { storedRows, storedShape, toStored, type StoredOf } from '@skep/core/settings/stored.ts';
+import { runSettings } from '../settings/run-settings.ts';
+import type { RuntimeInfo } from '../runtime/runtime.ts';
+import { toolhiveLabels } from './fact-labels.ts';
 
-export type Transport = 'stdio' | 'sse' | 'streamable-http';
+type Stored = StoredOf<typeof runSettings>;
 
+export type Transport = Stored['transport'];
 /** Which engine a workload belongs to; another engine's workloads are left alone. */
-export interface RuntimeReference {
-  readonly kind: RuntimeKind;
-  /** Identity the runtime reported when the workload was made. */
-  readonly id: string;
-  /** Socket path or program it was reached at. */
-  readonly endpoint: string;
-  /** See `Runtime.sharesNetwork`. */
-  readonly shares_network?: string;
-}
+export type RuntimeReference = NonNullable<Stored['runtime']>;
 
 /** How a run configuration keeps which runtime its workload belongs to. */
 export function referenceTo({ kind, id, endpoint, sharesNetwork }: RuntimeInfo): RuntimeReference {
   return { kind, id, endpoint, ...(sharesNetwork === undefined ? {} : { shares_network: sharesNetwork }) };
 }
 
-export interface RuntimeConfig {
-  /** `--runtime-image` */
-  readonly builder_image?: string;
-  /** `--runtime-add-package` */
-  readonly additional_packages?: readonly string[];
+/**
+ * The portable description of one workload: what `export` writes, `--from-config` reads and `start` replays. Its members
+ * are the rows of the settings table that have a key.
+ */
+export type RunConfig = Omit<Stored, 'proxy_mode'> & {
+  readonly proxy_mode: Exclude<Stored['proxy_mode'], ''>;
+  /** Members this release does not know, in their original form. */
+  readonly rest: Readonly<Record<string, unknown>>;
+};
+
+/** Repeat the name, for other tools; what a file says in them is not trusted. */
+export const NAMES_AGAIN: readonly string[] = ['container_name', 'base_name'];
+
+const shape = storedShape(runSettings);
+const known = new Set([...storedRows(runSettings).map(({ key }) => key.split('.')[0]), ...NAMES_AGAIN]);
+const local = storedRows(runSettings).filter((row) => row.local === true);
+
+/**
+ * Turns parsed JSON into a run configuration. Fails with `run/invalid-config` naming the first key that is wrong; `where`
+ * is the file it came from. Members it does not know survive in `rest`.
+ */
+export function decodeRunConfig(value: unknown, where: string): RunConfig {
+  const stored = shape(value, (why, ...path) => {
+    const key = path.length === 0 ? '' : `"${path.join('.')}": `;
+    throw new SkepError('run/invalid-config', {
+      message: `${where} is not a run configuration: ${key}${why}`,
+    });
+  });
+  const unknown = Object.entries(isRecord(value) ? value : {}).filter(([key]) => !known.has(key));
+  const { transport, proxy_mode } = stored;
+  return {
+    ...stored,
+    // What speaks HTTP itself is not translated: its proxy speaks the same.
+    proxy_mode: transport === 'stdio' ? proxy_mode || 'streamable-http' : transport,
+    rest: Object.fromEntries(unknown),
+  };
 }
 
 /**
- * The portable description of one workload: what `export` writes, `--from-config` reads and `start` replays.
- * Keys are those of spec run-workload §7.1; keys of later releases are kept in `rest` and written back unchanged.
+ * What a run decided, with what it was given: settings that hold their default are not kept, and are the same when it is
+ * read. A decided member stands for what was given under its key.
  */
-export interface RunConfig {
-  readonly schema_version: string;
-  readonly name: string;
-  /** Prepared reference: an image, or the id of a package tree. */
-  readonly image: string;
-  /** What `image` was built or prefetched from, for protocol schemes and catalogue packages. */
-  readonly package?: PackageSource;
-  /** Skep made `image` and may remove it with the workload. */
-  readonly image_is_ours: boolean;
-  /** What the image of a package is built from, where that is not the default. */
-  readonly runtime_config?: RuntimeConfig;
-  /** Address of the catalogue the server came from, unless that is the built-in one or a file of this machine. */
-  readonly registry_url?: string;
-  readonly registry_api_url?: string;
-  readonly registry_server_name?: string;
-  readonly cmd_args: readonly string[];
-  readonly transport: Transport;
-  readonly proxy_mode: 'streamable-http' | 'sse';
-  /** IPv4 address the proxy listens on. */
-  readonly host: string;
-  readonly port: number;
-  /** Web origins that may call beside the proxy's own; their hosts are names of the proxy (`--host NAME` adds one). */
-  readonly allowed_origins?: readonly string[];
-  readonly target_port?: number;
-  readonly target_host?: string;
-  /** `H:C` or `C`, as given. */
-  readonly publish: readonly string[];
-  readonly permission_profile_name_or_path?: string;
-  /** Resolved: volumes merged in, paths absolute, network mode set. */
-  readonly permission_profile: PermissionProfile;
-  /** `--sandbox-user`. */
-  readonly sandbox_user?: string;
-  readonly env_vars: Readonly<Record<string, string>>;
-  /** Names in `env_vars` whose values are secrets: kept in the private state file, never exported or listed. */
-  readonly secret_env: readonly string[];
-  /** What the user's ignore file means for the mounts; hidden by default. */
-  readonly ignore_config?: { readonly load_global: boolean };
-  /** `--volume` items as given; informational, the mounts are in the profile. */
-  readonly volumes: readonly string[];
-  /** Where the sources of the mounts led to when they were granted; never in an exported file. */
-  readonly mount_sources?: MountSources;
-  readonly container_labels: Readonly<Record<string, string>>;
-  readonly group: string;
-  readonly debug: boolean;
-  /** `SKEP_PROXY_REQUEST_TIMEOUT` of the run: a Go duration. */
-  readonly request_timeout?: string;
-  /** A start does not wait for the server's first answer. */
-  readonly no_check?: boolean;
-  readonly trust_proxy_headers: boolean;
-  /** Absent in an exported file: the machine that imports it chooses its own. */
-  readonly runtime?: RuntimeReference;
-  /** Members this release does not know, in their original form. */
-  readonly rest: Readonly<Record<string, unknown>>;
+export function runConfigOf(
+  given: Readonly<Record<string, unknown>>,
+  decided: { readonly [Key in keyof Stored]?: Stored[Key] | undefined },
+): RunConfig {
+  const document: Record<string, unknown> = {};
+  for (const row of storedRows(runSettings)) {
+    const value = given[row.name] as FieldValue | undefined;
+    if (value === undefined || value === row.default) continue;
+    const [parent = '', child] = row.key.split('.');
+    const stored = toStored(row, value);
+    document[parent] = child === undefined ? stored : { ...(document[parent] as object), [child]: stored };
+  }
+  return decodeRunConfig({ ...document, ...decided }, 'what the run decided');
 }
 
-export const SCHEMA_VERSION = 'v0.1.0';
+/** The state file's text: 2-space JSON with a trailing newline, secrets included, so it is only ever written 0600. */
+export function encodeRunConfig({ rest, ...config }: RunConfig): string {
+  const { schema_version, name, ...own } = config;
+  const again = Object.fromEntries(NAMES_AGAIN.map((key) => [key, name]));
+  return `${JSON.stringify({ schema_version, name, ...again, ...own, ...rest }, null, 2)}\n`;
+}
+
+/**
+ * What `export` writes: readable by ToolHive, which looks for its own labels, without the values of secret variables and
+ * without what belongs to this machine (the runtime, where mounts lead to).
+ */
+export function encodeExport(config: RunConfig): string {
+  const env = Object.entries(config.env_vars).filter(([name]) => !config.secret_env.includes(name));
+  const container_labels = { ...config.container_labels, ...toolhiveLabels(config) };
+  const elsewhere = Object.fromEntries(local.map(({ key }) => [key, undefined]));
+  return encodeRunConfig({ ...config, env_vars: Object.fromEntries(env), container_labels, ...elsewhere });
+}

@@ -5,7 +5,7 @@ import { places, type Places } from '@skep/core/files/places.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Context } from '../cli/context.ts';
 import { openProgress } from '../print/progress.ts';
-import { decodeRunConfig } from '../run-config/decode.ts';
+import { decodeRunConfig } from '../run-config/run-config.ts';
 import { saveRunConfig } from '../run-config/file.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { systemClock } from '@skep/core/time/clock.ts';

@@ -17,6 +17,8 @@ export const buildSettings = defineSettings([
     kind: 'path',
     flag: 'skep-ca-bundle',
     key: 'skep_ca_bundle',
+    alias: 'thv_ca_bundle',
+    harmless: true,
     group,
     brief: "Certificate authorities (PEM) for Skep's own requests",
     placeholder: 'file',

@@ -1,8 +1,23 @@
+import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import {
+  bool,
+  listOf,
+  noNul,
+  optional,
+  orEmpty,
+  recordOf,
+  text,
+  textThat,
+  withDefault,
+} from '@skep/core/settings/shape.ts';
+import { CONFINED_USER } from '../permissions/confined-user-name.ts';
 
 const group = 'Environment, storage and permissions';
 
-/** What the server gets and may do (contract, "Environment, storage, permissions, build"). */
+const isVariableName = (name: string): boolean => VARIABLE_NAME.test(name);
+
+/** What the server gets and may do. */
 export const environmentSettings = defineSettings([
   {
     name: 'env',
@@ -10,6 +25,7 @@ export const environmentSettings = defineSettings([
     flag: 'env',
     short: 'e',
     key: 'env_vars',
+    stored: orEmpty(recordOf(noNul, isVariableName), {}),
     group,
     brief: 'Variable of the server; KEY alone takes your own value; repeatable',
     placeholder: 'KEY[=VALUE]',
@@ -48,6 +64,7 @@ export const environmentSettings = defineSettings([
     flag: 'volume',
     short: 'v',
     key: 'volumes',
+    stored: orEmpty(listOf(text), []),
     group,
     brief: 'Mount a path of the host; repeatable',
     placeholder: 'host-path:container-path[:ro]',
@@ -57,6 +74,7 @@ export const environmentSettings = defineSettings([
     kind: 'bool',
     flag: 'ignore-globally',
     key: 'ignore_config.load_global',
+    stored: withDefault(bool, true),
     group,
     brief: 'Respect ~/.config/skep/skepignore: no mounts while it names something',
     default: true,
@@ -66,6 +84,7 @@ export const environmentSettings = defineSettings([
     kind: 'bool',
     flag: 'print-resolved-overlays',
     key: 'ignore_config.print_overlays',
+    harmless: true,
     group,
     brief: 'Print the container paths that ignore patterns hide',
     default: false,
@@ -76,6 +95,7 @@ export const environmentSettings = defineSettings([
     kind: 'string',
     flag: 'permission-profile',
     key: 'permission_profile_name_or_path',
+    stored: optional(text),
     group,
     brief: 'What the server may do: none, network or a JSON file',
     placeholder: 'profile',
@@ -86,6 +106,7 @@ export const environmentSettings = defineSettings([
     kind: 'string',
     flag: 'sandbox-user',
     key: 'sandbox_user',
+    stored: optional(textThat((user) => CONFINED_USER.test(user), 'is not root, UID or UID:GID')),
     group,
     brief: 'User that the server is in the sandbox; root only when named here',
     placeholder: 'root|uid[:gid]',

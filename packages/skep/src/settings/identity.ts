@@ -1,8 +1,26 @@
 import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import {
+  bool,
+  members,
+  oneOf,
+  optional,
+  orEmpty,
+  recordOf,
+  text,
+  textThat,
+  withDefault,
+} from '@skep/core/settings/shape.ts';
+import { isWorkloadName } from './workload-name.ts';
 
 const group = 'Identity and lifecycle';
 
-/** Who the workload is, and how the command behaves (contract, "Identity and lifecycle" and "Inherited"). */
+/** Which engine a workload belongs to; another engine's workloads are left alone. */
+const runtimeReference = members(
+  { kind: oneOf('docker', 'sandbox'), id: text, endpoint: text, shares_network: optional(text) },
+  'left out',
+);
+
+/** Who the workload is, and how the command behaves. */
 export const identitySettings = defineSettings([
   {
     name: 'name',
@@ -10,6 +28,7 @@ export const identitySettings = defineSettings([
     flag: 'name',
     placeholder: 'name',
     key: 'name',
+    stored: textThat(isWorkloadName, 'not a workload name'),
     group,
     brief: 'Name of the workload',
     defaultText: 'generated from the server',
@@ -20,6 +39,7 @@ export const identitySettings = defineSettings([
     flag: 'group',
     placeholder: 'group',
     key: 'group',
+    stored: (value, fail) => withDefault(text, '')(value, fail) || 'default',
     group,
     brief: 'Group the workload belongs to',
     default: 'default',
@@ -46,6 +66,7 @@ export const identitySettings = defineSettings([
     kind: 'bool',
     flag: 'no-check',
     key: 'no_check',
+    stored: optional(bool),
     group,
     brief: 'Do not wait for the first answer of the server, for one that needs long',
     default: false,
@@ -56,6 +77,7 @@ export const identitySettings = defineSettings([
     flag: 'label',
     short: 'l',
     key: 'container_labels',
+    stored: orEmpty(recordOf(text), {}),
     group,
     brief: 'Label of the container; repeatable',
     placeholder: 'key=value',
@@ -75,6 +97,7 @@ export const identitySettings = defineSettings([
     flag: 'debug',
     env: 'SKEP_DEBUG',
     key: 'debug',
+    stored: withDefault(bool, false),
     group,
     brief: 'Log every step',
   },
@@ -83,7 +106,9 @@ export const identitySettings = defineSettings([
     name: 'runtime',
     kind: 'choice',
     env: 'SKEP_RUNTIME',
-    key: 'runtime.kind',
+    key: 'runtime',
+    stored: optional(runtimeReference),
+    local: true,
     group,
     brief: 'Force what workloads run on',
     choices: ['docker', 'sandbox', 'kubernetes'],

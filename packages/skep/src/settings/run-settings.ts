@@ -4,12 +4,13 @@ import { environmentSettings } from './environment.ts';
 import { identitySettings } from './identity.ts';
 import { incomingAuthSettings } from './incoming-auth.ts';
 import { outgoingAuthSettings } from './outgoing-auth.ts';
+import { decidedKeys, laterKeys } from './stored-keys.ts';
 import { telemetrySettings } from './telemetry.ts';
 import { tokenExchangeSettings } from './token-exchange.ts';
 import { toolSettings } from './tools.ts';
 import { requestTimeoutSettings, transportSettings } from './transport.ts';
 
-/** Every setting of `skep run`. Keys are those of the run configuration (spec run-workload §7.1, run-proxy §0.4). */
+/** Every setting of `skep run`. Those with a key are what a run configuration is. */
 export const runSettings = defineSettings([
   ...identitySettings,
   ...transportSettings,
@@ -21,11 +22,13 @@ export const runSettings = defineSettings([
   ...incomingAuthSettings,
   ...outgoingAuthSettings,
   ...tokenExchangeSettings,
+  ...decidedKeys,
+  ...laterKeys,
 ]);
 
 export type RunValues = Values<typeof runSettings>;
 
-/** The flags that may stand beside `--from-config` (spec run-workload §1.5). */
+/** The flags that may stand beside `--from-config`. */
 export const besideFromConfig: readonly (keyof RunValues)[] = [
   'fromConfig',
   'trustConfig',

@@ -2,7 +2,7 @@ import { defineSettings } from '@skep/core/settings/define-settings.ts';
 
 const group = 'Tools, authorization and audit';
 
-/** What passes the proxy (contract, "Tools, authorization, audit, webhooks"). */
+/** What passes the proxy. */
 export const toolSettings = defineSettings([
   {
     name: 'tools',
@@ -18,6 +18,7 @@ export const toolSettings = defineSettings([
     name: 'toolsOverride',
     kind: 'json-file',
     flag: 'tools-override',
+    key: 'tools_override',
     group,
     brief: 'JSON file that renames and redescribes tools',
     placeholder: 'file',

@@ -1,11 +1,23 @@
+import { isIPv4 } from 'node:net';
 import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import {
+  listOf,
+  oneOf,
+  optional,
+  orEmpty,
+  textThat,
+  wholeNumber,
+  withDefault,
+} from '@skep/core/settings/shape.ts';
+import { isPortMapping } from './port-mapping.ts';
+import { isTargetHost } from './target-host.ts';
 
 const group = 'Transport and networking';
 /** What timers can be set to: 24 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const MAX_PORT = 65_535;
 
-/** How long a call may take; a variable only, as the contract has no flag for it. */
+/** How long a call may take; a variable only. */
 export const requestTimeoutSettings = defineSettings([
   {
     name: 'requestTimeout',
@@ -20,7 +32,7 @@ export const requestTimeoutSettings = defineSettings([
   },
 ]);
 
-/** How clients reach the proxy and the proxy reaches the server (contract, "Transport and networking"). */
+/** How clients reach the proxy and the proxy reaches the server. */
 export const transportSettings = defineSettings([
   {
     name: 'transport',
@@ -28,6 +40,7 @@ export const transportSettings = defineSettings([
     flag: 'transport',
     placeholder: 'transport',
     key: 'transport',
+    stored: oneOf('stdio', 'sse', 'streamable-http'),
     group,
     brief: 'What the server speaks',
     choices: ['stdio', 'streamable-http', 'sse'],
@@ -40,6 +53,8 @@ export const transportSettings = defineSettings([
     flag: 'proxy-mode',
     placeholder: 'mode',
     key: 'proxy_mode',
+    // Another tool's word for "as the transport says" is no word at all.
+    stored: withDefault(oneOf('streamable-http', 'sse', ''), ''),
     group,
     brief: 'What the proxy speaks in front of a stdio server; sse is deprecated',
     choices: ['streamable-http', 'sse'],
@@ -51,6 +66,7 @@ export const transportSettings = defineSettings([
     kind: 'int',
     flag: 'proxy-port',
     key: 'port',
+    stored: withDefault(wholeNumber(0, MAX_PORT), 0),
     group,
     brief: 'Port the proxy listens on; 0 picks a free one',
     placeholder: 'port',
@@ -63,6 +79,7 @@ export const transportSettings = defineSettings([
     flag: 'host',
     placeholder: 'host',
     key: 'host',
+    stored: withDefault(textThat(isIPv4, 'is not an IPv4 address'), '127.0.0.1'),
     group,
     brief: 'Address or host name the proxy listens on',
     default: '127.0.0.1',
@@ -73,6 +90,8 @@ export const transportSettings = defineSettings([
     flag: 'target-host',
     placeholder: 'host',
     key: 'target_host',
+    // Other tools write an empty text for "not given".
+    stored: optional(textThat((host) => host === '' || isTargetHost(host), 'is not a host name')),
     group,
     brief: 'Host the proxy forwards to (HTTP servers only)',
     default: '127.0.0.1',
@@ -82,6 +101,7 @@ export const transportSettings = defineSettings([
     kind: 'int',
     flag: 'target-port',
     key: 'target_port',
+    stored: optional(wholeNumber(0, MAX_PORT)),
     group,
     brief: 'Port the container exposes (HTTP servers only)',
     placeholder: 'port',
@@ -94,6 +114,7 @@ export const transportSettings = defineSettings([
     flag: 'publish',
     short: 'p',
     key: 'publish',
+    stored: orEmpty(listOf(textThat(isPortMapping, 'is not hostPort:containerPort')), []),
     group,
     brief: 'Publish a port of the container to the host; repeatable',
     placeholder: 'hostPort:containerPort',
@@ -102,7 +123,6 @@ export const transportSettings = defineSettings([
     name: 'network',
     kind: 'string',
     flag: 'network',
-    key: 'permission_profile.network.mode',
     group,
     brief: 'Network of the container: none, bridge, host or a network by name',
     placeholder: 'mode',
@@ -123,6 +143,8 @@ export const transportSettings = defineSettings([
     kind: 'bool',
     flag: 'allow-runtime-gateway',
     key: 'allow_runtime_gateway',
+    alias: 'allow_docker_gateway',
+    harmless: true,
     group,
     brief: "With --isolate-network, allow the container engine's gateway addresses",
     default: false,

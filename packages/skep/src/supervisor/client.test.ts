@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { places } from '@skep/core/files/places.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { decodeRunConfig } from '../run-config/decode.ts';
+import { decodeRunConfig } from '../run-config/run-config.ts';
 import { saveRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
 import { clearAddress, readAddress, whatIsKept, writeAddress, type Address } from './address.ts';

@@ -7,7 +7,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import type { ProxyOptions } from '@skep/proxy/start.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { decodeRunConfig } from '../run-config/decode.ts';
+import { decodeRunConfig } from '../run-config/run-config.ts';
 import { saveRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
 import { Host } from './host.ts';

@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { decodeRunConfig } from '../run-config/decode.ts';
+import { decodeRunConfig } from '../run-config/run-config.ts';
 import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
 import type { Runtime, WorkloadSpec } from '../runtime/runtime.ts';
 import type { StartEvent } from './events.ts';

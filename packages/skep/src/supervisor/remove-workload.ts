@@ -5,7 +5,7 @@ import type { Places } from '@skep/core/files/places.ts';
 import { deleteRunConfig, loadRunConfig, savedNames } from '../run-config/file.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { checkWorkloadName } from '../run-config/workload-name.ts';
+import { checkWorkloadName } from '../settings/workload-name.ts';
 import { GRACE_MS } from './launch.ts';
 import { earlierLog } from '../runtime/sandbox/log-file.ts';
 import { deleteStatus } from './state.ts';

@@ -5,7 +5,7 @@ import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { readJson } from '@skep/core/files/read-limited.ts';
-import { checkWorkloadName } from '../run-config/workload-name.ts';
+import { checkWorkloadName } from '../settings/workload-name.ts';
 import { damagedHint, namesIn } from '../run-config/file.ts';
 import type { statusSchema } from './status-schema.ts';
 

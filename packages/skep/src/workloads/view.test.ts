@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { places } from '@skep/core/files/places.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { decodeRunConfig } from '../run-config/decode.ts';
+import { decodeRunConfig } from '../run-config/run-config.ts';
 import { saveRunConfig } from '../run-config/file.ts';
 import { readStatus, writeStatus, type StatusWord } from '../supervisor/state.ts';
 import { lockName } from './name-lock.ts';

@@ -2,7 +2,7 @@ import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { notEnforced } from '../permissions/not-enforced.ts';
 import { loadRunConfig } from '../run-config/file.ts';
-import { checkWorkloadName } from '../run-config/workload-name.ts';
+import { checkWorkloadName } from '../settings/workload-name.ts';
 import { isReservedLabel } from '../run-config/labels.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Bubblewrap } from './bubblewrap.ts';
 import { confinedOptions, type ConfinedProgram } from './confine.ts';
-import { closedMounts, confinedUser, parseConfinedUser } from './confined-user.ts';
+import { closedMounts, confinedUser } from './confined-user.ts';
+import { parseConfinedUser } from '../../permissions/confined-user-name.ts';
 import { coverInherited } from './inherited-descriptors.ts';
 
 const ordinary: Bubblewrap = {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Writable } from 'node:stream';
 import type { Mount } from '../../permissions/mount-declaration.ts';
 import type { Bubblewrap } from './bubblewrap.ts';
-import type { ConfinedUser } from './confined-user.ts';
+import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { coverInherited } from './inherited-descriptors.ts';
 import { compileRules, encodeFilter } from './seccomp/compile.ts';
 import { RULES, SET_ID_RULES, type Rule } from './seccomp/rules.ts';

@@ -1,37 +1,13 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
+import { parseConfinedUser, type ConfinedUser } from '../../permissions/confined-user-name.ts';
 import type { Mount } from '../../permissions/mount-declaration.ts';
-
-/** Who a program is inside. Started by root these are numbers of the machine, else the starting user's own in disguise. */
-export interface ConfinedUser {
-  readonly uid: number;
-  readonly gid: number;
-}
 
 const ORDINARY: ConfinedUser = { uid: 1000, gid: 1000 };
 /** Numbers that no system hands out: between the ranges that systemd and the distributions use. */
 const FIRST_UNUSED = 60_706;
 const UNUSED = 478;
-/** What the kernel takes; the last number means "unchanged". */
-const LARGEST = 0xfffffffe;
-
-/** How a person names one: `root`, `UID` or `UID:GID`. */
-export const CONFINED_USER = /^(?:root|(\d{1,10})(?::(\d{1,10}))?)$/;
-
-/** Reads `root` or `UID[:GID]`. Throws `usage/invalid-value`. */
-export function parseConfinedUser(text: string): ConfinedUser {
-  if (text === 'root') return { uid: 0, gid: 0 };
-  const [uid, gid] = (CONFINED_USER.exec(text)?.slice(1) ?? []).map(Number);
-  if (uid !== undefined && uid <= LARGEST && (Number.isNaN(gid) || (gid ?? 0) <= LARGEST)) {
-    return { uid, gid: gid === undefined || Number.isNaN(gid) ? uid : gid };
-  }
-  throw new SkepError('usage/invalid-value', {
-    message: `${JSON.stringify(text)} is no user for the sandbox`,
-    hint: 'give root, UID or UID:GID',
-  });
-}
 
 export interface UserChoice {
   readonly asRoot: boolean;

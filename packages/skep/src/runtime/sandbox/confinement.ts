@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { WorkloadSpec } from '../runtime.ts';
 import type { Mount } from '../../permissions/mount-declaration.ts';
 import type { ConfinedProgram, ConfinedNetwork } from './confine.ts';
-import type { ConfinedUser } from './confined-user.ts';
+import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { APP, NODE } from './package-program.ts';
 
 export interface Confinement {

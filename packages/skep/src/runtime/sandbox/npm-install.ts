@@ -8,7 +8,8 @@ import { openGateway, type GatewayOptions } from '../npm/gateway.ts';
 import { npmRoot } from '../npm/program.ts';
 import type { Bubblewrap } from './bubblewrap.ts';
 import { startConfined, type ConfinedProgram } from './confine.ts';
-import { confinedUser, type ConfinedUser } from './confined-user.ts';
+import { confinedUser } from './confined-user.ts';
+import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { NODE } from './package-program.ts';
 
 export interface NpmInstall extends Omit<GatewayOptions, 'address'> {

@@ -18,7 +18,8 @@ import type {
 import { checkWorkloadName } from '../workload-name.ts';
 import type { Bubblewrap } from './bubblewrap.ts';
 import { checkMounts, checkSpec } from './check-spec.ts';
-import { closedMounts, confinedUser, type ConfinedUser } from './confined-user.ts';
+import { closedMounts, confinedUser } from './confined-user.ts';
+import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { confinedWorkload } from './confinement.ts';
 import { sandboxEvents } from './events.ts';
 import { sandboxId } from './identity.ts';

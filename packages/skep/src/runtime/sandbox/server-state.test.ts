@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Mount } from '../../permissions/mount-declaration.ts';
-import type { ConfinedUser } from './confined-user.ts';
+import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { treeManifest } from './package-program.ts';
 import { workloadPlaces, type WorkloadPlaces } from './places.ts';
 import { removeFiles } from './remove-files.ts';

@@ -9,7 +9,7 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import { z } from 'zod';
 import type { Mount } from '../../permissions/mount-declaration.ts';
 import { CONFINED_HOME } from './confine.ts';
-import type { ConfinedUser } from './confined-user.ts';
+import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { APP, packageHome } from './package-program.ts';
 import type { WorkloadPlaces } from './places.ts';
 import { removeFiles } from './remove-files.ts';

@@ -1,0 +1,115 @@
+import { isRecord } from '../json/is-record.ts';
+
+/** Refuses a value: why, and the path below it that leads to what is wrong. */
+export type Fail = (why: string, ...path: readonly (string | number)[]) => never;
+
+/**
+ * Reads one member of a stored document (JSON data model), undefined where the document has none. Shapes are used where
+ * zod would do, because a command that lists workloads must not wait for zod to be loaded.
+ */
+export type Shape<T> = (value: unknown, fail: Fail) => T;
+
+export type ShapeType<S> = S extends Shape<infer T> ? T : never;
+
+/** Object members by shape; those whose shape may answer undefined are optional. */
+export type MembersOf<Shapes extends Readonly<Record<string, Shape<unknown>>>> = Optionals<{
+  readonly [Name in keyof Shapes]: ShapeType<Shapes[Name]>;
+}>;
+
+/** `{ a: X | undefined }` as `{ a?: X }`. */
+export type Optionals<T> = {
+  readonly [Name in keyof T as undefined extends T[Name] ? never : Name]: T[Name];
+} & { readonly [Name in keyof T as undefined extends T[Name] ? Name : never]?: Exclude<T[Name], undefined> };
+
+function must(value: unknown, what: string, fail: Fail): never {
+  return fail(value === undefined ? 'is missing' : `must be ${what}`);
+}
+
+export const text: Shape<string> = (value, fail) =>
+  typeof value === 'string' ? value : must(value, 'text', fail);
+
+export const bool: Shape<boolean> = (value, fail) =>
+  typeof value === 'boolean' ? value : must(value, 'true or false', fail);
+
+/** Text that `accepts` takes; `why` says what is wrong with any other. */
+export function textThat(accepts: (value: string) => boolean, why: string): Shape<string> {
+  return (value, fail) => {
+    const read = text(value, fail);
+    return accepts(read) ? read : fail(why);
+  };
+}
+
+/** Text that can be handed to a program: the kernel ends it at a NUL. */
+export const noNul = textThat((value) => !value.includes('\0'), 'contains NUL');
+
+export function wholeNumber(min: number, max: number): Shape<number> {
+  return (value, fail) =>
+    typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
+      ? value
+      : must(value, `a whole number from ${min} to ${max}`, fail);
+}
+
+export function oneOf<const Choice extends string>(...choices: readonly Choice[]): Shape<Choice> {
+  return (value, fail) =>
+    choices.find((choice) => choice === value) ?? must(value, `one of ${choices.join(', ')}`, fail);
+}
+
+export function listOf<T>(item: Shape<T>): Shape<readonly T[]> {
+  return (value, fail) =>
+    Array.isArray(value)
+      ? value.map((one, index) => item(one, (why, ...path) => fail(why, index, ...path)))
+      : must(value, 'a list', fail);
+}
+
+/** A mapping of names to values; a name that `named` does not take is refused. */
+export function recordOf<T>(
+  item: Shape<T>,
+  named: (name: string) => boolean = () => true,
+): Shape<Readonly<Record<string, T>>> {
+  return (value, fail) => {
+    if (!isRecord(value)) return must(value, 'a mapping of names to values', fail);
+    const entries = Object.entries(value).map(([name, one]) => [
+      name,
+      named(name)
+        ? item(one, (why, ...path) => fail(why, name, ...path))
+        : fail('is not a variable name', name),
+    ]);
+    // Members are defined, not assigned, so that a name `__proto__` stays data.
+    return Object.fromEntries(entries) as Readonly<Record<string, T>>;
+  };
+}
+
+/** An object with these members. Others are refused, left out, or kept as they are. */
+export function members<const Shapes extends Readonly<Record<string, Shape<unknown>>>>(
+  shapes: Shapes,
+  others: 'refused' | 'left out' | 'kept',
+): Shape<MembersOf<Shapes>> {
+  return (value, fail) => {
+    if (!isRecord(value)) return must(value, 'an object', fail);
+    const unknown = Object.entries(value).filter(([name]) => !Object.hasOwn(shapes, name));
+    const [first] = unknown;
+    if (others === 'refused' && first !== undefined) return fail(`has an unknown key: "${first[0]}"`);
+    const known = Object.entries(shapes).map(([name, shape]) => [
+      name,
+      shape(Object.hasOwn(value, name) ? value[name] : undefined, (why, ...path) => fail(why, name, ...path)),
+    ]);
+    const kept = others === 'kept' ? unknown : [];
+    const read = [...known.filter(([, one]) => one !== undefined), ...kept];
+    return Object.fromEntries(read) as MembersOf<Shapes>;
+  };
+}
+
+/** The member may be absent. */
+export function optional<T>(shape: Shape<T>): Shape<T | undefined> {
+  return (value, fail) => (value === undefined ? undefined : shape(value, fail));
+}
+
+/** What an absent member means. */
+export function withDefault<T>(shape: Shape<T>, absent: T): Shape<T> {
+  return (value, fail) => (value === undefined ? absent : shape(value, fail));
+}
+
+/** As `withDefault`, for lists and mappings, which other tools write as null when they are empty. */
+export function orEmpty<T>(shape: Shape<T>, empty: T): Shape<T> {
+  return (value, fail) => (value === undefined || value === null ? empty : shape(value, fail));
+}

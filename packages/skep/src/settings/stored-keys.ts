@@ -1,0 +1,118 @@
+import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
+import type { Field } from '@skep/core/settings/field.ts';
+import {
+  bool,
+  listOf,
+  members,
+  noNul,
+  oneOf,
+  optional,
+  orEmpty,
+  recordOf,
+  text,
+  textThat,
+  withDefault,
+  type Shape,
+} from '@skep/core/settings/shape.ts';
+import { profileShape, type PermissionProfile } from '../permissions/profile.ts';
+
+type KeyOnly = Pick<Field, 'stored' | 'local' | 'notYet' | 'harmless' | 'brief'>;
+type KeyRow<Name, Facts> = Facts & {
+  readonly name: Name;
+  readonly key: Name;
+  readonly kind: 'json';
+  readonly group: string;
+};
+
+/** Rows of what a stored run configuration has and no flag or variable gives. */
+function keysOf<const Keys extends Readonly<Record<string, KeyOnly>>>(group: string, keys: Keys) {
+  const rows = Object.entries(keys).map(([key, facts]) => ({
+    ...facts,
+    name: key,
+    key,
+    kind: 'json',
+    group,
+  }));
+  return rows as unknown as readonly { readonly [Key in keyof Keys]: KeyRow<Key, Keys[Key]> }[keyof Keys][];
+}
+
+const noNothing: PermissionProfile = {};
+const ORIGIN = /^https?:\/\/[^/\s@]+$/i;
+
+export const SCHEMA_VERSION = 'v0.1.0';
+const schemaVersion: Shape<string> = (value, fail) => {
+  const version = withDefault(text, '')(value, fail) || SCHEMA_VERSION;
+  return version.startsWith('v0.') ? version : fail('written by a newer release');
+};
+
+const imageName: Shape<string> = (value, fail) => noNul(value, fail) || fail('is empty');
+
+const packageSource = members(
+  {
+    kind: oneOf('package'),
+    ecosystem: oneOf('npm', 'pypi', 'go'),
+    name: imageName,
+    version: optional(noNul),
+  },
+  'refused',
+);
+
+/** What a run decides, kept with the workload so that a start does the same again. */
+export const decidedKeys = keysOf('Kept with a workload', {
+  schema_version: { stored: schemaVersion, brief: 'Version of the format' },
+  image: { stored: imageName, brief: 'Prepared reference: an image, or the id of a package tree' },
+  package: {
+    stored: optional(packageSource),
+    brief: 'What the image was made from, where that is a package',
+  },
+  image_is_ours: {
+    stored: withDefault(bool, false),
+    brief: 'Skep made the image and may remove it with the workload',
+  },
+  registry_url: { stored: optional(text), brief: 'Catalogue file that the server came from' },
+  registry_api_url: { stored: optional(text), brief: 'Registry that the server came from' },
+  registry_server_name: { stored: optional(text), brief: 'Full name of the server in its catalogue' },
+  cmd_args: { stored: orEmpty(listOf(noNul), []), brief: 'Arguments of the server, given after --' },
+  allowed_origins: {
+    stored: optional(listOf(textThat((origin) => ORIGIN.test(origin), 'is not an origin'))),
+    brief: 'Web origins that may call beside the own one; their hosts are names of the proxy',
+  },
+  permission_profile: {
+    stored: orEmpty(profileShape, noNothing),
+    brief: 'What the server may do, with volumes merged in and paths absolute',
+  },
+  secret_env: {
+    stored: orEmpty(listOf(textThat((name) => VARIABLE_NAME.test(name), 'not a variable name')), []),
+    brief: 'Variables whose values are secrets: never exported or listed',
+  },
+  mount_sources: {
+    stored: optional(recordOf(text)),
+    local: true,
+    brief: 'Where the sources of the mounts led to when they were granted',
+  },
+});
+
+/** Keys of the format that this release does not act on, most of them guards. */
+export const laterKeys = keysOf('Keys of imported files', {
+  remote_url: { notYet: true, brief: 'Address of a remote server' },
+  upstream_swap_config: { notYet: true, brief: 'Token that is put in place of the client’s' },
+  aws_sts_config: { notYet: true, brief: 'Credentials of AWS for the server' },
+  authz_config: { notYet: true, brief: 'Authorization policies' },
+  audit_config: { notYet: true, brief: 'Audit log' },
+  validating_webhooks: { notYet: true, brief: 'Webhooks that may refuse a call' },
+  mutating_webhooks: { notYet: true, brief: 'Webhooks that may change a call' },
+  middleware_configs: { notYet: true, brief: 'Steps of the proxy' },
+  additional_middleware_configs: { notYet: true, brief: 'Further steps of the proxy' },
+  embedded_auth_server_config: { notYet: true, brief: 'Authorization server within the proxy' },
+  rate_limit_config: { notYet: true, brief: 'Rate limits' },
+  'runtime_config.build_with': { notYet: true, brief: 'Packages that a build needs' },
+  'runtime_config.runtime_env': { notYet: true, brief: 'Variables of a build' },
+  telemetry_config: { notYet: true, harmless: true, brief: 'OpenTelemetry of the proxy' },
+  session_ttl: { notYet: true, harmless: true, brief: 'Lifetime of a session without calls' },
+  stateless: { notYet: true, harmless: true, brief: 'The server takes POST alone' },
+  strict_protocol_validation: { notYet: true, harmless: true, brief: 'Refuse unknown protocol versions' },
+  rate_limit_namespace: { notYet: true, harmless: true, brief: 'Namespace of rate limits' },
+  k8s_pod_template_patch: { notYet: true, harmless: true, brief: 'Patch of a Kubernetes pod' },
+  mcpserver_generation: { notYet: true, harmless: true, brief: 'Generation of a Kubernetes resource' },
+  scaling_config: { notYet: true, harmless: true, brief: 'Replicas' },
+});
