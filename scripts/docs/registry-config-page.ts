@@ -6,6 +6,7 @@ import type { Page } from './page.ts';
 interface Schema {
   readonly type?: string;
   readonly description?: string;
+  readonly default?: unknown;
   readonly enum?: readonly string[];
   readonly pattern?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -29,7 +30,7 @@ capitals, \`auth.mode\` is \`SKEP_REGISTRY_AUTH_MODE\`. It counts before the fil
 \`SIGHUP\` makes a running server read the file again. What it cannot take over (\`storage\`, \`database\`,
 \`telemetry\`, \`cors\`, and of \`limits\` the sizes of pages and bodies) stays as it was, with a warning that says to restart.
 
-${markdownTable(['Key', 'Type', 'Required', 'Meaning'], keyRows(configShape.toJSONSchema({ unrepresentable: 'any', io: 'input' }) as Schema, ''))}`,
+${markdownTable(['Key', 'Type', 'Required', 'Default', 'Meaning'], keyRows(configShape.toJSONSchema({ unrepresentable: 'any', io: 'input' }) as Schema, ''))}`,
 };
 
 function keyRows(schema: Schema, prefix: string): string[][] {
@@ -39,10 +40,18 @@ function keyRows(schema: Schema, prefix: string): string[][] {
     const inside = orEmpty(member.items ?? member);
     const path = member.items === undefined ? `${key}.` : `${key}[].`;
     return [
-      [`\`${key}\``, typeOf(member), required, escapeCell(member.description ?? '')],
+      [`\`${key}\``, typeOf(member), required, defaultOf(member), escapeCell(member.description ?? '')],
       ...keyRows(inside, path),
     ];
   });
+}
+
+function defaultOf({ default: value }: Schema): string {
+  if (value === undefined) return '';
+  if (typeof value !== 'object' || value === null) return `\`${String(value)}\``;
+  return Object.entries(value)
+    .map(([key, member]) => `\`${key}: ${String(member)}\``)
+    .join(', ');
 }
 
 /** Of a member that may also be empty, what else it may be. */

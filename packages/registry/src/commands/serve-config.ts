@@ -2,7 +2,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { App } from '../server/app.ts';
 import type { Loaded } from '../config/load.ts';
 import type { Override } from '../config/overrides.ts';
-import { unavailable } from '../config/unavailable.ts';
+import { unavailable } from '../sources/source-body.ts';
 import type { Host } from '../host.ts';
 import { startWarnings } from '../server/start-warnings.ts';
 import { loadFrom } from './load-from.ts';
@@ -19,7 +19,7 @@ export interface ConfigFlags {
  */
 export async function loadServed(host: Host, { config, authMode }: ConfigFlags): Promise<Loaded> {
   const loaded = await loadFrom(host, config, flagOverrides(authMode));
-  const [missing] = 'config' in loaded ? unavailable(loaded.config) : [];
+  const [missing] = 'config' in loaded ? unavailable(loaded.config.sources) : [];
   if (missing !== undefined) throw missing;
   return loaded;
 }

@@ -6,8 +6,8 @@ import { printableJson, printableLines } from '@skep/core/terminal/printable.ts'
 import { type Command, COMMON_ROWS, FORMAT_ROW } from '../command.ts';
 import type { RegistryConfig } from '../config/config.ts';
 import { storePlace } from '../config/store-place.ts';
-import { unavailable } from '../config/unavailable.ts';
 import type { Host } from '../host.ts';
+import { unavailable } from '../sources/source-body.ts';
 import { type StorePlace, storeText } from '../store/open-store.ts';
 import { ingest, type IngestReport } from '../sync/ingest.ts';
 import { loadFrom } from './load-from.ts';
@@ -84,7 +84,7 @@ function configSummary(path: string, config: RegistryConfig, place: StorePlace):
     `  registries  ${names(registries)}`,
     `  sign-in     ${auth.mode}`,
     `  store       ${storeText(place)}`,
-    ...unavailable(config).map(({ message }) => `  not served  ${message}`),
+    ...unavailable(sources).map(({ message }) => `  not served  ${message}`),
   ].join('\n');
 }
 

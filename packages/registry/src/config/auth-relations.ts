@@ -1,64 +1,32 @@
 import { checkIssuerUrl, type PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
 import { metadataUrl } from '@skep/auth/resource/metadata.ts';
 import { checkHost } from '@skep/core/fetch/address-guard.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isAbsolute } from 'node:path';
-import { z } from 'zod';
+import { faultOf } from '../shape/fault.ts';
 import type { ConfigPath, Problem } from '../shape/problem.ts';
+import type { ConfigDraft } from './shape.ts';
 
-// Reads what is readable and takes anything else as absent: the shape has reported that already.
-const text = z.string().optional().catch(undefined);
-const providerDraft = z
-  .looseObject({
-    issuerUrl: text,
-    jwksUrl: text,
-    introspectionUrl: text,
-    clientId: text,
-    clientSecretFile: text,
-    caCertPath: text,
-    authTokenFile: text,
-    allowPrivateIP: z.boolean().optional().catch(undefined),
-  })
-  .catch({
-    issuerUrl: undefined,
-    jwksUrl: undefined,
-    introspectionUrl: undefined,
-    clientId: undefined,
-    clientSecretFile: undefined,
-    caCertPath: undefined,
-    authTokenFile: undefined,
-    allowPrivateIP: undefined,
-  });
-const authDraft = z.looseObject({
-  mode: z.unknown().optional(),
-  publicPaths: z.array(z.string().catch('')).catch([]),
-  oauth: z
-    .looseObject({ resourceUrl: text, providers: z.array(providerDraft).catch([]) })
-    .optional()
-    .catch({ resourceUrl: undefined, providers: [] }),
-});
-const draft = z.looseObject({
-  auth: authDraft.optional().catch(undefined),
-  registries: z.array(z.looseObject({ name: z.string().catch('') }).catch({ name: '' })).catch([]),
-});
+type ProviderDraft = NonNullable<NonNullable<NonNullable<ConfigDraft['auth']>['oauth']>['providers']>[number];
 
-type Draft = z.infer<typeof draft>;
-type ProviderDraft = z.infer<typeof providerDraft>;
-
-/** Rules between members of `auth` (specification §1.3.4). `plainHttp` says which http addresses of issuers are accepted. */
-export function authProblems(value: unknown, plainHttp: PlainHttp): Problem[] {
-  const read = draft.safeParse(value);
-  if (!read.success) return [];
-  const { auth } = read.data;
+/** Rules between members of `auth`. `plainHttp` says which http addresses of issuers are accepted. */
+export function authProblems({ auth, registries = [] }: ConfigDraft, plainHttp: PlainHttp): Problem[] {
   // Sign-in is the default, so that nobody opens a registry to the world by leaving a line out.
   const signsIn = (auth?.mode ?? 'oauth') === 'oauth';
+  const rules: PathRules = {
+    signsIn,
+    governed: auth !== undefined && 'authz' in auth,
+    registries: registries.map((registry) => registry?.name),
+  };
   return [
-    ...(signsIn && auth?.oauth === undefined ? [oauthMissing()] : []),
+    ...(signsIn && !('oauth' in (auth ?? {})) ? [oauthMissing()] : []),
     ...resourceProblems(auth?.oauth?.resourceUrl),
     ...(auth?.oauth?.providers ?? []).flatMap((provider, index) =>
       providerProblems(provider, ['auth', 'oauth', 'providers', index], plainHttp),
     ),
-    ...publicPathProblems(read.data, signsIn),
+    ...(auth?.publicPaths ?? []).flatMap((publicPath = '', index) => {
+      const message = publicPathFault(publicPath, rules);
+      return message === undefined ? [] : [{ path: ['auth', 'publicPaths', index], message }];
+    }),
   ];
 }
 
@@ -75,7 +43,7 @@ function resourceProblems(resourceUrl: string | undefined): Problem[] {
   return fault(['auth', 'oauth', 'resourceUrl'], () => metadataUrl(resourceUrl));
 }
 
-function providerProblems(provider: ProviderDraft, path: ConfigPath, plainHttp: PlainHttp): Problem[] {
+function providerProblems(provider: ProviderDraft = {}, path: ConfigPath, plainHttp: PlainHttp): Problem[] {
   const urls = (['issuerUrl', 'jwksUrl', 'introspectionUrl'] as const).flatMap((member) => {
     const url = provider[member]?.trim() ?? '';
     if (url === '') return [];
@@ -107,30 +75,23 @@ function privateProblems(url: string, path: ConfigPath): Problem[] {
 }
 
 function fault(path: ConfigPath, check: () => unknown): Problem[] {
-  try {
-    check();
-    return [];
-  } catch (error) {
-    if (error instanceof SkepError) return [{ path, message: error.message }];
-    throw error;
-  }
+  const message = faultOf(check);
+  return message === undefined ? [] : [{ path, message }];
+}
+
+interface PathRules {
+  readonly governed: boolean;
+  readonly signsIn: boolean;
+  readonly registries: readonly (string | undefined)[];
 }
 
 /**
  * A path without sign-in has no caller, and where there is authorization a caller without claims must not read what others
  * need claims for. `/` and `/v1` would open the admin API to the world, in every mode with sign-in.
  */
-function publicPathProblems({ auth, registries }: Draft, signsIn: boolean): Problem[] {
-  const governed = auth !== undefined && 'authz' in auth;
-  return (auth?.publicPaths ?? []).flatMap((publicPath, index) => {
-    const message = publicPathFault(publicPath, { governed, signsIn, registries });
-    return message === undefined ? [] : [{ path: ['auth', 'publicPaths', index], message }];
-  });
-}
-
 function publicPathFault(
   publicPath: string,
-  { governed, signsIn, registries }: { governed: boolean; signsIn: boolean; registries: Draft['registries'] },
+  { governed, signsIn, registries }: PathRules,
 ): string | undefined {
   if (!/^\/(?:[\w.~!$&'()*+,;=:@-]+(?:\/|$))*$/.test(publicPath) || /\/\.{1,2}(?:\/|$)/.test(publicPath)) {
     return `must be a plain path such as "/docs", not "${publicPath}"`;
@@ -140,7 +101,7 @@ function publicPathFault(
   if (first === '' || first.startsWith('v1')) {
     return `"${publicPath}" would open the admin API to everyone`;
   }
-  const isRegistry = first === 'registry' || registries.some(({ name }) => name === first);
+  const isRegistry = first === 'registry' || registries.includes(first);
   return governed && isRegistry
     ? `"${publicPath}" would open a registry to everyone, past its claims`
     : undefined;

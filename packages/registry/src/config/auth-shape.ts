@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ROLES } from '@skep/auth/claims/roles.ts';
-import { claims, duration } from '../shape/texts.ts';
+import { claims } from '../shape/claims.ts';
+import { duration } from '../shape/texts.ts';
 
 const text = z.string().min(1, 'must not be empty');
 const rules = z.array(claims).optional();

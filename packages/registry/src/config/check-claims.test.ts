@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { claimProblems } from './check-claims.ts';
+import { draftOf } from '../shape/draft.ts';
 import { pathText } from '../shape/problem.ts';
+import { configShape } from './shape.ts';
 
 /** A configuration that has these claims wherever there can be some. */
 const config = (claims: unknown, limits?: unknown): unknown => ({
@@ -21,7 +23,9 @@ const PLACES = [
 ];
 
 const problemsOf = (value: unknown): string[] =>
-  claimProblems(value).map(({ path, message }) => `${pathText(path)}: ${message}`);
+  claimProblems(draftOf(configShape, value) ?? {}).map(
+    ({ path, message }) => `${pathText(path)}: ${message}`,
+  );
 
 const keys = (count: number): Record<string, string> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${String(index)}`, 'v']));

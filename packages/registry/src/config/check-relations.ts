@@ -1,47 +1,54 @@
-import { z } from 'zod';
-import { managedProblems, sourceDraft, sourceProblems } from './check-sources.ts';
-import type { Problem } from '../shape/problem.ts';
+import type { PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
+import { draftOf } from '../shape/draft.ts';
+import type { ConfigPath, Problem } from '../shape/problem.ts';
+import { managedProblems, sourceProblems } from '../sources/source-body.ts';
+import { authProblems } from './auth-relations.ts';
+import { claimProblems } from './check-claims.ts';
+import { configShape } from './shape.ts';
 
-// Reads what is readable and takes anything else as absent: the shape has reported that already.
-const name = z.string().catch('');
-const draft = z
-  .looseObject({
-    sources: z.array(sourceDraft).catch([]),
-    registries: z
-      .array(z.looseObject({ name, sources: z.array(name).catch([]) }).catch({ name: '', sources: [] }))
-      .catch([]),
-  })
-  .catch({ sources: [], registries: [] });
-
-type Draft = z.infer<typeof draft>;
-
-/** Rules between members (specification §1.3.9), checked as far as the members can be read. */
-export function checkRelations(value: unknown): Problem[] {
-  const config = draft.parse(value);
+/**
+ * Rules between members, checked as far as the members can be read. `plainHttp` says which http addresses of issuers are
+ * accepted.
+ */
+export function checkRelations(value: unknown, plainHttp: PlainHttp = 'loopback'): Problem[] {
+  const config = draftOf(configShape, value);
+  if (config === undefined) return [];
+  const sources = (config.sources ?? []).map((source) => source ?? {});
+  const registries = (config.registries ?? []).map((registry) => registry ?? {});
+  const names = new Set(sources.map(({ name }) => name));
   return [
-    ...config.sources.flatMap((source, index) => sourceProblems(source, ['sources', index], 'file')),
-    ...managedProblems(config.sources),
-    ...repeated(config.sources, 'sources', 'source'),
-    ...repeated(config.registries, 'registries', 'registry'),
-    ...config.registries.flatMap((registry, index) => linkProblems(config, registry.sources, index)),
+    ...sources.flatMap((source, index) => sourceProblems(source, ['sources', index], 'file')),
+    ...managedProblems(sources),
+    ...repeatedNames(sources, 'sources', 'source'),
+    ...repeatedNames(registries, 'registries', 'registry'),
+    ...registries.flatMap(({ sources: linked = [] }, index) =>
+      linkProblems(linked, names, ['registries', index, 'sources']),
+    ),
+    ...claimProblems(config),
+    ...authProblems(config, plainHttp),
   ];
 }
 
-function repeated(items: readonly { readonly name: string }[], member: string, what: string): Problem[] {
-  return items.flatMap(({ name }, index) => {
+function repeatedNames(
+  items: readonly { readonly name?: string | undefined }[],
+  member: string,
+  what: string,
+): Problem[] {
+  return items.flatMap(({ name = '' }, index) => {
     const again = name !== '' && items.findIndex((item) => item.name === name) < index;
     return again ? [{ path: [member, index, 'name'], message: `duplicate ${what} name "${name}"` }] : [];
   });
 }
 
-function linkProblems(config: Draft, sources: readonly string[], index: number): Problem[] {
-  const known = new Set(config.sources.map((source) => source.name));
-  return sources.flatMap((source, position) => {
-    const path = ['registries', index, 'sources', position];
+function linkProblems(
+  linked: readonly (string | undefined)[],
+  known: ReadonlySet<string | undefined>,
+  list: ConfigPath,
+): Problem[] {
+  return linked.flatMap((source = '', position) => {
+    const path = [...list, position];
     if (source === '') return [];
     if (!known.has(source)) return [{ path, message: `references unknown source "${source}"` }];
-    return sources.indexOf(source) < position
-      ? [{ path, message: `names the source "${source}" twice` }]
-      : [];
+    return linked.indexOf(source) < position ? [{ path, message: `names the source "${source}" twice` }] : [];
   });
 }

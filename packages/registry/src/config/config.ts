@@ -1,5 +1,4 @@
 import type { ClaimLimits } from '@skep/auth/claims/claims.ts';
-import type { CatalogueFormat } from '@skep/core/catalog/detect-format.ts';
 import type { RequestRate } from '../api/http/rate-limit.ts';
 import type { Rate } from '../api/http/token-buckets.ts';
 import type { AuthConfig } from './auth.ts';
@@ -8,31 +7,19 @@ import type { CorsSettings } from './cors.ts';
 import type { DatabaseConfig } from './database.ts';
 import type { ServingLimits } from '../shape/limits.ts';
 import type { TelemetryConfig } from './telemetry.ts';
+import type { SourceLimits as OpenLimits } from '../sources/kind.ts';
 import type { DocumentLimits } from '../sync/document-limits.ts';
 import type { EntryLimits } from '../store/entry-limits.ts';
 import type { NamedRegistry, NamedSource } from '../store/rows.ts';
 
-/** `format` of a source: which shapes of catalogue it may hold; absent means any. */
-export type SourceFormat = 'toolhive' | 'upstream';
-
 /** What holds sources back (`limits` of the configuration). */
-export interface SourceLimits {
-  /** Folders, absolute, from which sources made through the API may read files. */
-  readonly allowedPaths: readonly string[];
-  /** Whether sources made through the API may be at private, loopback or link-local addresses. */
-  readonly allowPrivateIP: boolean;
+export interface SourceLimits extends OpenLimits {
   /** Share of invalid entries, 0 to 1, above which a catalogue is refused whole. */
   readonly maxInvalidShare: number;
   /** How large one version may be, whoever brings it. */
   readonly documents: DocumentLimits;
   /** How much may be published to one entry. */
   readonly entry: EntryLimits;
-  /** Bytes that any source may bring, its download included. */
-  readonly maxCatalogueBytes: number;
-  /** Pages that the list of another registry may have. */
-  readonly maxListPages: number;
-  /** Versions of servers on them. */
-  readonly maxListServers: number;
 }
 
 /** A configuration that has passed every check; nothing in it is unsupported. */
@@ -61,9 +48,3 @@ export interface RegistryConfig {
   /** Takes the place of the embedded store. */
   readonly database?: DatabaseConfig;
 }
-
-/** What `format` admits (specification §4.2). */
-export const FORMATS: Readonly<Record<SourceFormat, readonly CatalogueFormat[]>> = {
-  toolhive: ['toolhive-native', 'registry-file'],
-  upstream: ['registry-file', 'official-list', 'server-array', 'server-json'],
-};

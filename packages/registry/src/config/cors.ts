@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { duration, durationOf } from '../shape/texts.ts';
+import { duration } from '../shape/texts.ts';
 
 /** Which web pages of other origins may call the registry from a browser. */
 export interface CorsSettings {
@@ -9,7 +9,7 @@ export interface CorsSettings {
   readonly maxAge: number;
 }
 
-const DEFAULT_MAX_AGE = '10m';
+const MAX_AGE = '10m';
 
 const origin = z.string().superRefine((text, context) => {
   const near = originOf(text);
@@ -25,7 +25,6 @@ function originOf(text: string): string | undefined {
   return url !== null && /^https?:$/.test(url.protocol) ? url.origin : undefined;
 }
 
-/** Specification §2.1. */
 export const corsShape = z
   .strictObject({
     allowedOrigins: z
@@ -33,19 +32,15 @@ export const corsShape = z
       .min(1, 'must hold at least one origin; leave cors out to allow none')
       .describe('origins whose pages may call the registry from a browser; "*" for all'),
     maxAge: duration({ milliseconds: 86_400_000, text: '24h' })
-      .optional()
-      .describe(`for how long a browser may remember the permission; ${DEFAULT_MAX_AGE} when absent`),
+      .prefault(MAX_AGE)
+      .describe('for how long a browser may remember the permission'),
   })
   .superRefine(({ allowedOrigins }, context) => {
     if (allowedOrigins.length < 2 || !allowedOrigins.includes('*')) return;
     const message = '"*" allows every origin, so no other may stand beside it';
     context.addIssue({ code: 'custom', path: ['allowedOrigins'], message });
-  });
-
-export function resolvedCors(shape: z.infer<typeof corsShape>): CorsSettings {
-  const { allowedOrigins, maxAge = DEFAULT_MAX_AGE } = shape;
-  return {
+  })
+  .transform(({ allowedOrigins, maxAge }): CorsSettings => ({
     allowedOrigins: allowedOrigins.includes('*') ? '*' : allowedOrigins,
-    maxAge: Math.round((durationOf(maxAge) ?? 0) / 1000),
-  };
-}
+    maxAge: Math.round(maxAge / 1000),
+  }));

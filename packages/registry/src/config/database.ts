@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { type PostgresSettings, SSL_MODES } from '../store/postgres-settings.ts';
 import { count } from '../shape/limits.ts';
-import { duration, durationOf, nonEmpty } from '../shape/texts.ts';
+import { duration, nonEmpty } from '../shape/texts.ts';
 
 /** Specification §1.3.6. */
 export const databaseShape = z
@@ -60,7 +60,6 @@ export function resolvedDatabase(
 ): DatabaseConfig | undefined {
   if (shape === undefined) return undefined;
   const { connMaxLifetime, sslRootCert, sslMode = 'require', maxMetaSize, dynamicAuth, ...rest } = shape;
-  const lifetime = durationOf(connMaxLifetime ?? '');
   return {
     maxMetaSize,
     postgres: {
@@ -71,7 +70,7 @@ export function resolvedDatabase(
       user: rest.user,
       sslMode,
       ...dynamicAuth,
-      ...(lifetime === undefined ? {} : { connMaxLifetime: lifetime }),
+      ...(connMaxLifetime === undefined ? {} : { connMaxLifetime }),
       ...(sslRootCert === undefined ? {} : { sslRootCert: resolve(directory, sslRootCert) }),
     },
   };

@@ -5,20 +5,19 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import { DEFAULT_REFUSALS } from '../api/http/refusal-limit.ts';
 import { IN_MEMORY } from '../store/sqlite-path.ts';
-import { authProblems } from './auth-relations.ts';
 import { resolvedAudit } from './audit.ts';
-import { claimProblems } from './check-claims.ts';
 import { checkRelations } from './check-relations.ts';
 import { checkShape } from '../shape/check-shape.ts';
+import { claimSet } from '../shape/claims.ts';
+import { draftOf } from '../shape/draft.ts';
 import { resolvedDatabase } from './database.ts';
 import type { RegistryConfig } from './config.ts';
-import { resolvedCors } from './cors.ts';
 import { resolvedClaimLimits, resolvedServing, resolvedSourceLimits } from '../shape/limits.ts';
 import { override, type Override } from './overrides.ts';
 import { pathText, type Problem } from '../shape/problem.ts';
 import { resolveAuth } from './resolve-auth.ts';
-import { configShape, type ConfigShape } from './shape.ts';
-import { claimSet, sourceSettings } from './source-settings.ts';
+import { type ConfigDraft, configShape, type ConfigShape } from './shape.ts';
+import { sourceSettings } from '../sources/source-body.ts';
 import { resolvedTelemetry } from './telemetry.ts';
 import { readYaml, type YamlText } from './yaml-text.ts';
 
@@ -57,11 +56,12 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const shape = checkShape(configShape, value);
   const problems = [
     ...('problems' in shape ? shape.problems : []),
-    ...checkRelations(value),
-    ...claimProblems(value),
-    ...authProblems(value, options.plainHttp ?? 'loopback'),
+    ...checkRelations(value, options.plainHttp),
   ];
-  if ('data' in shape && problems.length === 0) return { config: resolved(shape.data, path, options) };
+  if ('data' in shape && problems.length === 0) {
+    const { sources = [] } = draftOf(configShape, value) ?? {};
+    return { config: resolved({ ...shape.data, sources }, path, options) };
+  }
   return { problems: report(problems, yaml, options) };
 }
 
@@ -94,7 +94,14 @@ function position(path: string, line: number, column: number): string {
 }
 
 /** Paths become absolute: relative ones start at the configuration file, so that it works from every directory. */
-function resolved(shape: ConfigShape, path: string, options: LoadOptions): RegistryConfig {
+function resolved(
+  {
+    sources,
+    ...shape
+  }: Omit<ConfigShape, 'sources'> & { readonly sources: NonNullable<ConfigDraft['sources']> },
+  path: string,
+  options: LoadOptions,
+): RegistryConfig {
   const directory = dirname(path);
   const storage = shape.storage?.path;
   const inMemory = storage === IN_MEMORY;
@@ -102,9 +109,9 @@ function resolved(shape: ConfigShape, path: string, options: LoadOptions): Regis
   const database = resolvedDatabase(shape.database, directory);
   return {
     path,
-    sources: shape.sources.map(({ name, ...body }) => ({
-      name,
-      ...sourceSettings(body, directory, claimLimits),
+    sources: sources.map((source) => ({
+      name: source?.name ?? '',
+      ...sourceSettings(source ?? {}, directory, claimLimits),
     })),
     registries: shape.registries.map(({ name, sources, claims }) => ({
       name,
@@ -115,7 +122,7 @@ function resolved(shape: ConfigShape, path: string, options: LoadOptions): Regis
     serving: resolvedServing(shape.limits),
     maxMetaBytes: database?.maxMetaSize ?? shape.limits?.maxMetaSize ?? MAX_META_BYTES,
     claimLimits,
-    ...(shape.cors === undefined ? {} : { cors: resolvedCors(shape.cors) }),
+    ...(shape.cors === undefined ? {} : { cors: shape.cors }),
     ...(shape.limits?.requestRate === undefined ? {} : { requestRate: shape.limits.requestRate }),
     refusalRate: shape.limits?.refusalRate ?? DEFAULT_REFUSALS,
     telemetry: resolvedTelemetry(shape.telemetry),

@@ -6,7 +6,6 @@ import type { SignInMode } from '../access/authority.ts';
 import { resolveSwitches } from '../access/switches.ts';
 import type { AuthConfig, OauthAuth } from './auth.ts';
 import type { AuthShape } from './auth-shape.ts';
-import { durationOf } from '../shape/texts.ts';
 
 const DEFAULT_REALM = 'mcp-registry';
 /** Clocks of issuers and ours differ by seconds; an expiry has no such grace. */
@@ -37,7 +36,7 @@ export function resolveAuth(auth: AuthShape | undefined, { plainHttp, claimLimit
     },
     providers: oauth.providers.map((provider) => ({
       ...providerOf(provider, plainHttp),
-      keysOutageMs: durationOf(oauth.keysOutage ?? '') ?? KEYS_OUTAGE_MS,
+      keysOutageMs: oauth.keysOutage ?? KEYS_OUTAGE_MS,
     })),
   };
 }

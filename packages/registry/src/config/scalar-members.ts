@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { innerShape } from '../shape/inner-shape.ts';
 import type { ConfigPath } from '../shape/problem.ts';
 
 /** A member that holds one value, and how a text that stands for the value is read. */
@@ -8,19 +9,14 @@ export interface ScalarMember {
 }
 
 /** The members of a shape that hold one value, lists and what is in them left out. */
-export function scalarMembers(shape: z.ZodType, path: ConfigPath = []): ScalarMember[] {
-  if (shape instanceof z.ZodOptional || shape instanceof z.ZodNullable) {
-    const inner: unknown = shape.unwrap();
-    return inner instanceof z.ZodType ? scalarMembers(inner, path) : [];
+export function scalarMembers(shape: unknown, path: ConfigPath = []): ScalarMember[] {
+  const inner = innerShape(shape);
+  if (inner instanceof z.ZodObject) {
+    return Object.entries(inner.shape).flatMap(([name, member]) => scalarMembers(member, [...path, name]));
   }
-  if (shape instanceof z.ZodObject) {
-    return Object.entries(shape.shape).flatMap(([name, member]: [string, unknown]) =>
-      member instanceof z.ZodType ? scalarMembers(member, [...path, name]) : [],
-    );
-  }
-  if (shape instanceof z.ZodNumber) return [{ path, kind: 'number' }];
-  if (shape instanceof z.ZodBoolean) return [{ path, kind: 'boolean' }];
-  return shape instanceof z.ZodString || shape instanceof z.ZodEnum ? [{ path, kind: 'text' }] : [];
+  if (inner instanceof z.ZodNumber) return [{ path, kind: 'number' }];
+  if (inner instanceof z.ZodBoolean) return [{ path, kind: 'boolean' }];
+  return inner instanceof z.ZodString || inner instanceof z.ZodEnum ? [{ path, kind: 'text' }] : [];
 }
 
 /** The value that a text stands for; the text itself where it stands for none, which the shape then reports. */

@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import { auditShape } from './audit.ts';
+import { SOURCE_KINDS } from '../store/rows.ts';
 import { authShape } from './auth-shape.ts';
 import { corsShape } from './cors.ts';
 import { databaseShape } from './database.ts';
 import { limitsShape } from '../shape/limits.ts';
-import { sourceMembers } from './source-shape.ts';
+import { sourceMembers } from '../sources/source-body.ts';
 import { telemetryShape } from './telemetry.ts';
-import { claims, label } from '../shape/texts.ts';
+import { claims } from '../shape/claims.ts';
+import type { Draft } from '../shape/draft.ts';
+import { label } from '../shape/texts.ts';
 
 /** First path segments that are no registry, so that `/{registry}/v0.1` can never capture another endpoint. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([
@@ -36,7 +39,7 @@ export const configShape = z.strictObject({
   sources: z
     .array(source)
     .min(1, 'at least one source must be configured')
-    .describe('where entries come from'),
+    .describe(`where entries come from; each is exactly one of ${SOURCE_KINDS.join(', ')}`),
   registries: z
     .array(registry)
     .min(1, 'at least one registry must be configured')
@@ -62,3 +65,6 @@ export const configShape = z.strictObject({
 });
 
 export type ConfigShape = z.infer<typeof configShape>;
+
+/** A configuration as far as it can be read. */
+export type ConfigDraft = Draft<z.input<typeof configShape>>;

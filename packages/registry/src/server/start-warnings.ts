@@ -3,7 +3,7 @@ import { ROLES, type RoleRules } from '@skep/auth/claims/roles.ts';
 import { decodeClaimSet } from '../access/visibility.ts';
 import type { AuthConfig, OauthAuth } from '../config/auth.ts';
 import type { DatabaseConfig } from '../config/database.ts';
-import { type NamedRegistry, type NamedSource, SYNCED_KINDS } from '../store/rows.ts';
+import { isSynced, type NamedRegistry, type NamedSource } from '../store/rows.ts';
 
 /** What of a configuration may deserve a warning. */
 export interface WarnedConfig {
@@ -96,7 +96,7 @@ function authzWarnings({ auth, sources, registries }: WarnedConfig): StartWarnin
 
 /** Entries of synchronised sources have no claims but those of their source. */
 function isInvisible({ kind, claims }: NamedSource): boolean {
-  return SYNCED_KINDS.includes(kind) && isUnlabeled(claimsOf(claims));
+  return isSynced(kind) && isUnlabeled(claimsOf(claims));
 }
 
 function publishWarnings(rules: RoleRules, sources: readonly NamedSource[]): StartWarning[] {
@@ -112,7 +112,7 @@ function gateWarnings(
 ): StartWarning[] {
   const feeding = sources.filter((source) => linked.includes(source.name));
   // Entries of other kinds bring claims of their own, which no configuration shows.
-  if (!feeding.every(({ kind }) => SYNCED_KINDS.includes(kind))) return [];
+  if (!feeding.every(({ kind }) => isSynced(kind))) return [];
   return Object.entries(claimsOf(claims)).flatMap(([key, value]) => {
     const wanted = valuesOf(value);
     const carried = feeding.flatMap((source) => valuesOf(claimsOf(source.claims)[key]));

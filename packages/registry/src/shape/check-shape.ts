@@ -1,5 +1,6 @@
 import { didYouMean } from '@skep/core/settings/did-you-mean.ts';
 import { z } from 'zod';
+import { innerShape } from './inner-shape.ts';
 import type { ConfigPath, Problem } from './problem.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -65,16 +66,11 @@ function quoted(input: unknown): string {
 
 /** Names of the members that the shape allows at a path. */
 function membersAt(shape: z.ZodType, path: ConfigPath): string[] {
-  let at = unwrapped(shape);
+  let at = innerShape(shape);
   for (const step of path) {
-    if (at instanceof z.ZodArray) at = unwrapped(at.element);
-    else if (at instanceof z.ZodObject) at = unwrapped(at.shape[String(step)]);
+    if (at instanceof z.ZodArray) at = innerShape(at.element);
+    else if (at instanceof z.ZodObject) at = innerShape(at.shape[String(step)]);
     else return [];
   }
   return at instanceof z.ZodObject ? Object.keys(at.shape) : [];
-}
-
-function unwrapped(shape: unknown): unknown {
-  const wrapped = shape instanceof z.ZodOptional || shape instanceof z.ZodNullable;
-  return wrapped ? unwrapped(shape.unwrap()) : shape;
 }

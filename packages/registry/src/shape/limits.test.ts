@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkShape } from './check-shape.ts';
-import { corsShape, resolvedCors } from '../config/cors.ts';
+import { corsShape } from '../config/cors.ts';
 import { limitsShape, resolvedServing, resolvedSourceLimits } from './limits.ts';
 import { pathText } from './problem.ts';
 
@@ -55,7 +55,7 @@ describe('the limits', () => {
     ['5m', 300_000],
   ])('with requestTimeout %s give a request %i milliseconds', (requestTimeout, expected) => {
     expect(problemsOf(limitsShape, { requestTimeout })).toEqual([]);
-    expect(resolvedServing({ requestTimeout }).requestMs).toBe(expected);
+    expect(resolvedServing(limitsShape.parse({ requestTimeout })).requestMs).toBe(expected);
   });
 
   it.each([
@@ -99,9 +99,9 @@ describe('the allowed origins', () => {
   });
 
   it('are every origin or some, remembered for ten minutes', () => {
-    expect(resolvedCors({ allowedOrigins: ['*'] })).toEqual({ allowedOrigins: '*', maxAge: 600 });
+    expect(corsShape.parse({ allowedOrigins: ['*'] })).toEqual({ allowedOrigins: '*', maxAge: 600 });
     const allowedOrigins = ['https://a.example', 'http://localhost:5173'];
     expect(problemsOf(corsShape, { allowedOrigins, maxAge: '1h' })).toEqual([]);
-    expect(resolvedCors({ allowedOrigins, maxAge: '1h' })).toEqual({ allowedOrigins, maxAge: 3600 });
+    expect(corsShape.parse({ allowedOrigins, maxAge: '1h' })).toEqual({ allowedOrigins, maxAge: 3600 });
   });
 });

@@ -9,7 +9,7 @@ import { DEFAULT_LIST } from '../sources/api/crawl.ts';
 import { DEFAULT_ENTRY } from '../store/entry-limits.ts';
 import { DEFAULT_DOCUMENTS } from '../sync/document-limits.ts';
 import type { SourceLimits } from '../config/config.ts';
-import { duration, durationOf, nonEmpty } from './texts.ts';
+import { duration, nonEmpty } from './texts.ts';
 
 const MIB = 1024 * 1024;
 /** An answer is made in memory. */
@@ -138,10 +138,7 @@ export const limitsShape = z.strictObject({
     .optional()
     .describe('of sources, registries, entries and roles; what is stored already stays'),
   requestTimeout: duration({ milliseconds: 300_000, text: '5m0s' })
-    .refine((text) => {
-      const milliseconds = durationOf(text) ?? 0;
-      return milliseconds <= 0 || milliseconds >= 1000;
-    }, 'must be at least 1s')
+    .refine((milliseconds) => milliseconds >= 1000, 'must be at least 1s')
     .optional()
     .describe(
       'for how long a request may take to arrive, and as long again to be answered, from `1s` to `5m`; `10s` when absent',
@@ -185,6 +182,12 @@ export function resolvedClaimLimits({ claims = {} }: Pick<LimitsShape, 'claims'>
   };
 }
 
+/** The limits of claims as written, or the default ones where they are wrong, which the shape reports. */
+export function claimLimitsOf(written: unknown): ClaimLimits {
+  const { data } = claimLimitsShape.safeParse(written);
+  return resolvedClaimLimits(data === undefined ? {} : { claims: data });
+}
+
 export function resolvedServing(limits: LimitsShape = {}): ServingLimits {
   const { pageSize: servers, bundlePageSize, versionsPageSize, maxBodySize, maxInlineDataSize } = limits;
   return {
@@ -197,7 +200,7 @@ export function resolvedServing(limits: LimitsShape = {}): ServingLimits {
       any: maxBodySize ?? DEFAULT_BODIES.any,
       inlineData: maxInlineDataSize ?? DEFAULT_BODIES.inlineData,
     },
-    requestMs: durationOf(limits.requestTimeout ?? '') ?? DEFAULT_REQUEST_MS,
+    requestMs: limits.requestTimeout ?? DEFAULT_REQUEST_MS,
   };
 }
 

@@ -15,3 +15,11 @@ export function pathText(path: ConfigPath): string {
     return text === '' ? String(step) : `${text}.${String(step)}`;
   }, '');
 }
+
+/** All problems in one line, separated by semicolons. */
+export function problemsText(problems: readonly Problem[]): string {
+  const texts = problems.map(({ path, message }) =>
+    [pathText(path), message].filter((part) => part !== '').join(': '),
+  );
+  return texts.join('; ');
+}

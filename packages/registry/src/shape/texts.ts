@@ -1,5 +1,6 @@
 import { parseDuration } from '@skep/core/time/duration.ts';
 import { z } from 'zod';
+import { unless } from './fault.ts';
 
 /** Name of a source or registry (RFC 1123 label). */
 export const label = z
@@ -11,30 +12,36 @@ export const label = z
 
 export const nonEmpty = z.string().min(1, 'must not be empty');
 
-/** Longer than zero; at most `longest` milliseconds where there is a limit. */
+/** Milliseconds of a duration that is longer than zero and at most `longest`, where there is a limit. */
 export function duration(longest?: { readonly milliseconds: number; readonly text: string }) {
-  return z.string().superRefine((text, context) => {
-    const milliseconds = durationOf(text) ?? 0;
-    if (milliseconds <= 0) {
-      const message = `must be a positive duration such as "5m", not "${text}"`;
-      context.addIssue({ code: 'custom', message });
-    } else if (longest !== undefined && milliseconds > longest.milliseconds) {
-      context.addIssue({ code: 'custom', message: `must not exceed ${longest.text}` });
-    }
-  });
+  return z
+    .string()
+    .superRefine(
+      unless((text) => {
+        const milliseconds = durationOf(text);
+        if (milliseconds <= 0) return `must be a positive duration such as "5m", not "${text}"`;
+        return longest !== undefined && milliseconds > longest.milliseconds
+          ? `must not exceed ${longest.text}`
+          : undefined;
+      }),
+    )
+    .transform(durationOf);
 }
 
-/** Claims of a source or registry. What they may be depends on the limits: `check-claims.ts` checks all of it. */
-export const claims = z.unknown().meta({
-  type: 'object',
-  description: 'For each claim a text, or a list of texts that a caller must hold all of',
-});
+/** An absolute http or https address. */
+export const httpUrl = z.string().superRefine(
+  unless((value) => {
+    const url = URL.parse(value);
+    if (url === null || url.host === '') return 'must be an absolute URL with host';
+    return /^https?:$/.test(url.protocol) ? undefined : 'must use http or https scheme';
+  }),
+);
 
-/** Milliseconds of a Go duration, or undefined when it is none. */
-export function durationOf(text: string): number | undefined {
+/** Milliseconds of a Go duration; 0 when it is none. */
+function durationOf(text: string): number {
   try {
     return parseDuration(text);
   } catch {
-    return undefined;
+    return 0;
   }
 }

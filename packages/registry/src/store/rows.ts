@@ -5,10 +5,27 @@ import type { ClaimSet } from '../engine/claim-classes.ts';
 
 export type EntryKind = 'server' | 'skill' | 'plugin';
 
-export type SourceKind = 'git' | 'api' | 'file' | 'managed' | 'kubernetes';
+/** The kinds of source, and how they get their entries; the row of each is in `sources/kinds.ts`. */
+const ENTRIES_OF = {
+  git: 'synchronised',
+  api: 'synchronised',
+  file: 'synchronised',
+  managed: 'published',
+  kubernetes: 'watched',
+} as const;
 
-/** Kinds whose entries take their claims from the source (specification §3.6). */
-export const SYNCED_KINDS: readonly SourceKind[] = ['git', 'api', 'file'];
+export type SourceKind = keyof typeof ENTRIES_OF;
+
+export const SOURCE_KINDS: readonly SourceKind[] = Object.keys(ENTRIES_OF).filter(isSourceKind);
+
+function isSourceKind(text: string): text is SourceKind {
+  return text in ENTRIES_OF;
+}
+
+/** Whether entries of the kind come from synchronisations, and so take their claims from the source. */
+export function isSynced(kind: SourceKind): boolean {
+  return ENTRIES_OF[kind] === 'synchronised';
+}
 
 /** One version as a source or publisher gave it. `document` is kept byte for byte. */
 export interface NewVersion {

@@ -2,7 +2,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Kysely } from 'kysely';
 import type { CreationType } from '../access/admin-scope.ts';
 import type { DecideOnSource, DecideOnSourceDeletion } from './decisions.ts';
-import { type NamedSource, type SourceSettings, type StoredSource, SYNCED_KINDS } from './rows.ts';
+import { isSynced, type NamedSource, type SourceSettings, type StoredSource } from './rows.ts';
 import { addMissingStatus } from './statuses.ts';
 import type { SourceTable, Tables } from './tables.ts';
 import type { Work, Write } from './write.ts';
@@ -136,10 +136,6 @@ export function storedSource(row: SourceTable): StoredSource {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
-}
-
-export function isSynced(kind: SourceSettings['kind']): boolean {
-  return SYNCED_KINDS.includes(kind);
 }
 
 async function managedName(db: Kysely<Tables>): Promise<string | undefined> {

@@ -1,12 +1,12 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Kysely } from 'kysely';
-import { type NamedSource, SYNCED_KINDS, type SyncStatus } from './rows.ts';
+import { isSynced, type NamedSource, type SyncStatus } from './rows.ts';
 import type { Lease } from './store.ts';
 import type { SyncStatusTable, Tables } from './tables.ts';
 
 /** A source that nobody has synchronised yet; of other kinds, one that nobody ever will (specification §1.3.11). */
 export function firstStatus(kind: NamedSource['kind']): SyncStatus {
-  const synced = SYNCED_KINDS.includes(kind);
+  const synced = isSynced(kind);
   return {
     phase: synced ? 'failed' : 'complete',
     message: synced ? 'No previous sync status found' : `Non-synced source (type: ${kind})`,

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import type { StoredSource } from '../store/rows.ts';
 import { filterKey } from '../sources/filter/filter.ts';
+import { decodeSource } from '../sources/open-source.ts';
+import type { StoredSource } from '../store/rows.ts';
 import type { DocumentLimits } from './document-limits.ts';
-import { filterOf } from './filter-of.ts';
 
 /** Changes whenever equal bytes would be ingested differently, so that an upgrade reads every source again. */
 const INGEST_REVISION = 4;
@@ -21,7 +21,7 @@ export interface ContentKey {
 }
 
 export function contentKey(source: StoredSource, { maxInvalidShare, documents }: ReadLimits): ContentKey {
-  const filter = filterOf(source);
+  const { filter } = decodeSource(source);
   const key = filter === undefined ? null : filterKey(filter);
   const { kind, config, format } = source;
   return {

@@ -2,12 +2,19 @@ import type { CatalogueFormat } from '@skep/core/catalog/detect-format.ts';
 import type { Entry } from '@skep/core/catalog/entry.ts';
 import { readCatalogueAs, type Catalogue, type Skipped } from '@skep/core/catalog/registry-file.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { FORMATS, type SourceFormat } from '../config/config.ts';
 import { type ClaimSet, NO_CLAIMS } from '../engine/claim-classes.ts';
 import { officialText } from '../engine/official-text.ts';
 import type { EntryIdentity, EntryKind, NewEntry, NewVersion } from '../store/rows.ts';
 import { DEFAULT_DOCUMENTS, type DocumentLimits, sizeFault } from './document-limits.ts';
-import { compileFilter, type FilterConfig } from '../sources/filter/filter.ts';
+import type { FilterConfig } from '../sources/filter/filter-shape.ts';
+import { compileFilter } from '../sources/filter/filter.ts';
+import type { SourceFormat } from '../sources/kind.ts';
+
+/** What `format` admits. */
+const FORMATS: Readonly<Record<SourceFormat, readonly CatalogueFormat[]>> = {
+  toolhive: ['toolhive-native', 'registry-file'],
+  upstream: ['registry-file', 'official-list', 'server-array', 'server-json'],
+};
 
 /** Bytes of a catalogue and how to read them. Plain data: it may travel to another thread. */
 export interface IngestInput {

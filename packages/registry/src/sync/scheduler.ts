@@ -1,6 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { SYNCED_KINDS, type StoredSource, type SyncStatus } from '../store/rows.ts';
-import { isLocal } from './is-local.ts';
+import { isSynced, type StoredSource, type SyncStatus } from '../store/rows.ts';
 import { Lanes } from './lanes.ts';
 import { type Attempt, type LoopOptions, SourceLoop } from './source-loop.ts';
 
@@ -53,13 +52,13 @@ export class SyncScheduler implements SyncControl {
     const statuses = await this.#options.parts.store.readStatuses();
     if (this.#closing.signal.aborted) return;
     const ended = new AbortController();
-    const waits = sources.filter(isSynced).map(async (stored) => {
+    const waits = sources.filter(isRead).map(async (stored) => {
       const loop = this.#add(stored);
       const first = loop.run('start');
       const hasData = (statuses.get(stored.name)?.contentHash ?? null) !== null;
-      if (hasData && !isLocal(stored)) return;
+      if (hasData && !loop.isLocal) return;
       const { failure } = await this.#loaded(loop, first, ended.signal);
-      const isMistake = isLocal(stored) && stored.creationType === 'CONFIG';
+      const isMistake = loop.isLocal && stored.creationType === 'CONFIG';
       if (failure !== undefined && !hasData && isMistake) throw neverLoaded(stored.name, failure);
     });
     try {
@@ -72,7 +71,7 @@ export class SyncScheduler implements SyncControl {
   /** Brings the loops in line with the sources: new and changed ones are looked at now, those that are gone end. */
   update(sources: readonly StoredSource[]): void {
     if (this.#closing.signal.aborted) return;
-    const wanted = new Map(sources.filter(isSynced).map((source) => [source.name, source]));
+    const wanted = new Map(sources.filter(isRead).map((source) => [source.name, source]));
     for (const [name, loop] of this.#loops) {
       const next = wanted.get(name);
       if (next !== undefined && settingsOf(next) === settingsOf(loop.stored)) continue;
@@ -161,8 +160,8 @@ const isBusy = (failure: Error | undefined): boolean =>
 const BUSY: ReadonlySet<string> = new Set(['store/locked', 'store/conflict', 'store/unavailable']);
 
 /** Orphaned sources are served as they are. */
-function isSynced({ kind, orphaned }: StoredSource): boolean {
-  return SYNCED_KINDS.includes(kind) && !orphaned;
+function isRead({ kind, orphaned }: StoredSource): boolean {
+  return isSynced(kind) && !orphaned;
 }
 
 /** What decides about how a source is read. */

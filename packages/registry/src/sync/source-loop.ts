@@ -1,11 +1,11 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
+import { decodeSource } from '../sources/open-source.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourceKind, StoredSource, SyncStatus } from '../store/rows.ts';
 import type { Lease } from '../store/store.ts';
 import { type Clock, utcTime } from '@skep/core/time/clock.ts';
 import { contentKey, knownBytes } from './content-hash.ts';
-import { isLocal } from './is-local.ts';
 import type { Lanes } from './lanes.ts';
 import { LEASE_MS, withLease } from './lease.ts';
 import { type FailureClass, failureClass, reportOf, syncFailed, syncStarted } from './status.ts';
@@ -71,6 +71,11 @@ export class SourceLoop {
     this.#options = options;
   }
 
+  /** Whether the source is read in no time, and there when the machine is. */
+  get isLocal(): boolean {
+    return decodeSource(this.stored).isLocal ?? false;
+  }
+
   /**
    * Looks now, or joins the look that is going on. Who asks gets one more look after that one, which may have read the place
    * before it changed. Never rejects.
@@ -85,7 +90,7 @@ export class SourceLoop {
       return this.#again;
     }
     const { fetching, reading } = this.#options.lanes;
-    this.#running ??= (isLocal(this.stored) ? reading : fetching)
+    this.#running ??= (this.isLocal ? reading : fetching)
       .run(() => this.#attempt(occasion))
       .then((attempt) => {
         this.#running = undefined;
@@ -172,7 +177,7 @@ export class SourceLoop {
         before: started,
         nextSync: () => this.#next(0),
         inTurn: <T>(read: () => Promise<T>): Promise<T> =>
-          isLocal(stored) ? read() : this.#options.lanes.reading.run(read),
+          this.isLocal ? read() : this.#options.lanes.reading.run(read),
       };
       const status = await syncSource(parts, task, signal);
       logSuccess(log, stored.name, status);

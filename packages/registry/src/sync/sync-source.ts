@@ -1,11 +1,10 @@
-import type { SourceFormat } from '../config/config.ts';
+import { decodeSource } from '../sources/open-source.ts';
 import { fetchUnlessKnown } from '../sources/source.ts';
 import type { Source } from '../sources/source.ts';
 import type { Revision } from '../store/changes.ts';
 import type { StoredEntry, StoredSource, SyncStatus } from '../store/rows.ts';
 import type { Lease, Store } from '../store/store.ts';
 import { contentHash, contentKey, knownBytes, type ReadLimits } from './content-hash.ts';
-import { filterOf } from './filter-of.ts';
 import type { Ingest, IngestInput } from './ingest.ts';
 import { syncSucceeded } from './status.ts';
 
@@ -74,8 +73,7 @@ interface Readable {
 
 function inputOf({ stored, bytes, label, limits }: Readable): IngestInput {
   const { maxInvalidShare, documents, maxCatalogueBytes: maxBytes } = limits;
-  const format = formatOf(stored.format);
-  const filter = filterOf(stored);
+  const { format, filter, mayBeEmpty } = decodeSource(stored);
   return {
     bytes,
     label,
@@ -83,12 +81,8 @@ function inputOf({ stored, bytes, label, limits }: Readable): IngestInput {
     maxInvalidShare,
     documents,
     maxBytes,
-    mayBeEmpty: stored.kind === 'api',
+    mayBeEmpty,
     ...(format === undefined ? {} : { format }),
     ...(filter === undefined ? {} : { filter }),
   };
-}
-
-function formatOf(format: string | null): SourceFormat | undefined {
-  return format === 'toolhive' || format === 'upstream' ? format : undefined;
 }

@@ -38,7 +38,7 @@ export interface ApiSurroundings {
   readonly now: () => number;
 }
 
-const TIMEOUT_MS = 10_000;
+export const TIMEOUT_MS = 10_000;
 const FULL_EVERY_MS = 6 * 60 * 60_000;
 const PAGE_SIZE = '100';
 /** Of one page: a hundred documents with the largest publisher's block each, and some room for servers that send all at once. */

@@ -18,7 +18,7 @@ export interface FileUrlSourceOptions {
   readonly maxBytes?: number;
 }
 
-const TIMEOUT_MS = 30_000;
+export const TIMEOUT_MS = 30_000;
 
 /**
  * One document at a URL. Unchanged is told by the server (304) or by the hash of what it sent. Making the source fails

@@ -2,7 +2,8 @@ import type { Entry } from '@skep/core/catalog/entry.ts';
 import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compileFilter, type FilterConfig, filterKey, tagsOf } from './filter.ts';
+import type { FilterConfig } from './filter-shape.ts';
+import { compileFilter, filterKey, tagsOf } from './filter.ts';
 
 const PUBLISHER = 'io.modelcontextprotocol.registry/publisher-provided';
 

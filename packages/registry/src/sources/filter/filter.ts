@@ -1,21 +1,8 @@
 import type { Entry } from '@skep/core/catalog/entry.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import type { ServerDocument } from '@skep/core/catalog/server-json.ts';
+import type { FilterConfig } from './filter-shape.ts';
 import { compileGlob } from './glob.ts';
-
-/** What to take and what to leave out; exclusion wins, and an empty or absent `include` takes everything. */
-export interface FilterRule {
-  readonly include?: readonly string[];
-  readonly exclude?: readonly string[];
-}
-
-/** A source's `filter` (specification §1.3.2). Plain data, so that it may travel to another thread. */
-export interface FilterConfig {
-  /** Patterns of `glob.ts` over the name; of skills and plugins over `<namespace>/<name>`. */
-  readonly names?: FilterRule;
-  /** Exact tags of servers; skills and plugins have none and are not judged by them. */
-  readonly tags?: FilterRule;
-}
 
 export type EntryFilter = (entry: Entry) => boolean;
 
@@ -41,7 +28,7 @@ export function filterKey({ names, tags }: FilterConfig): string {
   return JSON.stringify([names, tags].map((rule) => [sorted(rule?.include), sorted(rule?.exclude)]));
 }
 
-function compileRule<T>(rule: FilterRule = {}, compile: (text: string) => (value: T) => boolean) {
+function compileRule<T>(rule: FilterConfig['tags'] = {}, compile: (text: string) => (value: T) => boolean) {
   const include = (rule.include ?? []).map(compile);
   const exclude = (rule.exclude ?? []).map(compile);
   return (value: T): boolean =>

@@ -1,6 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { compileGlob, globFault } from './glob.ts';
+import { faultOf } from '../../shape/fault.ts';
+import { compileGlob } from './glob.ts';
+
+const globFault = (pattern: string): string | undefined => faultOf(() => compileGlob(pattern));
 
 test.each([
   ['io.acme/weather', 'io.acme/weather', true],

@@ -23,17 +23,6 @@ export function compileGlob(pattern: string): NameMatcher {
   };
 }
 
-/** What is wrong with a pattern, for a configuration check that collects problems; undefined when nothing is. */
-export function globFault(pattern: string): string | undefined {
-  try {
-    compileGlob(pattern);
-    return undefined;
-  } catch (error) {
-    if (error instanceof SkepError) return error.message;
-    throw error;
-  }
-}
-
 /**
  * The places in the name where a match of `parts` can end that begins at one of `starts`. All possibilities are followed
  * at once, so the work is at most pattern length × name length: no pattern makes it explode, as backtracking would.

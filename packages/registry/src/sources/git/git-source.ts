@@ -8,13 +8,16 @@ import { parseRepository } from './repository-url.ts';
 import { type GitSession, type GitSurroundings, withGit } from './session.ts';
 import type { SourceContent } from '../source.ts';
 
+/** Where the catalogue lies in a repository when a source does not say. */
+export const CATALOGUE_PATH = 'registry.json';
+
 /** A `git` source as configured (specification §1.3.2). Without branch, tag and commit: the remote's default branch. */
 export interface GitSourceOptions extends GitRefKeys {
   readonly name: string;
   readonly repository: string;
-  /** Default `registry.json`. */
+  /** Default: `CATALOGUE_PATH`. */
   readonly path?: string;
-  readonly auth?: GitAuth;
+  readonly auth?: GitAuth | undefined;
 }
 
 /**
@@ -25,7 +28,7 @@ export interface GitSourceOptions extends GitRefKeys {
 export function gitSource(options: GitSourceOptions, surroundings: GitSurroundings): ConditionalSource {
   const repository = parseRepository(options.repository);
   const ref = refOf(options);
-  const path = checkedPath(options.path ?? 'registry.json');
+  const path = checkedPath(options.path ?? CATALOGUE_PATH);
   const remote = { repository, auth: options.auth };
   let last: { readonly commit: string; readonly hash: string } | undefined;
 

@@ -10,9 +10,9 @@ export type GitRef =
 
 /** The keys of a source's configuration, at most one of them set. */
 export interface GitRefKeys {
-  readonly branch?: string;
-  readonly tag?: string;
-  readonly commit?: string;
+  readonly branch?: string | undefined;
+  readonly tag?: string | undefined;
+  readonly commit?: string | undefined;
 }
 
 /** Characters and sequences that git-check-ref-format(1) forbids, and a leading dash. */

@@ -4,6 +4,7 @@ import { decideCreate, decideUpdate } from '../../../access/admin-scope.ts';
 import { enforce } from '../../../access/decision.ts';
 import { exactClaims, storedClaims } from '../../../access/stored-claims.ts';
 import type { ClaimSet } from '../../../engine/claim-classes.ts';
+import { decodeSource } from '../../../sources/open-source.ts';
 import type { DecideOnSource } from '../../../store/decisions.ts';
 import type { SourceSettings, StoredSource } from '../../../store/rows.ts';
 import { badRequest } from '../../route/parameter.ts';
@@ -12,7 +13,7 @@ import { SOURCE_BODY } from '../bodies.ts';
 import { claimsChange } from '../claims-change.ts';
 import { enforceWith } from '../refuse.ts';
 import { requireNewName, resourceName } from '../resource-name.ts';
-import { fileForm, requestedSettings } from './requested-settings.ts';
+import { requestedSettings } from './requested-settings.ts';
 import { sourceInfo } from './source-info.ts';
 
 /** Specification §2.6.1: creates or replaces; the first look at a synced source starts at once. */
@@ -79,10 +80,10 @@ function requireSameKind(existing: StoredSource, settings: SourceSettings): void
       `changing source type is not allowed: ${existing.name} is a ${existing.kind} source, not ${settings.kind}`,
     );
   }
-  const [before, after] = [fileForm(existing), fileForm(settings)];
+  const [before, after] = [existing, settings].map((one) => decodeSource(one).form);
   if (before !== after) {
     throw badRequest(
-      `changing source type is not allowed: ${existing.name} reads file.${String(before)}, not file.${String(after)}`,
+      `changing source type is not allowed: ${existing.name} reads ${existing.kind}.${String(before)}, not ${existing.kind}.${String(after)}`,
     );
   }
 }

@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { SourceFormat } from '../../../config/config.ts';
-import { parseSourceBody } from '../../../config/source-settings.ts';
-import { KEY_NEEDED, needsKey } from '../../../sources/git/ssh-key.ts';
+import { KINDS } from '../../../sources/kinds.ts';
+import { decodeSource } from '../../../sources/open-source.ts';
+import { parseSourceBody } from '../../../sources/source-body.ts';
 import { withoutUrlSecrets } from '../../../sources/url-secrets.ts';
 import type { SourceSettings } from '../../../store/rows.ts';
 import { badRequest } from '../../route/parameter.ts';
@@ -16,23 +16,24 @@ export async function requestedSettings({
 }: Pick<AdminCall, 'body' | 'limits' | 'ingest'>): Promise<SourceSettings> {
   const { value } = readJsonBody(body);
   const settings = await described(() => parseSourceBody(value, limits.claims));
-  if (settings.kind === 'kubernetes') throw invalid('a kubernetes source is not available yet');
-  requireOwnKey(settings);
+  const { apiFault, files = [], data, format } = decodeSource(settings);
+  if (KINDS[settings.kind].isAvailable === false)
+    throw invalid(`a ${settings.kind} source is not available yet`);
+  if (apiFault !== undefined) throw invalid(apiFault);
   if (withoutUrlSecrets(settings.config) !== settings.config) throw invalid(KEPT_SECRET);
-  for (const path of filesOf(settings)) {
+  for (const path of files) {
     if (!limits.allowsPath(path)) {
       throw invalid(`${JSON.stringify(path)} is in none of the folders of limits.allowedPaths`);
     }
   }
-  const data = blockOf(settings)['data'];
-  if (typeof data === 'string') {
+  if (data !== undefined) {
     const input = {
       bytes: Buffer.from(data),
       label: 'file.data',
       maxInvalidShare: limits.maxInvalidShare,
       documents: limits.documents,
       maxBytes: limits.maxCatalogueBytes,
-      ...formatOf(settings),
+      ...(format === undefined ? {} : { format }),
     };
     await described(() => ingest(input, new AbortController().signal));
   }
@@ -42,42 +43,6 @@ export async function requestedSettings({
 const KEPT_SECRET =
   'the address has a user, a password or a secret in its query, which the store would keep; a git source takes ' +
   'auth.username and auth.passwordFile, and sources of the configuration file may have such addresses';
-
-function requireOwnKey(settings: SourceSettings): void {
-  const { repository, auth } = blockOf(settings);
-  if (typeof repository !== 'string') return;
-  if (needsKey(repository, isObject(auth) ? auth : undefined)) throw invalid(KEY_NEEDED);
-}
-
-/** What tells file sources apart that cannot be turned into each other (specification §2.6.1). */
-export function fileForm(settings: SourceSettings): 'path' | 'url' | 'data' | undefined {
-  if (settings.kind !== 'file') return undefined;
-  const block = blockOf(settings);
-  return (['path', 'url', 'data'] as const).find((key) => key in block);
-}
-
-/** Files of this machine that the source would read. */
-function filesOf(settings: SourceSettings): string[] {
-  const block = blockOf(settings);
-  const { auth } = block;
-  const [password, key]: unknown[] = isObject(auth) ? [auth['passwordFile'], auth['sshKeyFile']] : [];
-  return [settings.kind === 'file' ? block['path'] : undefined, password, key].filter(
-    (path): path is string => typeof path === 'string',
-  );
-}
-
-function blockOf({ config }: SourceSettings): Record<string, unknown> {
-  const block: unknown = JSON.parse(config);
-  return isObject(block) ? block : {};
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
-}
-
-function formatOf({ format }: SourceSettings): { readonly format?: SourceFormat } {
-  return format === 'toolhive' || format === 'upstream' ? { format } : {};
-}
 
 async function described<T>(read: () => T | Promise<T>): Promise<T> {
   try {

@@ -1,4 +1,4 @@
-import { SYNCED_KINDS } from '../../../store/rows.ts';
+import { isSynced } from '../../../store/rows.ts';
 import { badRequest } from '../../route/parameter.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
 import { resourceName } from '../resource-name.ts';
@@ -28,7 +28,7 @@ export const startSync = adminRoute({
   },
   handler: async (call, { name }) => {
     const { kind, orphaned } = await visibleSource(call, name);
-    if (!SYNCED_KINDS.includes(kind)) {
+    if (!isSynced(kind)) {
       throw badRequest(`source ${name} is not synchronised (type: ${kind})`);
     }
     if (orphaned) throw badRequest(`source ${name} is not synchronised: it left the configuration file`);

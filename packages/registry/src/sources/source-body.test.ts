@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import type { NamedSource } from '../store/rows.ts';
-import { loadConfig } from './load.ts';
+import { loadConfig } from '../config/load.ts';
 import { CLAIM_LIMITS } from '@skep/auth/claims/claims.ts';
-import { parseSourceBody } from './source-settings.ts';
+import { parseSourceBody } from './source-body.ts';
 
 let directory: string;
 beforeEach(async () => {

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { SOURCE_KINDS } from '../store/rows.ts';
+import { KINDS } from './kinds.ts';
+import { decodeSource } from './open-source.ts';
+import { parseSourceBody, sourceMembers, sourceProblems, unavailable } from './source-body.ts';
+import { CLAIM_LIMITS } from '@skep/auth/claims/claims.ts';
+
+test('names every source that is not read yet, and nothing of a plain configuration', () => {
+  expect(unavailable([{ name: 'files', kind: 'file' }])).toEqual([]);
+  const sources = ['a', 'b'].map((name) => ({ name, kind: 'kubernetes' as const }));
+  expect(unavailable(sources).map(({ message }) => message)).toEqual([
+    'source "a": kubernetes sources are not available yet',
+    'source "b": kubernetes sources are not available yet',
+  ]);
+});
+
+/** A block of each kind with nothing but what it needs. */
+const BLOCKS = {
+  git: { repository: 'https://git.example/c.git' },
+  api: { endpoint: 'https://registry.example' },
+  file: { url: 'https://files.example/c.json' },
+  managed: {},
+  kubernetes: {},
+} as const;
+
+test.each(SOURCE_KINDS)('the row of %s declares everything that is asked about a source', (kind) => {
+  const row = KINDS[kind];
+  expect(row.brief).not.toBe('');
+  expect(Object.keys(sourceMembers)).toContain(kind);
+  expect(z.toJSONSchema(row.shape, { io: 'input' })).toMatchObject({
+    type: 'object',
+    additionalProperties: false,
+  });
+  const named = [...(row.relativePaths ?? []), ...(row.exactlyOne ?? [])];
+  expect(Object.keys(row.shape.shape)).toEqual(expect.arrayContaining(named));
+});
+
+test.each(SOURCE_KINDS)('a source of kind %s is checked, kept and decoded by its row', (kind) => {
+  const source = { [kind]: BLOCKS[kind], syncPolicy: { interval: '1m' } };
+  expect(sourceProblems(source, [], 'file')).toEqual([]);
+  const settings = parseSourceBody(source, CLAIM_LIMITS);
+  expect(settings).toMatchObject({ kind, config: JSON.stringify(BLOCKS[kind]) });
+  const decoded = decodeSource(settings);
+  expect(decoded.fault).toBeUndefined();
+  // What comes by synchronisation is opened, and nothing else is.
+  expect(decoded.open !== undefined).toBe(settings.interval !== null);
+});
+
+test.each(SOURCE_KINDS)(
+  'a block of kind %s with a member that nobody knows is refused, and decodes to a fault',
+  (kind) => {
+    const block = { ...BLOCKS[kind], nonsense: 1 };
+    expect(() => parseSourceBody({ [kind]: block, syncPolicy: { interval: '1m' } }, CLAIM_LIMITS)).toThrow(
+      `${kind}.nonsense: unknown key "nonsense"`,
+    );
+    const stored = { kind, config: JSON.stringify(block), format: null, filter: null };
+    expect(decodeSource(stored).fault).toContain('nonsense: unknown key');
+  },
+);
