@@ -48,7 +48,7 @@ function keyRows(schema: Schema, prefix: string): string[][] {
 
 function defaultOf({ default: value }: Schema): string {
   if (value === undefined) return '';
-  if (typeof value !== 'object' || value === null) return `\`${String(value)}\``;
+  if (typeof value !== 'object' || value === null) return `\`${JSON.stringify(value).replaceAll('"', '')}\``;
   return Object.entries(value)
     .map(([key, member]) => `\`${key}: ${String(member)}\``)
     .join(', ');

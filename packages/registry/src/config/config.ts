@@ -5,22 +5,9 @@ import type { AuthConfig } from './auth.ts';
 import type { AuditConfig } from './audit.ts';
 import type { CorsSettings } from './cors.ts';
 import type { DatabaseConfig } from './database.ts';
-import type { ServingLimits } from '../shape/limits.ts';
+import type { ServingLimits, SourceLimits } from '../shape/limits.ts';
 import type { TelemetryConfig } from './telemetry.ts';
-import type { SourceLimits as OpenLimits } from '../sources/kind.ts';
-import type { DocumentLimits } from '../sync/document-limits.ts';
-import type { EntryLimits } from '../store/entry-limits.ts';
 import type { NamedRegistry, NamedSource } from '../store/rows.ts';
-
-/** What holds sources back (`limits` of the configuration). */
-export interface SourceLimits extends OpenLimits {
-  /** Share of invalid entries, 0 to 1, above which a catalogue is refused whole. */
-  readonly maxInvalidShare: number;
-  /** How large one version may be, whoever brings it. */
-  readonly documents: DocumentLimits;
-  /** How much may be published to one entry. */
-  readonly entry: EntryLimits;
-}
 
 /** A configuration that has passed every check; nothing in it is unsupported. */
 export interface RegistryConfig {

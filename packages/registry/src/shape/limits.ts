@@ -6,9 +6,9 @@ import { DEFAULT_PAGES, type PageLimits, type PageSize } from '../api/route/page
 import { DEFAULT_REFUSALS } from '../api/http/refusal-limit.ts';
 import { DEFAULT_REQUEST_MS } from '../api/http/request-time.ts';
 import { DEFAULT_LIST } from '../sources/api/crawl.ts';
-import { DEFAULT_ENTRY } from '../store/entry-limits.ts';
-import { DEFAULT_DOCUMENTS } from '../sync/document-limits.ts';
-import type { SourceLimits } from '../config/config.ts';
+import { DEFAULT_ENTRY, type EntryLimits } from '../store/entry-limits.ts';
+import { DEFAULT_DOCUMENTS, type DocumentLimits } from '../sync/document-limits.ts';
+import type { SourceLimits as OpenLimits } from '../sources/kind.ts';
 import { duration, nonEmpty } from './texts.ts';
 
 const MIB = 1024 * 1024;
@@ -146,6 +146,16 @@ export const limitsShape = z.strictObject({
 });
 
 export type LimitsShape = z.infer<typeof limitsShape>;
+
+/** What holds sources back (`limits` of the configuration). */
+export interface SourceLimits extends OpenLimits {
+  /** Share of invalid entries, 0 to 1, above which a catalogue is refused whole. */
+  readonly maxInvalidShare: number;
+  /** How large one version may be, whoever brings it. */
+  readonly documents: DocumentLimits;
+  /** How much may be published to one entry. */
+  readonly entry: EntryLimits;
+}
 
 /** What is fixed when the listeners are made. */
 export interface ServingLimits {

@@ -1,4 +1,4 @@
-import type { Clock } from '../sync/clock.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { z } from 'zod';
 import { checkShape } from '../shape/check-shape.ts';
 import { type Draft, draftOf } from '../shape/draft.ts';

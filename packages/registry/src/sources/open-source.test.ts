@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SourceLimits } from '../config/config.ts';
+import type { SourceLimits } from './kind.ts';
 import type { StoredSource } from '../store/rows.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { resolvedSourceLimits } from '../shape/limits.ts';

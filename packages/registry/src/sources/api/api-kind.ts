@@ -22,6 +22,6 @@ export const apiKind = sourceKind({
       bytes: limits.maxCatalogueBytes,
     };
     const options = { name, endpoint, limits: list, holdsBundles, timeoutMs: timeout };
-    return apiSource(options, { open: client, now: () => Date.parse(clock.now()) });
+    return apiSource(options, { open: client, now: () => clock.now() });
   },
 });
