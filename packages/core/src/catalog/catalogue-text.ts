@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { SkepError } from '../errors/skep-error.ts';
-import { jsonErrorPlace } from '../json/error-place.ts';
-import { nestsDeeperThan } from './json-slices.ts';
+import { jsonErrorPlace } from '../json/judge.ts';
+import { isDeeperThan } from '../json/scan.ts';
 import { mayHoldMoreValuesThan } from './value-count.ts';
 
 export const MAX_CATALOGUE_BYTES = 100 * 1024 * 1024;
@@ -57,7 +57,7 @@ export function parseCatalogueText(
   const { label } = options;
   const text = catalogueBytes(input, options).toString('utf8');
   const value = parsed(text, label);
-  if (nestsDeeperThan(text, MAX_DEPTH)) throw tooDeep(label);
+  if (isDeeperThan(MAX_DEPTH, text)) throw tooDeep(label);
   return { text, value };
 }
 

@@ -1,3 +1,5 @@
+import { type CompactText, compactText } from '../json/scan.ts';
+
 /**
  * Reads the long lists of a JSON document (RFC 8259) one element at a time, so that a catalogue needs the memory of one
  * entry besides its own bytes. All structural characters of JSON are ASCII, so that UTF-8 can be walked byte by byte.
@@ -30,13 +32,9 @@ export interface CutDocument {
   readonly depth: number;
 }
 
-/** One element of a list: decoded, and as compact text. */
-export interface Element {
+/** One element of a list: decoded, and as compact text with the exact spelling of every token. */
+export interface Element extends CompactText {
   readonly value: unknown;
-  /** The exact text, without white space between tokens. */
-  readonly json: string;
-  /** How many members the text names, in the objects at all levels. */
-  readonly members: number;
 }
 
 /**
@@ -87,28 +85,14 @@ export function* listElements(bytes: Buffer, { start, end }: List): Generator<El
       else if (byte === COMMA && depth === 0) break;
       else if (isSpace(byte)) hasSpace = true;
     }
-    const text = bytes.toString('utf8', from, at);
-    const value: unknown = JSON.parse(text);
-    yield { value, json: hasSpace ? withoutSpace(bytes, from, at) : text, members };
+    const json = bytes.toString('utf8', from, at);
+    const value: unknown = JSON.parse(json);
+    yield { value, ...(hasSpace ? compactText(json) : { json, members }) };
     if (at === end) return;
     from = skipSpace(bytes, at + 1, end);
     // What follows a comma must be an element: this is how JSON.parse says it.
     if (from === end) JSON.parse('');
   }
-}
-
-function withoutSpace(bytes: Buffer, start: number, end: number): string {
-  const kept = Buffer.allocUnsafe(end - start);
-  let size = 0;
-  let inString = false;
-  for (let at = start; at < end; at++) {
-    const byte = bytes[at] ?? 0;
-    if (!inString && isSpace(byte)) continue;
-    kept[size++] = byte;
-    if (byte === QUOTE) inString = !inString;
-    else if (inString && byte === BACKSLASH) kept[size++] = bytes[++at] ?? 0;
-  }
-  return kept.toString('utf8', 0, size);
 }
 
 function isSpace(byte: number | undefined): boolean {

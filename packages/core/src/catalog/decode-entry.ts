@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { faultLine } from './checked-text.ts';
 import type { Entry, EntryKind } from './entry.ts';
-import { type CompactText, repeatedMember } from './json-slices.ts';
+import { type CompactText, repeatedMember } from '../json/scan.ts';
 import { officialMetaOf } from './official-meta.ts';
 import { pluginDocument, type Plugin } from './plugin.ts';
 import { serverDocument } from './server-json.ts';

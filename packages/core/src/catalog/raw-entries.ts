@@ -3,7 +3,7 @@ import type { CatalogueDocument } from './catalogue-document.ts';
 import type { RawEntry } from './decode-entry.ts';
 import type { CatalogueFormat } from './detect-format.ts';
 import type { EntryKind } from './entry.ts';
-import { compactText, memberSlice } from './json-slices.ts';
+import { compactText, memberSlice } from '../json/scan.ts';
 import { convertNative } from './native-format.ts';
 
 /** A candidate, or one that could not even be read that far. `label` names it when it has no name of its own. */

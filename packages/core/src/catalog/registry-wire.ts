@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { SkepError } from '../errors/skep-error.ts';
 import { decodeEntry } from './decode-entry.ts';
 import type { ServerEntry } from './entry.ts';
-import { compactText } from './json-slices.ts';
+import { compactText } from '../json/scan.ts';
 import { OFFICIAL_META, type OfficialMeta } from './official-meta.ts';
 import type { Skipped } from './registry-file.ts';
 import type { ServerDocument } from './server-json.ts';

@@ -1,6 +1,6 @@
 import { systemClock } from '../time/clock.ts';
 import { SkepError } from '../errors/skep-error.ts';
-import { jsonErrorPlace } from '../json/error-place.ts';
+import { jsonErrorPlace } from '../json/judge.ts';
 import { redactUrl } from '../log/redact.ts';
 import { readLimited } from './read-limited.ts';
 import {

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { SkepError } from '../errors/skep-error.ts';
-import { jsonErrorPlace } from '../json/error-place.ts';
+import { jsonErrorPlace } from '../json/judge.ts';
 import { errnoOf } from './errno.ts';
 
 export interface ReadLimits {

@@ -1,5 +1,5 @@
 import { SkepError } from '../errors/skep-error.ts';
-import { jsonErrorPlace } from './error-place.ts';
+import { jsonErrorPlace } from './judge.ts';
 
 export interface ParseLimits {
   /** UTF-8 bytes. */
@@ -39,7 +39,7 @@ export function parseLossless(input: string | Uint8Array, limits: ParseLimits): 
   const bytes = typeof input === 'string' ? Buffer.byteLength(input) : input.byteLength;
   if (bytes > limits.maxBytes) {
     throw new SkepError('json/too-large', {
-      message: `${what} is larger than ${String(limits.maxBytes)} bytes`,
+      message: `${what} is larger than ${limits.maxBytes} bytes`,
       detail: { bytes, maxBytes: limits.maxBytes },
     });
   }
@@ -61,12 +61,6 @@ export function serializeLossless(value: unknown): string {
 /** True for a number that only its text represents. */
 export function isRawNumber(value: unknown): value is RawNumber {
   return json.isRawJSON(value);
-}
-
-/** A number, whether it came as one or as its text; undefined for anything else. May be infinite or rounded. */
-export function numberOf(value: unknown): number | undefined {
-  if (typeof value === 'number') return value;
-  return isRawNumber(value) ? Number(value.rawJSON) : undefined;
 }
 
 /**
@@ -97,6 +91,6 @@ function invalidJson(text: string, what: string, cause: unknown): SkepError {
   const why =
     place === undefined
       ? 'nested too deeply'
-      : `not valid JSON at line ${String(place.line)}, column ${String(place.column)}`;
+      : `not valid JSON at line ${place.line}, column ${place.column}`;
   return new SkepError('json/invalid', { message: `${what} is ${why}`, cause });
 }

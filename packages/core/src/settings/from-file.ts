@@ -1,7 +1,7 @@
 import type * as Yaml from 'yaml';
 import type { Document, LineCounter, Node, ParsedNode, YAMLMap } from 'yaml';
 import { hasCode, SkepError } from '../errors/skep-error.ts';
-import { jsonErrorPlace, type Place } from '../json/error-place.ts';
+import { jsonErrorPlace, type Place } from '../json/judge.ts';
 import { suggestion } from './did-you-mean.ts';
 import type { Field, Setting, Settings } from './field.ts';
 import { fromFileValue } from './from-file-value.ts';

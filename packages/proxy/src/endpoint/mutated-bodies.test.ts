@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { edited } from '../doubles/edited-text.ts';
+import { edited } from '@skep/core/json/edited-text.fixture.ts';
 import { postJson } from '../doubles/http-client.ts';
 import { newSession, runningProxy } from '../doubles/running-proxy.ts';
 import { scriptedServer } from '../doubles/scripted-server.ts';

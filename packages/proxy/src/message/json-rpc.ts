@@ -1,4 +1,4 @@
-import { judge, MAX_DEPTH } from './json-text.ts';
+import { judge, MAX_DEPTH } from '@skep/core/json/judge.ts';
 import { outline, OUTLINED_FROM } from './outline.ts';
 import {
   findElements,
@@ -9,7 +9,7 @@ import {
   rawAt,
   splice,
   type Span,
-} from './raw-json.ts';
+} from '@skep/core/json/scan.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

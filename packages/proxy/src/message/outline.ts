@@ -1,4 +1,4 @@
-import { findMembers, rawAt, type Span } from './raw-json.ts';
+import { findMembers, rawAt, type Span } from '@skep/core/json/scan.ts';
 
 /** Texts of so many characters and more are not parsed whole. */
 export const OUTLINED_FROM = 64 * 1024;

@@ -1,5 +1,5 @@
 import { isObject, memberAt } from '@skep/proxy/message/json-rpc.ts';
-import { judge } from '@skep/proxy/message/json-text.ts';
+import { judge } from '@skep/core/json/judge.ts';
 import { outline } from '@skep/proxy/message/outline.ts';
 import { NEWEST_LEGACY_VERSION } from '@skep/proxy/message/protocol-version.ts';
 import type { Clock } from '@skep/core/time/clock.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import { isLegacyVersion, isOlder, NEWEST_LEGACY_VERSION } from '../../message/protocol-version.ts';
-import { findPath, rawAt, splice } from '../../message/raw-json.ts';
+import { findPath, rawAt, splice } from '@skep/core/json/scan.ts';
 import type { Waiter } from './peer.ts';
 
 /** What a client waits for when it initializes. `version` is the revision agreed with this client. */

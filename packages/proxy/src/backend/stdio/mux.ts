@@ -26,7 +26,7 @@ import {
   type Unreadable,
 } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
-import { rawAt } from '../../message/raw-json.ts';
+import { rawAt } from '@skep/core/json/scan.ts';
 import type { StdioBackend } from '../backend.ts';
 import { Handshake, type Newcomer } from './handshake.ts';
 import { InFlight, onPipe, PROGRESS_TOKEN, type Flight } from './in-flight.ts';

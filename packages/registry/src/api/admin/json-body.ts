@@ -1,5 +1,5 @@
-import { jsonErrorPlace } from '@skep/core/json/error-place.ts';
-import { nestsDeeperThan, repeatedMember } from '@skep/core/catalog/json-slices.ts';
+import { jsonErrorPlace } from '@skep/core/json/judge.ts';
+import { isDeeperThan, repeatedMember } from '@skep/core/json/scan.ts';
 import { type ClaimLimits, type Claims, NO_CLAIMS, parseClaims } from '@skep/auth/claims/claims.ts';
 import type { SkepError } from '@skep/core/errors/skep-error.ts';
 import { badRequest } from '../route/parameter.ts';
@@ -24,7 +24,7 @@ export function readJsonBody(bytes: Buffer): JsonBody {
   const text = textOf(bytes);
   const value = parsed(text);
   if (!isObject(value)) throw invalidBody('expected an object');
-  if (nestsDeeperThan(text, DEEPEST)) throw invalidBody('nested too deeply');
+  if (isDeeperThan(DEEPEST, text)) throw invalidBody('nested too deeply');
   if (hasLoneSurrogate(text)) throw invalidBody('it holds half of a surrogate pair');
   const repeated = repeatedMember(text);
   if (repeated !== undefined)

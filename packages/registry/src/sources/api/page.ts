@@ -1,5 +1,5 @@
 import { parseCatalogueText } from '@skep/core/catalog/catalogue-text.ts';
-import { elementSlices, memberSlice } from '@skep/core/catalog/json-slices.ts';
+import { findElements, memberSlice, rawAt } from '@skep/core/json/scan.ts';
 import { officialMetaOf } from '@skep/core/catalog/official-meta.ts';
 import { mayHoldMoreValuesThan } from '@skep/core/catalog/value-count.ts';
 import { parseLossless, serializeLossless } from '@skep/core/json/lossless.ts';
@@ -68,7 +68,8 @@ export function readPage(body: Uint8Array, { label, maxServers, list }: PageOpti
   }
   const values = listed.data ?? [];
   if (values.length > maxServers) throw tooLarge(label, `${String(maxServers)} ${list}`);
-  const slices = elementSlices(memberSlice(text, [list]) ?? '');
+  const array = memberSlice(text, [list]) ?? '';
+  const slices = findElements(array).map((span) => rawAt(array, span));
   const read = list === 'servers' ? readItem : readBundle;
   const found = values.map((item, index) => read(item, slices[index] ?? ''));
   const nextCursor = decoded.data.metadata?.nextCursor ?? decoded.data.metadata?.next_cursor ?? '';

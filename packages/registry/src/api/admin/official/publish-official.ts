@@ -1,4 +1,4 @@
-import { memberSlice } from '@skep/core/catalog/json-slices.ts';
+import { memberSlice } from '@skep/core/json/scan.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { OFFICIAL_BODY } from '../bodies.ts';
 import { readJsonBody, type JsonBody } from '../json-body.ts';

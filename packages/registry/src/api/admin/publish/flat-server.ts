@@ -1,4 +1,4 @@
-import { memberSlice } from '@skep/core/catalog/json-slices.ts';
+import { memberSlice } from '@skep/core/json/scan.ts';
 import { SERVER_SCHEMA_URL } from '@skep/core/catalog/server-json.ts';
 import { badRequest } from '../../route/parameter.ts';
 import type { JsonBody } from '../json-body.ts';

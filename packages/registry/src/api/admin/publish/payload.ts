@@ -2,7 +2,7 @@ import type { Claims } from '@skep/auth/claims/claims.ts';
 import { decodeEntry } from '@skep/core/catalog/decode-entry.ts';
 import type { Entry, EntryKind } from '@skep/core/catalog/entry.ts';
 import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
-import { compactText, memberSlice } from '@skep/core/catalog/json-slices.ts';
+import { compactText, memberSlice } from '@skep/core/json/scan.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { sizeFault } from '../../../sync/document-limits.ts';
 import { badRequest } from '../../route/parameter.ts';

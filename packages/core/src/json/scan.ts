@@ -1,0 +1,238 @@
+/**
+ * Reads JSON text without decoding it, so that one value can be cut out or replaced and every other character stays:
+ * unknown members, member order, escapes and numbers beyond 2^53. Everything here expects text that `JSON.parse` has
+ * accepted; on other text the result is undefined, but found in one pass.
+ */
+
+/** Where a value stands: `text.slice(start, end)`. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** One replacement of `splice`. */
+export interface Edit {
+  readonly span: Span;
+  readonly text: string;
+}
+
+/** JSON text without white space between tokens. */
+export interface CompactText {
+  readonly json: string;
+  /** How many members it names, in the objects at all levels. */
+  readonly members: number;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const COMMA = 0x2c;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const SPACE = 0x20;
+const LINE_FEED = 0x0a;
+const RETURN = 0x0d;
+/** No name that anybody looks for is longer, were every character of it escaped. */
+const MAX_ESCAPED_NAME = 512;
+
+function skipSpace(text: string, at: number): number {
+  while (at < text.length && text.charCodeAt(at) <= SPACE) at += 1;
+  return at;
+}
+
+/** The index behind the string whose opening quote is at `at`. */
+function skipString(text: string, at: number): number {
+  let close = text.indexOf('"', at + 1);
+  while (close !== -1) {
+    let before = close - 1;
+    while (text.charCodeAt(before) === BACKSLASH) before -= 1;
+    if ((close - before) % 2 === 1) return close + 1;
+    close = text.indexOf('"', close + 1);
+  }
+  return text.length;
+}
+
+/** The index behind the value that begins at `at`. */
+function skipValue(text: string, at: number): number {
+  let depth = 0;
+  while (at < text.length) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) {
+      at = skipString(text, at);
+      if (depth === 0) return at;
+      continue;
+    }
+    if (char === CLOSE_OBJECT || char === CLOSE_ARRAY) {
+      if (depth === 0) return at;
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    } else if (char === OPEN_OBJECT || char === OPEN_ARRAY) depth += 1;
+    else if (depth === 0 && (char === COMMA || char <= SPACE)) return at;
+    at += 1;
+  }
+  return at;
+}
+
+/** `"\u0069d"` names the same member as `"id"` (RFC 8259 §8.3). */
+function memberName(text: string, start: number, end: number): unknown {
+  const raw = text.slice(start + 1, end - 1);
+  if (!raw.includes('\\')) return raw;
+  return raw.length <= MAX_ESCAPED_NAME ? JSON.parse(text.slice(start, end)) : undefined;
+}
+
+/**
+ * The members of the object that starts at or after `from`, those named in `wanted` only. Where one of them occurs twice,
+ * two readers of the text may see different values and nobody should act on it, so the answer is `undefined`; with
+ * `last` the last one counts, as in `JSON.parse`.
+ */
+export function findMembers(
+  text: string,
+  from: number,
+  wanted: ReadonlySet<string>,
+  repeated: 'refuse' | 'last' = 'refuse',
+): Map<string, Span> | undefined {
+  const found = new Map<string, Span>();
+  let at = skipSpace(text, from);
+  if (text.charCodeAt(at) !== OPEN_OBJECT) return found;
+  at = skipSpace(text, at + 1);
+  while (text.charCodeAt(at) === QUOTE) {
+    const nameEnd = skipString(text, at);
+    const name = memberName(text, at, nameEnd);
+    const start = skipSpace(text, skipSpace(text, nameEnd) + 1);
+    const end = skipValue(text, start);
+    if (typeof name === 'string' && wanted.has(name)) {
+      if (repeated === 'refuse' && found.has(name)) return undefined;
+      found.set(name, { start, end });
+    }
+    at = skipSpace(text, skipSpace(text, end) + 1);
+  }
+  return found;
+}
+
+/** Follows `path` from the outermost object; undefined when a member is absent or ambiguous. */
+export function findPath(
+  text: string,
+  path: readonly string[],
+  repeated: 'refuse' | 'last' = 'refuse',
+): Span | undefined {
+  let span: Span | undefined = { start: 0, end: text.length };
+  for (const name of path) {
+    span = findMembers(text, span.start, new Set([name]), repeated)?.get(name);
+    if (span === undefined) return undefined;
+  }
+  return span;
+}
+
+/** The text of the member `path` leads to, or undefined. As in `JSON.parse`, the last of equal members counts. */
+export function memberSlice(text: string, path: readonly string[]): string | undefined {
+  const span = findPath(text, path, 'last');
+  return span && rawAt(text, span);
+}
+
+/** The elements of an array, the first `limit` of them; none where there is no array. */
+export function findElements(text: string, limit = Infinity): readonly Span[] {
+  const found: Span[] = [];
+  let at = skipSpace(text, 0);
+  if (text.charCodeAt(at) !== OPEN_ARRAY) return found;
+  at = skipSpace(text, at + 1);
+  while (at < text.length && found.length < limit && text.charCodeAt(at) !== CLOSE_ARRAY) {
+    const end = skipValue(text, at);
+    found.push({ start: at, end });
+    at = skipSpace(text, end);
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
+  return found;
+}
+
+/** The raw text of the value at `span`. */
+export function rawAt(text: string, span: Span): string {
+  return text.slice(span.start, span.end);
+}
+
+/** `text` with each span replaced; spans must not overlap, their order does not matter. */
+export function splice(text: string, edits: readonly Edit[]): string {
+  let result = '';
+  let at = 0;
+  for (const edit of edits.toSorted((a, b) => a.span.start - b.span.start)) {
+    result += text.slice(at, edit.span.start) + edit.text;
+    at = edit.span.end;
+  }
+  return result + text.slice(at);
+}
+
+/**
+ * The same JSON on one line. A raw line break is legal only between tokens (RFC 8259 §7), so a space is equal. Overwrites
+ * in a buffer, because `replaceAll` makes something of every match: megabytes of line breaks were seconds.
+ */
+export function onOneLine(text: string): string {
+  if (!text.includes('\n') && !text.includes('\r')) return text;
+  const units = Buffer.from(text, 'utf16le');
+  for (let at = 0; at < units.length; at += 2) {
+    if (units[at + 1] === 0 && (units[at] === LINE_FEED || units[at] === RETURN)) units[at] = SPACE;
+  }
+  return units.toString('utf16le');
+}
+
+export function compactText(text: string): CompactText {
+  const parts: string[] = [];
+  let members = 0;
+  let from = 0;
+  for (let at = 0; at < text.length;) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) at = skipString(text, at);
+    else if (char <= SPACE) {
+      if (from < at) parts.push(text.slice(from, at));
+      at = from = skipSpace(text, at);
+    } else {
+      if (char === COLON) members += 1;
+      at += 1;
+    }
+  }
+  if (from === 0) return { json: text, members };
+  parts.push(text.slice(from));
+  return { json: parts.join(''), members };
+}
+
+/** True when brackets outside strings are open to more than `limit` levels at once. */
+export function isDeeperThan(limit: number, text: string): boolean {
+  let depth = 0;
+  // As many brackets as levels are needed at least.
+  for (let at = 0; at < text.length && text.length > limit;) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) {
+      at = skipString(text, at);
+      continue;
+    }
+    at += 1;
+    if (char === CLOSE_OBJECT || char === CLOSE_ARRAY) depth -= 1;
+    else if ((char === OPEN_OBJECT || char === OPEN_ARRAY) && (depth += 1) > limit) return true;
+  }
+  return false;
+}
+
+/** The name of a member that occurs twice in one object anywhere in `text`, or undefined (RFC 8259 §4). */
+export function repeatedMember(text: string): string | undefined {
+  const open: (Set<string> | undefined)[] = [];
+  for (let at = 0; at < text.length;) {
+    const char = text.charCodeAt(at);
+    if (char !== QUOTE) {
+      at += 1;
+      if (char === OPEN_OBJECT) open.push(new Set());
+      else if (char === OPEN_ARRAY) open.push(undefined);
+      else if (char === CLOSE_OBJECT || char === CLOSE_ARRAY) open.pop();
+      continue;
+    }
+    const end = skipString(text, at);
+    const members = open.at(-1);
+    // In an object, what a colon follows is a name.
+    if (members !== undefined && text.charCodeAt(skipSpace(text, end)) === COLON) {
+      const name = String(JSON.parse(text.slice(at, end)));
+      if (members.has(name)) return name;
+      members.add(name);
+    }
+    at = end;
+  }
+  return undefined;
+}
