@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { toTerminal } from '@skep/core/errors/to-terminal.ts';
 import { places as placesOf, type Places } from '@skep/core/files/places.ts';
 import { silentLog } from '@skep/core/log/log.ts';
@@ -53,6 +54,8 @@ export interface Situation {
   readonly answers?: Readonly<Record<string, string>>;
   /** The person's answer to every yes or no question; somebody can be asked when it is there. */
   readonly agrees?: boolean;
+  /** Told of what the command prints on stdout, as it does. */
+  readonly onOut?: (text: string) => void;
 }
 
 /** What a command did as its caller sees it. */
@@ -174,6 +177,11 @@ export class CommandUnderTest {
     return absolute;
   }
 
+  /** The text of a file, by a path relative to the working directory. */
+  read(path: string): Promise<string> {
+    return readFile(resolve(this.cwd, path), 'utf8');
+  }
+
   /** Writes the configuration file of the user. */
   async configure(text: string): Promise<void> {
     await mkdir(this.places.configDir, { recursive: true });
@@ -221,7 +229,10 @@ export class CommandUnderTest {
         ...NOT_A_TERMINAL,
         interactive: asking,
         ...situation.terminal,
-        out: (text) => void (said.out += text),
+        out(text) {
+          said.out += text;
+          situation.onOut?.(text);
+        },
         err: (text) => void (said.err += text),
       },
       ...(asking ? this.#person(situation) : {}),
@@ -254,6 +265,12 @@ export class CommandUnderTest {
     if (pid !== process.pid) return false;
     return started === 'command' || (this.#supervisor?.isUp === true && started === this.#supervisor.started);
   }
+}
+
+/** A signal for a command, and the keys that send it. */
+export function ctrlC(): { readonly signal: AbortSignal; readonly press: () => void } {
+  const controller = new AbortController();
+  return { signal: controller.signal, press: () => controller.abort(new SkepError('run/cancelled')) };
 }
 
 /** A machine for command lines; see `CommandUnderTest`. */

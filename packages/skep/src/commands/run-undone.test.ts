@@ -3,7 +3,12 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { commandUnderTest, NOTHING_LEFT, type CommandUnderTest } from '../command-under-test.fixture.ts';
+import {
+  commandUnderTest,
+  ctrlC,
+  NOTHING_LEFT,
+  type CommandUnderTest,
+} from '../command-under-test.fixture.ts';
 import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
 import { idle } from '../runtime/memory/program.ts';
 import type { Prepared, PrepareRequest } from '../runtime/runtime.ts';
@@ -155,16 +160,17 @@ test.each(WAYS)('a failed run can be repeated under its name (%s)', async (super
 });
 
 test.each(WAYS)('Ctrl-C while the server starts leaves nothing (%s)', async (supervisor) => {
-  const pressed = new AbortController();
+  const pressed = ctrlC();
   const skep = await commandUnderTest({
     supervisor,
     greet: () => {
-      pressed.abort();
+      pressed.press();
       return never();
     },
   });
-  const { status, out } = await skep.run('run fake:1 --name a1', { signal: pressed.signal });
+  const { status, out, err } = await skep.run('run fake:1 --name a1', { signal: pressed.signal });
   expect({ status, out }).toEqual({ status: 1, out: '' });
+  expect(err.endsWith('Error: cancelled; nothing was left behind\n')).toBe(true);
   await expect.poll(() => skep.left(), { timeout: 9_000 }).toEqual(NOTHING_LEFT);
 });
 
@@ -252,9 +258,9 @@ test('a package that another workload runs from is kept when a run of it fails',
 });
 
 test('Ctrl-C while a package is fetched saves and starts nothing', async () => {
-  const pressed = new AbortController();
+  const pressed = ctrlC();
   const { skep } = await whileFetching(async () => {
-    pressed.abort();
+    pressed.press();
     pressed.signal.throwIfAborted();
   });
   const { status } = await skep.run('run npx://fake', { signal: pressed.signal });

@@ -142,6 +142,16 @@ describe('over the socket', () => {
     await served;
     await expect(stat(where.supervisorDir)).rejects.toThrow('ENOENT');
   });
+  test('rest leaves one that hosts something, and does not wait for its end', async () => {
+    const host = await supervisor();
+    await save('a1');
+    await client.start('a1', { signal });
+    alive.add(self.pid);
+    await client.rest({ signal });
+    expect(host.busyWith).toEqual(['a1']);
+    await client.remove('a1', { signal });
+    await host.release();
+  });
   test('a socket that vanished is made again, and its supervisor is found', async () => {
     await supervisor();
     const before = await socket();

@@ -96,7 +96,9 @@ export class SupervisorClient {
       found = await this.#reach(options.signal);
     }
     if (found) {
-      await exchange(found, { op: 'rest' }, options);
+      const result = await exchange(found, { op: 'rest' }, options);
+      // One that hosts something stays, with its watcher.
+      if (isRecord(result) && result['ending'] === false) return;
       await gone(found.process);
     }
     if (address?.watcher) await gone(address.watcher);

@@ -1,0 +1,170 @@
+import { appendFile, mkdir, writeFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { commandUnderTest, ctrlC, type CommandUnderTest } from '../command-under-test.fixture.ts';
+import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
+import type { MemoryProcess } from '../runtime/memory/program.ts';
+
+interface Talker {
+  readonly skep: CommandUnderTest;
+  /** The running server. */
+  readonly server: () => MemoryProcess;
+}
+
+/** A server that writes three lines when it starts, and then what a test has it write. */
+async function talker(flags = ''): Promise<Talker> {
+  let server: MemoryProcess | undefined;
+  const runtime = new MemoryRuntime({
+    talker: (process) => {
+      server = process;
+      process.warn('one\ntwo\nthree\n');
+    },
+  });
+  const skep = await commandUnderTest({ runtime });
+  await skep.output(`run npx://talker --name a1 ${flags}`);
+  return {
+    skep,
+    server: () => {
+      if (!server) throw new Error('the server was not started');
+      return server;
+    },
+  };
+}
+
+describe('skep logs', () => {
+  test('prints what the server wrote, on stdout and as it is', async () => {
+    const { skep } = await talker();
+    expect(await skep.run('logs a1')).toEqual({ status: 0, out: 'one\ntwo\nthree\n', err: '' });
+  });
+
+  test.each([
+    [0, ''],
+    [1, 'three\n'],
+    [2, 'two\nthree\n'],
+    [3, 'one\ntwo\nthree\n'],
+    [99, 'one\ntwo\nthree\n'],
+  ])('prints the last %d lines', async (count, text) => {
+    const { skep } = await talker();
+    expect(await skep.output(`logs a1 --tail ${count}`)).toBe(text);
+  });
+
+  test('counts a last line without its end, and lines over HTTP as the engine does', async () => {
+    const { skep, server } = await talker();
+    server().warn('\nand on');
+    expect(await skep.output('logs a1 --tail 2')).toBe('\nand on');
+    const http = await talker('--transport streamable-http --target-port 80');
+    expect(await http.skep.output('logs a1 --tail 2')).toBe('two\nthree\n');
+  });
+
+  test('follows until Ctrl-C, which is no failure', async () => {
+    const { skep, server } = await talker();
+    const pressed = ctrlC();
+    let seen = '';
+    const following = skep.run('logs --follow a1', {
+      signal: pressed.signal,
+      onOut(text) {
+        seen += text;
+        if (seen.endsWith('three\n')) server().warn('four\n');
+        if (seen.endsWith('four\n')) pressed.press();
+      },
+    });
+    expect(await following).toEqual({ status: 0, out: 'one\ntwo\nthree\nfour\n', err: '' });
+  });
+
+  test('follows to the end of a server that ends', async () => {
+    const { skep } = await talker('--transport streamable-http --target-port 80');
+    await skep.output('stop a1');
+    expect(await skep.output('logs -f a1')).toBe('one\ntwo\nthree\n');
+  });
+
+  test.each([
+    ['\u001B]0;owned\u0007', '�]0;owned�'],
+    ['\u001B[2J', '�[2J'],
+    ['\u202Egnp.exe', '�gnp.exe'],
+  ])('shows %j on a terminal as %j, and gives a file the bytes', async (written, shown) => {
+    const { skep, server } = await talker();
+    server().warn(`${written}\n`);
+    expect(await skep.output('logs --tail 1 a1', { terminal: { liveOut: true } })).toBe(`${shown}\n`);
+    expect(await skep.output('logs --tail 1 a1')).toBe(`${written}\n`);
+  });
+
+  test('is kept while a server is stopped', async () => {
+    const { skep } = await talker();
+    await skep.output('stop a1');
+    expect(await skep.output('logs a1')).toBe('one\ntwo\nthree\n');
+  });
+
+  test('says why where the engine has the server no more, and where to read on', async () => {
+    const { skep } = await talker();
+    await skep.output('stop a1');
+    await skep.runtime.remove('a1');
+    const { status, err } = await skep.run('logs a1');
+    expect(status).toBe(1);
+    expect(err).toBe(
+      'Error: the server of "a1" was not found on the docker runtime; see why with skep logs --proxy a1\n',
+    );
+  });
+
+  test.each([
+    ['logs missing', 'Error: workload "missing" not found; see the names with skep list --all\n'],
+    ['logs', 'Error: missing argument NAME; run the command with --help to see its arguments\n'],
+    ['logs a1 b1', 'Error: unexpected argument "b1"; run the command with --help to see its arguments\n'],
+    [
+      'logs a1 --tail -1',
+      'Error: invalid value "-1" for --tail: it must be at least 0; run the command with --help to see what is accepted\n',
+    ],
+    [
+      'logs a1 --tail many',
+      'Error: invalid value "many" for --tail: it must be a whole number; run the command with --help to see what is accepted\n',
+    ],
+  ])('%s is refused', async (line, message) => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    expect(await skep.refusal(line)).toBe(message);
+  });
+});
+
+describe('skep logs --proxy', () => {
+  async function withProxyLog(text: string): Promise<{ skep: CommandUnderTest; path: string }> {
+    const { skep } = await talker();
+    const path = `${skep.places.logsDir}/a1.log`;
+    await mkdir(skep.places.logsDir, { recursive: true });
+    await writeFile(path, text);
+    return { skep, path };
+  }
+
+  test('says where there is none yet, on stderr', async () => {
+    const { skep } = await talker();
+    expect(await skep.run('logs --proxy a1')).toEqual({
+      status: 0,
+      out: '',
+      err: 'workload "a1" has no proxy log yet\n',
+    });
+  });
+
+  test('prints the file, or its last lines', async () => {
+    const { skep } = await withProxyLog('{"level":30}\n{"level":40}\n');
+    expect(await skep.output('logs -p a1')).toBe('{"level":30}\n{"level":40}\n');
+    expect(await skep.output('logs -p a1 --tail 1')).toBe('{"level":40}\n');
+  });
+
+  test('asks no engine, which may be the reason why somebody reads it', async () => {
+    const { skep } = await withProxyLog('{"level":50}\n');
+    skep.runtime.unreachable = true;
+    expect(await skep.output('logs -p a1')).toBe('{"level":50}\n');
+    skep.runtime.unreachable = false;
+  });
+
+  test('goes on with what is written while somebody follows', async () => {
+    const { skep, path } = await withProxyLog('first\n');
+    const pressed = ctrlC();
+    let seen = '';
+    const following = skep.run('logs -p -f a1', {
+      signal: pressed.signal,
+      onOut(text) {
+        seen += text;
+        if (seen === 'first\n') void appendFile(path, 'second\n');
+        if (seen.endsWith('second\n')) pressed.press();
+      },
+    });
+    expect(await following).toEqual({ status: 0, out: 'first\nsecond\n', err: '' });
+  });
+});
