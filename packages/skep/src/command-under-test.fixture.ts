@@ -267,6 +267,11 @@ export class CommandUnderTest {
   }
 }
 
+/** What in a text could steer a terminal, or hide what it shows: control and format characters but line ends. */
+export function controlsIn(text: string): readonly string[] {
+  return [...text.matchAll(/[\p{Cc}\p{Cf}]/gu)].map(([character]) => character).filter((one) => one !== '\n');
+}
+
 /** A signal for a command, and the keys that send it. */
 export function ctrlC(): { readonly signal: AbortSignal; readonly press: () => void } {
   const controller = new AbortController();

@@ -1,5 +1,6 @@
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { extensionSummary } from '@skep/core/catalog/extension-summary.ts';
+import { displayWidth } from '../print/display-width.ts';
 import { toTable } from '../print/table.ts';
 
 const HEAD = ['NAME', 'TYPE', 'TRANSPORT', 'TIER', 'DESCRIPTION'];
@@ -44,7 +45,7 @@ export function toCatalogTable(entries: readonly ServerEntry[], width: number): 
   ]);
   const others = [0, 1, 2, 3].map(
     (column) =>
-      rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), HEAD[column]?.length ?? 0) + 3,
+      [HEAD, ...rows].reduce((most, row) => Math.max(most, displayWidth(row[column] ?? '')), 0) + 3,
   );
   const room = Math.max(MIN_DESCRIPTION, width - others.reduce((sum, one) => sum + one, 0));
   return toTable(
@@ -53,6 +54,15 @@ export function toCatalogTable(entries: readonly ServerEntry[], width: number): 
   );
 }
 
+/** As much of a text as stands in `room` columns. */
 function shorten(text: string, room: number): string {
-  return text.length <= room ? text : `${text.slice(0, room - 1).trimEnd()}…`;
+  if (displayWidth(text) <= room) return text;
+  let kept = '';
+  let width = 1;
+  for (const character of text) {
+    width += displayWidth(character);
+    if (width > room) break;
+    kept += character;
+  }
+  return `${kept.trimEnd()}…`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { commandUnderTest, type CommandUnderTest } from '../command-under-test.fixture.ts';
+import { commandUnderTest, controlsIn, type CommandUnderTest } from '../command-under-test.fixture.ts';
 import { displayWidth } from '../print/display-width.ts';
 import { catalogueOf, imagePackage } from './catalogue.fixture.ts';
 
@@ -52,6 +52,18 @@ describe('skep registry list', () => {
     for (const line of lines)
       expect(displayWidth(line)).toBeLessThanOrEqual(head.indexOf('DESCRIPTION') + room);
     expect(lines[1]?.slice(head.indexOf('DESCRIPTION'))).toBe(shortened(LONG, room));
+  });
+
+  test('counts what takes two columns as two, and cuts no character in half', async () => {
+    const skep = await commandUnderTest({
+      supervisor: 'none',
+      catalogue: catalogueOf({ 'com.example/wide': { description: '👍'.repeat(60) } }),
+    });
+    const [head = '', row = ''] = (await skep.output('registry list', { terminal: { width: 80 } })).split(
+      '\n',
+    );
+    expect(displayWidth(row)).toBeLessThanOrEqual(80);
+    expect(row.slice(head.indexOf('DESCRIPTION'))).toMatch(/^(?:👍)+…$/u);
   });
 
   test('is the same whatever it is written to', async () => {
@@ -213,10 +225,10 @@ describe('skep registry info', () => {
     const lines = ['registry list', 'search hostile', 'registry info hostile', 'complete -- run host'];
     for (const line of [...lines, 'registry list --format json', 'registry info hostile --format json']) {
       const out = await skep.output(line);
-      expect(out).not.toMatch(/[\u001B\u0007\u202E]/u);
+      expect(controlsIn(out)).toEqual([]);
       expect(out.split('\n')).not.toContain('Error: none');
     }
-    expect((await skep.run('run hostile')).err).not.toMatch(/[\u001B\u0007\u202E]/u);
+    expect(controlsIn((await skep.run('run hostile')).err)).toEqual([]);
   });
 });
 

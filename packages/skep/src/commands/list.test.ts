@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { commandUnderTest, type CommandUnderTest } from '../command-under-test.fixture.ts';
+import { commandUnderTest, controlsIn, type CommandUnderTest } from '../command-under-test.fixture.ts';
 
 /** One that runs, one over HTTP, and one that is stopped. */
 async function threeServers(): Promise<CommandUnderTest> {
@@ -127,7 +127,7 @@ describe('skep list', () => {
     const config = JSON.parse(await skep.output('export alpha -')) as object;
     await writeFile(path, JSON.stringify({ ...config, image: '\u001B[2Jfake:1' }));
     for (const line of ['list', 'list --format json', 'status alpha', 'status alpha --format json']) {
-      expect(await skep.output(line)).not.toContain('\u001B');
+      expect(controlsIn(await skep.output(line))).toEqual([]);
     }
   });
 });
