@@ -267,9 +267,11 @@ export class CommandUnderTest {
   }
 }
 
-/** What in a text could steer a terminal, or hide what it shows: control and format characters but line ends. */
+/** What in a text could steer a terminal, or hide what it shows: control and format characters but line ends and tabs. */
 export function controlsIn(text: string): readonly string[] {
-  return [...text.matchAll(/[\p{Cc}\p{Cf}]/gu)].map(([character]) => character).filter((one) => one !== '\n');
+  return [...text.matchAll(/[\p{Cc}\p{Cf}]/gu)]
+    .map(([character]) => character)
+    .filter((one) => one !== '\n' && one !== '\t');
 }
 
 /** A signal for a command, and the keys that send it. */

@@ -44,8 +44,7 @@ export function toCatalogTable(entries: readonly ServerEntry[], width: number): 
     entry.document.description,
   ]);
   const others = [0, 1, 2, 3].map(
-    (column) =>
-      [HEAD, ...rows].reduce((most, row) => Math.max(most, displayWidth(row[column] ?? '')), 0) + 3,
+    (column) => [HEAD, ...rows].reduce((most, row) => Math.max(most, displayWidth(row[column] ?? '')), 0) + 3,
   );
   const room = Math.max(MIN_DESCRIPTION, width - others.reduce((sum, one) => sum + one, 0));
   return toTable(

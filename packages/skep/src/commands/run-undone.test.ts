@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import {
   commandUnderTest,
+  controlsIn,
   ctrlC,
   NOTHING_LEFT,
   type CommandUnderTest,
