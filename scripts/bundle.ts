@@ -129,7 +129,7 @@ const CHUNKS = [
   {
     name: 'runs',
     minShareCount: 2,
-    test: /\/skep\/src\/(?!commands|runtime|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|last-lines|log-keeper|ready|restart|supervise|watch)\.ts)|\/core\/src\/fetch\/(?:ca-bundle|read-limited)|\/proxy\/src\/loopback/,
+    test: /\/skep\/src\/(?!commands|runtime|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|last-lines|log-keeper|ready|restart|supervise|watch)\.ts)|\/core\/src\/fetch\/(?:ca-bundle|read-limited)|\/proxy\/src\/call\/loopback/,
   },
   {
     name: 'hosting',

@@ -1,5 +1,5 @@
 import { markdownTable } from '@skep/core/settings/to-markdown.ts';
-import { chain, type Steps } from '../../packages/proxy/src/chain.ts';
+import { chain, type Steps } from '../../packages/proxy/src/call/chain.ts';
 import type { Page } from './page.ts';
 
 const idle = (): Promise<void> => Promise.resolve();

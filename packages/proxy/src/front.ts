@@ -1,10 +1,10 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Backend, HttpBackend, StdioBackend } from './backend/backend.ts';
 import { Forward } from './backend/http/forward.ts';
-import { LimitedLog } from './limited-log.ts';
+import { LimitedLog } from './backend/limited-log.ts';
 import { Mux } from './backend/stdio/mux.ts';
 import type { PipeState } from './backend/stdio/pipe.ts';
-import type { Step } from './chain.ts';
+import type { Step } from './call/chain.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { Health } from './endpoint/asides.ts';
 import type { UnreadBudget } from './endpoint/unread-budget.ts';

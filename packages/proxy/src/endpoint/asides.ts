@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import type { Step } from '../chain.ts';
+import type { Step } from '../call/chain.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import { refuse } from './refuse.ts';
+import { refuse } from '../call/refuse.ts';
 
 /** What `/health` tells. `mcpAvailable` only where the proxy can know it. */
 export interface Health {

@@ -1,4 +1,4 @@
-import type { Call } from '../call.ts';
+import type { Call } from '../call/call.ts';
 import type { Mux } from '../backend/stdio/mux.ts';
 import { oneOff, type Peer } from '../backend/stdio/peer.ts';
 import { wantedBy, type Newcomer } from '../backend/stdio/handshake.ts';
@@ -8,7 +8,7 @@ import type { Message, Request, Response } from '../message/json-rpc.ts';
 import { METHODS, SESSION_REQUESTS } from '../message/methods.ts';
 import { LEGACY_VERSIONS, MODERN_VERSION } from '../message/protocol-version.ts';
 import { replyForm, type ReplyForm } from './accept.ts';
-import { refuse } from './refuse.ts';
+import { refuse } from '../call/refuse.ts';
 import { principalOf, type Session, type Sessions } from './sessions.ts';
 import type { UnreadBudget } from './unread-budget.ts';
 import { waiterFor, type PostedRequest } from './waiters.ts';

@@ -1,5 +1,5 @@
 import type { Listener } from '../backend/stdio/peer.ts';
-import { throughHooks, type ReplyHook } from '../call.ts';
+import { throughHooks, type ReplyHook } from '../call/call.ts';
 import type { Message } from '../message/json-rpc.ts';
 import { sharedBodyOf } from './event.ts';
 import type { EventStream } from './stream.ts';

@@ -1,12 +1,12 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Mux } from '../backend/stdio/mux.ts';
-import type { Call } from '../call.ts';
-import type { Step } from '../chain.ts';
+import type { Call } from '../call/call.ts';
+import type { Step } from '../call/chain.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { MODERN_VERSION } from '../message/protocol-version.ts';
 import { acceptsStream } from './accept.ts';
 import { post } from './post.ts';
-import { refuse } from './refuse.ts';
+import { refuse } from '../call/refuse.ts';
 import { readEventId } from './replay.ts';
 import { principalOf, Sessions, type Session } from './sessions.ts';
 import { SseSocket } from './sse-socket.ts';

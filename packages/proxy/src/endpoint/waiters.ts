@@ -1,13 +1,13 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { CODES, type Code, type CodeRow } from '@skep/core/errors/codes.ts';
 import type { Waiter } from '../backend/stdio/peer.ts';
-import { throughHooks, type ReplyHook } from '../call.ts';
+import { throughHooks, type ReplyHook } from '../call/call.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { errorOf, type Message, type RequestHead, type Response } from '../message/json-rpc.ts';
 import { METHODS } from '../message/methods.ts';
 import type { ReplyForm } from './accept.ts';
 import { bodyOf } from './event.ts';
-import { refuse, rpcFailure } from './refuse.ts';
+import { refuse, rpcFailure } from '../call/refuse.ts';
 import type { Session } from './sessions.ts';
 import { SSE_HEAD, SseSocket } from './sse-socket.ts';
 import { EventStream } from './stream.ts';

@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import type { Call } from '../call.ts';
+import type { Call } from '../call/call.ts';
 import { BodyBudget } from './body-budget.ts';
 import { bodyLimit } from './body-limit.ts';
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Call } from '../call.ts';
-import type { Step } from '../chain.ts';
+import type { Call } from '../call/call.ts';
+import type { Step } from '../call/chain.ts';
 import type { BodyBudget, HeldBody, Yielding } from './body-budget.ts';
 
 /**

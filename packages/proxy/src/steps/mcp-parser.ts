@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { Code } from '@skep/core/errors/codes.ts';
-import type { Call, Incoming } from '../call.ts';
-import type { Step } from '../chain.ts';
-import { refuse } from '../endpoint/refuse.ts';
+import type { Call, Incoming } from '../call/call.ts';
+import type { Step } from '../call/chain.ts';
+import { refuse } from '../call/refuse.ts';
 import { eraOf } from '../message/era.ts';
 import { readMessage, type Unreadable } from '../message/json-rpc.ts';
 import { isKnownVersion, LEGACY_VERSIONS, MODERN_VERSION } from '../message/protocol-version.ts';

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Call } from '../call.ts';
-import type { Step } from '../chain.ts';
-import { refuse } from '../endpoint/refuse.ts';
-import { isLoopback } from '../loopback.ts';
+import type { Call } from '../call/call.ts';
+import type { Step } from '../call/chain.ts';
+import { refuse } from '../call/refuse.ts';
+import { isLoopback } from '../call/loopback.ts';
 
 export interface OriginSettings {
   /** The address the proxy listens on. */

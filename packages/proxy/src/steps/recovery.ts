@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
-import type { Step } from '../chain.ts';
-import { refuse } from '../endpoint/refuse.ts';
+import type { Step } from '../call/chain.ts';
+import { refuse } from '../call/refuse.ts';
 
 /** One failing request never ends the process: known errors are answered as their code says, others with a bare 500. */
 export const recovery =

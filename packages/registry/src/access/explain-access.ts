@@ -1,11 +1,10 @@
 import { ROLES } from '@skep/auth/claims/roles.ts';
-import type { ClaimSet } from '../engine/claim-classes.ts';
+import { type ClaimSet, storedClaims } from './claim-set.ts';
 import { decideRead } from './admin-scope.ts';
 import type { Authority } from './authority.ts';
 import type { Decision } from './decision.ts';
 import { type Explanation, explain, type Shown } from './explain.ts';
 import { decideGate, decideRole } from './gate.ts';
-import { storedClaims } from './stored-claims.ts';
 import { decideVisibility } from './visibility.ts';
 
 /** Something that carries claims, and its name. */

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { RawClaims } from '@skep/auth/claims/claims.ts';
-import type { ClaimClass, ClaimSet } from '../engine/claim-classes.ts';
-import type { VisibleClasses } from '../engine/visible-groups.ts';
+import { type ClaimClass, type ClaimSet, decodeClaimSet, type VisibleClasses } from './claim-set.ts';
 import { type Authority, isSuperAdmin } from './authority.ts';
 import { type Decision, deny } from './decision.ts';
 import { readDecision, unlessExempt } from './satisfies.ts';
@@ -69,19 +68,4 @@ function decideDecoded(authority: Authority, claims: RawClaims | undefined): Dec
       : readDecision(caller, claims, 'closed'),
   );
   return decision.allowed ? decision : { ...decision, code: 'access/hidden' };
-}
-
-/** Undefined where the text is no JSON object, which only another program's hand in the store can cause. */
-export function decodeClaimSet(claims: ClaimSet): RawClaims | undefined {
-  if (claims === '') return {};
-  try {
-    const decoded: unknown = JSON.parse(claims);
-    return isRecord(decoded) ? decoded : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

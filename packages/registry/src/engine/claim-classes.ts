@@ -1,13 +1,4 @@
-/**
- * Claims of an entry, as canonical JSON (sorted keys, sorted unique arrays); the empty text is "no claims". Equal claims
- * have equal text, so thousands of entries share a handful of sets.
- */
-export type ClaimSet = string;
-
-export const NO_CLAIMS: ClaimSet = '';
-
-/** Index of a claim set within one snapshot: what the page walk compares instead of claims. */
-export type ClaimClass = number;
+import type { ClaimClass, ClaimSet } from '../access/claim-set.ts';
 
 /**
  * Gives every distinct claim set a small number, and counts its uses. Snapshots that follow one another share it as long

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Callers } from './callers.ts';
-import type { ClaimClass } from './claim-classes.ts';
+import type { ClaimClass } from '../access/claim-set.ts';
 
 export interface KeptPage {
   /** Of these bytes and nothing else. */

@@ -1,14 +1,15 @@
 import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
 import type { EntryKind } from '../store/rows.ts';
 import type { ServedEntry, ServedVersion } from './block.ts';
-import { compareBytes } from './byte-order.ts';
+import { compareBytes } from '../store/byte-order.ts';
 import type { Position } from './cursor.ts';
 import type { Instant } from './instant.ts';
 import { keyOfShown, shownKey } from './kinds.ts';
 import type { KeptPages } from './kept-pages.ts';
 import { searchTest } from './search.ts';
 import { type RegistryView, type Visible, winner } from './snapshot.ts';
-import { type VisibleClasses, visibleGroups } from './visible-groups.ts';
+import { visibleGroups } from './visible-groups.ts';
+import { type VisibleClasses } from '../access/claim-set.ts';
 
 export interface PageQuery {
   /** Exclusive start. */

@@ -1,10 +1,11 @@
 import type { RawClaims } from '@skep/auth/claims/claims.ts';
 import type { ServedEntry, SourceBlock } from './block.ts';
-import { decodeClaimSet, type SnapshotVisibility, snapshotVisibility } from '../access/visibility.ts';
+import { type SnapshotVisibility, snapshotVisibility } from '../access/visibility.ts';
+import { decodeClaimSet, type ClaimClass, type ClaimSet } from '../access/claim-set.ts';
 import { KeptPages } from './kept-pages.ts';
 import type { EntryKind } from '../store/rows.ts';
-import { compareBytes } from './byte-order.ts';
-import { type ClaimClass, ClaimClasses, type ClaimSet } from './claim-classes.ts';
+import { compareBytes } from '../store/byte-order.ts';
+import { ClaimClasses } from './claim-classes.ts';
 import { SortedList } from './sorted-list.ts';
 import type { GroupIndex } from './visible-groups.ts';
 

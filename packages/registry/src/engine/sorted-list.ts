@@ -1,4 +1,4 @@
-import { compareBytes, lowerBound } from './byte-order.ts';
+import { compareBytes, lowerBound } from '../store/byte-order.ts';
 
 interface Keyed {
   readonly key: string;

@@ -1,5 +1,5 @@
-import { compareBytes } from './byte-order.ts';
-import type { ClaimClass } from './claim-classes.ts';
+import { compareBytes } from '../store/byte-order.ts';
+import type { ClaimClass, VisibleClasses } from '../access/claim-set.ts';
 import type { KeyGroup } from './snapshot.ts';
 import type { Cursor, SortedList } from './sorted-list.ts';
 
@@ -8,9 +8,6 @@ export interface GroupIndex {
   readonly all: SortedList<KeyGroup>;
   readonly byClass: ReadonlyMap<ClaimClass, SortedList<KeyGroup>>;
 }
-
-/** Which claim classes a caller sees; `all` for callers whom no claims are checked for. */
-export type VisibleClasses = readonly ClaimClass[] | 'all';
 
 /** Gives the next name each time, undefined after the last. */
 export type NextGroup = () => KeyGroup | undefined;

@@ -1,6 +1,6 @@
 import { isUnlabeled, type RawClaims } from '@skep/auth/claims/claims.ts';
 import { ROLES, type RoleRules } from '@skep/auth/claims/roles.ts';
-import { decodeClaimSet } from '../access/visibility.ts';
+import { decodeClaimSet } from '../access/claim-set.ts';
 import type { AuthConfig, OauthAuth } from '../config/auth.ts';
 import type { DatabaseConfig } from '../config/database.ts';
 import { isSynced, type NamedRegistry, type NamedSource } from '../store/rows.ts';

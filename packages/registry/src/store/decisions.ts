@@ -1,4 +1,4 @@
-import type { ClaimSet } from '../engine/claim-classes.ts';
+import type { ClaimSet } from '../access/claim-set.ts';
 import type { EntryIdentity, EntryKind, NamedRegistry, StoredRegistry, StoredSource } from './rows.ts';
 
 /**

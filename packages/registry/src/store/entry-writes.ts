@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { ClaimSet } from '../engine/claim-classes.ts';
+import type { ClaimSet } from '../access/claim-set.ts';
 import type { ChooseEntry, DecideOnPublish, EntryAddress, ExistingEntry } from './decisions.ts';
 import { identityOf } from './entry-identity.ts';
 import type { EntryWork } from './managed-entries.ts';

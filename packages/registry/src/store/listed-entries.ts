@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
-import { compareBytes } from '../engine/byte-order.ts';
+import { compareBytes } from './byte-order.ts';
 import { identityKey, identityOf } from './entry-identity.ts';
 import type { EntryIdentity, EntryKind, ListedEntry, ListedVersion } from './rows.ts';
 import type { Tables } from './tables.ts';

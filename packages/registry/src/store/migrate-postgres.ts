@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { migrateTo, type MigrationRun, type SchemaConnection, type SchemaVersion } from './migrate.ts';
-import { POSTGRES_WORDS } from './migrations/migrations.ts';
+import { POSTGRES_WORDS } from './migrations/migration.ts';
 import { connect, placeText, type PostgresPlace } from './postgres-connect.ts';
 import { postgresFailure } from './postgres-failure.ts';
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { migrateTo, type MigrationRun, type SchemaConnection, type SchemaVersion } from './migrate.ts';
-import { SQLITE_WORDS } from './migrations/migrations.ts';
+import { SQLITE_WORDS } from './migrations/migration.ts';
 
 /**
  * The schema version of a file is SQLite's own `user_version`, which every program of ours has looked at since the first.

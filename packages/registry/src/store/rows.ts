@@ -1,5 +1,5 @@
 import type { CreationType } from '../access/admin-scope.ts';
-import type { ClaimSet } from '../engine/claim-classes.ts';
+import type { ClaimSet } from '../access/claim-set.ts';
 
 /** What the store keeps. Times are RFC 3339 UTC, documents and settings JSON text, claims canonical text. */
 

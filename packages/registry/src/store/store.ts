@@ -1,4 +1,4 @@
-import type { ClaimSet } from '../engine/claim-classes.ts';
+import type { ClaimSet } from '../access/claim-set.ts';
 import type { Changes, Revision, WrittenEntries } from './changes.ts';
 import type {
   ChooseEntry,

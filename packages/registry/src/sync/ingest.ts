@@ -2,7 +2,7 @@ import type { CatalogueFormat } from '@skep/core/catalog/detect-format.ts';
 import type { Entry } from '@skep/core/catalog/entry.ts';
 import { readCatalogueAs, type Catalogue, type Skipped } from '@skep/core/catalog/registry-file.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { type ClaimSet, NO_CLAIMS } from '../engine/claim-classes.ts';
+import { type ClaimSet, NO_CLAIMS } from '../access/claim-set.ts';
 import { officialText } from '../engine/official-text.ts';
 import type { EntryIdentity, EntryKind, NewEntry, NewVersion } from '../store/rows.ts';
 import { DEFAULT_DOCUMENTS, type DocumentLimits, sizeFault } from './document-limits.ts';

@@ -1,4 +1,4 @@
-import { isLoopback } from '@skep/proxy/loopback.ts';
+import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import { grantsOf } from '../permissions/grants.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 

@@ -1,4 +1,4 @@
-import { isLoopback } from '@skep/proxy/loopback.ts';
+import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import type { Terminal } from '../print/terminal.ts';
 
 /** Warns of a proxy that other machines reach: web pages are kept out on every address; programs are not. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { selectRuntime, type SelectionProbes } from './detect.ts';
 import { endpointText } from './docker/endpoint.ts';
-import type { Bubblewrap } from './sandbox/bubblewrap.ts';
+import type { Bubblewrap } from './sandbox/confine.ts';
 
 interface Machine {
   readonly env?: Record<string, string>;

@@ -5,7 +5,7 @@ import type { EngineSearch, Refusal } from './docker/find-engine.ts';
 import type { Endpoint } from './docker/endpoint.ts';
 import type { RuntimeEnvironment } from './environment.ts';
 import type { Runtime, RuntimeKind } from './runtime.ts';
-import type { Bubblewrap } from './sandbox/bubblewrap.ts';
+import type { Bubblewrap } from './sandbox/confine.ts';
 import { userFile } from './user-file.ts';
 
 /** How long an engine may take to answer a ping, in milliseconds. */

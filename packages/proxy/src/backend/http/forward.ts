@@ -2,9 +2,9 @@ import { Agent, request, type ClientRequest, type IncomingMessage, type ServerRe
 import { pipeline } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
-import type { Call } from '../../call.ts';
-import type { Step } from '../../chain.ts';
-import { refuse } from '../../endpoint/refuse.ts';
+import type { Call } from '../../call/call.ts';
+import type { Step } from '../../call/chain.ts';
+import { refuse } from '../../call/refuse.ts';
 import { MODERN_VERSION } from '../../message/protocol-version.ts';
 import { towardsBackend, towardsClient } from './headers.ts';
 

@@ -2,7 +2,7 @@ import type { Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import { LimitedLog } from '../../limited-log.ts';
+import { LimitedLog } from '../limited-log.ts';
 import {
   copied,
   errorOf,

@@ -18,7 +18,7 @@ import {
 import { refusalOf } from '../../message/client-abilities.ts';
 import { CLIENT_REQUESTS, LIST_CHANGED, METHODS } from '../../message/methods.ts';
 import { rawAt } from '@skep/core/json/scan.ts';
-import { BoundedMap } from '../../bounded-map.ts';
+import { BoundedMap } from './bounded-map.ts';
 import type { Flight, InFlight } from './in-flight.ts';
 import { admits } from './log-levels.ts';
 import { Parked } from './parked.ts';

@@ -1,6 +1,5 @@
 import type { ClaimValue } from '@skep/auth/claims/claims.ts';
-import { shownClaims } from '../../access/stored-claims.ts';
-import type { ClaimSet } from '../../engine/claim-classes.ts';
+import { shownClaims, type ClaimSet } from '../../access/claim-set.ts';
 import type { Answer } from '../route/route.ts';
 
 type Shown = Readonly<Record<string, ClaimValue>>;

@@ -1,5 +1,5 @@
 import type { ClaimValue } from '@skep/auth/claims/claims.ts';
-import { shownClaims } from '../../access/stored-claims.ts';
+import { shownClaims } from '../../access/claim-set.ts';
 import type { EntryIdentity, EntryKind, ListedEntry, VersionFacts } from '../../store/rows.ts';
 import type { EntryStore } from '../../store/store.ts';
 import type { PageQuery, SortKey } from './paging.ts';

@@ -1,4 +1,4 @@
-import type { Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
 
 /**
  * Natural keys: the whole identity of a version is what callers ask for, so no numbers have to be looked up while

@@ -1,4 +1,4 @@
-import type { Migration, SqlWords } from './migrations.ts';
+import type { Migration, SqlWords } from './migration.ts';
 
 /**
  * Who may do what, how sources are doing, and what changed when. The columns of `source` that hold the last

@@ -1,4 +1,4 @@
-import type { Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
 
 /** Which configurations there have been, in which order, and which of them running processes have. */
 export const configurations: Migration = {

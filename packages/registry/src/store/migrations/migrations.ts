@@ -1,32 +1,7 @@
+import type { Migration } from './migration.ts';
 import { sourcesAndEntries } from './0001-sources-and-entries.ts';
 import { governance } from './0002-governance.ts';
 import { configurations } from './0003-configurations.ts';
-
-/** How one database spells what the statements of a migration need. */
-export interface SqlWords {
-  /** Text that compares bytewise. */
-  readonly text: string;
-  /** At least 53 bits. */
-  readonly integer: string;
-  /** What stands after the closing parenthesis of a table. */
-  readonly tableEnd: string;
-}
-
-export const SQLITE_WORDS: SqlWords = { text: 'text', integer: 'integer', tableEnd: 'strict' };
-export const POSTGRES_WORDS: SqlWords = { text: 'text collate "C"', integer: 'bigint', tableEnd: '' };
-
-/**
- * Statements that lead from the schema before to this one, and back. A migration only adds (expand): columns are nullable
- * or have defaults, so that programs of `compatibleFrom` and later go on working while replicas are replaced. What nobody
- * reads any more is dropped a release later (contract), with a higher `compatibleFrom`.
- */
-export interface Migration {
-  readonly name: string;
-  /** Number of the oldest schema whose programs work with this one. */
-  readonly compatibleFrom: number;
-  readonly up: (words: SqlWords) => readonly string[];
-  readonly down: (words: SqlWords) => readonly string[];
-}
 
 /** In order; the number of a migration is its position, counted from 1. Only ever append. */
 export const MIGRATIONS: readonly Migration[] = [sourcesAndEntries, governance, configurations];

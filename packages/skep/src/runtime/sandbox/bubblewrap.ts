@@ -7,30 +7,14 @@ import { promisify } from 'node:util';
 import { text } from 'node:stream/consumers';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { confinedUser } from './confined-user.ts';
-import { confinedOptions, startConfined, type ConfinedProgram } from './confine.ts';
+import { confinedOptions, startConfined, type Bubblewrap, type ConfinedProgram } from './confine.ts';
 import { findProgram, type Environment } from './find-program.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
 import { findNetworkTools, makesOwnNetwork, NO_NAMESPACES, type NetworkTools } from './own-network.ts';
 import { recallProof, rememberProof, subjectOf, type Proof } from './proof.ts';
 import { compileRules, encodeFilter } from './seccomp/compile.ts';
-import type { Architecture } from './seccomp/rules.ts';
 
 const run = promisify(execFile);
-
-export interface Bubblewrap {
-  /** Absolute path. */
-  readonly program: string;
-  readonly version: string;
-  /** This release can forbid further user namespaces inside (0.8 and later). */
-  readonly locksUserns: boolean;
-  /** Real path of setpriv(1): set where Skep runs as root, which the program inside must not be. */
-  readonly setpriv: string | undefined;
-  readonly architecture: Architecture;
-  /** Descriptors that must not get inside. */
-  readonly inherited: readonly number[];
-  /** What makes a network of its own for a workload, or why none can be made. */
-  readonly network: NetworkTools | string;
-}
 
 export interface BubblewrapSearch {
   readonly env: Environment;

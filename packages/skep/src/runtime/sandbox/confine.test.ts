@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Bubblewrap } from './bubblewrap.ts';
+import type { Bubblewrap } from './confine.ts';
 import { confinedOptions, type ConfinedProgram } from './confine.ts';
 import { closedMounts, confinedUser } from './confined-user.ts';
 import { parseConfinedUser } from '../../permissions/confined-user-name.ts';

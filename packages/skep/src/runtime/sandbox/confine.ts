@@ -3,12 +3,27 @@ import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 import type { Writable } from 'node:stream';
 import type { Mount } from '../../permissions/mount-declaration.ts';
-import type { Bubblewrap } from './bubblewrap.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { coverInherited } from './inherited-descriptors.ts';
+import type { NetworkTools } from './own-network.ts';
 import { compileRules, encodeFilter } from './seccomp/compile.ts';
-import { RULES, SET_ID_RULES, type Rule } from './seccomp/rules.ts';
+import { RULES, SET_ID_RULES, type Architecture, type Rule } from './seccomp/rules.ts';
 import { bound, procMounts, systemMounts, networkMounts } from './system-mounts.ts';
+
+export interface Bubblewrap {
+  /** Absolute path. */
+  readonly program: string;
+  readonly version: string;
+  /** This release can forbid further user namespaces inside (0.8 and later). */
+  readonly locksUserns: boolean;
+  /** Real path of setpriv(1): set where Skep runs as root, which the program inside must not be. */
+  readonly setpriv: string | undefined;
+  readonly architecture: Architecture;
+  /** Descriptors that must not get inside. */
+  readonly inherited: readonly number[];
+  /** What makes a network of its own for a workload, or why none can be made. */
+  readonly network: NetworkTools | string;
+}
 
 /** Home directory inside; empty at each start and writable. */
 export const CONFINED_HOME = '/home/skep';

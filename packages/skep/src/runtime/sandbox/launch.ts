@@ -4,7 +4,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import { pause } from '../pause.ts';
 import type { PortBinding } from '../runtime.ts';
-import type { Bubblewrap } from './bubblewrap.ts';
+import type { Bubblewrap } from './confine.ts';
 import { startConfined, type Confined, type ConfinedProgram } from './confine.ts';
 import { bootId, identify, programInside, sendSignal } from './linux-process.ts';
 import { logTail } from './log-file.ts';

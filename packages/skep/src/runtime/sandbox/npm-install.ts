@@ -6,7 +6,7 @@ import { bridgeScript } from '../npm/bridge.ts';
 import { npmFailure } from '../npm/failure.ts';
 import { openGateway, type GatewayOptions } from '../npm/gateway.ts';
 import { npmRoot } from '../npm/program.ts';
-import type { Bubblewrap } from './bubblewrap.ts';
+import type { Bubblewrap } from './confine.ts';
 import { startConfined, type ConfinedProgram } from './confine.ts';
 import { confinedUser } from './confined-user.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { Report } from '../runtime.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
-import type { Bubblewrap } from './bubblewrap.ts';
+import type { Bubblewrap } from './confine.ts';
 import { packageCommand, packageHome } from './package-program.ts';
 import { writeManifest } from './prefetch.ts';
 import { sandboxRuntime } from './sandbox-runtime.ts';

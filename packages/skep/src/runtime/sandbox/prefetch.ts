@@ -9,7 +9,7 @@ import { resolveVersion } from '../npm/resolve-version.ts';
 import { Upstream } from '../npm/upstream.ts';
 import type { Report } from '../runtime.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
-import type { Bubblewrap } from './bubblewrap.ts';
+import type { Bubblewrap } from './confine.ts';
 import { checkTree } from './check-tree.ts';
 import { GATEWAY, npmInstall } from './npm-install.ts';
 import { packageCommand, treeManifest } from './package-program.ts';

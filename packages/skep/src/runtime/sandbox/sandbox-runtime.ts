@@ -16,7 +16,7 @@ import type {
   WorkloadSpec,
 } from '../runtime.ts';
 import { checkWorkloadName } from '../workload-name.ts';
-import type { Bubblewrap } from './bubblewrap.ts';
+import type { Bubblewrap } from './confine.ts';
 import { checkMounts, checkSpec } from './check-spec.ts';
 import { closedMounts, confinedUser } from './confined-user.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';

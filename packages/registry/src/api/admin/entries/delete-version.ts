@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { enforce } from '../../../access/decision.ts';
 import { decideEntryAccess } from '../../../access/publish-rules.ts';
-import { storedClaims } from '../../../access/stored-claims.ts';
+import { storedClaims } from '../../../access/claim-set.ts';
 import type { EntryAddress } from '../../../store/decisions.ts';
 import { badRequest, type Parameter } from '../../route/parameter.ts';
 import { registryName, serverName, versionName } from '../../route/path-parameters.ts';

@@ -1,8 +1,7 @@
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import { enforce } from '../../../access/decision.ts';
 import { decideEntryAccess, decideRelabel } from '../../../access/publish-rules.ts';
-import { shownClaims, storedClaims } from '../../../access/stored-claims.ts';
-import type { ClaimSet } from '../../../engine/claim-classes.ts';
+import { shownClaims, storedClaims, type ClaimSet } from '../../../access/claim-set.ts';
 import { adminRoute, jsonAnswer, NO_CONTENT } from '../admin-route.ts';
 import { CLAIMS_BODY } from '../bodies.ts';
 import { claimsChange } from '../claims-change.ts';

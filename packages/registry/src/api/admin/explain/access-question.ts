@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { AccessFacts, EntryCopy } from '../../../access/explain-access.ts';
-import type { ClaimSet } from '../../../engine/claim-classes.ts';
+import type { ClaimSet } from '../../../access/claim-set.ts';
 import type { EntryIdentity, EntryKind, NamedRegistry, NamedSource } from '../../../store/rows.ts';
 import type { Store } from '../../../store/store.ts';
 import { unknownRegistry } from '../registries/visible-registry.ts';

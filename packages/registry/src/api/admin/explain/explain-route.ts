@@ -3,7 +3,7 @@ import { accessReport } from '../../../access/access-report.ts';
 import { enforce } from '../../../access/decision.ts';
 import { decideGate, decideRole } from '../../../access/gate.ts';
 import { decideRead } from '../../../access/admin-scope.ts';
-import { storedClaims } from '../../../access/stored-claims.ts';
+import { storedClaims } from '../../../access/claim-set.ts';
 import { modeOf, supposedCaller } from '../../../access/supposed-caller.ts';
 import { decideVisibility } from '../../../access/visibility.ts';
 import type { EntryKind } from '../../../store/rows.ts';

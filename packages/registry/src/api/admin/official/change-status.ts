@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { decideEntryAccess } from '../../../access/publish-rules.ts';
 import { enforce } from '../../../access/decision.ts';
-import { storedClaims } from '../../../access/stored-claims.ts';
+import { storedClaims } from '../../../access/claim-set.ts';
 import type { ChooseEntry } from '../../../store/decisions.ts';
 import type { MarkedVersions } from '../../../store/store.ts';
 import { badRequest } from '../../route/parameter.ts';

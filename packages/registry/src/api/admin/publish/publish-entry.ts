@@ -2,7 +2,7 @@ import { officialText } from '../../../engine/official-text.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import type { Entry } from '@skep/core/catalog/entry.ts';
 import { decidePublish } from '../../../access/publish-rules.ts';
-import { exactClaims, storedClaims } from '../../../access/stored-claims.ts';
+import { exactClaims, storedClaims } from '../../../access/claim-set.ts';
 import { identityOf } from '../../../store/entry-identity.ts';
 import type { PublishFacts } from '../../../store/decisions.ts';
 import type { NamedRegistry, StoredSource } from '../../../store/rows.ts';

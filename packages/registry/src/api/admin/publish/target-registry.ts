@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { decideGate, enterGate } from '../../../access/gate.ts';
-import { storedClaims } from '../../../access/stored-claims.ts';
+import { storedClaims } from '../../../access/claim-set.ts';
 import type { Authority } from '../../../access/authority.ts';
 import type { PublishFacts } from '../../../store/decisions.ts';
 import type { NamedRegistry, StoredRegistry } from '../../../store/rows.ts';

@@ -1,5 +1,5 @@
 import { decideRead } from '../../../access/admin-scope.ts';
-import { storedClaims } from '../../../access/stored-claims.ts';
+import { storedClaims } from '../../../access/claim-set.ts';
 import type { VersionPlace } from '../../../store/listed-entries.ts';
 import type { ListedVersion, StoredRegistry } from '../../../store/rows.ts';
 import { type AdminCall, adminRoute, jsonAnswer } from '../admin-route.ts';

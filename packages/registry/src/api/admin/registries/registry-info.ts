@@ -1,6 +1,6 @@
 import { decideRead } from '../../../access/admin-scope.ts';
 import { decideRole } from '../../../access/gate.ts';
-import { shownClaims, storedClaims } from '../../../access/stored-claims.ts';
+import { shownClaims, storedClaims } from '../../../access/claim-set.ts';
 import type { StoredRegistry } from '../../../store/rows.ts';
 import type { AdminCall } from '../admin-route.ts';
 

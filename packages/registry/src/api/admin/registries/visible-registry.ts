@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { decideRead } from '../../../access/admin-scope.ts';
 import { enforce } from '../../../access/decision.ts';
-import { storedClaims } from '../../../access/stored-claims.ts';
+import { storedClaims } from '../../../access/claim-set.ts';
 import type { StoredRegistry } from '../../../store/rows.ts';
 import type { AdminCall } from '../admin-route.ts';
 

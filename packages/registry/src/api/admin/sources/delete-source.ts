@@ -1,5 +1,5 @@
 import { decideDelete } from '../../../access/admin-scope.ts';
-import { storedClaims } from '../../../access/stored-claims.ts';
+import { storedClaims } from '../../../access/claim-set.ts';
 import { adminRoute, NO_CONTENT } from '../admin-route.ts';
 import { enforceWith } from '../refuse.ts';
 import { resourceName } from '../resource-name.ts';

@@ -1,5 +1,5 @@
 import { decideRead } from '../../../access/admin-scope.ts';
-import { storedClaims } from '../../../access/stored-claims.ts';
+import { storedClaims } from '../../../access/claim-set.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
 import { claimsMember, entriesAfter, entryKey, entryMembers, versionMembers } from '../entry-rows.ts';
 import { pageCursor, pageLimit, pageOf } from '../paging.ts';

@@ -1,5 +1,5 @@
 import { formatDuration } from '@skep/core/time/duration.ts';
-import { shownClaims } from '../../../access/stored-claims.ts';
+import { shownClaims } from '../../../access/claim-set.ts';
 import { withoutUrlSecrets } from '../../../sources/url-secrets.ts';
 import type { StoredSource, SyncStatus } from '../../../store/rows.ts';
 import { syncStatusInfo } from './sync-status-info.ts';

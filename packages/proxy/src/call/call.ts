@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Identity } from '@skep/auth/token/identity.ts';
-import type { Message, RequestHead } from './message/json-rpc.ts';
+import type { Message, RequestHead } from '../message/json-rpc.ts';
 
 /** One message from the server on its way to a client, and the request it belongs to, if it belongs to one. */
 export interface Reply {

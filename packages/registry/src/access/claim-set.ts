@@ -1,7 +1,19 @@
 import { type Claims, type ClaimValue, parseClaims, type RawClaims } from '@skep/auth/claims/claims.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { type ClaimSet, NO_CLAIMS } from '../engine/claim-classes.ts';
-import { decodeClaimSet } from './visibility.ts';
+
+/**
+ * Claims of an entry, as canonical JSON (sorted keys, sorted unique arrays); the empty text is "no claims". Equal claims
+ * have equal text, so thousands of entries share a handful of sets.
+ */
+export type ClaimSet = string;
+
+export const NO_CLAIMS: ClaimSet = '';
+
+/** Index of a claim set within one snapshot: what the page walk compares instead of claims. */
+export type ClaimClass = number;
+
+/** Which claim classes a caller sees; `all` for callers whom no claims are checked for. */
+export type VisibleClasses = readonly ClaimClass[] | 'all';
 
 /** Nobody satisfies a claim whose value is no string and no list of strings. */
 const UNREADABLE: RawClaims = { unreadable: null };
@@ -33,4 +45,19 @@ export function shownClaims(set: ClaimSet): Readonly<Record<string, ClaimValue>>
 function shortest(value: ClaimValue): ClaimValue {
   const [only] = value;
   return typeof value !== 'string' && value.length === 1 && only !== undefined ? only : value;
+}
+
+/** Undefined where the text is no JSON object, which only another program's hand in the store can cause. */
+export function decodeClaimSet(claims: ClaimSet): RawClaims | undefined {
+  if (claims === '') return {};
+  try {
+    const decoded: unknown = JSON.parse(claims);
+    return isRecord(decoded) ? decoded : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
