@@ -15,6 +15,7 @@ const proxy = await startProxy({
   requestTimeoutMs: 60_000,
   sessionTtlMs: 7_200_000,
   bodyLimitBytes: 8 * 1024 * 1024,
+  graceMs: 30_000,
   skepVersion: '1',
   log: silentLog,
 });

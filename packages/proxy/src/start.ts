@@ -19,10 +19,9 @@ import { mcpParser } from './steps/mcp-parser.ts';
 import { isLoopback } from './call/loopback.ts';
 import { origin } from './steps/origin.ts';
 import { recovery } from './steps/recovery.ts';
+import type { ProxyLimits } from './settings.ts';
 
-const GRACE_MS = 30_000;
-
-export interface ProxyOptions {
+export interface ProxyOptions extends ProxyLimits {
   /** Workload name, for health and logs. */
   readonly name: string;
   /** Address to listen on. */
@@ -33,16 +32,10 @@ export interface ProxyOptions {
   /** Origins of web pages that may call, beside the proxy's own; their hosts are names of the proxy as well. */
   readonly allowedOrigins?: readonly string[];
   readonly trustProxyHeaders: boolean;
-  /** Milliseconds; progress for a request restarts its clock. */
-  readonly requestTimeoutMs: number;
-  readonly sessionTtlMs: number;
-  readonly bodyLimitBytes: number;
   /** What a stdio server is told as its client's version. */
   readonly skepVersion: string;
   /** Who started the proxy, for the local identity; anonymous when unknown. */
   readonly osUser?: string;
-  /** How long `close` waits for calls in flight, in milliseconds; 30 s by default. */
-  readonly graceMs?: number;
   /** Shared with the other proxies of this process; of its own by default. */
   readonly budgets?: Budgets;
   /** Real time by default. */
@@ -94,7 +87,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       front.drain();
       await closeServer(server, {
         clock,
-        graceMs: options.graceMs ?? GRACE_MS,
+        graceMs: options.graceMs,
         beforeCut: () => front.close(),
       });
       front.close();

@@ -44,6 +44,8 @@ export interface Field {
   readonly alias?: string;
   /** How a stored file holds the value, where kind and default do not say it all; see `storedShape`. */
   readonly stored?: Shape<unknown>;
+  /** A stored file leaves it out while it is the default. */
+  readonly sparse?: true;
   /** The value belongs to this machine: stored here, never exported. */
   readonly local?: true;
   /** Heading under which help lists it. */
@@ -85,6 +87,8 @@ export type Origin = 'flag' | 'env' | 'file' | 'default' | 'registry' | 'config'
 export interface Setting {
   readonly value: FieldValue;
   readonly origin: Origin;
+  /** The file with its line, or the catalogue entry; a flag and a variable are named by the row. */
+  readonly place?: string;
 }
 
 /** By field name; a field that nobody set is absent. */

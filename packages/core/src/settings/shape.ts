@@ -1,4 +1,5 @@
 import { isRecord } from '../json/is-record.ts';
+import { parseDuration } from '../time/duration.ts';
 
 /** Refuses a value: why, and the path below it that leads to what is wrong. */
 export type Fail = (why: string, ...path: readonly (string | number)[]) => never;
@@ -22,14 +23,15 @@ export type Optionals<T> = {
 } & { readonly [Name in keyof T as undefined extends T[Name] ? Name : never]?: Exclude<T[Name], undefined> };
 
 function must(value: unknown, what: string, fail: Fail): never {
-  return fail(value === undefined ? 'is missing' : `must be ${what}`);
+  const kind = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  return fail(`Invalid input: expected ${what}, received ${kind}`);
 }
 
 export const text: Shape<string> = (value, fail) =>
-  typeof value === 'string' ? value : must(value, 'text', fail);
+  typeof value === 'string' ? value : must(value, 'string', fail);
 
 export const bool: Shape<boolean> = (value, fail) =>
-  typeof value === 'boolean' ? value : must(value, 'true or false', fail);
+  typeof value === 'boolean' ? value : must(value, 'boolean', fail);
 
 /** Text that `accepts` takes; `why` says what is wrong with any other. */
 export function textThat(accepts: (value: string) => boolean, why: string): Shape<string> {
@@ -42,23 +44,40 @@ export function textThat(accepts: (value: string) => boolean, why: string): Shap
 /** Text that can be handed to a program: the kernel ends it at a NUL. */
 export const noNul = textThat((value) => !value.includes('\0'), 'contains NUL');
 
-export function wholeNumber(min: number, max: number): Shape<number> {
-  return (value, fail) =>
-    typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
-      ? value
-      : must(value, `a whole number from ${min} to ${max}`, fail);
+export function wholeNumber(min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER): Shape<number> {
+  return (value, fail) => {
+    if (typeof value !== 'number') return must(value, 'number', fail);
+    if (!Number.isSafeInteger(value)) return must(value, 'int', fail);
+    if (value < min) return fail(`Too small: expected number to be >=${min}`);
+    return value > max ? fail(`Too big: expected number to be <=${max}`) : value;
+  };
+}
+
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** A duration in Go's notation, between two numbers of milliseconds. */
+export function durationText(min = 1, max = MAX_TIMER_MS): Shape<string> {
+  return textThat((value) => {
+    try {
+      const milliseconds = parseDuration(value);
+      return milliseconds >= min && milliseconds <= max;
+    } catch {
+      return false;
+    }
+  }, 'is not a duration such as 30s or 2m30s');
 }
 
 export function oneOf<const Choice extends string>(...choices: readonly Choice[]): Shape<Choice> {
   return (value, fail) =>
-    choices.find((choice) => choice === value) ?? must(value, `one of ${choices.join(', ')}`, fail);
+    choices.find((choice) => choice === value) ??
+    fail(`Invalid option: expected one of ${choices.map((choice) => `"${choice}"`).join('|')}`);
 }
 
 export function listOf<T>(item: Shape<T>): Shape<readonly T[]> {
   return (value, fail) =>
     Array.isArray(value)
       ? value.map((one, index) => item(one, (why, ...path) => fail(why, index, ...path)))
-      : must(value, 'a list', fail);
+      : must(value, 'array', fail);
 }
 
 /** A mapping of names to values; a name that `named` does not take is refused. */
@@ -67,7 +86,7 @@ export function recordOf<T>(
   named: (name: string) => boolean = () => true,
 ): Shape<Readonly<Record<string, T>>> {
   return (value, fail) => {
-    if (!isRecord(value)) return must(value, 'a mapping of names to values', fail);
+    if (!isRecord(value)) return must(value, 'record', fail);
     const entries = Object.entries(value).map(([name, one]) => [
       name,
       named(name)
@@ -85,10 +104,10 @@ export function members<const Shapes extends Readonly<Record<string, Shape<unkno
   others: 'refused' | 'left out' | 'kept',
 ): Shape<MembersOf<Shapes>> {
   return (value, fail) => {
-    if (!isRecord(value)) return must(value, 'an object', fail);
+    if (!isRecord(value)) return must(value, 'object', fail);
     const unknown = Object.entries(value).filter(([name]) => !Object.hasOwn(shapes, name));
     const [first] = unknown;
-    if (others === 'refused' && first !== undefined) return fail(`has an unknown key: "${first[0]}"`);
+    if (others === 'refused' && first !== undefined) return fail(`Unrecognized key: "${first[0]}"`);
     const known = Object.entries(shapes).map(([name, shape]) => [
       name,
       shape(Object.hasOwn(value, name) ? value[name] : undefined, (why, ...path) => fail(why, name, ...path)),

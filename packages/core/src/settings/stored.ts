@@ -3,6 +3,7 @@ import type { ValueOf } from './define-settings.ts';
 import type { Field, FieldKind, FieldValue } from './field.ts';
 import {
   bool,
+  durationText,
   listOf,
   members,
   noNul,
@@ -10,7 +11,6 @@ import {
   optional,
   orEmpty,
   recordOf,
-  textThat,
   wholeNumber,
   withDefault,
   type Optionals,
@@ -28,9 +28,11 @@ type FileValue<F extends Field> = F['kind'] extends 'duration' ? string : ValueO
 
 type StoredValue<F extends Field> = F extends { readonly stored: infer S }
   ? ShapeType<S>
-  : F extends { readonly kind: 'list' | 'strings' | 'pairs' } | { readonly default: FieldValue }
-    ? FileValue<F>
-    : FileValue<F> | undefined;
+  : F extends { readonly sparse: true }
+    ? FileValue<F> | undefined
+    : F extends { readonly kind: 'list' | 'strings' | 'pairs' } | { readonly default: FieldValue }
+      ? FileValue<F>
+      : FileValue<F> | undefined;
 
 type NestedKey = `${string}.${string}`;
 type ParentOf<Key> = Key extends `${infer Parent}.${string}` ? Parent : never;
@@ -48,18 +50,6 @@ type Nested<F extends Field & { readonly key: string }> = {
 /** What a stored document is, computed from the rows that have a key. */
 export type StoredOf<Rows extends readonly Field[]> = Flat<Stored<Rows>> & Nested<Stored<Rows>>;
 
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
-/** Go's notation, as people write it. */
-const duration = textThat((text) => {
-  try {
-    const milliseconds = parseDuration(text);
-    return milliseconds >= 1 && milliseconds <= MAX_TIMER_MS;
-  } catch {
-    return false;
-  }
-}, 'is not a duration such as 30s or 2m30s');
-
 const float: Shape<number> = (value, fail) => (typeof value === 'number' ? value : fail('must be a number'));
 
 const SHAPES: Readonly<Record<FieldKind, Shape<unknown>>> = {
@@ -67,23 +57,29 @@ const SHAPES: Readonly<Record<FieldKind, Shape<unknown>>> = {
   path: noNul,
   'json-file': noNul,
   choice: noNul,
-  int: wholeNumber(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+  int: wholeNumber(),
   float,
   bool,
-  duration,
+  duration: durationText(),
   strings: listOf(noNul),
   list: listOf(noNul),
   pairs: recordOf(noNul),
   json: (value) => value,
 };
 
+function shapeOfKind({ kind, choices, min, max }: Field): Shape<unknown> {
+  if (choices !== undefined) return oneOf(...choices);
+  if (kind === 'duration') return durationText(min, max);
+  return kind === 'int' ? wholeNumber(min, max) : SHAPES[kind];
+}
+
+/** How a stored document holds the value of a row. */
 function shapeOf(row: Field, nested: boolean): Shape<unknown> {
   if (row.stored !== undefined) return row.stored;
-  const { kind, choices, min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER } = row;
-  const ofKind = kind === 'int' ? wholeNumber(min, max) : SHAPES[kind];
-  const shape = choices === undefined ? ofKind : oneOf(...choices);
+  const shape = shapeOfKind(row);
   // The presence of an object may itself mean something, so no default makes it appear.
-  if (nested) return optional(shape);
+  if (nested || row.sparse) return optional(shape);
+  const { kind } = row;
   if (kind === 'list' || kind === 'strings') return orEmpty(shape, []);
   if (kind === 'pairs') return orEmpty(shape, {});
   return row.default === undefined ? optional(shape) : withDefault(shape, toStored(row, row.default));
@@ -115,4 +111,10 @@ export function storedShape<const Rows extends readonly Field[]>(rows: Rows): Sh
 /** A value of the program as the file has it. */
 export function toStored({ kind }: Field, value: FieldValue): unknown {
   return kind === 'duration' && typeof value === 'number' ? formatDuration(value) : value;
+}
+
+/** What the file has as a value of the program: the default where it has none. */
+export function fromStored(row: Field, value: unknown): FieldValue | undefined {
+  if (value === undefined) return row.default;
+  return row.kind === 'duration' && typeof value === 'string' ? parseDuration(value) : (value as FieldValue);
 }

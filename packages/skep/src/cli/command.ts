@@ -1,6 +1,6 @@
 import { valuesOf, type Values } from '@skep/core/settings/define-settings.ts';
 import { defineSettings } from '@skep/core/settings/define-settings.ts';
-import type { Field } from '@skep/core/settings/field.ts';
+import type { Field, Settings } from '@skep/core/settings/field.ts';
 import { fromArgv, type Positional } from '@skep/core/settings/from-argv.ts';
 import { fromEnv } from '@skep/core/settings/from-env.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
@@ -9,6 +9,8 @@ import type { Context } from './context.ts';
 
 export interface CommandInput<Rows extends readonly Field[]> {
   readonly values: Values<Rows>;
+  /** The same with where each came from. */
+  readonly settings: Settings;
   /** Names of the settings that were given as flags. */
   readonly given: ReadonlySet<string>;
   readonly positionals: readonly string[];
@@ -88,6 +90,7 @@ export function defineCommand<const Rows extends readonly Field[]>(
       await definition.run(
         {
           values: valuesOf(rows, settings),
+          settings,
           given: new Set(parsed.settings.keys()),
           positionals: parsed.positionals,
           rest: parsed.rest,

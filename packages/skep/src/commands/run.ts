@@ -4,6 +4,7 @@ import { defineCommand } from '../cli/command.ts';
 import { handOverByFlags } from '../plan/hand-over.ts';
 import { importWorkload } from '../run/import-workload.ts';
 import { runWorkload } from '../run/run-workload.ts';
+import { givenLimits } from '../run-config/proxy-limits.ts';
 import { besideFromConfig, runSettings } from '../settings/run-settings.ts';
 
 export const run = defineCommand({
@@ -26,7 +27,7 @@ export const run = defineCommand({
   positionals: [{ name: 'SERVER' }],
   rest: true,
   settings: runSettings,
-  async run({ values, given, positionals: [target], rest }, context) {
+  async run({ values, settings, given, positionals: [target], rest }, context) {
     handOverByFlags(values, context);
     if (values.fromConfig === undefined) {
       if (target === undefined)
@@ -46,8 +47,8 @@ export const run = defineCommand({
         hint: 'edit the file instead',
       });
     }
-    const { fromConfig: path, trustConfig: trusted, foreground, requestTimeout } = values;
-    return importWorkload({ path, trusted, foreground, requestTimeout }, context);
+    const { fromConfig: path, trustConfig: trusted, foreground } = values;
+    return importWorkload({ path, trusted, foreground, limits: givenLimits(settings) }, context);
   },
 });
 

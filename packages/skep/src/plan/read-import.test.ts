@@ -109,8 +109,8 @@ describe('a file from anywhere', () => {
     expect(said).toEqual([]);
   });
   test('has what is kept without effect said in one line', async () => {
-    const { said } = await imported({ session_ttl: '1h', stateless: true });
-    expect(said).toEqual(['Warning: kept, but without effect yet: session_ttl, stateless\n']);
+    const { said } = await imported({ rate_limit_namespace: 'x', stateless: true });
+    expect(said).toEqual(['Warning: kept, but without effect yet: rate_limit_namespace, stateless\n']);
   });
   test('mounts nothing that the user’s ignore file hides', async () => {
     const ignore = path.join(dir, 'skepignore');

@@ -115,7 +115,7 @@ describe('a key that no release knows', () => {
 describe('a key without effect', () => {
   test.each([
     ['telemetry_config', { endpoint: 'x' }],
-    ['session_ttl', '1h'],
+    ['rate_limit_namespace', 'x'],
     ['stateless', true],
     ['strict_protocol_validation', true],
     ['scaling_config', { backend_replicas: 2 }],

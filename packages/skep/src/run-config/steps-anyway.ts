@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { proxySettings } from '@skep/proxy/settings.ts';
 import { isNothing } from './is-nothing.ts';
 
-/** Bytes of a request that the proxy of every workload takes (spec run-proxy §2.2). */
-const BODY_LIMIT = 8_388_608;
+/** Bytes of a request that a proxy takes by itself. */
+const BODY_LIMIT = proxySettings.find((row) => row.name === 'bodyLimitBytes')?.default;
 
 const step = z.strictObject({ type: z.string(), parameters: z.record(z.string(), z.unknown()).nullish() });
 

@@ -3,7 +3,6 @@ import { openRuntime } from '../cli/open-runtime.ts';
 import { referenceTo } from '../run-config/run-config.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { openProgress } from '../print/progress.ts';
-import { withRequestTimeout } from '../run-config/request-timeout.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { claimName, promisedPorts } from './claim-name.ts';
 import { configGrants } from '../plan/config-grants.ts';
@@ -22,8 +21,8 @@ export interface ImportRequest {
   /** `--trust-config`: the person grants what the file asks for. */
   readonly trusted: boolean;
   readonly foreground: boolean;
-  /** Milliseconds; instead of what the file says. */
-  readonly requestTimeout: number | undefined;
+  /** What was given instead of what the file says. */
+  readonly limits: Partial<RunConfig>;
 }
 
 /** No flag may stand beside `--from-config`, so the file is where everything is put right. */
@@ -54,7 +53,7 @@ export async function importWorkload(request: ImportRequest, context: Context): 
       image,
       image_is_ours,
       port: await choosePort(),
-      ...withRequestTimeout(request.requestTimeout),
+      ...request.limits,
       env_vars: env,
       runtime: referenceTo(opened.info),
     };

@@ -4,7 +4,6 @@ import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
 import { checkKeys } from '../run-config/import-toolhive.ts';
-import { withRequestTimeout } from '../run-config/request-timeout.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Report } from '../runtime/runtime.ts';
 import { readStatus } from '../supervisor/state.ts';
@@ -13,8 +12,8 @@ import { prepareSaved } from './prepare-saved.ts';
 
 export interface Starting {
   readonly report: Report;
-  /** Milliseconds; from now on, where it is given. */
-  readonly requestTimeout: number | undefined;
+  /** What was given, from now on. */
+  readonly limits: Partial<RunConfig>;
 }
 
 /**
@@ -25,7 +24,7 @@ export interface Starting {
 export async function readyToStart(
   name: string,
   context: Context,
-  { report, requestTimeout }: Starting,
+  { report, limits }: Starting,
 ): Promise<void> {
   const { places, signal } = context;
   const config = await loadRunConfig(places, name);
@@ -38,9 +37,7 @@ export async function readyToStart(
   });
   // Saved by a release that did not look, or by a later one.
   checkKeys(config.rest, `the saved configuration of "${name}"`);
-  if (requestTimeout !== undefined) {
-    await saveRunConfig(places, { ...config, ...withRequestTimeout(requestTimeout) });
-  }
+  if (Object.keys(limits).length > 0) await saveRunConfig(places, { ...config, ...limits });
   const opened = await openRuntime(context, { reference: config.runtime, signal });
   if (await opened.runtime.has(config.image)) return;
   const preparing = await holdPreparing(context);

@@ -66,7 +66,7 @@ export const identitySettings = defineSettings([
     kind: 'bool',
     flag: 'no-check',
     key: 'no_check',
-    stored: optional(bool),
+    sparse: true,
     group,
     brief: 'Do not wait for the first answer of the server, for one that needs long',
     default: false,

@@ -1,4 +1,5 @@
 import { defineSettings, type Values } from '@skep/core/settings/define-settings.ts';
+import { proxySettings } from '@skep/proxy/settings.ts';
 import { buildSettings } from './build.ts';
 import { environmentSettings } from './environment.ts';
 import { identitySettings } from './identity.ts';
@@ -8,13 +9,13 @@ import { decidedKeys, laterKeys } from './stored-keys.ts';
 import { telemetrySettings } from './telemetry.ts';
 import { tokenExchangeSettings } from './token-exchange.ts';
 import { toolSettings } from './tools.ts';
-import { requestTimeoutSettings, transportSettings } from './transport.ts';
+import { transportSettings } from './transport.ts';
 
 /** Every setting of `skep run`. Those with a key are what a run configuration is. */
 export const runSettings = defineSettings([
   ...identitySettings,
   ...transportSettings,
-  ...requestTimeoutSettings,
+  ...proxySettings,
   ...environmentSettings,
   ...buildSettings,
   ...toolSettings,

@@ -108,7 +108,6 @@ export const laterKeys = keysOf('Keys of imported files', {
   'runtime_config.build_with': { notYet: true, brief: 'Packages that a build needs' },
   'runtime_config.runtime_env': { notYet: true, brief: 'Variables of a build' },
   telemetry_config: { notYet: true, harmless: true, brief: 'OpenTelemetry of the proxy' },
-  session_ttl: { notYet: true, harmless: true, brief: 'Lifetime of a session without calls' },
   stateless: { notYet: true, harmless: true, brief: 'The server takes POST alone' },
   strict_protocol_validation: { notYet: true, harmless: true, brief: 'Refuse unknown protocol versions' },
   rate_limit_namespace: { notYet: true, harmless: true, brief: 'Namespace of rate limits' },

@@ -13,24 +13,7 @@ import { isPortMapping } from './port-mapping.ts';
 import { isTargetHost } from './target-host.ts';
 
 const group = 'Transport and networking';
-/** What timers can be set to: 24 days. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const MAX_PORT = 65_535;
-
-/** How long a call may take; a variable only. */
-export const requestTimeoutSettings = defineSettings([
-  {
-    name: 'requestTimeout',
-    kind: 'duration',
-    env: 'SKEP_PROXY_REQUEST_TIMEOUT',
-    key: 'request_timeout',
-    group,
-    brief: 'How long a call may go without an answer or progress',
-    defaultText: '1m0s',
-    min: 1,
-    max: LONGEST_TIMER_MS,
-  },
-]);
 
 /** How clients reach the proxy and the proxy reaches the server. */
 export const transportSettings = defineSettings([

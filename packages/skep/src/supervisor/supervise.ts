@@ -2,7 +2,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Backend } from '@skep/proxy/backend/backend.ts';
 import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
-import { requestTimeoutMs } from '../run-config/request-timeout.ts';
+import { proxyLimits } from '../run-config/proxy-limits.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
@@ -49,15 +49,10 @@ export interface Supervised {
   release(): Promise<void>;
 }
 
-// Defaults of spec run-proxy §1.2 until they have flags.
-const SESSION_TTL_MS = 2 * 60 * 60_000;
-const BODY_LIMIT_BYTES = 8 * 1024 * 1024;
 /** Between two looks at an HTTP server: while a person waits for it, and later. Milliseconds. */
 const WAITING = { first: 10, longest: 500 } as const;
 const LATER = { first: 1_000, longest: 60_000 } as const;
 const SILENT = 'the server has not answered yet';
-/** How long calls in flight may hold up a stop. */
-const PROXY_GRACE_MS = 2_000;
 
 /**
  * Hosts one workload: starts (or takes up) it and its proxy, waits until it can be used, then watches and restarts it.
@@ -141,10 +136,7 @@ async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseD
     ...(config.allowed_origins === undefined ? {} : { allowedOrigins: config.allowed_origins }),
     backend: backendOf(config, observed, deps.runtime),
     trustProxyHeaders: config.trust_proxy_headers,
-    requestTimeoutMs: requestTimeoutMs(config),
-    sessionTtlMs: SESSION_TTL_MS,
-    bodyLimitBytes: BODY_LIMIT_BYTES,
-    graceMs: PROXY_GRACE_MS,
+    ...proxyLimits(config),
     skepVersion: deps.version,
     log: deps.log,
   });

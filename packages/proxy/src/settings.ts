@@ -1,0 +1,65 @@
+import { durationText, optional } from '@skep/core/settings/shape.ts';
+import { defineSettings, type Values } from '@skep/core/settings/define-settings.ts';
+
+const group = 'Limits of the proxy';
+/** What timers can be set to: 24 days. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+const MEGABYTE = 1024 * 1024;
+const ttl = optional(durationText());
+
+/** How long the proxy waits and how much it takes. Bounds that guard its memory are constants, where they are used. */
+export const proxySettings = defineSettings([
+  {
+    name: 'requestTimeoutMs',
+    kind: 'duration',
+    env: 'SKEP_PROXY_REQUEST_TIMEOUT',
+    key: 'request_timeout',
+    sparse: true,
+    group,
+    brief: 'How long a call may go without an answer or progress',
+    default: 60_000,
+    min: 1,
+    max: MAX_TIMER_MS,
+  },
+  {
+    name: 'sessionTtlMs',
+    kind: 'duration',
+    env: 'SKEP_PROXY_SESSION_TTL',
+    key: 'session_ttl',
+    // Other tools write an empty text for "not given".
+    stored: (value, fail) => (value === '' || value === null ? undefined : ttl(value, fail)),
+    group,
+    brief: 'How long a session lasts without calls and streams',
+    default: 2 * 60 * 60_000,
+    min: 1,
+    max: MAX_TIMER_MS,
+  },
+  {
+    name: 'bodyLimitBytes',
+    kind: 'int',
+    env: 'SKEP_PROXY_MAX_BODY_BYTES',
+    key: 'max_body_bytes',
+    sparse: true,
+    group,
+    brief: 'Bytes that a request may have',
+    placeholder: 'bytes',
+    default: 8 * MEGABYTE,
+    min: 1_024,
+    // What all proxies of a process hold of unfinished bodies together.
+    max: 64 * MEGABYTE,
+  },
+  {
+    name: 'graceMs',
+    kind: 'duration',
+    env: 'SKEP_PROXY_STOP_GRACE',
+    key: 'stop_grace',
+    sparse: true,
+    group,
+    brief: 'How long calls in flight may hold up a stop',
+    default: 2_000,
+    min: 1,
+    max: 60_000,
+  },
+]);
+
+export type ProxyLimits = Values<typeof proxySettings>;
