@@ -3,7 +3,10 @@ import { fakeIssuer, type SigningKey, signed } from '@skep/auth/token/tokens.fix
 import { AUDIENCE, ISSUER } from '@skep/auth/token/tokens.fixture.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import type { SignInMode } from '../access/authority.ts';
 import { buildInfo } from '../config/build-info.ts';
 import type { AuthConfig, OauthAuth } from '../config/auth.ts';
@@ -19,9 +22,36 @@ import { openSignIn, type SignIn } from './sign-in/sign-in.ts';
 
 // The HTTP interface over a snapshot, with an identity provider in memory, for the tests of this folder.
 
+export interface TestRequest {
+  readonly method?: string;
+  /** The request target, sent as it is. */
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  /** Text or bytes as they are; anything else as JSON, with its type. */
+  readonly payload?: unknown;
+}
+
+export interface TestResponse {
+  readonly statusCode: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly rawPayload: Buffer;
+  // oxlint-disable-next-line no-explicit-any -- tests say what they expect of it
+  json(): any;
+}
+
+/** A listener that tests reach over a socket. */
+export interface TestServer {
+  readonly server: Server;
+  /** Returns the base URL. Listens on the first request otherwise. */
+  listen(): Promise<string>;
+  inject(request: TestRequest | string): Promise<TestResponse>;
+  close(): Promise<void>;
+}
+
 export interface ApiUnderTest {
-  readonly open: FastifyInstance;
-  readonly internal: FastifyInstance;
+  readonly open: TestServer;
+  readonly internal: TestServer;
   readonly issuer: ReturnType<typeof fakeIssuer>;
   readonly clock: ManualClock;
   /** `operation status` of everything that was answered through `get`, on both listeners. */
@@ -29,8 +59,8 @@ export interface ApiUnderTest {
   /** Replaces what is served. */
   serve(snapshot: Snapshot): void;
   setReady(ready: boolean): void;
-  get(url: string, headers?: Readonly<Record<string, string>>): Promise<LightMyRequestResponse>;
-  ask(request: InjectOptions, listener?: 'internal'): Promise<LightMyRequestResponse>;
+  get(url: string, headers?: Readonly<Record<string, string>>): Promise<TestResponse>;
+  ask(request: TestRequest, listener?: 'internal'): Promise<TestResponse>;
   close(): Promise<void>;
 }
 
@@ -97,16 +127,18 @@ export async function apiUnderTest(options: ApiOptions): Promise<ApiUnderTest> {
     },
     openApi: () => document,
   };
-  const listener = (name: 'public' | 'internal'): FastifyInstance =>
-    createListener({
-      routes: routes.filter((route) => route.listener === name),
-      context,
-      log: silentLog,
-      requestLog: 'all',
-      randomId: () => 'random-id',
-      clock: systemClock,
-      ...options.listener,
-    });
+  const listener = (name: 'public' | 'internal'): TestServer =>
+    testServer(
+      createListener({
+        routes: routes.filter((route) => route.listener === name),
+        context,
+        log: silentLog,
+        requestLog: 'all',
+        randomId: () => 'random-id',
+        clock: systemClock,
+        ...options.listener,
+      }),
+    );
   const [open, internal] = [listener('public'), listener('internal')];
   const seen = new Set<string>();
   const nameOf = operationNames(routes);
@@ -133,6 +165,53 @@ export async function apiUnderTest(options: ApiOptions): Promise<ApiUnderTest> {
   };
 }
 
+function testServer(server: Server): TestServer {
+  let listening: Promise<unknown> | undefined;
+  const listen = async (): Promise<number> => {
+    listening ??= once(server.listen({ host: '127.0.0.1', port: 0 }), 'listening');
+    await listening;
+    return (server.address() as AddressInfo).port;
+  };
+  return {
+    server,
+    listen: async () => `http://127.0.0.1:${await listen()}`,
+    inject: async (request) => send(await listen(), typeof request === 'string' ? { url: request } : request),
+    close: async () => {
+      server.closeAllConnections();
+      if (server.listening) await once(server.close(), 'close');
+    },
+  };
+}
+
+async function send(
+  port: number,
+  { method = 'GET', url, headers, payload }: TestRequest,
+): Promise<TestResponse> {
+  const isRaw = payload === undefined || typeof payload === 'string' || Buffer.isBuffer(payload);
+  const body = isRaw ? payload : JSON.stringify(payload);
+  const sent = httpRequest({
+    host: '127.0.0.1',
+    port,
+    method,
+    path: url,
+    headers: {
+      ...(isRaw ? {} : { 'content-type': 'application/json' }),
+      ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }),
+      ...headers,
+    },
+  });
+  const [response] = await once(sent.end(body), 'response');
+  const rawPayload = await buffer(response);
+  const text = rawPayload.toString();
+  return {
+    statusCode: response.statusCode,
+    headers: response.headers,
+    body: text,
+    rawPayload,
+    json: () => JSON.parse(text),
+  };
+}
+
 /** Finds the row of a request; the most literal path wins, as in the router. */
 function operationNames(routes: readonly Route[]) {
   const rows = routes.flatMap((route) =>
@@ -142,8 +221,8 @@ function operationNames(routes: readonly Route[]) {
       ...patternOf(path),
     })),
   );
-  return (listener: string, { method = 'GET', url }: InjectOptions): string | undefined => {
-    const path = typeof url === 'string' ? (url.split('?')[0] ?? '') : '';
+  return (listener: string, { method = 'GET', url }: TestRequest): string | undefined => {
+    const path = url.split('?')[0] ?? '';
     const found = rows
       .filter(
         ({ route, pattern }) => route.listener === listener && route.method === method && pattern.test(path),

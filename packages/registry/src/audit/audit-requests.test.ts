@@ -54,7 +54,7 @@ beforeAll(async () => {
     routes: [...ROUTES, putThing],
     listener: { observers: [auditRequests(log, { maxBytes: 100 })], requestLog: 'none' },
   });
-  base = await api.open.listen({ host: '127.0.0.1', port: 0 });
+  base = await api.open.listen();
   writer = await signed(key, { sub: 'u1', email: 'ann@acme.example', role: 'writer', org: 'acme' });
   reader = await signed(key, { sub: 'u2', role: 'reader', org: 'other' });
 });

@@ -1,12 +1,8 @@
 import type { AuditEvent } from '@skep/core/audit/audit-event.ts';
 import type { AuditLog } from '@skep/core/audit/audit-log.ts';
 import { limitedField } from '@skep/core/audit/field-limit.ts';
-import type {
-  Exchange,
-  ObservedRequest,
-  RequestFailure,
-  RequestObserver,
-} from '../api/http/observe-requests.ts';
+import type { Exchange, ObservedRequest, RequestObserver } from '../api/http/observe-requests.ts';
+import type { RequestFailure } from '../api/http/request.ts';
 import { joinedName } from '../api/reads/registry-route.ts';
 import type { RawParameters } from '../api/route/parameter.ts';
 import { AUDIT_COMPONENT } from './audit-component.ts';

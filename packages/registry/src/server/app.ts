@@ -1,11 +1,11 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
-import type { FastifyInstance } from 'fastify';
+import type { Server } from 'node:http';
 import type { RequestLog } from '../api/http/access-log.ts';
 import type { AdminParts } from '../api/route/admin-parts.ts';
 import { withBodyLimits } from '../api/route/body-limits.ts';
-import type { HostRules } from '../api/http/host-guard.ts';
+import type { HostRules } from '../api/http/guard.ts';
 import { createListener, type ListenerOptions } from '../api/http/listener.ts';
 import { openApiDocument } from '../api/openapi/openapi.ts';
 import type { ApiContext, Route } from '../api/route/route.ts';
@@ -16,7 +16,7 @@ import type { BuildInfo } from '../config/build-info.ts';
 import { type CatalogueOptions, openCatalogue } from './catalogue.ts';
 import type { AuthConfig } from '../config/auth.ts';
 import type { RegistryConfig } from '../config/config.ts';
-import { drained } from './drain.ts';
+import { closeServer, drain } from './drain.ts';
 import { ReadEngine } from '../engine/read-engine.ts';
 import type { ServeAddresses } from './serve-addresses.ts';
 import { assertFree, listenOn } from './listen.ts';
@@ -115,7 +115,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     // Operators' probes carry no token, and what they ask for by mistake is simply not there.
     const unguarded = { ...context, signIn: () => OPEN_DOOR };
     const internal = listenerFor('internal', options, { context: unguarded, state });
-    closers.push(() => internal.close());
+    closers.push(() => closeServer(internal));
     const internalUrl = await listenOn(internal, addresses.internal, '--internal-address');
     const store = await openStore(options.storePlace, { clock: options.clock, log });
     state.store = store;
@@ -131,7 +131,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     closers.push(() => catalogue.close());
     options.releaseMemory();
     const open = listenerFor('public', options, { context, operations, state });
-    closers.push(() => drained(open, options.clock));
+    closers.push(() => drain(open, options.clock));
     const publicUrl = await listenOn(open, addresses.public, '--address');
     Object.assign(state, { started: true, ready: true });
     const urls = { public: publicUrl, internal: internalUrl };
@@ -210,7 +210,7 @@ function listenerFor(
   listener: 'public' | 'internal',
   options: AppOptions,
   { context, operations, state }: ListenerParts,
-): FastifyInstance {
+): Server {
   const { randomId } = options;
   const routes = servedRoutes(options.config).filter((route) => route.listener === listener);
   const log = options.log.child({ listener });

@@ -1,50 +1,54 @@
-import { createServer } from 'node:net';
+import type { Server } from 'node:http';
+import { createServer, type Server as AnyServer } from 'node:net';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { FastifyInstance } from 'fastify';
 import type { ListenAddress } from './listen-address.ts';
 
 // Of an empty host: both IP versions, or IPv4 alone on a machine without IPv6.
 const EVERY_INTERFACE = ['::', '0.0.0.0'];
 
 /** Opens the server and returns its base URL. `flag` is what a message tells people to change. */
-export async function listenOn(
-  server: FastifyInstance,
-  address: ListenAddress,
-  flag: string,
-): Promise<string> {
-  await withHost(address, flag, (host) => server.listen({ host, port: address.port }));
-  const bound = server.server.address();
+export async function listenOn(server: Server, address: ListenAddress, flag: string): Promise<string> {
+  await withHost(address, flag, (host) => listen(server, host, address.port));
+  const bound = server.address();
   const port = typeof bound === 'object' && bound !== null ? bound.port : address.port;
-  return `http://${urlHost(address.host)}:${String(port)}`;
+  return `http://${urlHost(address.host)}:${port}`;
 }
 
 /** Fails as listening would, before anything costly is done. */
 export async function assertFree(address: ListenAddress, flag: string): Promise<void> {
   if (address.port === 0) return;
-  await withHost(address, flag, (host) => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const probe = createServer().once('error', reject);
-    probe.listen({ host, port: address.port }, () => probe.close(() => resolve()));
-    return promise;
+  await withHost(address, flag, async (host) => {
+    const probe = createServer();
+    await listen(probe, host, address.port);
+    await new Promise((closed) => probe.close(closed));
   });
+}
+
+function listen(server: AnyServer, host: string, port: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject).listen({ host, port }, () => {
+    server.off('error', reject);
+    resolve();
+  });
+  return promise;
 }
 
 async function withHost(
   { host, port }: ListenAddress,
   flag: string,
-  listen: (host: string) => Promise<unknown>,
+  attempt: (host: string) => Promise<unknown>,
 ): Promise<void> {
   const hosts = host === '' ? EVERY_INTERFACE : [host];
   for (const [index, candidate] of hosts.entries()) {
     try {
-      await listen(candidate);
+      await attempt(candidate);
       return;
     } catch (cause) {
       const code = errnoOf(cause);
       const noIpv6 = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL';
       if (noIpv6 && index + 1 < hosts.length) continue;
-      throw unavailable(`${host}:${String(port)}`, flag, cause);
+      throw unavailable(`${host}:${port}`, flag, cause);
     }
   }
 }

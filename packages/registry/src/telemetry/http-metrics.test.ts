@@ -22,7 +22,7 @@ beforeAll(async () => {
     auth: oauthWith({ kind: 'full', rules: {}, switches: CONTRACT_SWITCHES }),
     listener: { observers, requestLog: 'none' },
   });
-  base = await api.open.listen({ host: '127.0.0.1', port: 0 });
+  base = await api.open.listen();
 });
 afterAll(async () => {
   await api.close();

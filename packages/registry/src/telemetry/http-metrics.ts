@@ -1,7 +1,7 @@
 import type { Code } from '@skep/core/errors/codes.ts';
 import type { Attributes, Meter } from '@opentelemetry/api';
-import type { FastifyRequest } from 'fastify';
-import type { Exchange, RequestFailure, RequestObserver } from '../api/http/observe-requests.ts';
+import type { Exchange, RequestObserver } from '../api/http/observe-requests.ts';
+import type { RequestFailure } from '../api/http/request.ts';
 
 /** Label of everything that no row of the table answers, so that callers cannot make labels up. */
 export const UNKNOWN_ROUTE = 'unknown_route';
@@ -41,7 +41,7 @@ export function measureRequests(meter: Meter): RequestObserver {
 }
 
 /** Methods are the caller's text; the conventions ask for `_OTHER` beyond the known ones. */
-function methodOf(method: FastifyRequest['method']): Attributes {
+function methodOf(method: string): Attributes {
   return { 'http.request.method': METHODS.has(method) ? method : '_OTHER' };
 }
 

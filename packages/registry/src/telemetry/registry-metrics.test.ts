@@ -69,7 +69,7 @@ describe('requests', () => {
       routes: READ_ROUTES,
       listener: { observers: [measureRequests(meter), countFiltered(meter, () => snapshot)] },
     });
-    const base = await api.open.listen({ host: '127.0.0.1', port: 0 });
+    const base = await api.open.listen();
     return {
       api,
       get: async (url: string, claims: Record<string, unknown>) => {

@@ -1,7 +1,6 @@
 import { CLAIM_LIMITS } from '@skep/auth/claims/claims.ts';
 import { signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { silentLog } from '@skep/core/log/log.ts';
-import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import { RULES } from '../../access/callers.fixture.ts';
 import { resolveSwitches, type SwitchSettings } from '../../access/switches.ts';
 import type { AuthConfig } from '../../config/auth.ts';
@@ -12,7 +11,14 @@ import type { NamedRegistry, NamedSource } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { DEFAULT_DOCUMENTS } from '../../sync/document-limits.ts';
 import { ingest } from '../../sync/ingest.ts';
-import { ANONYMOUS_AUTH, apiUnderTest, type ApiUnderTest, oauthWith } from '../api.fixture.ts';
+import {
+  ANONYMOUS_AUTH,
+  apiUnderTest,
+  type ApiUnderTest,
+  oauthWith,
+  type TestRequest,
+  type TestResponse,
+} from '../api.fixture.ts';
 import type { ListenerOptions } from '../http/listener.ts';
 import type { Method } from '../route/route.ts';
 import type { AdminLimits } from '../route/admin-parts.ts';
@@ -44,7 +50,7 @@ export interface AdminUnderTest {
   readonly api: ApiUnderTest;
   /** What the synchronisation was asked to do. */
   readonly asked: string[];
-  send(method: Method, url: string, request?: Request): Promise<LightMyRequestResponse>;
+  send(method: Method, url: string, request?: Request): Promise<TestResponse>;
   /** Everything the store holds, as text. */
   state(): Promise<string>;
   close(): Promise<void>;
@@ -146,10 +152,10 @@ function authOf({ mode = 'full', switches = {}, publicPaths = [] }: AdminOptions
 }
 
 function injection(
-  target: Pick<InjectOptions, 'method' | 'url'>,
+  target: Pick<TestRequest, 'method' | 'url'>,
   { as = 'root', body, type = 'application/json' }: Request,
   tokens: ReadonlyMap<string, string>,
-): InjectOptions {
+): TestRequest {
   const token = tokens.get(as);
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
   if (body === undefined) return { ...target, headers: authorization };

@@ -10,7 +10,7 @@ const server = await apiUnderTest({
   routes: ROUTES,
   listener: { requestMs: 1000 },
 });
-const { port } = new URL(await server.open.listen({ host: '127.0.0.1', port: 0 }));
+const { port } = new URL(await server.open.listen());
 afterAll(() => server.close());
 
 /** Sends the texts on one connection, each after an answer to the one before; the statuses of all answers. */

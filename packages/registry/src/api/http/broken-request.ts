@@ -1,5 +1,5 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { toHttp } from '@skep/core/errors/to-http.ts';
 
@@ -9,14 +9,14 @@ import { toHttp } from '@skep/core/errors/to-http.ts';
  */
 export class BrokenRequests {
   /** The answer to the last request of a connection. */
-  readonly #last = new WeakMap<Socket, ServerResponse>();
+  readonly #last = new WeakMap<Duplex, ServerResponse>();
 
   /** Notes a request that has begun. */
   begin({ socket }: IncomingMessage, response: ServerResponse): void {
     this.#last.set(socket, response);
   }
 
-  answer(error: NodeJS.ErrnoException, socket: Socket): void {
+  answer(error: NodeJS.ErrnoException, socket: Duplex): void {
     // Nothing can be said to a connection that is gone, or to a request that has or will have another answer.
     if (error.code === 'ECONNRESET' || !socket.writable || this.#hasAnswer(socket)) {
       socket.destroy();
@@ -33,7 +33,7 @@ export class BrokenRequests {
     socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
   }
 
-  #hasAnswer(socket: Socket): boolean {
+  #hasAnswer(socket: Duplex): boolean {
     const response = this.#last.get(socket);
     if (response === undefined) return false;
     // One that is not complete is the broken one itself: nothing can follow it.

@@ -1,7 +1,6 @@
 import { signingKey } from '@skep/auth/token/tokens.fixture.ts';
-import type { FastifyInstance } from 'fastify';
 import { afterAll, describe, expect, it } from 'vitest';
-import { apiUnderTest, bearer, oauthWith } from '../api.fixture.ts';
+import { apiUnderTest, bearer, oauthWith, type TestServer } from '../api.fixture.ts';
 import type { CorsSettings } from '../../config/cors.ts';
 import { READ_ROUTES } from '../routes.ts';
 import { snapshotOf, storedServer } from '../snapshot.fixture.ts';
@@ -10,7 +9,7 @@ const APP = 'https://app.example';
 const LIST = '/registry/all/v0.1/servers';
 const key = await signingKey('k1');
 const token = await bearer(key, { org: 'acme' });
-const started: FastifyInstance[] = [];
+const started: TestServer[] = [];
 
 /** A listener with sign-in at a port of its own, because only the wire shows what the short way answers. */
 async function served(cors?: CorsSettings): Promise<(url: string, init?: RequestInit) => Promise<Response>> {
@@ -22,7 +21,7 @@ async function served(cors?: CorsSettings): Promise<(url: string, init?: Request
     listener: { compress: true, ...(cors === undefined ? {} : { cors }) },
   });
   started.push(api.open);
-  const base = await api.open.listen({ host: '127.0.0.1', port: 0 });
+  const base = await api.open.listen();
   return (url, init) => fetch(base + url, init);
 }
 

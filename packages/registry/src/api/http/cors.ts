@@ -1,5 +1,6 @@
-import type { onRequestHookHandler } from 'fastify';
 import type { CorsSettings } from '../../config/cors.ts';
+import type { Prepare } from './send.ts';
+import type { Run } from './request.ts';
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 const REQUEST_HEADERS = 'Authorization, Content-Type, If-None-Match, X-Request-Id, Traceparent, Tracestate';
@@ -16,29 +17,18 @@ export function variesBy(cors: CorsSettings | undefined): string {
  * never allowed: callers send a token, and no page may use one that a browser holds for another. Whoever is not allowed
  * gets the same answers without these headers, because an origin says nothing about callers that are no browser.
  */
-export function allowOrigins(cors: CorsSettings): onRequestHookHandler {
-  const { allowedOrigins, maxAge } = cors;
+export function allowOrigins({ allowedOrigins, maxAge }: CorsSettings, prepare: Prepare): Run {
   const allows = (origin: string): boolean => allowedOrigins === '*' || allowedOrigins.includes(origin);
-  return (request, reply, done) => {
-    const { origin, 'access-control-request-method': asked } = request.headers;
-    reply.header('vary', variesBy(cors));
-    if (origin === undefined || !allows(origin)) {
-      done();
-      return;
+  return ({ method, headers, added }) => {
+    const { origin, 'access-control-request-method': asked } = headers;
+    if (origin === undefined || !allows(origin)) return undefined;
+    added.push('access-control-allow-origin', allowedOrigins === '*' ? '*' : origin);
+    if (method !== 'OPTIONS' || asked === undefined) {
+      added.push('access-control-expose-headers', ANSWER_HEADERS);
+      return undefined;
     }
-    reply.header('access-control-allow-origin', allowedOrigins === '*' ? '*' : origin);
-    if (request.method === 'OPTIONS' && asked !== undefined) {
-      reply
-        .code(204)
-        .headers({
-          'access-control-allow-methods': METHODS,
-          'access-control-allow-headers': REQUEST_HEADERS,
-          'access-control-max-age': String(maxAge),
-        })
-        .send();
-      return;
-    }
-    reply.header('access-control-expose-headers', ANSWER_HEADERS);
-    done();
+    added.push('access-control-allow-methods', METHODS, 'access-control-allow-headers', REQUEST_HEADERS);
+    added.push('access-control-max-age', `${maxAge}`);
+    return prepare({ status: 204 });
   };
 }

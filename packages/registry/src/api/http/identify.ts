@@ -1,23 +1,13 @@
 import { authenticate, type Authentication, describeRefusal } from '@skep/auth/resource/authenticate.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { onRequestHookHandler, preHandlerHookHandler } from 'fastify';
 import { ANONYMOUS, type Authority } from '../../access/authority.ts';
-import { isPublicPath } from '../sign-in/public-path.ts';
-import type { RefusalLimit } from './refusal-limit.ts';
+import { enforce } from '../../access/decision.ts';
+import { decideRole } from '../../access/gate.ts';
 import type { Access } from '../route/route.ts';
+import { isPublicPath } from '../sign-in/public-path.ts';
 import type { BearerDoor, SignIn } from '../sign-in/sign-in.ts';
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Who is asking; undefined until it is known, and for requests that were refused before. */
-    authority: Authority | undefined;
-    /** What decided that. */
-    door: SignIn | undefined;
-  }
-}
-
-/** A row of the table, or a path that no row has. */
-export type Asked = Access | 'nothing';
+import type { RefusalLimit } from './refusal-limit.ts';
+import type { ApiRequest } from './request.ts';
 
 export interface Identification {
   /** How callers are told apart, as configured now. */
@@ -26,36 +16,34 @@ export interface Identification {
   readonly refusals?: RefusalLimit | undefined;
 }
 
+type Identify = (request: ApiRequest) => undefined | Promise<undefined>;
+
 /**
  * Finds out who is asking, before anything else of the request is looked at: without a valid token even an unknown path
- * is 401 (specification §2.2). An outage of the identity provider is 503, neither 401 nor open. Where the sign-in was
- * replaced while a token was checked, the new one decides.
+ * is 401. An outage of the identity provider is 503, neither 401 nor open. Where the sign-in was replaced while a token
+ * was checked, the new one decides.
  */
-export function identify(identification: Identification, asked: Asked): onRequestHookHandler {
-  const { signIn, refusals } = identification;
-  return function identifyCaller(request, reply, done) {
-    const door = signIn();
-    request.door = door;
-    if (door.kind === 'open' || needsNoToken(door, asked, request.raw.url ?? '')) {
+export function identify({ signIn, refusals }: Identification): Identify {
+  return function identifyCaller(request) {
+    const current = signIn();
+    request.signIn = current;
+    if (current.kind === 'open' || needsNoToken(current, request)) {
       request.authority = ANONYMOUS;
-      done();
-      return;
+      return undefined;
     }
-    const settle = (found: Authentication): void => {
-      if (signIn() !== door) {
-        identifyCaller.call(this, request, reply, done);
-      } else if (found.kind === 'identity') {
-        request.authority = door.authorityOf(found.identity);
-        done();
-      } else {
-        if (found.kind === 'refused') reply.header('www-authenticate', door.challenge(found));
-        done(refusalError(found));
+    const settle = (found: Authentication): undefined | Promise<undefined> => {
+      if (signIn() !== current) return identifyCaller(request);
+      if (found.kind !== 'identity') {
+        if (found.kind === 'refused') request.added.push('www-authenticate', current.challenge(found));
+        throw refusalError(found);
       }
+      request.authority = current.authorityOf(found.identity);
+      return undefined;
     };
-    const verifier = refusals?.guard(door.verifier, request.socket.remoteAddress) ?? door.verifier;
-    const found = authenticate(authorizationOf(request.raw.rawHeaders), verifier);
-    if (found instanceof Promise) found.then(settle).catch(done);
-    else settle(found);
+    const { verifier } = current;
+    const guarded = refusals?.guard(verifier, request.socket.remoteAddress) ?? verifier;
+    const found = authenticate(authorizationOf(request.raw.rawHeaders), guarded);
+    return found instanceof Promise ? found.then(settle) : settle(found);
   };
 }
 
@@ -74,23 +62,25 @@ function refusalError(found: Exclude<Authentication, { kind: 'identity' }>): Ske
  * Asks again who is asking where the sign-in was replaced since: a body may arrive slowly, and rights that were taken away
  * meanwhile must not be used.
  */
-export function identifyAgain(
-  { signIn, ...rest }: Identification,
-  access: Access,
-  admit: readonly onRequestHookHandler[],
-): preHandlerHookHandler {
-  const hooks = [identify({ signIn, ...rest }, access), ...admit];
-  return function identifyCallerAgain(request, reply, done) {
-    const next = (at: number): void => {
-      const hook = hooks[at];
-      if (hook === undefined) done();
-      else
-        hook.call(this, request, reply, (error?: Error) =>
-          error === undefined ? next(at + 1) : done(error),
-        );
-    };
-    next(request.door === signIn() ? hooks.length : 0);
+export function identifyAgain(identification: Identification): Identify {
+  const identifyCaller = identify(identification);
+  return (request) => {
+    if (request.signIn === identification.signIn()) return undefined;
+    const found = identifyCaller(request);
+    return found instanceof Promise ? found.then(() => requireRole(request)) : requireRole(request);
   };
+}
+
+/** The role comes before parameters, body and existence, so that its absence is all that a caller learns. */
+export function requireRole(request: ApiRequest): undefined {
+  const access = request.row?.access;
+  if (typeof access === 'object') enforce(decideRole(callerOf(request), access.role));
+}
+
+/** Fails where no step has found out who is asking. */
+export function callerOf({ authority }: ApiRequest): Authority {
+  if (authority === undefined) throw new SkepError('internal/bug', { message: 'nobody was identified' });
+  return authority;
 }
 
 const AUTHORIZATION = 'authorization';
@@ -111,8 +101,9 @@ export function authorizationOf(rawHeaders: readonly string[]): string[] {
  * role needs a token everywhere. With authorization it opens no registry either, whatever is created later: a caller
  * without a token would otherwise have more rights there than one with.
  */
-function needsNoToken(door: BearerDoor, asked: Asked, url: string): boolean {
+function needsNoToken({ mode, publicPaths }: BearerDoor, { row, url }: ApiRequest): boolean {
+  const asked: Access | undefined = row?.access;
   if (asked === 'public') return true;
-  const isFreed = asked === 'nothing' || (asked === 'registry' && door.mode.kind === 'auth-only');
-  return isFreed && isPublicPath(url, door.publicPaths);
+  const isFreed = asked === undefined || (asked === 'registry' && mode.kind === 'auth-only');
+  return isFreed && isPublicPath(url, publicPaths);
 }

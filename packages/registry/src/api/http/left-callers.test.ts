@@ -15,7 +15,7 @@ const entries = Array.from({ length: 4000 }, (_, at) => {
   return { ...entry, versions: entry.versions.map((one) => ({ ...one, description: 'y'.repeat(4096) })) };
 });
 const api = await apiUnderTest({ snapshot: snapshotOf({ files: entries }), routes: READ_ROUTES });
-const base = await api.open.listen({ host: '127.0.0.1', port: 0 });
+const base = await api.open.listen();
 afterAll(() => api.close());
 
 const target = (word: string): string => `/registry/all/v0.1/servers?search=${word.padEnd(200, 'z')}`;

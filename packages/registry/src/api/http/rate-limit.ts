@@ -1,8 +1,8 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { onRequestHookHandler } from 'fastify';
 import type { Authority } from '../../access/authority.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { addressKey } from './address-key.ts';
+import type { Run } from './request.ts';
 import { type Rate, TokenBuckets } from './token-buckets.ts';
 
 /** How often one caller may ask. */
@@ -12,13 +12,13 @@ export type RequestRate = Rate;
  * A token bucket for each caller: the subject of the token, or the address where nobody signs in. Refuses with 429 and
  * `Retry-After`. Every process counts for itself. The rate may change at any time.
  */
-export function limitRate(current: () => RequestRate | undefined, clock: Clock): onRequestHookHandler {
+export function limitRate(current: () => RequestRate | undefined, clock: Clock): Run {
   const buckets = new TokenBuckets(clock);
-  return (request, _reply, done) => {
+  return ({ authority, socket }) => {
     const rate = current();
-    const wait =
-      rate === undefined ? 0 : buckets.take(callerKey(request.authority, request.socket.remoteAddress), rate);
-    done(wait === 0 ? undefined : rateLimited(wait));
+    const wait = rate === undefined ? 0 : buckets.take(callerKey(authority, socket.remoteAddress), rate);
+    if (wait > 0) throw rateLimited(wait);
+    return undefined;
   };
 }
 

@@ -1,43 +1,80 @@
+import type { IncomingMessage } from 'node:http';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { BodiesInFlight } from './bodies-in-flight.ts';
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-
-/** Bodies arrive as bytes: handlers decide how to read them, and documents inside stay byte for byte. */
-export function keepBodiesAsBytes(server: FastifyInstance, inFlight: BodiesInFlight): void {
-  server.removeAllContentTypeParsers();
-  server.addHook('preParsing', ({ raw }, reply, payload, done) => {
-    if (!raw.complete) inFlight.watch(raw, reply.raw);
-    done(null, payload);
-  });
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-}
+import type { ApiRequest, Run } from './request.ts';
 
 const JSON_TYPE = /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;|$)/i;
+/** Bytes that a request may bring whose row takes none. */
+const MAX_UNUSED = 1024 * 1024;
+/** Bytes that are read for nobody, so that their sender hears why. */
+const MAX_UNREAD = 64 * 1024 * 1024;
 
 /**
- * 415 for a body that does not say that it is JSON (specification §2.2): pages of other origins can send one without a
- * type, or with another, without asking first (Fetch standard, "CORS-safelisted request-header"). Runs after the role was checked and before the body is read.
+ * 415 for a body that does not say that it is JSON: pages of other origins can send one without a type, or with another,
+ * without asking first (Fetch standard, "CORS-safelisted request-header").
  */
-export const requireJson: onRequestHookHandler = (request, _reply, done) => {
-  const type = request.headers['content-type'];
-  done(type !== undefined && JSON_TYPE.test(type) ? undefined : new SkepError('registry/unsupported-type'));
-};
+export function requireJson({ row, headers }: ApiRequest): undefined {
+  const type = headers['content-type'];
+  if (row?.body === undefined || (type !== undefined && JSON_TYPE.test(type))) return undefined;
+  throw new SkepError('registry/unsupported-type');
+}
 
-/** What the framework says about a body, in our words; any other error as it is. */
-export function bodyFault(error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return new SkepError('registry/body-too-large', { cause: error });
-  if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH') {
-    const message = 'invalid request body: its length is not the announced one';
-    return new SkepError('registry/bad-request', { message, cause: error });
-  }
-  if (code === 'ECONNRESET') {
+/**
+ * Reads the body as bytes: handlers decide how to read them, and documents inside stay byte for byte. Fails with
+ * `registry/body-too-large`, and with `registry/bad-request` when the client goes away.
+ */
+export function readBody(inFlight: BodiesInFlight): Run {
+  return (request) => {
+    const { raw, method, headers, response } = request;
+    const { 'content-length': length = '0', 'transfer-encoding': coding } = headers;
+    if (method === 'GET' || method === 'HEAD' || (coding === undefined && length === '0')) return undefined;
+    const max = request.row?.body?.maxBytes ?? MAX_UNUSED;
+    const read = async (): Promise<undefined> => {
+      try {
+        if (Number(length) > max) throw new SkepError('registry/body-too-large');
+        if (!raw.complete) inFlight.watch(raw, response);
+        request.body = await bytesOf(raw, max);
+      } catch (error) {
+        closeUnlessBounded(request);
+        throw error;
+      }
+      return undefined;
+    };
+    return read();
+  };
+}
+
+function bytesOf(raw: IncomingMessage, max: number): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const chunks: Buffer[] = [];
+  let received = 0;
+  raw.on('data', (chunk: Buffer) => {
+    received += chunk.length;
+    if (received > max) reject(new SkepError('registry/body-too-large'));
+    else chunks.push(chunk);
+  });
+  raw.once('end', () => resolve(Buffer.concat(chunks)));
+  raw.once('error', (cause) => {
     const message = 'invalid request body: the client went away before its end';
-    return new SkepError('registry/bad-request', { message, cause: error });
-  }
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' || code === 'FST_ERR_CTP_INVALID_TYPE') {
-    return new SkepError('registry/unsupported-type', { cause: error });
-  }
-  return error;
+    reject(new SkepError('registry/bad-request', { message, cause }));
+  });
+  return promise;
+}
+
+/**
+ * Closes the connection of a body that is not taken, except where its length is known and bounded: a client that is
+ * still sending would meet a reset in place of the answer, so that one is read and thrown away, for no longer than any
+ * request may take.
+ */
+export function closeUnlessBounded({ raw, added }: ApiRequest): void {
+  if (!isBounded(raw)) added.push('connection', 'close');
+}
+
+/** Reads what is left of a refused request. */
+export function readToItsEnd({ raw }: ApiRequest): void {
+  if (isBounded(raw) && !raw.complete) raw.resume();
+}
+
+function isBounded({ headers }: IncomingMessage): boolean {
+  return Number(headers['content-length']) <= MAX_UNREAD;
 }

@@ -23,14 +23,14 @@ export class RefusalLimit {
 
   /** The verifier for requests from this address. It fails with `registry/rate-limited` beyond the rate. */
   guard(verifier: TokenVerifier, address: string | undefined): Pick<TokenVerifier, 'known' | 'verify'> {
-    const key = addressKey(address);
     return {
       known: (token) => {
         const known = verifier.known(token);
-        if (known?.kind === 'invalid') this.#count(key);
+        if (known?.kind === 'invalid') this.#count(addressKey(address));
         return known;
       },
       verify: async (token) => {
+        const key = addressKey(address);
         this.#count(key);
         const outcome = await verifier.verify(token);
         if (outcome.kind !== 'invalid') this.#buckets.giveBack(key);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hasDotSegment } from './request-path.ts';
+import { hasDotSegment } from './guard.ts';
 
 describe('hasDotSegment', () => {
   it.each(['/a/../b', '/./a', '/a/%2e%2E/b', '/a/.%2e', '/%2e', '/a/..?x=1', '/.'])(

@@ -1,157 +1,123 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { toHttp } from '@skep/core/errors/to-http.ts';
-import type {
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  HTTPMethods,
-  onRequestHookHandler,
-} from 'fastify';
-import { enforce } from '../../access/decision.ts';
-import { decideRole } from '../../access/gate.ts';
 import { RESERVED_NAMES } from '../../config/shape.ts';
-import type { Clock } from '@skep/core/time/clock.ts';
-import { identify, identifyAgain, type Identification } from './identify.ts';
-import type { RawParameters } from '../route/parameter.ts';
-import { requireJson } from './read-body.ts';
-import type { Access, Answer, ApiContext, Method, Route } from '../route/route.ts';
-import type { SendAnswer } from './send-answer.ts';
+import { badRequest } from '../route/parameter.ts';
+import type { Route } from '../route/route.ts';
+import type { ApiRequest, Run } from './request.ts';
 
-interface Shape {
-  readonly Params: RawParameters;
-  readonly Querystring: RawParameters;
+const MAX_SEGMENT = 2048;
+
+/** A path of the table. */
+interface Leaf {
+  readonly pattern: string;
+  /** Names of its parameters, in their order. */
+  readonly names: readonly string[];
+  readonly rows: Map<string, Route>;
 }
 
-type TableRequest = FastifyRequest<Shape>;
-
-interface Exchange {
-  readonly request: TableRequest;
-  readonly reply: FastifyReply;
+/** The paths that begin alike. */
+interface Branch {
+  readonly literals: Map<string, Branch>;
+  parameter?: Branch;
+  /** A path that ends here. */
+  leaf?: Leaf;
+  /** A path that ends in `*`, which is everything from here on. */
+  rest?: Leaf;
 }
 
-export interface RouterParts {
-  readonly context: ApiContext;
-  readonly clock: Clock;
-  readonly send: SendAnswer;
-  readonly identification: Identification;
-  /** How long a handler may take (specification §2.1). */
-  readonly requestMs: number;
-  /** Runs when it is known who asks, before roles and the body. */
-  readonly admit: onRequestHookHandler | undefined;
-}
-
-const NO_BODY = Buffer.alloc(0);
-
-/** Registers the rows of the table, and 405 for every other method on their paths. */
-export function addRoutes(server: FastifyInstance, routes: readonly Route[], parts: RouterParts): void {
-  const methods = new Map<string, Set<Method>>();
-  for (const route of routes) {
-    for (const path of route.paths) {
-      addRoute(server, { route, path }, parts);
-      methods.set(path, (methods.get(path) ?? new Set()).add(route.method));
-    }
-  }
-  for (const [path, allowed] of methods) refuseOtherMethods(server, { path, allowed }, parts);
-}
-
-function addRoute(
-  server: FastifyInstance,
-  { route, path }: { readonly route: Route; readonly path: string },
-  parts: RouterParts,
-): void {
-  const { body } = route;
-  // The root form must not capture the first segments of other endpoints.
-  const capturing = path.startsWith('/{registry}/');
-  const { identification, admit } = parts;
-  const roles = typeof route.access === 'object' ? [requireRole(route.access)] : [];
-  server.route<Shape>({
-    method: route.method,
-    url: routerPath(path),
-    ...(body === undefined ? {} : { bodyLimit: body.maxBytes }),
-    onRequest: [
-      identify(identification, route.access),
-      ...(admit === undefined ? [] : [admit]),
-      ...roles,
-      ...(body === undefined ? [] : [requireJson]),
-    ],
-    ...(route.method === 'GET' ? {} : { preHandler: identifyAgain(identification, route.access, roles) }),
-    handler: (request, reply) => {
-      if (capturing && RESERVED_NAMES.has(String(request.params['registry']))) {
-        throw new SkepError('registry/no-such-route');
-      }
-      respond(route, parts, { request, reply });
-    },
-  });
-}
-
-/** `{name}` in the router's notation. */
-function routerPath(path: string): string {
-  return path.replaceAll(/\{(\w+)\}/g, ':$1');
-}
-
-/**
- * Calls the handler and sends what it answers. Not an async function: awaiting a reply costs more than the whole of a
- * small answer, and reads have nothing to wait for.
- */
-function respond(route: Route, parts: RouterParts, { request, reply }: Exchange): void {
-  const { authority } = request;
-  if (authority === undefined) throw new SkepError('internal/bug', { message: 'nobody was identified' });
-  const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
-  const { params: path, query, socket: connection } = request;
-  const call = { authority, path, query, body, connection };
-  const answer = route.handle(parts.context, call);
-  if (answer instanceof Promise) sendLater(answer, { request, reply }, parts);
-  else parts.send(request, reply, answer);
-}
-
-/** A handler that takes too long goes on, because what it writes may be half done; only its caller stops waiting. */
-function sendLater(
-  answer: Promise<Answer>,
-  { request, reply }: Exchange,
-  { clock, requestMs, send }: RouterParts,
-): void {
-  let late = false;
-  const { cancel } = clock.after(requestMs, () => {
-    late = true;
-    reply.send(new SkepError('registry/handler-timeout'));
-  });
-  answer
-    .then((ready) => late || send(request, reply, ready))
-    .catch((error: unknown) => late || reply.send(error))
-    .finally(cancel);
-}
-
-/** The role comes before parameters, body and existence, so that its absence is all that a caller learns. */
-function requireRole({ role }: Extract<Access, object>): onRequestHookHandler {
-  return (request, _reply, done) => {
-    if (request.authority === undefined)
-      throw new SkepError('internal/bug', { message: 'nobody was identified' });
-    enforce(decideRole(request.authority, role));
-    done();
+/** Finds the row of the table that a request is for. A literal segment counts before a parameter, a parameter before `*`. */
+export function find(routes: readonly Route[]): Run {
+  const root: Branch = { literals: new Map() };
+  for (const route of routes) for (const pattern of route.paths) plant(root, pattern, route);
+  return (request) => {
+    const path = pathOf(request.url);
+    const segments = path.includes('%') ? path.split('/').map(decode) : path.split('/');
+    const values: string[] = [];
+    const leaf = path.startsWith('/') ? walk(root, segments, { at: 1, values }) : undefined;
+    if (leaf === undefined) return undefined;
+    const { pattern, names, rows } = leaf;
+    request.pattern = pattern;
+    request.row = rows.get(request.method === 'HEAD' ? 'GET' : request.method);
+    const params: Record<string, string> = {};
+    for (let at = 0; at < names.length; at += 1) params[names[at] ?? ''] = values[at] ?? '';
+    request.params = params;
+    if (request.row === undefined) request.allow = allowOf(rows);
+    return undefined;
   };
 }
 
-/** Answered before a body is read: nothing it could hold would be used. */
-function refuseOtherMethods(
-  server: FastifyInstance,
-  { path, allowed }: { readonly path: string; readonly allowed: ReadonlySet<string> },
-  { identification }: RouterParts,
-): void {
-  const { status, body } = toHttp(new SkepError('registry/method-not-allowed'));
-  const method = server.supportedMethods.filter(
-    (name): name is HTTPMethods => !allowed.has(name) && !(name === 'HEAD' && allowed.has('GET')),
-  );
-  const allow = [...allowed].flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : [name])).join(', ');
-  server.route({
-    method,
-    url: routerPath(path),
-    onRequest: [
-      identify(identification, 'nothing'),
-      (_request, reply, done) => {
-        reply.code(status).header('allow', allow).type('application/json; charset=utf-8').send(body);
-        done();
-      },
-    ],
-    handler: (_request, reply) => reply,
-  });
+/** Refuses paths and methods that the table does not have. The root form captures no first segment of other endpoints. */
+export function refuseUnknown(request: ApiRequest): undefined {
+  const { row, pattern, params, allow, added } = request;
+  const { registry } = params;
+  const isReserved =
+    pattern?.startsWith('/{registry}/') === true &&
+    typeof registry === 'string' &&
+    RESERVED_NAMES.has(registry);
+  if (pattern === undefined || isReserved) throw new SkepError('registry/no-such-route');
+  if (row !== undefined) return undefined;
+  added.push('allow', allow);
+  throw new SkepError('registry/method-not-allowed');
+}
+
+function plant(root: Branch, pattern: string, route: Route): void {
+  const names: string[] = [];
+  let branch = root;
+  for (const segment of pattern.slice(1).split('/')) {
+    const name = /^\{(\w+)\}$/.exec(segment)?.[1];
+    if (name === undefined && segment !== '*') {
+      const next: Branch = branch.literals.get(segment) ?? { literals: new Map() };
+      branch.literals.set(segment, next);
+      branch = next;
+    } else {
+      names.push(name ?? '*');
+      if (name !== undefined) branch = branch.parameter ??= { literals: new Map() };
+    }
+  }
+  const end = pattern.endsWith('*') ? 'rest' : 'leaf';
+  const leaf = (branch[end] ??= { pattern, names, rows: new Map() });
+  leaf.rows.set(route.method, route);
+}
+
+interface Place {
+  readonly at: number;
+  /** Those of the parameters before. */
+  readonly values: string[];
+}
+
+function walk(branch: Branch, segments: readonly string[], { at, values }: Place): Leaf | undefined {
+  const segment = segments[at];
+  if (segment === undefined) return branch.leaf;
+  const literal = branch.literals.get(segment);
+  const found = literal === undefined ? undefined : walk(literal, segments, { at: at + 1, values });
+  if (found !== undefined) return found;
+  const { parameter, rest } = branch;
+  if (parameter !== undefined) {
+    if (segment.length > MAX_SEGMENT) throw badRequest('a path segment is too long');
+    values.push(segment);
+    const below = walk(parameter, segments, { at: at + 1, values });
+    if (below !== undefined) return below;
+    values.pop();
+  }
+  if (rest !== undefined) values.push(segments.slice(at).join('/'));
+  return rest;
+}
+
+/** The path of a request target, which a client may also send as a whole URL (RFC 9112 §3.2.2). */
+function pathOf(url: string): string {
+  const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/.*?\//, '/');
+  const end = target.search(/[?#]/);
+  return end === -1 ? target : target.slice(0, end);
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch (cause) {
+    const message = `invalid URL encoding in path segment "${segment.slice(0, 100)}"`;
+    throw new SkepError('registry/bad-request', { message, cause });
+  }
+}
+
+function allowOf(rows: ReadonlyMap<string, Route>): string {
+  return [...rows.keys()].flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : name)).join(', ');
 }

@@ -9,28 +9,30 @@ import { entryOf } from '../../engine/entry.fixture.ts';
 import { patchBlock } from '../../engine/patch-block.ts';
 import { ReadEngine } from '../../engine/read-engine.ts';
 import { listAnswer } from '../reads/list-answer.ts';
-import { KeptReads, type Read } from './kept-reads.ts';
-import { READ_ROUTES } from '../routes.ts';
+import { CachedReads } from './cached-reads.ts';
+import type { Prepared } from './request.ts';
 import { snapshotOf, storedServer } from '../snapshot.fixture.ts';
 
 const MEBI = 1024 * 1024;
 const snapshot = snapshotOf({ main: [storedServer('a/a')] });
-const [route] = READ_ROUTES;
 
-function readOf(piece: Buffer): Read {
-  if (route === undefined) throw new Error('no route');
-  const [etag, length] = ['"x"', piece.length];
-  return { route, pattern: '/', path: {}, etag, headers: [], withBody: [], pieces: [piece], length };
+function prepared(pieces: readonly Buffer[]): Prepared {
+  return { status: 200, etag: '"x"', headers: [], withBody: [], pieces, length: 1 };
 }
 
 /** How many of 200 reads are still there. */
 function keptOf(pieceOf: (index: number) => Buffer): number {
-  const reads = new KeptReads();
-  const target = (index: number): string => `/all/v0.1/servers?cursor=${String(index)}`;
+  const reads = new CachedReads();
+  const asked = (index: number) => ({
+    row: undefined,
+    authority: ANONYMOUS,
+    url: `/all/v0.1/servers?cursor=${index}`,
+    params: {},
+  });
   for (let index = 0; index < 200; index += 1) {
-    reads.keep(snapshot, ANONYMOUS, { target: target(index), read: readOf(pieceOf(index)) });
+    reads.keep(snapshot, asked(index), prepared([pieceOf(index)]));
   }
-  const all = Array.from({ length: 200 }, (_, index) => reads.find(snapshot, ANONYMOUS, target(index)));
+  const all = Array.from({ length: 200 }, (_, index) => reads.find(snapshot, asked(index)));
   return all.filter((read) => read !== undefined).length;
 }
 
@@ -56,12 +58,12 @@ it('keeps no bytes of entries that were replaced, however often one is changed a
       ['a/a', 'z/z'].map((name) => entryOf('server', name, 'first')),
     ),
   );
-  const reads = new KeptReads();
+  const reads = new CachedReads();
   const replaced: WeakRef<Buffer>[] = [];
   const round = (number: number): void => {
     const now = entryOf('server', 'a/a', `${String(number)} ${'x'.repeat(50_000)}`);
     const [block] = engine.blocks().values();
-    if (block === undefined || route === undefined) throw new Error('nothing to change');
+    if (block === undefined) throw new Error('nothing to change');
     engine.update({
       blocks: [patchBlock(block, [now], [now])],
       changed: new Map([['s', changedKeys([now])]]),
@@ -78,9 +80,8 @@ it('keeps no bytes of entries that were replaced, however often one is changed a
     const answer = listAnswer(reader, query, { destroyed: false });
     const pieces = answer instanceof Promise ? undefined : answer.body?.();
     if (pieces === undefined || typeof pieces === 'string') throw new Error('a small page comes at once');
-    const path = { registry: 'all' };
-    const read = { route, pattern: '/', path, etag: '', headers: [], withBody: [], pieces, length: 1 };
-    reads.keep(snapshot, ANONYMOUS, { target: `/${String(number)}`, read });
+    const asked = { row: undefined, authority: ANONYMOUS, url: `/${number}`, params: { registry: 'all' } };
+    reads.keep(snapshot, asked, prepared(pieces));
   };
   for (let number = 0; number < 100; number += 1) round(number);
   await setImmediate();

@@ -2,6 +2,9 @@ import { isIP } from 'node:net';
 import type { IncomingMessage } from 'node:http';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { CorsSettings } from '../../config/cors.ts';
+import { badRequest } from '../route/parameter.ts';
+import { closeUnlessBounded } from './read-body.ts';
+import type { Run } from './request.ts';
 
 /** Under which names a server without sign-in is reached, and from which web pages. */
 export interface HostRules {
@@ -11,6 +14,36 @@ export interface HostRules {
   readonly origins: CorsSettings['allowedOrigins'] | undefined;
   /** Values of `Host` that passed before. */
   readonly known?: Set<string>;
+}
+
+/** Refuses what nobody may send, before anything else of the request is looked at. */
+export function guard(hosts: () => HostRules | undefined): Run {
+  return (request) => {
+    const { raw } = request;
+    const rules = hosts();
+    const fault = (rules === undefined ? undefined : hostFault(raw, rules)) ?? targetFault(raw);
+    if (fault === undefined) return undefined;
+    // Where a body ends that nobody could read is not known.
+    if (raw.headers['transfer-encoding'] !== undefined) closeUnlessBounded(request);
+    throw fault;
+  };
+}
+
+function targetFault({ headers, url = '' }: IncomingMessage): SkepError | undefined {
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    return badRequest('the only transfer coding that is understood is "chunked"');
+  }
+  return hasDotSegment(url) ? badRequest('the path must not contain dot segments') : undefined;
+}
+
+/**
+ * Proxies collapse `/../`, `/./` and their escaped forms, so a path that holds one could be another path to them than
+ * to us; none is answered. `url` is the request target as it was sent.
+ */
+export function hasDotSegment(url: string): boolean {
+  const [path = ''] = url.split(/[?#]/, 1);
+  return /(?:^|\/)(?:\.|%2e){1,2}(?=\/|$)/i.test(path);
 }
 
 /**
@@ -42,11 +75,11 @@ function hasOneHost(rawHeaders: readonly string[]): boolean {
   return count === 1;
 }
 
-const MOST_KNOWN = 100;
+const MAX_KNOWN = 100;
 
 function isServedHost(host: string, { hosts, known }: HostRules): boolean {
   const isServed = isServedName(host, hosts);
-  if (isServed && known !== undefined && known.size < MOST_KNOWN) known.add(host);
+  if (isServed && known !== undefined && known.size < MAX_KNOWN) known.add(host);
   return isServed;
 }
 

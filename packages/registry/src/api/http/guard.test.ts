@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, it } from 'vitest';
 import { apiUnderTest } from '../api.fixture.ts';
-import type { HostRules } from './host-guard.ts';
+import type { HostRules } from './guard.ts';
 import { READ_ROUTES } from '../routes.ts';
 import { snapshotOf, storedServer } from '../snapshot.fixture.ts';
 
@@ -13,7 +13,7 @@ const server = await apiUnderTest({
   routes: READ_ROUTES,
   listener: { hosts: () => rules },
 });
-const base = await server.open.listen({ host: '127.0.0.1', port: 0 });
+const base = await server.open.listen();
 const { port } = new URL(base);
 afterAll(() => server.close());
 
