@@ -1,21 +1,19 @@
 import { durationText, optional } from '@skep/core/settings/shape.ts';
-import { defineSettings, type Values } from '@skep/core/settings/define-settings.ts';
+import { settingsOf, type Values } from '@skep/core/settings/define-settings.ts';
 
-const group = 'Limits of the proxy';
 /** What timers can be set to: 24 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const MEGABYTE = 1024 * 1024;
 const ttl = optional(durationText());
 
 /** How long the proxy waits and how much it takes. Bounds that guard its memory are constants, where they are used. */
-export const proxySettings = defineSettings([
+export const proxySettings = settingsOf('Limits of the proxy', [
   {
     name: 'requestTimeoutMs',
     kind: 'duration',
     env: 'SKEP_PROXY_REQUEST_TIMEOUT',
     key: 'request_timeout',
     sparse: true,
-    group,
     brief: 'How long a call may go without an answer or progress',
     default: 60_000,
     min: 1,
@@ -28,7 +26,6 @@ export const proxySettings = defineSettings([
     key: 'session_ttl',
     // Other tools write an empty text for "not given".
     stored: (value, fail) => (value === '' || value === null ? undefined : ttl(value, fail)),
-    group,
     brief: 'How long a session lasts without calls and streams',
     default: 2 * 60 * 60_000,
     min: 1,
@@ -40,7 +37,6 @@ export const proxySettings = defineSettings([
     env: 'SKEP_PROXY_MAX_BODY_BYTES',
     key: 'max_body_bytes',
     sparse: true,
-    group,
     brief: 'Bytes that a request may have',
     placeholder: 'bytes',
     default: 8 * MEGABYTE,
@@ -54,7 +50,6 @@ export const proxySettings = defineSettings([
     env: 'SKEP_PROXY_STOP_GRACE',
     key: 'stop_grace',
     sparse: true,
-    group,
     brief: 'How long calls in flight may hold up a stop',
     default: 2_000,
     min: 1,

@@ -47,6 +47,32 @@ export function defineSettings<const Rows extends readonly Field[]>(rows: Rows):
   return rows;
 }
 
+/** A row as it is written down: the group is given once, and the flag names it. */
+type DeclaredRow = Omit<Field, 'name' | 'group'> & { readonly name?: string };
+
+type CamelCase<Flag extends string> = Flag extends `${infer First}-${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Flag;
+
+type NameOf<Row extends DeclaredRow> = Row extends { readonly name: infer Name extends string }
+  ? Name
+  : Row extends { readonly flag: infer Flag extends string }
+    ? CamelCase<Flag>
+    : never;
+
+/** The rows of one group. A row without a name has that of its flag, in camelCase. */
+export function settingsOf<const Rows extends readonly DeclaredRow[]>(
+  group: string,
+  rows: Rows,
+): { readonly [I in keyof Rows]: Rows[I] & { readonly name: NameOf<Rows[I]>; readonly group: string } } {
+  const named = rows.map((row) => ({
+    ...row,
+    name: row.name ?? row.flag?.replaceAll(/-(\w)/g, (_dash, letter: string) => letter.toUpperCase()) ?? '',
+    group,
+  }));
+  return named as unknown as ReturnType<typeof settingsOf<Rows>>;
+}
+
 /** Plain values from merged settings, typed by the rows. The readers have checked every value against its row. */
 export function valuesOf<const Rows extends readonly Field[]>(rows: Rows, settings: Settings): Values<Rows> {
   const entries = rows.map((row) => [row.name, settings.get(row.name)?.value ?? row.default]);

@@ -4,9 +4,8 @@ import { suggestion } from '@skep/core/settings/did-you-mean.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import { withoutFacts } from './fact-labels.ts';
-import { isNothing } from './is-nothing.ts';
 import { NAMES_AGAIN } from './run-config.ts';
-import { stepsBeyond } from './steps-anyway.ts';
+import { isNothing, stepsBeyond } from './steps-anyway.ts';
 
 const rows: readonly Field[] = runSettings;
 const keys = rows.flatMap(({ key }) => (key === undefined ? [] : [key]));

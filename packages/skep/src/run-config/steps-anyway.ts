@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { proxySettings } from '@skep/proxy/settings.ts';
-import { isNothing } from './is-nothing.ts';
 
 /** Bytes of a request that a proxy takes by itself. */
 const BODY_LIMIT = proxySettings.find((row) => row.name === 'bodyLimitBytes')?.default;
@@ -32,4 +31,10 @@ function stepBeyond(value: unknown): string | undefined {
 
 function nothing(_name: string, value: unknown): boolean {
   return isNothing(value);
+}
+
+/** True for a member that asks for nothing. An object asks for something even when it is empty: `"audit_config": {}` turns auditing on. */
+export function isNothing(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  return value === undefined || value === null || value === false || value === '' || value === 0;
 }

@@ -1,5 +1,5 @@
 import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { settingsOf } from '@skep/core/settings/define-settings.ts';
 import {
   bool,
   listOf,
@@ -13,111 +13,89 @@ import {
 } from '@skep/core/settings/shape.ts';
 import { CONFINED_USER } from '../permissions/confined-user-name.ts';
 
-const group = 'Environment, storage and permissions';
-
 const isVariableName = (name: string): boolean => VARIABLE_NAME.test(name);
 
 /** What the server gets and may do. */
-export const environmentSettings = defineSettings([
+export const environmentSettings = settingsOf('Environment, storage and permissions', [
   {
-    name: 'env',
     kind: 'list',
     flag: 'env',
     short: 'e',
     key: 'env_vars',
     stored: orEmpty(recordOf(noNul, isVariableName), {}),
-    group,
     brief: 'Variable of the server; KEY alone takes your own value; repeatable',
     placeholder: 'KEY[=VALUE]',
   },
   {
-    name: 'envFile',
     kind: 'path',
     flag: 'env-file',
-    group,
     brief: 'Read environment variables from a file',
     placeholder: 'file',
   },
   {
-    name: 'envFileDir',
     kind: 'path',
     flag: 'env-file-dir',
     key: 'env_file_dir',
-    group,
     brief: 'Read environment variables from all files of a directory',
     placeholder: 'dir',
     notYet: true,
   },
   {
-    name: 'secret',
     kind: 'list',
     flag: 'secret',
     key: 'secrets',
-    group,
     brief: 'Environment variable from the secrets manager; repeatable',
     placeholder: 'NAME,target=TARGET',
     notYet: true,
   },
   {
-    name: 'volume',
     kind: 'list',
     flag: 'volume',
     short: 'v',
     key: 'volumes',
     stored: orEmpty(listOf(text), []),
-    group,
     brief: 'Mount a path of the host; repeatable',
     placeholder: 'host-path:container-path[:ro]',
   },
   {
-    name: 'ignoreGlobally',
     kind: 'bool',
     flag: 'ignore-globally',
     key: 'ignore_config.load_global',
     stored: withDefault(bool, true),
-    group,
     brief: 'Respect ~/.config/skep/skepignore: no mounts while it names something',
     default: true,
   },
   {
-    name: 'printResolvedOverlays',
     kind: 'bool',
     flag: 'print-resolved-overlays',
     key: 'ignore_config.print_overlays',
     harmless: true,
-    group,
     brief: 'Print the container paths that ignore patterns hide',
     default: false,
     notYet: true,
   },
   {
-    name: 'permissionProfile',
     kind: 'string',
     flag: 'permission-profile',
     key: 'permission_profile_name_or_path',
     stored: optional(text),
-    group,
     brief: 'What the server may do: none, network or a JSON file',
     placeholder: 'profile',
     defaultText: "the catalogue's profile, else network",
   },
   {
-    name: 'sandboxUser',
     kind: 'string',
     flag: 'sandbox-user',
     key: 'sandbox_user',
     stored: optional(textThat((user) => CONFINED_USER.test(user), 'is not root, UID or UID:GID')),
-    group,
     brief: 'User that the server is in the sandbox; root only when named here',
     placeholder: 'root|uid[:gid]',
     defaultText: 'the owner of what it may write, or nobody else, never root',
   },
   {
-    name: 'imageVerification',
     kind: 'choice',
     flag: 'image-verification',
     placeholder: 'mode',
-    group,
     brief: 'What to do about images without a verified origin',
     choices: ['warn', 'enabled', 'disabled'],
     notYetValues: ['enabled'],

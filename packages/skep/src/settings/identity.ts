@@ -1,4 +1,4 @@
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { settingsOf } from '@skep/core/settings/define-settings.ts';
 import {
   bool,
   members,
@@ -12,8 +12,6 @@ import {
 } from '@skep/core/settings/shape.ts';
 import { isWorkloadName } from './workload-name.ts';
 
-const group = 'Identity and lifecycle';
-
 /** Which engine a workload belongs to; another engine's workloads are left alone. */
 const runtimeReference = members(
   { kind: oneOf('docker', 'sandbox'), id: text, endpoint: text, shares_network: optional(text) },
@@ -21,87 +19,71 @@ const runtimeReference = members(
 );
 
 /** Who the workload is, and how the command behaves. */
-export const identitySettings = defineSettings([
+export const identitySettings = settingsOf('Identity and lifecycle', [
   {
-    name: 'name',
     kind: 'string',
     flag: 'name',
     placeholder: 'name',
     key: 'name',
     stored: textThat(isWorkloadName, 'not a workload name'),
-    group,
     brief: 'Name of the workload',
     defaultText: 'generated from the server',
   },
   {
-    name: 'group',
     kind: 'string',
     flag: 'group',
     placeholder: 'group',
     key: 'group',
     stored: (value, fail) => withDefault(text, '')(value, fail) || 'default',
-    group,
     brief: 'Group the workload belongs to',
     default: 'default',
   },
   {
-    name: 'fromConfig',
     kind: 'path',
     flag: 'from-config',
-    group,
     brief: 'Run from an exported configuration file',
     placeholder: 'file',
   },
   {
-    name: 'trustConfig',
     kind: 'bool',
     flag: 'trust-config',
-    group,
     brief: 'Grant what the file of --from-config asks of this machine',
     default: false,
     needs: ['fromConfig'],
   },
   {
-    name: 'noCheck',
     kind: 'bool',
     flag: 'no-check',
     key: 'no_check',
     sparse: true,
-    group,
     brief: 'Do not wait for the first answer of the server, for one that needs long',
     default: false,
   },
   {
-    name: 'label',
     kind: 'pairs',
     flag: 'label',
     short: 'l',
     key: 'container_labels',
     stored: orEmpty(recordOf(text), {}),
-    group,
     brief: 'Label of the container; repeatable',
     placeholder: 'key=value',
   },
   {
-    name: 'foreground',
     kind: 'bool',
     flag: 'foreground',
     short: 'f',
-    group,
     brief: 'Stay attached; Ctrl-C removes the server, a killed command leaves it running',
     default: false,
   },
   {
-    name: 'debug',
     kind: 'bool',
     flag: 'debug',
     env: 'SKEP_DEBUG',
     key: 'debug',
     stored: withDefault(bool, false),
-    group,
     brief: 'Log every step',
   },
-  { name: 'help', kind: 'bool', flag: 'help', short: 'h', group, brief: 'Show this help' },
+  { name: 'help', kind: 'bool', flag: 'help', short: 'h', brief: 'Show this help' },
   {
     name: 'runtime',
     kind: 'choice',
@@ -109,7 +91,6 @@ export const identitySettings = defineSettings([
     key: 'runtime',
     stored: optional(runtimeReference),
     local: true,
-    group,
     brief: 'Force what workloads run on',
     choices: ['docker', 'sandbox', 'kubernetes'],
     notYetValues: ['kubernetes'],

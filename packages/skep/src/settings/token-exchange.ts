@@ -1,35 +1,27 @@
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
-
-const group = 'Token exchange (RFC 8693)';
+import { settingsOf } from '@skep/core/settings/define-settings.ts';
 
 /** How a client's token becomes one for the server (contract, "Token exchange"). */
-export const tokenExchangeSettings = defineSettings([
+export const tokenExchangeSettings = settingsOf('Token exchange (RFC 8693)', [
   {
-    name: 'tokenExchangeUrl',
     kind: 'string',
     flag: 'token-exchange-url',
     key: 'token_exchange_config.token_url',
-    group,
     brief: 'Token endpoint; giving it switches the exchange on',
     placeholder: 'url',
     notYet: true,
   },
   {
-    name: 'tokenExchangeClientId',
     kind: 'string',
     flag: 'token-exchange-client-id',
     key: 'token_exchange_config.client_id',
-    group,
     brief: 'Client ID',
     placeholder: 'id',
     notYet: true,
   },
   {
-    name: 'tokenExchangeClientSecret',
     kind: 'string',
     flag: 'token-exchange-client-secret',
     env: 'SKEP_TOKEN_EXCHANGE_CLIENT_SECRET',
-    group,
     brief: 'Client secret',
     placeholder: 'secret',
     secret: true,
@@ -37,52 +29,42 @@ export const tokenExchangeSettings = defineSettings([
     notYet: true,
   },
   {
-    name: 'tokenExchangeClientSecretFile',
     kind: 'path',
     flag: 'token-exchange-client-secret-file',
-    group,
     brief: 'File with the client secret',
     placeholder: 'file',
     notYet: true,
   },
   {
-    name: 'tokenExchangeAudience',
     kind: 'string',
     flag: 'token-exchange-audience',
     key: 'token_exchange_config.audience',
-    group,
     brief: 'Audience of the new token',
     placeholder: 'audience',
     notYet: true,
   },
   {
-    name: 'tokenExchangeScopes',
     kind: 'strings',
     flag: 'token-exchange-scopes',
     key: 'token_exchange_config.scopes',
-    group,
     brief: 'Scopes of the new token',
     placeholder: 'a,b',
     notYet: true,
   },
   {
-    name: 'tokenExchangeHeaderName',
     kind: 'string',
     flag: 'token-exchange-header-name',
     key: 'token_exchange_config.external_token_header_name',
-    group,
     brief: 'Header that carries the new token',
     placeholder: 'name',
     defaultText: 'replaces Authorization',
     notYet: true,
   },
   {
-    name: 'tokenExchangeSubjectTokenType',
     kind: 'choice',
     flag: 'token-exchange-subject-token-type',
     placeholder: 'type',
     key: 'token_exchange_config.subject_token_type',
-    group,
     brief: "Kind of the client's token",
     choices: ['access_token', 'id_token'],
     default: 'access_token',
