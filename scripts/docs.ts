@@ -4,16 +4,19 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { markdownTable } from '@skep/core/settings/to-markdown.ts';
 import { commandsPage } from './docs/commands-page.ts';
+import { decisionFaults, decisionIndex, readDecision } from './docs/decisions.ts';
 import { errorCodesPage } from './docs/error-codes-page.ts';
 import type { Page } from './docs/page.ts';
+import { projectReferenceFaults } from './docs/project-references.ts';
 import { proxyChainPage } from './docs/proxy-chain-page.ts';
 import { registryConfigPage } from './docs/registry-config-page.ts';
 import { registryRoutesPage } from './docs/registry-routes-page.ts';
 import { runSettingsPage } from './docs/run-settings-page.ts';
 
 /**
- * Writes docs/reference from the product's tables. With `--check` it writes nothing and exits 1 when a page is stale,
- * missing or left over. SECURITY.md must be about the version of the package.
+ * Writes docs/reference from the product's tables, and the list of decisions. With `--check` it writes nothing and exits 1
+ * when a page is stale, missing or left over, when a decision record is too long, and when a reference of a comment or page
+ * leads nowhere. SECURITY.md must be about the version of the package.
  */
 const NOTE = '<!-- Written by `npm run docs` from the tables in the code; edit those instead. -->';
 
@@ -27,7 +30,8 @@ const PAGES: readonly Page[] = [
 ];
 
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
-const reference = path.resolve(import.meta.dirname, '../docs/reference');
+const root = path.resolve(import.meta.dirname, '..');
+const reference = path.join(root, 'docs/reference');
 const expected = await renderAll(PAGES);
 const stale = await staleFiles(expected);
 
@@ -42,7 +46,6 @@ else if (values.check) {
   console.log(`wrote ${stale.join(', ')}`);
 }
 
-const root = path.resolve(import.meta.dirname, '..');
 const { version } = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as {
   version: string;
 };
@@ -50,6 +53,34 @@ const { version } = JSON.parse(await readFile(path.join(root, 'package.json'), '
 if (!(await readFile(path.join(root, 'SECURITY.md'), 'utf8')).includes(`about version ${version}.`)) {
   console.error(`Error: SECURITY.md is not about version ${version}; read it again and correct it`);
   process.exitCode = 1;
+}
+
+await checkDecisions(path.join(root, 'docs/decisions'));
+if (values.check) report(await projectReferenceFaults(root));
+
+/** The list is written like the reference; what is wrong with a record is for its author to mend. */
+async function checkDecisions(folder: string): Promise<void> {
+  const files = (await readdir(folder)).filter((file) => file !== 'README.md');
+  const records = await Promise.all(
+    files.map(async (file) => readDecision(file, await readFile(path.join(folder, file), 'utf8'))),
+  );
+  const decisions = records.filter((record) => record !== undefined);
+  report([
+    ...files
+      .filter((_, at) => records[at] === undefined)
+      .map((file) => `${file}: its heading is not "# NNNN Title"`),
+    ...decisionFaults(decisions),
+  ]);
+  const index = path.join(folder, 'README.md');
+  const text = decisionIndex(decisions);
+  if ((existsSync(index) ? await readFile(index, 'utf8') : '') === text) return;
+  if (values.check) report(['docs/decisions/README.md is stale; run npm run docs and commit the result']);
+  else await writeFile(index, text);
+}
+
+function report(faults: readonly string[]): void {
+  for (const fault of faults) console.error(`Error: ${fault}`);
+  if (faults.length > 0) process.exitCode = 1;
 }
 
 /** File name to content, the index included. */

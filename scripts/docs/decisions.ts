@@ -17,7 +17,10 @@ export function readDecision(file: string, text: string): Decision | undefined {
   const number = /^(\d{4})-[a-z0-9-]+\.md$/.exec(file)?.[1];
   const [heading = '', ...rest] = text.split('\n');
   if (number === undefined || !heading.startsWith(`# ${number} `)) return undefined;
-  const words = rest.join(' ').split(/\s+/).filter((word) => word !== '').length;
+  const words = rest
+    .join(' ')
+    .split(/\s+/)
+    .filter((word) => word !== '').length;
   return { file, number, title: heading.slice(`# ${number} `.length), words };
 }
 

@@ -8,7 +8,7 @@ export interface Targets {
 
 /** Names of public standards whose sections may be cited, as they stand before a section sign. */
 const STANDARD =
-  /(?:RFC \d+|JSON-RPC 2\.0|MCP [\d-]+|[Ss]emver(?: 2\.0)?|POSIX[.\d-]*|ECMA-\d+|W3C Trace Context|OpenID Connect Discovery 1\.0|OpenAPI [\d.]+)(?:,? §[\d.]+)*(?:,? and)? $/;
+  /(?:RFC \d+|JSON-RPC 2\.0|MCP [\d-]+|[Ss]emver(?: 2\.0)?|POSIX[.\d-]*|ECMA-\d+|W3C Trace Context|OpenID Connect Discovery 1\.0|OpenAPI [\d.]+)(?:,? §[\d.]+)*,?(?: and)? $/;
 
 /** How texts outside the repository were cited. Whoever reads this cannot open them. */
 const OUTSIDE: readonly RegExp[] = [
@@ -33,8 +33,9 @@ export function referenceFaults(text: string, { decisions, pages }: Targets): re
     ...[...flat.matchAll(/§[\d.]*/g)].flatMap(({ 0: section, index }) =>
       STANDARD.test(flat.slice(Math.max(0, index - 60), index)) ? [] : [`"${section}" without a standard`],
     ),
-    ...[...flat.matchAll(/\bdocs\/([\w/-]+\.md)(?:#([\w-]+))?/g)].flatMap(({ 0: found, 1: file = '', 2: anchor }) =>
-      resolves(pages.get(`docs/${file}`), anchor) ? [] : [`"${found}" leads nowhere`],
+    ...[...flat.matchAll(/\bdocs\/([\w/-]+\.md)(?:#([\w-]+))?/g)].flatMap(
+      ({ 0: found, 1: file = '', 2: anchor }) =>
+        resolves(pages.get(`docs/${file}`), anchor) ? [] : [`"${found}" leads nowhere`],
     ),
     ...[...flat.matchAll(/\b[Dd]ecisions?[ /](\d{4})\b/g)].flatMap(({ 0: found, 1: number = '' }) =>
       decisions.has(number) ? [] : [`"${found}" has no record`],

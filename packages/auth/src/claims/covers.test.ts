@@ -73,10 +73,10 @@ describe('covers', () => {
     }).toEqual({ all, any });
   });
 
-  const seed = path.resolve(import.meta.dirname, '../../../../../shared/data/claims/containment-seed.json');
-  test.skipIf(!existsSync(seed))('agrees with the containment table of the contract', () => {
+  const table = path.resolve(import.meta.dirname, '../../../../../shared/data/claims/containment-seed.json');
+  test.skipIf(!existsSync(table))('agrees with the containment table of the shared data', () => {
     const cases: { resource: RawClaims; caller: RawClaims; allowed: boolean }[] = JSON.parse(
-      readFileSync(seed, 'utf8'),
+      readFileSync(table, 'utf8'),
     );
     expect(cases.length).toBeGreaterThan(0);
     for (const { resource, caller, allowed } of cases) expect(covers(caller, resource, 'all')).toBe(allowed);

@@ -3,7 +3,7 @@ import type { Authority } from './authority.ts';
 import { allow, type Decision, deny, firstRefusal } from './decision.ts';
 import { coversNew, satisfiesExisting, unlessExempt } from './satisfies.ts';
 
-/** Who made a source or registry; never changes (specification §0.1). */
+/** Who made a source or registry; never changes (docs/behaviour/registry.md#model). */
 export type CreationType = 'CONFIG' | 'API';
 
 /** A source or registry as far as access is concerned. */
@@ -12,7 +12,7 @@ export interface ScopedResource {
   readonly claims: RawClaims;
 }
 
-// Specification §3.7. Roles are checked before; these are the conditions beyond the role.
+// docs/behaviour/registry.md#administration. Roles are checked before; these are the conditions beyond the role.
 
 /**
  * Reading one source or registry, or one row of a list. The refusal is 404 and not 403, so that a hidden name cannot be
@@ -42,7 +42,7 @@ export function decideDelete(authority: Authority, existing: ScopedResource): De
   return firstRefusal([() => notFromConfig(existing), () => satisfiesExisting(authority, existing.claims)]);
 }
 
-/** Naming a source in a registry. 403 although it reveals that the source exists (specification §2.6.2). */
+/** Naming a source in a registry. 403 although it reveals that the source exists. */
 export function decideReference(authority: Authority, sourceClaims: RawClaims): Decision {
   return satisfiesExisting(authority, sourceClaims);
 }

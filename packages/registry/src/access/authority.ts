@@ -7,7 +7,7 @@ import type { Switches } from './switches.ts';
  * cannot be forgotten and "nothing known about the caller" can never read as "allowed".
  */
 export type Authority =
-  /** `auth.mode: anonymous`: there is no sign-in, and by configuration everything is public (specification §3.2). */
+  /** `auth.mode: anonymous`: there is no sign-in, and by configuration everything is public. */
   | { readonly kind: 'anonymous' }
   /** Auth-only: a valid token is needed, after which nothing is checked. */
   | { readonly kind: 'signed-in'; readonly identity: Identity }
@@ -24,8 +24,8 @@ export interface FullAuthority {
 }
 
 /**
- * How the server was configured to decide (specification §3.2). `full` is the presence of `auth.authz`, even an empty one:
- * then nobody has a role, which fails closed (§0, D14).
+ * How the server was configured to decide (docs/behaviour/registry.md#modes). `full` is the presence of `auth.authz`,
+ * even an empty one: then nobody has a role, which fails closed (docs/behaviour/registry.md#modes).
  */
 export type AccessMode =
   | { readonly kind: 'anonymous' }

@@ -2,7 +2,7 @@ import { ROLES, type Role } from '@skep/auth/claims/roles.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Authority } from './authority.ts';
 
-/** What `GET /v1/me` answers (specification §2.6.4). */
+/** What `GET /v1/me` answers (docs/behaviour/registry.md#me). */
 export interface CallerRecord {
   /** `sub` of the token; the empty text where it has none. */
   readonly subject: string;

@@ -38,8 +38,8 @@ export interface AccessFinding extends Explanation {
 }
 
 /**
- * What the enforcing functions say about a caller, layer by layer (specification §3.5): roles, the registry's gate, the
- * source as the admin API scopes it, and every copy of the entry.
+ * What the enforcing functions say about a caller, layer by layer (docs/behaviour/registry.md#order-of-checks): roles,
+ * the registry's gate, the source as the admin API scopes it, and every copy of the entry.
  */
 export function accessFindings(authority: Authority, facts: AccessFacts, shown: Shown): AccessFinding[] {
   const { registry, source, entry } = facts;

@@ -103,7 +103,7 @@ describe('describeCaller', () => {
     );
   });
 
-  test('has no roles in auth-only mode (D8)', () => {
+  test('has no roles in auth-only mode', () => {
     expect(describeCaller(signedIn({ role: 'super-admin' }))).toEqual({ subject: 'someone', roles: [] });
   });
 
@@ -114,7 +114,7 @@ describe('describeCaller', () => {
 });
 
 describe('resolveSwitches', () => {
-  test('is the contract without settings', () => {
+  test('is the default without settings', () => {
     expect(resolveSwitches({})).toEqual(CONTRACT_SWITCHES);
   });
 

@@ -16,13 +16,13 @@ describe('the registry gate', () => {
     ['matching claims pass', caller({ org: 'acme' }), acme, 'claims-covered'],
     ['other claims are 403', caller({ org: 'contoso' }), acme, 'access/insufficient-claims'],
     ['missing claims are 403', caller({}), acme, 'access/insufficient-claims'],
-    ['D4: a registry without claims is open', caller({}), claims({}), 'unlabeled-is-open'],
-    ['D4 strict: it is closed', caller({}, { unlabeled: 'deny' }), claims({}), 'access/unlabeled'],
-    ['D4 strict: but not to super-admins', superAdmin({ unlabeled: 'deny' }), claims({}), 'super-admin'],
-    ['D4 strict: nor in auth-only mode', signedIn({}), claims({}), 'authz-off'],
-    ['D6: a list needs all', caller({ t: 'a' }), claims({ t: ['a', 'b'] }), 'access/insufficient-claims'],
+    ['a registry without claims is open', caller({}), claims({}), 'unlabeled-is-open'],
+    ['strict: it is closed', caller({}, { unlabeled: 'deny' }), claims({}), 'access/unlabeled'],
+    ['strict: but not to super-admins', superAdmin({ unlabeled: 'deny' }), claims({}), 'super-admin'],
+    ['strict: nor in auth-only mode', signedIn({}), claims({}), 'authz-off'],
+    ['a list needs all', caller({ t: 'a' }), claims({ t: ['a', 'b'] }), 'access/insufficient-claims'],
     [
-      'D6 any: a list needs one',
+      'any a list needs one',
       caller({ t: 'a' }, { arrayMatch: 'any' }),
       claims({ t: ['a', 'b'] }),
       'claims-covered',
@@ -74,7 +74,7 @@ describe('the role gate', () => {
     });
   });
 
-  test('D14: without rules nobody has a role', () => {
+  test('without rules nobody has a role', () => {
     const nobody = { ...caller({ role: 'super-admin' }), roles: [], rules: {} };
     for (const role of ROLES) expect(decideRole(nobody, role).allowed).toBe(false);
     expect(Object.keys(RULES)).toEqual([...ROLES]);

@@ -6,8 +6,8 @@ import { allow, type Decision, deny } from './decision.ts';
 import { satisfiesExisting, unlessExempt } from './satisfies.ts';
 
 /**
- * The registry gate of the consumer API: 403 before anything of the registry is read (specification §3.5). Claims that
- * cannot be read (undefined) are satisfied by nobody.
+ * The registry gate of the consumer API: 403 before anything of the registry is read
+ * (docs/behaviour/registry.md#order-of-checks). Claims that cannot be read (undefined) are satisfied by nobody.
  */
 export function decideGate(authority: Authority, registryClaims: RawClaims | undefined): Decision {
   return registryClaims === undefined
@@ -26,8 +26,8 @@ export function enterGate(authority: Authority, registryClaims: RawClaims | unde
 }
 
 /**
- * The role gate of an operation, before body and existence are looked at (specification §2.6.0). superAdmin satisfies
- * every role.
+ * The role gate of an operation, before body and existence are looked at (docs/behaviour/registry.md#roles). superAdmin
+ * satisfies every role.
  */
 export function decideRole(authority: Authority, role: Role): Decision {
   return unlessExempt(authority, (caller) =>

@@ -84,41 +84,36 @@ describe('publishing', () => {
   });
 
   test.each([
-    ['D3 needs claims', caller(token, { requirePublishClaims: true }), first(none), 'access/claims-required'],
+    ['needs claims', caller(token, { requirePublishClaims: true }), first(none), 'access/claims-required'],
     [
-      'D3 needs claims of super-admins too',
+      'needs claims of super-admins too',
       superAdmin({ requirePublishClaims: true }),
       first(none),
       'access/claims-required',
     ],
+    ['is satisfied by one claim', caller(token, { requirePublishClaims: true }), first(platform), 'allowed'],
+    ['ignores the source by default', writer, first(platform, { claims: data }), 'allowed'],
     [
-      'D3 is satisfied by one claim',
-      caller(token, { requirePublishClaims: true }),
-      first(platform),
-      'allowed',
-    ],
-    ['D7 ignores the source by default', writer, first(platform, { claims: data }), 'allowed'],
-    [
-      'D7 needs the claims of the source',
+      'needs the claims of the source',
       caller(token, { managedSourceGate: true }),
       first(platform, { claims: data }),
       'access/insufficient-claims',
     ],
     [
-      'D7 is satisfied by them',
+      'is satisfied by them',
       caller(token, { managedSourceGate: true }),
       first(platform, { claims: platform }),
       'allowed',
     ],
     [
-      'D7 leaves a source without claims to super-admins',
+      'leaves a source without claims to super-admins',
       caller(token, { managedSourceGate: true }),
       first(platform),
       'access/unlabeled',
     ],
-    ['D7 lets super-admins pass', superAdmin({ managedSourceGate: true }), first(platform), 'allowed'],
+    ['lets super-admins pass', superAdmin({ managedSourceGate: true }), first(platform), 'allowed'],
     [
-      'D6 any does not loosen new claims',
+      'any does not loosen new claims',
       caller(token, { arrayMatch: 'any' }),
       first(claims({ team: ['platform', 'x'] })),
       'access/insufficient-claims',

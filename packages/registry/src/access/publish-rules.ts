@@ -14,9 +14,9 @@ export interface PublishRequest {
 }
 
 /**
- * May this be published? Order of specification §2.6.3, from the claims on; what comes before (role, shape, names) needs
- * no decision about the caller's claims. The last two checks are integrity rules: they hold in every mode and for
- * super-admins, and a mismatch is reported before a taken version.
+ * May this be published? The order is that of docs/behaviour/registry.md#publishing, from the claims on; what comes
+ * before (role, shape, names) needs no decision about the caller's claims. The last two checks are integrity rules:
+ * they hold in every mode and for super-admins, and a mismatch is reported before a taken version.
  */
 export function decidePublish(authority: Authority, request: PublishRequest): Decision {
   return firstRefusal([
@@ -46,7 +46,7 @@ export function decideRelabel(authority: Authority, existing: RawClaims, next: C
   ]);
 }
 
-/** D3. Part of full authorization, so it binds super-admins and nobody in the other modes. */
+/** Part of full authorization, so it binds super-admins and nobody in the other modes. */
 export function decideClaimsGiven(authority: Authority, claims: Claims): Decision {
   const required = authority.kind === 'full' && authority.switches.requirePublishClaims;
   return required && asksForNothing(claims)
@@ -60,7 +60,7 @@ function hasTarget(request: PublishRequest): Decision {
     : allow('all-passed');
 }
 
-/** D7. A managed source without claims then belongs to super-admins. */
+/** A managed source without claims then belongs to super-admins. */
 function satisfiesTarget(authority: Authority, { target }: PublishRequest): Decision {
   return unlessExempt(authority, (caller) =>
     caller.switches.managedSourceGate && target !== undefined

@@ -7,8 +7,9 @@ import { allow, type Decision, deny } from './decision.ts';
 export type UnlabeledMeans = 'open' | 'closed';
 
 /**
- * The wrapper around every claim check (specification §3.4): without authorization and for super-admins nothing is
- * evaluated, all others go to `check`. A further kind of authority does not compile here, and would be checked.
+ * The wrapper around every claim check (docs/behaviour/registry.md#claim-containment): without authorization and for
+ * super-admins nothing is evaluated, all others go to `check`. A further kind of authority does not compile here, and
+ * would be checked.
  */
 export function unlessExempt(authority: Authority, check: (caller: FullAuthority) => Decision): Decision {
   if (authority.kind === 'anonymous' || authority.kind === 'signed-in') return allow('authz-off');

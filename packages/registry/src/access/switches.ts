@@ -1,14 +1,14 @@
 import type { ArrayMatch } from '@skep/auth/claims/covers.ts';
 
-/** Where newer servers of this kind are stricter than the contract (registry specification §0). */
+/** Where an operator may make access stricter, or looser, than it is by default (docs/behaviour/registry.md#switches). */
 export interface Switches {
-  /** D3: a publish request must carry claims. */
+  /** a publish request must carry claims. */
   readonly requirePublishClaims: boolean;
-  /** D4: registries and sources without claims are open to every signed-in caller, or to super-admins only. */
+  /** registries and sources without claims are open to every signed-in caller, or to super-admins only. */
   readonly unlabeled: 'open' | 'deny';
-  /** D6: what a list in an existing resource's claims needs of a caller. New claims always need all of it. */
+  /** what a list in an existing resource's claims needs of a caller. New claims always need all of it. */
   readonly arrayMatch: ArrayMatch;
-  /** D7: publishers must also satisfy the claims of the managed source. */
+  /** publishers must also satisfy the claims of the managed source. */
   readonly managedSourceGate: boolean;
 }
 

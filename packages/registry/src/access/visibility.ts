@@ -15,8 +15,8 @@ export interface Visibility {
 }
 
 /**
- * Whether entries that carry `claims` exist for the caller (specification §3.4, "entry visibility filter"). An entry
- * without claims is invisible in full authorization whatever the switches say (§0, D5).
+ * Whether entries that carry `claims` exist for the caller (docs/behaviour/registry.md#visibility). An entry without
+ * claims is invisible in full authorization whatever the switches say (docs/behaviour/registry.md#visibility).
  */
 export function decideVisibility(authority: Authority, claims: ClaimSet): Decision {
   return decideDecoded(authority, decodeClaimSet(claims));

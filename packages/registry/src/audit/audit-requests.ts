@@ -17,7 +17,7 @@ export type DataRule = 'none' | { readonly maxBytes: number };
 
 const UNAUTHENTICATED = 401;
 
-/** One event per request whose row names one, and one per request without a valid token (specification §6.1). */
+/** One event per request whose row names one, and one per request without a valid token. */
 export function auditRequests(log: AuditLog, data: DataRule): RequestObserver {
   return {
     end: (exchange) => {

@@ -19,7 +19,7 @@ export interface AuditedRequest {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** To what it was done (specification §6.1): names decoded, without the query, which is the caller's business. */
+/** To what it was done: names decoded, without the query, which is the caller's business. */
 export function targetOf(
   event: AuditEventName,
   { method, url, params }: AuditedRequest,

@@ -2,7 +2,7 @@ import type { RegistryConfig } from '../config/config.ts';
 import type { TelemetryConfig } from '../config/telemetry.ts';
 import type { StorePlace } from '../store/open-store.ts';
 
-/** What the log says about a configuration that is about to be served (specification §1.1): how much of what, no secret. */
+/** What the log says about a configuration that is about to be served: how much of what, no secret. */
 export function loadedFields(config: RegistryConfig, place: StorePlace): object {
   const { path, sources, registries, auth, telemetry, audit, cors } = config;
   return {

@@ -1,4 +1,4 @@
-/** Every type of event that the registry writes (specification §6.1). The last four have no request of their own. */
+/** Every type of event that the registry writes. The last four have no request of their own. */
 export const AUDIT_EVENTS = [
   'source.list',
   'source.read',

@@ -26,7 +26,7 @@ const eventType = z.string().superRefine((name, context) => {
   context.addIssue({ code: 'custom', message: `unknown event type "${name}"${hint}` });
 });
 
-/** Specification §1.3.8. */
+/** `audit` of the configuration (docs/behaviour/registry.md#audit-log). */
 export const auditShape = z.strictObject({
   enabled: z.boolean().optional().describe('false when absent'),
   logFile: z

@@ -58,7 +58,7 @@ const authz = z.strictObject({
     .describe('for each role rules; one that matches grants it, and it matches when all its claims do'),
 });
 
-/** `auth` of the configuration (specification §1.3.4 and the switches of §0). */
+/** `auth` of the configuration (docs/behaviour/registry.md#providers, docs/behaviour/registry.md#switches). */
 export const authShape = z.strictObject({
   mode: z
     .enum(['anonymous', 'oauth'])
@@ -93,7 +93,8 @@ export const authShape = z.strictObject({
         .describe('asked in this order'),
     })
     .optional(),
-  // `authz:` with nothing behind it is a present key, so it turns authorization on and not off (§0, D14).
+  // `authz:` with nothing behind it is a present key, so it turns authorization on and not off
+  // (docs/behaviour/registry.md#modes).
   authz: authz.nullable().optional().describe('its presence turns authorization on, also when it is empty'),
 });
 

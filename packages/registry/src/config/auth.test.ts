@@ -62,7 +62,7 @@ async function problemsOf(
 }
 
 describe('the auth block', () => {
-  it('gives every setting of a provider its place, with the defaults of the specification', async () => {
+  it('gives every setting of a provider its place, with the documented defaults', async () => {
     expect(
       await oauthOf({ publicPaths: ['/docs/'], oauth: { ...OAUTH, resourceUrl: 'https://r.example' } }),
     ).toEqual({

@@ -4,7 +4,7 @@ import { type PostgresSettings, SSL_MODES } from '../store/postgres-settings.ts'
 import { count } from '../shape/limits.ts';
 import { duration, nonEmpty } from '../shape/texts.ts';
 
-/** Specification §1.3.6. */
+/** docs/behaviour/registry.md#database. */
 export const databaseShape = z
   .strictObject({
     host: nonEmpty,

@@ -36,11 +36,11 @@ export interface LoadOptions {
 export type Loaded = { readonly config: RegistryConfig } | { readonly problems: readonly string[] };
 
 const MAX_BYTES = 1024 * 1024;
-/** Of the publisher's block in one version (specification §1.3.6). */
+/** Of the publisher's block in one version (docs/behaviour/registry.md#database). */
 const MAX_META_BYTES = 262_144;
 
 /**
- * Reads and checks a configuration file (specification §1.3): all problems at once, never only the first.
+ * Reads and checks a configuration file (docs/behaviour/registry.md#configuration): all problems at once, never only the first.
  * @throws SkepError `config/unreadable` and the `file/…` codes when there is nothing to check.
  */
 export async function loadConfig(options: LoadOptions): Promise<Loaded> {

@@ -11,7 +11,7 @@ export interface Override {
   readonly from: string;
 }
 
-/** Every member that holds one value (specification §1.2): `auth.mode` is `SKEP_REGISTRY_AUTH_MODE`. */
+/** Every member that holds one value: `auth.mode` is `SKEP_REGISTRY_AUTH_MODE`. */
 const MEMBERS = scalarMembers(configShape).map((member) => ({ ...member, from: variableOf(member.path) }));
 
 /** Variables that are read elsewhere: flags of `serve`, and the log. */

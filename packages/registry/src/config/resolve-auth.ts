@@ -41,7 +41,10 @@ export function resolveAuth(auth: AuthShape | undefined, { plainHttp, claimLimit
   };
 }
 
-/** The presence of the key decides, not what it holds: an empty one fails closed (specification §0, D14). */
+/**
+ * The presence of the key decides, not what it holds: an empty one fails closed (docs/behaviour/registry.md#switches,
+ * D14).
+ */
 function accessOf(authz: AuthShape['authz'], limits: ClaimLimits): SignInMode {
   if (authz === undefined) return { kind: 'auth-only' };
   const { roles, ...switches } = authz ?? {};

@@ -34,7 +34,7 @@ const registry = z.strictObject({
   claims: claims.optional(),
 });
 
-/** The members of a configuration file (specification §1.3). Strict: an unknown member is a problem. */
+/** The members of a configuration file (docs/behaviour/registry.md#configuration). Strict: an unknown member is a problem. */
 export const configShape = z.strictObject({
   sources: z
     .array(source)

@@ -21,7 +21,7 @@ const samplingShare = z
   .number()
   .refine((share) => share > 0 && share <= 1, 'must be greater than 0 and at most 1');
 
-/** Specification §1.3.7. */
+/** `telemetry` of the configuration (docs/behaviour/registry.md#metrics, docs/behaviour/registry.md#traces). */
 export const telemetryShape = z
   .strictObject({
     enabled: z.boolean().optional().describe('false when absent'),

@@ -107,7 +107,7 @@ function* serialised(
   entry: StoredEntry,
   bytes: BodyBytes,
 ): Generator<undefined, Pick<ServedEntry, 'bytes' | 'versions' | 'digest'>> {
-  // `latest` is decided per source, before shadowing picks the source (specification §2.5.6).
+  // `latest` is decided per source, before shadowing picks the source (docs/behaviour/registry.md#shadowing).
   const newest = newestVersion(entry.versions.map(({ version }) => version));
   const bodies: string[] = [];
   const drafts: Omit<ServedVersion, keyof Place>[] = [];

@@ -59,7 +59,7 @@ const authority: fc.Arbitrary<Authority> = fc
 
 type Kind = 'server' | 'skill';
 
-/** The specification word by word: drop what the caller may not see, then shadow, then order. */
+/** The rules written naively: drop what the caller may not see, then shadow, then order. */
 function expected(sources: readonly (readonly StoredEntry[])[], caller: Authority, kind: Kind): string[] {
   const winners = new Map<string, StoredEntry>();
   for (const one of sources.flat()) {

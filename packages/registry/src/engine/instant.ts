@@ -9,7 +9,7 @@ export type Instant = string & { readonly __instant: never };
 /** Stands in for a moment that nobody knows. */
 export const EPOCH = '1970-01-01T00:00:00' as Instant;
 
-/** Reads an RFC 3339 date-time (§5.6); undefined for anything else, including impossible dates and bare dates. */
+/** Reads a date-time (RFC 3339 §5.6); undefined for anything else, including impossible dates and bare dates. */
 export function parseInstant(text: string): Instant | undefined {
   const match = RFC3339.exec(text);
   if (match === null) return undefined;

@@ -32,7 +32,7 @@ function serverBody(version: StoredVersion, isLatest: boolean): VersionBody {
   return { text: `{"server":${version.document},"_meta":${text}}`, updatedAt };
 }
 
-/** The document itself with what only the registry knows (specification §2.5.7); what it does not know stays. */
+/** The document itself with what only the registry knows; what it does not know stays. */
 function bundleBody({ document, createdAt, updatedAt }: StoredVersion, isLatest: boolean): VersionBody {
   const members = parseLossless(document, { maxBytes: Infinity, what: 'document' });
   const given = typeof members === 'object' && members !== null ? members : {};

@@ -66,7 +66,7 @@ function readerOf(sources: readonly (readonly StoredEntry[])[], sees = (_claims:
   };
 }
 
-/** The specification written down naively: visible, then shadowed, then filtered, then ordered. */
+/** The rules written naively: visible, then shadowed, then filtered, then ordered. */
 function model(
   sources: readonly (readonly StoredEntry[])[],
   sees: (claims: string) => boolean,
@@ -113,7 +113,7 @@ function walk(reader: Reader, query: PageQuery, form = (cursor: string) => curso
 const toStandardBase64 = (cursor: string): string => Buffer.from(cursor, 'base64url').toString('base64');
 
 describe('listPage', () => {
-  it('walks to exactly what the specification says, whatever the page size, callers and filters', () => {
+  it('walks to exactly what the rules say, whatever the page size, callers and filters', () => {
     fc.assert(
       fc.property(
         fc.array(entries, { maxLength: 3 }),

@@ -6,7 +6,7 @@ export const LONGEST_SEARCH = 200;
 /** Characters of a title and of a description that are searched. */
 export const SEARCHED_CHARACTERS = 4096;
 
-/** The lower-cased text that one version is searched in: name, title and description (specification §2.5.1). */
+/** The lower-cased text that one version is searched in: name, title and description. */
 export function haystack(
   name: string,
   version: { readonly title: string | null; readonly description: string | null },

@@ -20,7 +20,8 @@ const STATUSES: ReadonlySet<string | undefined> = new Set(['active', 'deprecated
 
 /**
  * The wrapper's `_meta`: the official block as the source gave it, completed where it was silent or said what no client
- * understands. Only `isLatest` is always ours, because it is a statement about this catalogue (specification §2.5.1).
+ * understands. Only `isLatest` is always ours, because it is a statement about this catalogue
+ * (docs/behaviour/registry.md#consumer-api).
  */
 export function serverMeta(input: MetaInput, isLatest: boolean): ServerMeta {
   if (input.official !== null) return metaOf(input, isLatest);

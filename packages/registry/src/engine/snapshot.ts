@@ -110,7 +110,7 @@ export function classesOf(group: KeyGroup | undefined): ReadonlySet<ClaimClass> 
 
 /**
  * The copy of an entry that a caller sees: all versions come from the highest-priority source whose entry is visible to
- * them. A copy that is hidden from the caller hides nothing (specification §3.8).
+ * them. A copy that is hidden from the caller hides nothing (docs/behaviour/registry.md#shadowing).
  */
 export function winner(group: KeyGroup, visible: Visible): ServedEntry | undefined {
   // No closure: a page looks at hundreds of groups.

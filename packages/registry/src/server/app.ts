@@ -74,8 +74,9 @@ export interface App {
   /** Opens files anew that a log rotator has moved. */
   reopenLogs(): Promise<void>;
   /**
-   * Stops in an order in which nothing that runs loses what it needs (specification §6.5): not ready, no new
-   * connections, up to 30 s for requests that run, synchronisations, audit log and telemetry, store. Idempotent.
+   * Stops in an order in which nothing that runs loses what it needs (docs/behaviour/registry.md#start-and-stop): not
+   * ready, no new connections, up to 30 s for requests that run, synchronisations, audit log and telemetry, store.
+   * Idempotent.
    */
   close(): Promise<void>;
 }
@@ -86,9 +87,10 @@ interface State extends Reloadable {
 }
 
 /**
- * Starts in an order in which nothing is served half ready (specification §1.3.11): readiness answers 503 from the
- * first moment, the store is brought in line with the configuration, every source is loaded, and only then the public
- * listener opens. A failure at any step takes back the steps before it, also a store file that this start has made.
+ * Starts in an order in which nothing is served half ready (docs/behaviour/registry.md#start-and-stop): readiness
+ * answers 503 from the first moment, the store is brought in line with the configuration, every source is loaded, and
+ * only then the public listener opens. A failure at any step takes back the steps before it, also a store file that
+ * this start has made.
  */
 export async function startApp(options: AppOptions): Promise<App> {
   const { config, addresses, log } = options;

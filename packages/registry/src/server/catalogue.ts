@@ -46,8 +46,9 @@ export interface Catalogue {
 }
 
 /**
- * Brings the store in line with the configuration (specification §1.3.11), loads what it holds into the engine, and looks at
- * every source. Fails as `Store.reconcile` and `SyncScheduler.start` do; nothing goes on running then.
+ * Brings the store in line with the configuration (docs/behaviour/registry.md#reconciliation), loads what it holds into
+ * the engine, and looks at every source. Fails as `Store.reconcile` and `SyncScheduler.start` do; nothing goes on
+ * running then.
  */
 export async function openCatalogue(options: CatalogueOptions): Promise<Catalogue> {
   const { config, store, engine, ingest, clock, random, log, observe } = options;

@@ -9,8 +9,9 @@ export interface ListenAddress {
 }
 
 /**
- * Reads `host:port`: the host empty, an IP address (IPv6 in brackets) or `localhost` (specification §1.1). `setting`
- * names where the text comes from. Fails with `registry/invalid-address`.
+ * Reads `host:port`: the host empty, an IP address (IPv6 in brackets) or `localhost`
+ * (docs/behaviour/registry.md#logs-and-warnings). `setting` names where the text comes from. Fails with
+ * `registry/invalid-address`.
  */
 export function parseAddress(text: string, setting: string): ListenAddress {
   if (text === '') throw invalid(`${setting}: address cannot be empty`);

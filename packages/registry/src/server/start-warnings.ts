@@ -19,8 +19,8 @@ export interface StartWarning {
 }
 
 /**
- * What an operator has to know before the first request (specification §6.4): everything that makes the server more open
- * or more closed than its file looks. Said at every start, and again after a reload.
+ * What an operator has to know before the first request (docs/behaviour/registry.md#logs-and-warnings): everything that
+ * makes the server more open or more closed than its file looks. Said at every start, and again after a reload.
  */
 export function startWarnings(config: WarnedConfig): StartWarning[] {
   const messages = [...authWarnings(config.auth), ...databaseWarnings(config.database)];

@@ -35,7 +35,7 @@ describe('the limits', () => {
     expect(problemsOf(limitsShape, value)).toEqual([problem]);
   });
 
-  it('of sources are the ones of the specification by default', () => {
+  it('of sources are the documented ones by default', () => {
     expect(resolvedSourceLimits()).toMatchObject({
       maxCatalogueBytes: 104_857_600,
       maxListPages: 1000,

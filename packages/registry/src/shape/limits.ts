@@ -63,7 +63,7 @@ export const claimLimitsShape = z.strictObject({
     .describe(`bytes of one name or text; ${String(CLAIM_LIMITS.bytesPerText)} when absent`),
 });
 
-/** What callers and sources are held to (specification §2.9). */
+/** What callers and sources are held to (docs/behaviour/registry.md#limits). */
 export const limitsShape = z.strictObject({
   allowedPaths: z
     .array(nonEmpty.refine((path) => isAbsolute(path), 'must be an absolute path'))

@@ -12,7 +12,8 @@ export function isAllowedPath(path: string, folders: readonly string[]): boolean
 
 /**
  * Refuses a file outside of the folders with `source/path-not-allowed`, also one that a link leads to. Without this,
- * whoever manages sources could publish every file that the server can read (specification §7, row 22).
+ * whoever manages sources could publish every file that the server can read
+ * (docs/behaviour/registry.md#reach-of-sources).
  */
 export async function assertAllowed(path: string, folders: readonly string[]): Promise<void> {
   const real = await realpath(path).catch(() => path);

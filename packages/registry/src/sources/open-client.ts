@@ -22,7 +22,7 @@ export interface ClientSettings {
   readonly retry?: Partial<RetryOptions>;
 }
 
-/** Specification §4.3: three tries, one and two seconds apart; a server that asks for a longer wait gets the next interval. */
+/** Three tries, one and two seconds apart; a server that asks for a longer wait gets the next interval. */
 const RETRY = { tries: 3, baseMs: 1_000, capMs: 60_000 } as const;
 
 export function clientOpener({ retry, ...settings }: ClientSettings): OpenClient {

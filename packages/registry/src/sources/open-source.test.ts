@@ -10,7 +10,8 @@ import { systemClock } from '@skep/core/time/clock.ts';
 import { resolvedSourceLimits } from '../shape/limits.ts';
 import { openSource } from './open-source.ts';
 
-// What a source made through the API may reach, and what the operator's own may (specification §7, row 22).
+// What a source made through the API may reach, and what the operator's own may
+// (docs/behaviour/registry.md#reach-of-sources).
 
 let folder: string;
 beforeAll(async () => {

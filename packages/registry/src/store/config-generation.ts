@@ -11,10 +11,10 @@ const KEPT_GENERATIONS = 100;
 const FORGOTTEN_AFTER_MS = 24 * 60 * 60_000;
 
 /**
- * Whether this configuration is the one that the store follows (specification §5.3). The store remembers the order in which
- * it met configurations; one that it knows must stand back while a process runs with one that came later, so that an old
- * replica that restarts in the middle of a rollout takes nothing away. When no such process is left it was put back on
- * purpose, and is the newest again. Call it under the administration lock.
+ * Whether this configuration is the one that the store follows (docs/behaviour/registry.md#replicas). The store
+ * remembers the order in which it met configurations; one that it knows must stand back while a process runs with one
+ * that came later, so that an old replica that restarts in the middle of a rollout takes nothing away. When no such
+ * process is left it was put back on purpose, and is the newest again. Call it under the administration lock.
  */
 export async function takesForce(write: Write, desired: DesiredState, replica?: string): Promise<boolean> {
   const { db } = write;

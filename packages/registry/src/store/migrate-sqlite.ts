@@ -14,7 +14,7 @@ export function readSqliteSchema(database: DatabaseSync): SchemaVersion {
   return { version, compatibleFrom: Number(row?.['compatible_from'] ?? version) };
 }
 
-/** Runs migrations in one transaction that keeps every other writer out (specification §5.2). */
+/** Runs migrations in one transaction that keeps every other writer out (docs/behaviour/registry.md#migrations). */
 export async function migrateSqlite(
   database: DatabaseSync,
   target: (before: number) => number,

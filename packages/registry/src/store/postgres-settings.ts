@@ -2,7 +2,7 @@
 export const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 export type SslMode = (typeof SSL_MODES)[number];
 
-/** `database` of the configuration (specification §1.3.6). */
+/** `database` of the configuration (docs/behaviour/registry.md#database). */
 export interface PostgresSettings {
   readonly host: string;
   readonly port: number;

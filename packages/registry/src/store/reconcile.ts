@@ -18,8 +18,9 @@ const NOTHING: NameChanges = { created: [], updated: [], deleted: [] };
 const SUPERSEDED: ReconcileReport = { inForce: false, sources: NOTHING, registries: NOTHING, blocked: [] };
 
 /**
- * Specification §1.3.11, in an order in which no reference dangles: what must go goes first, then sources, then the
- * registries that link them. Rows that already say the same are not written, so a restart changes nothing.
+ * Makes the store what the file says (docs/behaviour/registry.md#reconciliation), in an order in which no reference
+ * dangles: what must go goes first, then sources, then the registries that link them. Rows that already say the same
+ * are not written, so a restart changes nothing.
  */
 export function reconciling(desired: DesiredState, replica?: string): Work<ReconcileReport> {
   return async (write) => {

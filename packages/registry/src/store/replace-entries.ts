@@ -11,7 +11,7 @@ import type { EntryTable, Tables } from './tables.ts';
 import { versionRow } from './version-row.ts';
 import type { Work } from './write.ts';
 
-/** Makes a source hold what was synchronised; what stays the same is not written (specification §4.6). */
+/** Makes a source hold what was synchronised; what stays the same is not written. */
 export function replacing({ source, entries, at, status, lease }: Replacement): Work<readonly StoredEntry[]> {
   return async (write) => {
     const existing = await lockedSource(write, source);

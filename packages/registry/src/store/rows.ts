@@ -116,7 +116,7 @@ export interface StoredRegistry extends NamedRegistry {
   readonly updatedAt: string;
 }
 
-/** How a source is doing (specification §4.5). */
+/** How a source is doing (docs/behaviour/registry.md#source-status). */
 export interface SyncStatus {
   readonly phase: 'syncing' | 'complete' | 'failed';
   readonly message: string;

@@ -143,7 +143,7 @@ async function managedName(db: Kysely<Tables>): Promise<string | undefined> {
   return row?.name;
 }
 
-/** Claims of a synced source are those of its entries, also without new data (specification §3.6). */
+/** Claims of a synced source are those of its entries, also without new data. */
 async function inheritClaims(db: Kysely<Tables>, source: string, claims: string): Promise<void> {
   await db
     .updateTable('entry')

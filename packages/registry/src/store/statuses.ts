@@ -4,7 +4,7 @@ import { isSynced, type NamedSource, type SyncStatus } from './rows.ts';
 import type { Lease } from './store.ts';
 import type { SyncStatusTable, Tables } from './tables.ts';
 
-/** A source that nobody has synchronised yet; of other kinds, one that nobody ever will (specification §1.3.11). */
+/** A source that nobody has synchronised yet; of other kinds, one that nobody ever will. */
 export function firstStatus(kind: NamedSource['kind']): SyncStatus {
   const synced = isSynced(kind);
   return {

@@ -109,9 +109,9 @@ export interface MarkedVersions {
  */
 export interface Store extends SourceStore, RegistryStore, EntryStore, SyncStore, ChangeFeed {
   /**
-   * Makes the CONFIG part of the store what the configuration file says (specification §1.3.11), unless a process that
-   * runs was started with a newer one (§5.3). `replica` names this process, which from now on counts as running with this
-   * configuration; a process that ends at once gives none.
+   * Makes the CONFIG part of the store what the configuration file says (docs/behaviour/registry.md#reconciliation),
+   * unless a process that runs was started with a newer one (docs/behaviour/registry.md#replicas). `replica` names this
+   * process, which from now on counts as running with this configuration; a process that ends at once gives none.
    */
   reconcile(desired: DesiredState, replica?: string): Promise<Committed<ReconcileReport>>;
   /** The process still runs. Without this for `ALIVE_MS` it does not count any more. */

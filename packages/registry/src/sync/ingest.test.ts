@@ -2,7 +2,8 @@ import { OFFICIAL_META } from '@skep/core/catalog/official-meta.ts';
 import { describe, expect, it } from 'vitest';
 import { ingest, type IngestInput } from './ingest.ts';
 
-// What becomes of a catalogue on its way into the store (specification §4.2). The formats themselves: core/catalog.
+// What becomes of a catalogue on its way into the store (docs/behaviour/registry.md#catalogue-formats). The formats
+// themselves: core/catalog.
 
 const server = (name: string, version = '1.0.0') => ({ name, version, description: `Serves ${name}` });
 const registryFile = (data: object): object => ({

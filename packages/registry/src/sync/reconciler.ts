@@ -21,7 +21,8 @@ export interface ReconcilerOptions {
 
 /**
  * Brings the store in line with the configuration of this process, and says there that the process runs with it
- * (specification §5.3). While another process runs with a newer one it stands back, and tries again until that is gone.
+ * (docs/behaviour/registry.md#replicas). While another process runs with a newer one it stands back, and tries again
+ * until that is gone.
  */
 export class Reconciler {
   readonly #options: ReconcilerOptions;

@@ -2,7 +2,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { SyncStatus } from '../store/rows.ts';
 import type { IngestReport } from './ingest.ts';
 
-// How the status of a source goes on (specification §4.5). Times are RFC 3339 UTC.
+// How the status of a source goes on (docs/behaviour/registry.md#source-status). Times are RFC 3339 UTC.
 
 export function syncStarted(status: SyncStatus, now: string): SyncStatus {
   return { ...status, phase: 'syncing', message: 'Synchronising', lastAttempt: now };
@@ -66,7 +66,7 @@ function messageFor(report: IngestReport | undefined): string {
   return skipped === 0 ? done : `${done}; ${String(skipped)} invalid entries were left out`;
 }
 
-/** Where a synchronisation failed, as metrics count it (specification §4.5). */
+/** Where a synchronisation failed, as metrics count it (docs/behaviour/registry.md#source-status). */
 export type FailureClass = 'HandlerCreationFailed' | 'ValidationFailed' | 'FetchFailed' | 'StorageFailed';
 
 export function failureClass(error: unknown): FailureClass {

@@ -32,9 +32,9 @@ export interface SyncTask {
 }
 
 /**
- * Fetch, compare, read, store, then serve (specification §4.1); returns the status that the store has now. Until the
- * store has committed, callers see the data before; a failure at any step leaves it as it was. Content that is known
- * already causes no write but that of the status.
+ * Fetch, compare, read, store, then serve (docs/behaviour/registry.md#synchronisation); returns the status that the
+ * store has now. Until the store has committed, callers see the data before; a failure at any step leaves it as it was.
+ * Content that is known already causes no write but that of the status.
  */
 export async function syncSource(parts: SyncParts, task: SyncTask, signal: AbortSignal): Promise<SyncStatus> {
   const { store, ingest, apply, now, limits } = parts;

@@ -13,7 +13,7 @@ const LISTS: Readonly<Record<string, EntryKind>> = {
   'plugin.list': 'plugin',
 };
 
-/** Counts the entries that lists leave out because their claims hide them from the caller (specification §6.2). */
+/** Counts the entries that lists leave out because their claims hide them from the caller. */
 export function countFiltered(meter: Meter, snapshot: () => Snapshot): RequestObserver {
   const filtered = meter.createCounter('skep.registry.entries.filtered', {
     description: 'Entries that lists left out because of their claims, summed over requests',

@@ -10,7 +10,7 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']);
 const SCHEME = { 'url.scheme': 'http' };
 
-/** Requests as metrics (specification §6.2; names of the OpenTelemetry HTTP conventions). */
+/** Requests as metrics (docs/behaviour/registry.md#metrics; names of the OpenTelemetry HTTP conventions). */
 export function measureRequests(meter: Meter): RequestObserver {
   const duration = meter.createHistogram('http.server.request.duration', {
     unit: 's',
@@ -84,7 +84,7 @@ const ENTRY_DENIALS: ReadonlySet<Code> = new Set([
   'access/hidden',
 ]);
 
-/** Which of the checks of specification §3.5 said no. */
+/** Which of the checks of docs/behaviour/registry.md#order-of-checks said no. */
 function denialLayer({ code, detail }: RequestFailure): 'role' | 'gate' | 'entry' | undefined {
   if (code === 'access/forbidden') return 'role';
   if (!ENTRY_DENIALS.has(code)) return undefined;

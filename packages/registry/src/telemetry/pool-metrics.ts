@@ -1,7 +1,7 @@
 import type { Meter } from '@opentelemetry/api';
 import type { PoolState } from '../store/postgres.ts';
 
-/** Connections to the database (specification §6.2), named as the OpenTelemetry conventions for database clients say. */
+/** Connections to the database, named as the OpenTelemetry conventions for database clients say. */
 export function measurePool(meter: Meter, pool: () => PoolState): void {
   const name = { 'db.client.connection.pool.name': 'registry' };
   meter

@@ -34,8 +34,8 @@ export interface Observed {
 const SYNC_SECONDS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
 /**
- * Metrics of specification §6.2 that no request makes. Gauges are read when they are asked for. Those of a source that is
- * gone stay at 0, because the SDK goes on reporting the last value of whatever was observed once.
+ * Metrics (docs/behaviour/registry.md#metrics) that no request makes. Gauges are read when they are asked for. Those of
+ * a source that is gone stay at 0, because the SDK goes on reporting the last value of whatever was observed once.
  */
 export function registryMetrics(meter: Meter, observed: Observed): RegistryMetrics {
   const duration = meter.createHistogram('skep.registry.sync.duration', {

@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
-/** So many may be answered at once (specification §2.3): a scrape costs as much as many requests. */
+/** So many may be answered at once: a scrape costs as much as many requests. */
 const MOST_SCRAPES = 2;
 
 /** Fails with `registry/too-many-scrapes` instead of letting scrapers queue up. */

@@ -12,7 +12,7 @@ export function syncMeasurement({ source, duration, outcome, failure }: SyncEven
   };
 }
 
-/** The same as a span (specification §6.3). */
+/** The same as a span (docs/behaviour/registry.md#traces). */
 export function syncSpan({ source, kind, duration, outcome, failure, status }: SyncEvent): SpanOptions {
   const { server, skill, plugin } = status.counts;
   return {

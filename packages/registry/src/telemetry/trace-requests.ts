@@ -3,8 +3,8 @@ import type { RequestObserver } from '../api/http/observe-requests.ts';
 import { UNKNOWN_ROUTE } from './http-metrics.ts';
 
 /**
- * A span `{METHOD} {route}` for every request (specification §6.3), in the caller's trace if there is one. Paths are
- * those of the table: what callers write into a URL stays out of names.
+ * A span `{METHOD} {route}` for every request (docs/behaviour/registry.md#traces), in the caller's trace if there is
+ * one. Paths are those of the table: what callers write into a URL stays out of names.
  */
 export function traceRequests(tracing: Tracing): RequestObserver {
   return {

@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts';
 /** Operations that are asked for all the time and do next to nothing. */
 const UNTRACED = new Set(['ping', 'close']);
 
-/** The store with a span `dbService.<Operation>` around each operation (specification §6.3). Arguments stay out of it. */
+/** The store with a span `dbService.<Operation>` around each operation. Arguments stay out of it. */
 export function tracedStore<S extends Store>(store: S, tracing: Tracing): S {
   return new Proxy(store, {
     get: (target, name) => {

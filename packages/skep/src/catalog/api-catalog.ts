@@ -9,7 +9,7 @@ import type { CatalogSource } from './catalog-source.ts';
 const PAGE = 100;
 const MAX_ENTRIES = 10_000;
 
-/** A registry that speaks the MCP Registry API v0.1 at `base` (spec run-workload §2.2). */
+/** A registry that speaks the MCP Registry API v0.1 at `base` (docs/behaviour/run.md#catalogues). */
 export function apiCatalog(base: string, client: Client): CatalogSource {
   const root = base.replace(/\/+$/, '');
 

@@ -17,8 +17,9 @@ const API_MS = 10_000;
 const MAX_BYTES = 100 * 1024 * 1024;
 
 /**
- * The one active catalogue: API address, then file address, then file, then the built-in one (spec run-workload §2.2).
- * Nothing is read before it is asked for; what reads files or speaks HTTP is loaded by those that need it.
+ * The one active catalogue: API address, then file address, then file, then the built-in one
+ * (docs/behaviour/run.md#catalogues). Nothing is read before it is asked for; what reads files or speaks HTTP is loaded
+ * by those that need it.
  */
 export async function openCatalog({ config, version }: CatalogOptions): Promise<CatalogSource> {
   const client = async (timeoutMs: number): Promise<Client> => {

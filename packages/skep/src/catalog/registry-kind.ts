@@ -27,8 +27,8 @@ export interface KindOptions {
 }
 
 /**
- * What kind of catalogue a text names, proved by reading it (spec run-workload §2.2): `file://` or a path is a file; an
- * address ending in `.json` is a remote file; any other address is asked whether it speaks the registry API.
+ * What kind of catalogue a text names, proved by reading it (docs/behaviour/run.md#catalogues): `file://` or a path is
+ * a file; an address ending in `.json` is a remote file; any other address is asked whether it speaks the registry API.
  */
 export async function detectRegistry(text: string, options: KindOptions): Promise<RegistryChoice> {
   const { cwd, signal } = options;

@@ -46,7 +46,7 @@ export interface Context {
   readonly inside?: Inside;
 }
 
-/** How a command that runs inside the supervisor differs (docs/decisions/0048). */
+/** How a command that runs inside the supervisor differs (decision 0048). */
 export interface Inside {
   /** Fails with `supervisor/not-here`: the command that asked does it itself. Only before anything is made. */
   readonly handOver: (why: string) => never;

@@ -19,7 +19,7 @@ export interface Supervisor {
 }
 
 /**
- * Carries out `skep run` in the supervisor, for a command that asked; see docs/decisions/0048. Fails with
+ * Carries out `skep run` in the supervisor, for a command that asked (decision 0048). Fails with
  * `supervisor/not-here`, having made nothing, where the command has to do it itself; else as the command would.
  */
 export async function runForCommand(

@@ -25,7 +25,7 @@ const LOCK_TURN_MS = 250;
 /** How long one that ends waits for an engine to answer: shorter, with all else, than the next one waits for it. */
 const RELEASE_MS = 7_000;
 
-/** The supervisor itself (design §6). Started by the other commands; one per state directory, held by a lock of the kernel. */
+/** The supervisor itself. Started by the other commands; one per state directory, held by a lock of the kernel. */
 export const supervise = defineCommand({
   usage: 'skep supervise',
   summary: 'Host detached workloads until there are none',

@@ -2,7 +2,7 @@ import { defineSettings } from '@skep/core/settings/define-settings.ts';
 
 const group = 'Configuration file';
 
-/** Keys of `~/.config/skep/config.yaml` (spec run-workload §7.8). */
+/** Keys of `~/.config/skep/config.yaml` (docs/behaviour/run.md#application-settings). */
 export const appSettings = defineSettings([
   {
     name: 'registryApiUrl',

@@ -6,7 +6,7 @@ import { readText } from '@skep/core/files/read-limited.ts';
 import type { Mount } from './mount-declaration.ts';
 
 export interface IgnoreCheck {
-  /** `~/.config/skep/skepignore` (spec run-workload §4.6). */
+  /** `~/.config/skep/skepignore` (docs/behaviour/run.md#ignore-files). */
   readonly file: string;
   /** False: the person does not want that one heeded. */
   readonly globally: boolean;

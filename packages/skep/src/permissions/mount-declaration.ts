@@ -15,8 +15,9 @@ const FORBIDDEN = /[$&;|`\0]/;
 const WINDOWS = /^([A-Za-z]:[\\/][^:]*)(?::(.*))?$/;
 
 /**
- * Reads one mount declaration of a profile (spec run-workload §4.4): `path` (same on both sides) or `host:container`.
- * Relative host paths are resolved against `cwd` now, so that a later restart means the same directory.
+ * Reads one mount declaration of a profile (docs/behaviour/run.md#mounts): `path` (same on both sides) or
+ * `host:container`. Relative host paths are resolved against `cwd` now, so that a later restart means the same
+ * directory.
  */
 export function parseMount(text: string, readOnly: boolean, cwd: string): Mount {
   const [host, inside] = splitSides(text);

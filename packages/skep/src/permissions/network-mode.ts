@@ -3,7 +3,7 @@ import type { PermissionProfile } from './profile.ts';
 /**
  * The profile with the network mode it means: `--network`, else its own, else none at all where it allows no connection.
  * A profile that allows nothing and is not enforced would be a promise nobody keeps: the switch itself, not a filter,
- * keeps it so (docs/decisions/0040). Lists of allowed hosts are kept for the isolation of a later release.
+ * keeps it so (decision 0142). Lists of allowed hosts are kept for the isolation of a later release.
  */
 export function withNetworkMode(profile: PermissionProfile, network?: string): PermissionProfile {
   // Other tools write an empty text for "not given".

@@ -111,7 +111,7 @@ function checkTargetHost(host: string): void {
   });
 }
 
-/** An IPv4 address, or a host name's first one (spec run-workload §1.3). */
+/** An IPv4 address, or a host name's first one (docs/behaviour/run.md#ports). */
 async function toIPv4(host: string): Promise<string> {
   if (isIPv4(host)) return host;
   const invalid = (cause?: unknown): SkepError =>

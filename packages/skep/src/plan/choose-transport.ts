@@ -21,7 +21,7 @@ export interface ChosenTransport {
 
 /**
  * How the server is spoken to: the flag, else the catalogue, else HTTP for an image that declares exactly one port, else
- * stdio (docs/decisions/0040). An HTTP server whose port nobody names is an error.
+ * stdio (decision 0040). An HTTP server whose port nobody names is an error.
  */
 export function chooseTransport(inputs: TransportInputs): ChosenTransport {
   const { flag, catalogue, source, exposedPorts, targetPort } = inputs;

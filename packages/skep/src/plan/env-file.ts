@@ -12,8 +12,9 @@ export function checkEnvKey(key: string, where: string): string {
 }
 
 /**
- * Variables of one env file (spec run-workload §7.3): `KEY=VALUE` lines, `export ` allowed, comments and lines without
- * `=` skipped, one pair of matching outer quotes removed, no escapes, no interpolation, the last of a repeated key wins.
+ * Variables of one env file (docs/behaviour/run.md#env-files): `KEY=VALUE` lines, `export ` allowed, comments and lines
+ * without `=` skipped, one pair of matching outer quotes removed, no escapes, no interpolation, the last of a repeated
+ * key wins.
  */
 export function parseEnvFile(text: string, path: string): Record<string, string> {
   const variables = new Map<string, string>();

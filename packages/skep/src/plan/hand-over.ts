@@ -7,7 +7,7 @@ import { pythonIndex } from '../runtime/docker/python-index.ts';
 import type { CheckedRun, PlannedRun } from './plan-run.ts';
 
 /**
- * What a supervisor that runs a command for another program leaves to that program (docs/decisions/0048). Outside the
+ * What a supervisor that runs a command for another program leaves to that program (decision 0189). Outside the
  * supervisor nothing is handed over.
  */
 type Where = Pick<Context, 'env' | 'inside'>;

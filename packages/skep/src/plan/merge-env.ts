@@ -21,7 +21,7 @@ export interface MergedEnv {
 }
 
 /**
- * The server's variables (spec run-workload §1.4, §2.6): file, then flags, then the catalogue's defaults for what is
+ * The server's variables (docs/behaviour/run.md#variables): file, then flags, then the catalogue's defaults for what is
  * still missing, then questions. Fails with `run/missing-env` naming everything that is required and missing, and with
  * `run/invalid-env` for a value that is none of the choices.
  */

@@ -3,7 +3,7 @@ import type { PackageSource } from '../protocol/reference.ts';
 import { parseHttpUrl } from '../catalog/http-url.ts';
 import { isPackageReference, parsePackageReference } from '../protocol/reference.ts';
 
-/** What the positional argument of `skep run` can mean before anything was looked up (spec run-workload §2.1). */
+/** What the positional argument of `skep run` can mean before anything was looked up. */
 export type Target =
   | { readonly kind: 'package'; readonly reference: string; readonly source: PackageSource }
   | { readonly kind: 'remote'; readonly url: URL }

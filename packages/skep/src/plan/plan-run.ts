@@ -45,7 +45,7 @@ export async function checkRun(request: RunRequest, { places, cwd, env }: Contex
   return { request, target, config, inputs };
 }
 
-/** Steps of spec run-workload §1.2 that look and decide: nothing exists afterwards that did not before. */
+/** The steps of a run that look and decide: nothing exists afterwards that did not before. */
 export async function planRun(checked: CheckedRun, context: Context, runtime: Runtime): Promise<PlannedRun> {
   const { request, target, config, inputs } = checked;
   const { values } = request;

@@ -27,8 +27,8 @@ export interface ResolveOptions {
 }
 
 /**
- * Looks a target up (spec run-workload §2.1). Only a definite "not there" makes a name an image, and only when it looks
- * like one: a registry that is down must never turn `github` into somebody's public image.
+ * Looks a target up (docs/behaviour/run.md#targets). Only a definite "not there" makes a name an image, and only when
+ * it looks like one: a registry that is down must never turn `github` into somebody's public image.
  */
 export async function resolveTarget(target: Target, options: ResolveOptions): Promise<Resolved> {
   if (target.kind === 'remote') throw noRemotes(`"${target.url.origin}" is a remote server`);

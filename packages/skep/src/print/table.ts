@@ -3,7 +3,7 @@ import { displayWidth } from './display-width.ts';
 
 const GAP = 3;
 
-/** Columns padded with three spaces (spec run-workload §6.6), wide characters counted right, newline-terminated. */
+/** Columns padded with three spaces, wide characters counted right, newline-terminated. */
 export function toTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, ...rows.map((row) => row.map(printable))];
   const widths = head.map(() => 0);

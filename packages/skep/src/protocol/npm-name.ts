@@ -8,7 +8,7 @@ export function isNpmName(name: string): boolean {
 
 /**
  * True for an exact version, a range of one token (`^1.2`, `~3`) or a dist-tag. Letters, digits and `.+_~^-` only, as
- * spec run-workload §3.1 asks, and no leading `-`, so it cannot become a flag.
+ * docs/behaviour/run.md#packages asks, and no leading `-`, so it cannot become a flag.
  */
 export function isNpmVersion(version: string): boolean {
   return version.length <= 128 && NPM_VERSION.test(version);

@@ -12,9 +12,9 @@ export const NPX_BASE_IMAGE = 'node:24-alpine';
 const DEFAULT_PACKAGES = ['git', 'ca-certificates'];
 
 /**
- * The two-stage build of an npm package (spec run-workload §3.3). Everything that depends on the package is an argument
- * in exec form; the entry point is the program that package.json names, found in the build; the final image runs as a
- * numeric user and contains neither the certificate nor the registry's address.
+ * The two-stage build of an npm package (docs/behaviour/run.md#package-images). Everything that depends on the package
+ * is an argument in exec form; the entry point is the program that package.json names, found in the build; the final
+ * image runs as a numeric user and contains neither the certificate nor the registry's address.
  */
 export function npxRecipe(options: RecipeOptions): BuildRecipe {
   checkRecipeOptions(options);

@@ -36,8 +36,8 @@ export function isPackageReference(text: string): boolean {
 }
 
 /**
- * Parses and validates a package reference (spec run-workload §3.1). The name and version are safe to hand to npm, uv
- * or go as one argument each. `@latest` is the same as no version, so that every ecosystem understands it.
+ * Parses and validates a package reference (docs/behaviour/run.md#packages). The name and version are safe to hand to
+ * npm, uv or go as one argument each. `@latest` is the same as no version, so that every ecosystem understands it.
  * Throws `target/invalid-package`, and `usage/not-available` for a local Go project.
  */
 export function parsePackageReference(text: string): PackageSource {

@@ -11,8 +11,8 @@ export const UVX_BASE_IMAGE = 'python:3.14-slim';
 const DEFAULT_PACKAGES = ['ca-certificates', 'git'];
 
 /**
- * The two-stage build of a PyPI package (spec run-workload §3.3) with `uv tool install`. The entry point is the only
- * script the package brings, or the one named like it, found in the build.
+ * The two-stage build of a PyPI package (docs/behaviour/run.md#package-images) with `uv tool install`. The entry point
+ * is the only script the package brings, or the one named like it, found in the build.
  */
 export function uvxRecipe(options: RecipeOptions): BuildRecipe {
   checkRecipeOptions(options);

@@ -7,7 +7,7 @@ interface Exported {
   readonly port: number;
 }
 
-/** Labels that ToolHive asks of a file before it takes it: in exports only, never on what runs (docs/decisions/0047). */
+/** Labels that ToolHive asks of a file before it takes it: in exports only, never on what runs (decision 0186). */
 export function toolhiveLabels({ name, transport, port }: Exported): Readonly<Record<string, string>> {
   return {
     toolhive: 'true',
@@ -18,7 +18,7 @@ export function toolhiveLabels({ name, transport, port }: Exported): Readonly<Re
   };
 }
 
-/** What both tools state about a workload in labels, behind a prefix of their own (spec run-workload §4.2). */
+/** What both tools state about a workload in labels, behind a prefix of their own (docs/behaviour/run.md#labels). */
 const FACTS =
   /^(?:toolhive|(?:toolhive-|skep\.)(?:name|basename|transport|port|network-isolation|managed|group|state|spec|host-port))$/;
 

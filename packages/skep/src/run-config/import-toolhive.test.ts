@@ -8,7 +8,7 @@ const read = (more: object) => fromToolhive({ ...minimal, ...more }, 'f');
 const notThere = expect.objectContaining({ code: 'usage/not-available' });
 const invalid = expect.objectContaining({ code: 'run/invalid-config' });
 
-/** Every key that ToolHive writes, with the way its value looks when it asks for something (spec run-workload §7.1). */
+/** Every key that ToolHive writes, with the way its value looks when it asks for something. */
 const GUARDS: Readonly<Record<string, unknown>> = {
   remote_url: 'https://x.example/mcp',
   remote_auth_config: { issuer: 'https://idp.example' },

@@ -15,7 +15,7 @@ const ANYWAY: Readonly<Record<string, (name: string, value: unknown) => boolean>
   bodylimit: (name, value) => name === 'max_bytes' && value === BODY_LIMIT,
 };
 
-/** What `middleware_configs` (spec run-proxy §2.2) asks for beyond what Skep's own chain does anyway, by type. */
+/** What `middleware_configs` asks for beyond what Skep's own chain does anyway, by type. */
 export function stepsBeyond(value: unknown): readonly string[] {
   if (isNothing(value)) return [];
   return Array.isArray(value) ? value.flatMap((one) => stepBeyond(one) ?? []) : ['of the wrong shape'];

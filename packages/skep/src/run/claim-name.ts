@@ -12,8 +12,9 @@ import { lockName } from '../workloads/name-lock.ts';
 
 /**
  * Makes a name this command's own until the lock is released, so that two runs of one name cannot both find it free.
- * Fails with `run/name-taken` when a workload has it. What is left of a failed or killed run of that name is removed, so
- * that a run can be repeated (spec run-workload §2.7). `rename` says how the person gives it another name.
+ * Fails with `run/name-taken` when a workload has it. What is left of a failed or killed run of that name is removed,
+ * so that a run can be repeated (docs/behaviour/run.md#taken-names). `rename` says how the person gives it another
+ * name.
  */
 export async function claimName(
   name: string,

@@ -12,7 +12,7 @@ import { whenReady } from './when-ready.ts';
 
 /**
  * Hosts a saved workload in this process until it ends or the person presses Ctrl-C, then removes it completely
- * (spec run-workload §6.2). What fails at the start is removed too.
+ * (docs/behaviour/run.md#foreground). What fails at the start is removed too.
  */
 export async function hostHere(config: RunConfig, context: Context): Promise<void> {
   const { terminal, signal, places, uid } = context;

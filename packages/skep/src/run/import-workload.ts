@@ -28,7 +28,7 @@ export interface ImportRequest {
 /** No flag may stand beside `--from-config`, so the file is where everything is put right. */
 const RENAME = 'give it another "name" in the file';
 
-/** `skep run --from-config PATH` (spec run-workload §7.2): the same name, port, variables and mounts as were exported. */
+/** `skep run --from-config PATH`: the same name, port, variables and mounts as were exported. */
 export async function importWorkload(request: ImportRequest, context: Context): Promise<void> {
   const { path, foreground } = request;
   const imported = await readImport(path, context);

@@ -11,7 +11,7 @@ import { startEvents } from './start-events.ts';
 import { tellReady } from './when-ready.ts';
 
 /**
- * `skep run` by a supervisor that is up and has everything ready (docs/decisions/0048): undefined when that is done. Else
+ * `skep run` by a supervisor that is up and has everything ready (decision 0048): undefined when that is done. Else
  * nothing is made, and the command goes on by itself in the context that this answers with; a supervisor is on its way by
  * then. Loads as little as it can.
  */

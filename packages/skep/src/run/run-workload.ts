@@ -20,7 +20,7 @@ import { checkRun, planEnv, planRun, type PlannedRun, type RunRequest } from '..
 
 /**
  * `skep run SERVER`: plan, claim the name and port, ask what is missing, prepare, save, launch. Whatever fails, nothing
- * half-made is left (spec run-workload §1.2, with everything validated before anything costs time).
+ * half-made is left (docs/behaviour/run.md#order-of-a-run).
  */
 export async function runWorkload(request: RunRequest, context: Context): Promise<void> {
   const client = openClient(context);

@@ -41,8 +41,8 @@ export async function planPort(plan: PortPlan): Promise<() => Promise<number>> {
 }
 
 /**
- * The port the proxy will listen on, checked on the host it will listen on (spec run-workload §2.5). A wanted port that
- * is busy or promised is an error (`run/port-busy`), never silently replaced.
+ * The port the proxy will listen on, checked on the host it will listen on (docs/behaviour/run.md#ports). A wanted port
+ * that is busy or promised is an error (`run/port-busy`), never silently replaced.
  */
 export async function choosePort(request: PortRequest): Promise<number> {
   const { host, wanted, promised, random, hint } = request;

@@ -10,10 +10,10 @@ import { runSettings, type RunValues } from './run-settings.ts';
 const rows: readonly Field[] = runSettings;
 const flagRows = rows.filter((row) => row.flag !== undefined);
 
-/** Flags that the contract does not have (docs/decisions/0040). */
+/** Flags of Skep alone (decision 0146). */
 const ownFlags = ['no-check', 'sandbox-user', 'trust-config'];
 
-/** Which kinds may stand for a type of the contract. */
+/** Which kinds may stand for a type of the fixture. */
 const kindsOf: Record<ContractType, readonly FieldKind[]> = {
   string: ['string', 'choice', 'path', 'json-file'],
   int: ['int'],
@@ -24,12 +24,12 @@ const kindsOf: Record<ContractType, readonly FieldKind[]> = {
   strings: ['strings'],
 };
 
-test('the table has exactly the flags of the contract and those of Skep alone', () => {
+test('the table has exactly the flags of the fixture and those of Skep alone', () => {
   const all = [...contractFlags.map(({ flag }) => flag), ...ownFlags];
   expect(new Set(flagRows.map((row) => row.flag))).toEqual(new Set(all));
 });
 
-test.each(contractFlags)('--$flag is a $type as the contract says', (contract) => {
+test.each(contractFlags)('--$flag is a $type as the fixture says', (contract) => {
   const row = rows.find(({ flag }) => flag === contract.flag);
   expect(kindsOf[contract.type]).toContain(row?.kind);
   expect(row?.short).toBe(contract.short);

@@ -15,7 +15,7 @@ export function checkWorkloadName(name: string): string {
   throw new SkepError('run/invalid-name', { message: `invalid workload name ${JSON.stringify(name)}` });
 }
 
-/** Turns any text into a valid workload name; never fails. For names Skep generates (spec run-workload §2.4). */
+/** Turns any text into a valid workload name; never fails. For names Skep generates (docs/behaviour/run.md#names). */
 export function toWorkloadName(text: string): string {
   const cleaned = text
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')

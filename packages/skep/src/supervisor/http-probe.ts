@@ -25,7 +25,7 @@ export interface HttpProbeOptions {
 }
 
 /**
- * Sends `initialize` until it is answered (spec run-workload §6.4 step 2), then ends the session. Resolves with the
+ * Sends `initialize` until it is answered (docs/behaviour/run.md#ready), then ends the session. Resolves with the
  * server's `serverInfo`, undefined where the answer has none; rejects only when the signal aborts.
  */
 export async function untilHttpAnswer(options: HttpProbeOptions): Promise<unknown> {

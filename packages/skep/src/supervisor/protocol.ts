@@ -11,7 +11,7 @@ export const requestSchema = z.discriminatedUnion('op', [
   z.object({ op: z.literal('start'), name }),
   /**
    * Carries out `skep run` with these arguments, in this environment and working directory, where everything for it is
-   * ready; fails with `supervisor/not-here`, and nothing made, where it is not (docs/decisions/0048). Events: `told`, then
+   * ready; fails with `supervisor/not-here`, and nothing made, where it is not (decision 0048). Events: `told`, then
    * `saved`, then those of a start. Result: endpoint.
    */
   z.object({

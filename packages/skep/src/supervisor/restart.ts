@@ -1,4 +1,4 @@
-/** When a workload that ended by itself is started again (spec run-workload §6.4 step 6). Durations in milliseconds. */
+/** When a workload that ended by itself is started again. Durations in milliseconds. */
 export const RESTART = {
   maxAttempts: 10,
   firstDelayMs: 5_000,

@@ -121,7 +121,7 @@ function commandLine({ program, platform }: SpawnOptions): readonly [string, ...
 }
 
 /**
- * Bounds what new objects take (docs/decisions/0011), in MiB. Flags that change how V8 compiles would cost every start 50 ms,
+ * Bounds what new objects take (decision 0113), in MiB. Flags that change how V8 compiles would cost every start 50 ms,
  * because Node would have to compile itself anew.
  */
 const NEW_OBJECTS = '--max-semi-space-size=4';

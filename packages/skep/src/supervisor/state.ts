@@ -9,7 +9,7 @@ import { checkWorkloadName } from '../settings/workload-name.ts';
 import { damagedHint, namesIn } from '../run-config/file.ts';
 import type { statusSchema } from './status-schema.ts';
 
-/** One workload's status file (spec run-workload §6.3). */
+/** One workload's status file (docs/behaviour/run.md#status). */
 export type WorkloadStatus = z.infer<typeof statusSchema>;
 export type StatusWord = WorkloadStatus['status'];
 

@@ -20,7 +20,7 @@ type End =
 const RECONNECT = { firstDelayMs: 1_000, longestDelayMs: 30_000 } as const;
 
 /**
- * Follows a running workload until the signal aborts or restarts are used up (spec run-workload §6.4 steps 4–6). Keeps
+ * Follows a running workload until the signal aborts or restarts are used up (docs/behaviour/run.md#restarts). Keeps
  * the status true, tells the proxy when the server behind it is a new one. Never rejects.
  */
 export async function watch(config: RunConfig, watched: Watched): Promise<void> {

@@ -21,7 +21,7 @@ export function isOwn(observed: Observed, owner: string): boolean {
   return observed.labels['skep.managed'] === 'true' && observed.labels['skep.state'] === owner;
 }
 
-/** What the runtime is asked to create (spec run-workload §4.1, §4.2, §1.4). */
+/** What the runtime is asked to create (docs/behaviour/run.md#containers). */
 export function toWorkloadSpec(config: RunConfig, options: SpecOptions): WorkloadSpec {
   const spec = {
     name: config.name,
@@ -89,7 +89,7 @@ export function usesHostNetwork(
   return network === 'host' || (network === 'bridge' && sharesNetwork !== undefined);
 }
 
-/** `none` of a profile means no network for stdio servers, see docs/decisions/0040. */
+/** `none` of a profile means no network for stdio servers (decision 0142). */
 export function networkOf(config: Pick<RunConfig, 'permission_profile'>): string {
   const mode = config.permission_profile.network?.mode ?? '';
   return mode === '' || mode === 'default' ? 'bridge' : mode;

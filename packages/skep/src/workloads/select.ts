@@ -24,7 +24,7 @@ export interface Selection {
   readonly group: string | undefined;
 }
 
-/** What the person selected, or `usage/*` when it is nothing or contradicts itself (spec run-workload §6.6). */
+/** What the person selected, or `usage/*` when it is nothing or contradicts itself. */
 export function checkSelection({ names, all, group }: Selection, command: string): Selection {
   if (names.length > 0 && (all || group !== undefined)) {
     throw new SkepError('usage/unexpected-argument', {

@@ -4,7 +4,7 @@ import type { WorkloadView } from './view.ts';
 /** What an unknown time reads as, as in Go's zero time. */
 const ZERO_TIME = '0001-01-01T00:00:00Z';
 
-/** One element of `list --format json` (spec run-workload §6.6). The keys and their order are a promise to scripts. */
+/** One element of `list --format json`. The keys and their order are a promise to scripts. */
 export function toListItem(view: WorkloadView): Record<string, unknown> {
   return {
     name: view.name,

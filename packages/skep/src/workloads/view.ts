@@ -69,7 +69,7 @@ function interrupted(name: string): ShownStatus {
   return { status: 'error', status_context: `its start was interrupted; remove it with skep rm ${name}` };
 }
 
-/** What a status is worth when the process that vouches for it has died (spec run-workload §6.5). */
+/** What a status is worth when the process that vouches for it has died (docs/behaviour/run.md#what-list-shows). */
 function truth(
   status: WorkloadStatus,
   isAlive: ViewDeps['isAlive'],

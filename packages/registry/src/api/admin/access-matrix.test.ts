@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type AdminUnderTest, adminUnderTest, type CallerName, type ModeName } from './admin.fixture.ts';
 
-// Specification §3.2, "Endpoint × mode", row by row.
+// docs/behaviour/registry.md#modes for every endpoint, row by row.
 
 type Operation = readonly [method: 'GET' | 'PUT' | 'POST' | 'DELETE', url: string, body?: object];
 
@@ -33,7 +33,7 @@ const ROWS: readonly (readonly [title: string, operation: Operation, statuses: S
   ['consumer skills', ['GET', '/acme-all/v0.1/x/dev.skep/skills'], [200, 401, 200, 401, 200, 403, 200]],
   ['consumer plugins', ['GET', '/acme-all/v0.1/x/dev.toolhive/plugins'], [200, 401, 200, 401, 200, 403, 200]],
   [
-    'publish at the seed door',
+    'publish at the door of a registry',
     ['POST', '/open/v0.1/publish', { ...server('2'), claims: ACME }],
     [201, 401, 201, 401, 201, 403, 403],
   ],
@@ -48,7 +48,7 @@ const ROWS: readonly (readonly [title: string, operation: Operation, statuses: S
     [204, 401, 204, 401, 204, 403, 403],
   ],
   [
-    'delete a version at the seed door',
+    'delete a version at the door of a registry',
     ['DELETE', '/open/v0.1/servers/io.acme%2Fx/versions/1'],
     [204, 401, 204, 401, 204, 403, 403],
   ],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AdminUnderTest, adminUnderTest, type CallerName, source } from './admin.fixture.ts';
 
-// Rows of the specification's §0 and rules of its §3 that are about the admin API, by their numbers, over HTTP. What is
+// Switches and rules of access (docs/behaviour/registry.md#switches, docs/behaviour/registry.md#administration) that are about the admin API, over HTTP. What is
 // about reading stands in modes.test.ts, about tokens in tokens.test.ts, about endpoints and modes in access-matrix.test.ts;
 // the tables of containment and roles stand beside `covers` and `resolveRoles`.
 
@@ -53,7 +53,7 @@ const KINDS = [
   },
 ] as const;
 
-describe.each(KINDS)('§3.7 scoping of $kind', ({ kind, one, body }) => {
+describe.each(KINDS)('scoping of $kind', ({ kind, one, body }) => {
   let admin: AdminUnderTest;
   beforeAll(async () => {
     const internal = source('internal', { kind: 'managed', config: '{}', interval: null });
@@ -140,7 +140,7 @@ describe.each(KINDS)('§3.7 scoping of $kind', ({ kind, one, body }) => {
   });
 });
 
-describe('§3.7 sources of a registry', () => {
+describe('sources of a registry', () => {
   let admin: AdminUnderTest;
   beforeAll(async () => {
     admin = await started();
@@ -159,7 +159,7 @@ describe('§3.7 sources of a registry', () => {
   ])('%s', (...row) => check(admin, row));
 });
 
-describe('§3.9 and §2.6.0: a missing role is all that a caller learns', () => {
+describe('a missing role is all that a caller learns', () => {
   let admin: AdminUnderTest;
   beforeAll(async () => {
     admin = await started();
@@ -205,7 +205,7 @@ describe('§3.9 and §2.6.0: a missing role is all that a caller learns', () => 
   ])('%s', (...row) => check(admin, row));
 });
 
-describe('§0', () => {
+describe('switches', () => {
   const server = (name: string) => ({ name, version: '1', description: 'd' });
   const wrapped = (name: string, claims?: object) => ({
     server: server(name),
@@ -224,31 +224,15 @@ describe('§0', () => {
 
   const gone = 'invalid server name: the name must have the form namespace/name';
   it.each<Row>([
-    ['D1 prefixed path', 'reader', 'GET', '/registry/acme-all/v0.1/servers', undefined, 200, undefined],
-    ['D1 root path', 'reader', 'GET', '/acme-all/v0.1/servers', undefined, 200, undefined],
-    ['D2 door of a registry', 'writer', 'POST', '/open/v0.1/publish', server('io.acme/a'), 201, undefined],
-    ['D2 door of the server', 'writer', 'POST', '/v1/entries', wrapped('io.acme/b', ACME), 201, undefined],
-    ['D3 claims may be omitted', 'writer', 'POST', '/v1/entries', wrapped('io.acme/c'), 201, undefined],
+    ['prefixed path', 'reader', 'GET', '/registry/acme-all/v0.1/servers', undefined, 200, undefined],
+    ['root path', 'reader', 'GET', '/acme-all/v0.1/servers', undefined, 200, undefined],
+    ['door of a registry', 'writer', 'POST', '/open/v0.1/publish', server('io.acme/a'), 201, undefined],
+    ['door of the server', 'writer', 'POST', '/v1/entries', wrapped('io.acme/b', ACME), 201, undefined],
+    ['claims may be omitted', 'writer', 'POST', '/v1/entries', wrapped('io.acme/c'), 201, undefined],
+    ['a registry without claims is open', 'outsider', 'GET', '/open/v0.1/servers', undefined, 200, undefined],
+    ['a source without claims is open', 'outsider', 'GET', '/v1/sources/internal', undefined, 200, undefined],
     [
-      'D4 a registry without claims is open',
-      'outsider',
-      'GET',
-      '/open/v0.1/servers',
-      undefined,
-      200,
-      undefined,
-    ],
-    [
-      'D4 a source without claims is open',
-      'outsider',
-      'GET',
-      '/v1/sources/internal',
-      undefined,
-      200,
-      undefined,
-    ],
-    [
-      'D5 an entry without claims is hidden',
+      'an entry without claims is hidden',
       'writer',
       'GET',
       '/open/v0.1/servers/io.acme%2Fc/versions/1',
@@ -257,7 +241,7 @@ describe('§0', () => {
       'not found',
     ],
     [
-      'D6 all of a list',
+      'all of a list',
       'reader',
       'GET',
       '/open/v0.1/servers/io.acme%2Fany/versions/1',
@@ -266,7 +250,7 @@ describe('§0', () => {
       'not found',
     ],
     [
-      'D7 claims of the managed source do not count',
+      'claims of the managed source do not count',
       'outsider',
       'POST',
       '/v1/entries',
@@ -275,7 +259,7 @@ describe('§0', () => {
       undefined,
     ],
     [
-      'D9 a source may name its format',
+      'a source may name its format',
       'admin',
       'PUT',
       '/v1/sources/formatted',
@@ -284,7 +268,7 @@ describe('§0', () => {
       undefined,
     ],
     [
-      'D11 a bare name at the door of a registry',
+      'a bare name at the door of a registry',
       'writer',
       'POST',
       '/open/v0.1/publish',
@@ -293,7 +277,7 @@ describe('§0', () => {
       undefined,
     ],
     [
-      'D11 a bare name is served',
+      'a bare name is served',
       'writer',
       'GET',
       '/open/v0.1/servers/bare/versions/1',
@@ -301,21 +285,13 @@ describe('§0', () => {
       200,
       undefined,
     ],
-    [
-      'D11 a bare name at the door of the server',
-      'writer',
-      'POST',
-      '/v1/entries',
-      wrapped('bare'),
-      400,
-      gone,
-    ],
-    ['D12 registries without a role', 'reader', 'GET', '/v1/registries/open', undefined, 200, undefined],
+    ['a bare name at the door of the server', 'writer', 'POST', '/v1/entries', wrapped('bare'), 400, gone],
+    ['registries without a role', 'reader', 'GET', '/v1/registries/open', undefined, 200, undefined],
   ])('%s', (...row) => check(admin, row));
 
   it.each<Row>([
     [
-      'D3 claims are required, of super-admins too',
+      'claims are required, of super-admins too',
       'root',
       'POST',
       '/v1/entries',
@@ -324,7 +300,7 @@ describe('§0', () => {
       'claims are required when authorization is enabled',
     ],
     [
-      'D4 a registry without claims is closed',
+      'a registry without claims is closed',
       'outsider',
       'GET',
       '/open/v0.1/servers',
@@ -333,7 +309,7 @@ describe('§0', () => {
       'forbidden: insufficient claims for registry',
     ],
     [
-      'D4 a source without claims is hidden',
+      'a source without claims is hidden',
       'outsider',
       'GET',
       '/v1/sources/internal',
@@ -342,7 +318,7 @@ describe('§0', () => {
       'source not found: internal',
     ],
     [
-      'D6 any of a list',
+      'any of a list',
       'reader',
       'GET',
       '/acme-all/v0.1/servers/io.acme%2Fany/versions/1',
@@ -351,7 +327,7 @@ describe('§0', () => {
       undefined,
     ],
     [
-      'D7 a managed source without claims is closed',
+      'a managed source without claims is closed',
       'writer',
       'POST',
       '/v1/entries',
@@ -362,7 +338,7 @@ describe('§0', () => {
   ])('strict: %s', (...row) => check(strict, row));
 
   it.each(['v1', 'registry', 'openapi.json', '.well-known', 'health', 'readiness', 'version', 'metrics'])(
-    'D1 %s is no registry, for nobody and at no door',
+    '%s is no registry, for nobody and at no door',
     async (word) => {
       for (const [method, rest] of [
         ['GET', 'servers'],
@@ -379,7 +355,7 @@ describe('§0', () => {
     },
   );
 
-  it('D8 nobody has a role in auth-only mode', async () => {
+  it('nobody has a role in auth-only mode', async () => {
     const open = await started({ mode: 'auth-only' });
     expect((await open.send('GET', '/v1/me', { as: 'root' })).json()).toMatchObject({ roles: [] });
     expect((await admin.send('GET', '/v1/me', { as: 'root' })).json()).toMatchObject({
@@ -387,7 +363,7 @@ describe('§0', () => {
     });
   });
 
-  it('D10 rows of a registry carry claims', async () => {
+  it('rows of a registry carry claims', async () => {
     const { entries } = (await admin.send('GET', '/v1/registries/open/entries')).json();
     expect(entries).toContainEqual(expect.objectContaining({ name: 'io.acme/b', claims: ACME }));
   });

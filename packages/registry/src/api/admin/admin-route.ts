@@ -24,7 +24,7 @@ interface AdminRoute<P extends Parameters, Q extends Parameters> extends RouteBa
 
 /**
  * An endpoint that works on the store: the router has checked the role, then parameters are checked (400), then the
- * handler reads the body and decides (specification §2.6).
+ * handler reads the body and decides (docs/behaviour/registry.md#admin-api).
  */
 export function adminRoute<P extends Parameters, Q extends Parameters>(route: AdminRoute<P, Q>): Route {
   const { parameters, query, handler, ...row } = route;

@@ -15,7 +15,7 @@ import { putSource } from './sources/put-source.ts';
 import { getSource, listSourceEntries, listSources } from './sources/read-sources.ts';
 import { getSync, startSync } from './sources/sync-source.ts';
 
-/** Endpoints that work on the store (specification §2.6). */
+/** Endpoints that work on the store (docs/behaviour/registry.md#admin-api). */
 export const ADMIN_ROUTES: readonly Route[] = [
   publishToRegistry,
   deleteFromRegistry,

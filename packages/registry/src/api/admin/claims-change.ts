@@ -5,8 +5,9 @@ import type { Answer } from '../route/route.ts';
 type Shown = Readonly<Record<string, ClaimValue>>;
 
 /**
- * For the audit log: the claims that a write found and left, so that whoever widened the access to something can be found
- * (specification §3.7). Nothing is said where they are the same; something new has no claims before.
+ * For the audit log: the claims that a write found and left, so that whoever widened the access to something can be
+ * found (docs/behaviour/registry.md#administration). Nothing is said where they are the same; something new has no
+ * claims before.
  */
 export function claimsChange(before: ClaimSet | undefined, after: ClaimSet): Pick<Answer, 'facts'> {
   if (before === after) return {};

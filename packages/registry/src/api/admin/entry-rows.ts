@@ -10,7 +10,7 @@ const TYPES: Readonly<Record<EntryKind, EntryType>> = { server: 'MCP', plugin: '
 /** In the order of their types. */
 const KINDS = ['server', 'plugin', 'skill'] as const;
 
-/** What the entries listings say about an entry (specification §2.6.1). Absent members are left out. */
+/** What the entries listings say about an entry. Absent members are left out. */
 export interface EntryMembers {
   readonly entryType: EntryType;
   readonly namespace?: string;

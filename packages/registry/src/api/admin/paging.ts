@@ -19,7 +19,7 @@ export interface PageQuery {
 const MAX_LIMIT = 1000;
 const MAX_CURSOR = 8192;
 
-/** Absent means everything at once, which is what clients without paging expect (specification §2.6.1). */
+/** Absent means everything at once, which is what clients without paging expect. */
 export const pageLimit: Parameter<number | undefined> = {
   description: `Rows per page; more than ${String(MAX_LIMIT)} gives ${String(MAX_LIMIT)}, absent gives all rows`,
   schema: { type: 'integer', minimum: 1 },

@@ -10,7 +10,7 @@ type Row = readonly [
   status: number,
 ];
 
-describe('§1.3.4 a public path', () => {
+describe('a public path', () => {
   const document = { name: 'io.acme/stranger', version: '1', description: 'd' };
   const base = '/registry/open/v0.1';
   let admin: AdminUnderTest;

@@ -8,7 +8,7 @@ export type RequestLog = 'all' | 'debug' | 'none';
 
 const UNAVAILABLE = 503;
 
-/** One line per request (specification §6.4). Queries are left out of it: they are the caller's business. */
+/** One line per request. Queries are left out of it: they are the caller's business. */
 export function accessLog(log: Log, requests: Exclude<RequestLog, 'none'>): RequestObserver {
   return {
     end: (exchange) => {

@@ -11,7 +11,8 @@ import type { Route } from '../route/route.ts';
 import { READ_ROUTES } from '../routes.ts';
 import { snapshotOf, storedBundle, storedServer } from '../snapshot.fixture.ts';
 
-// The edges of HTTP: sizes, types, encodings, paths, time. Specification §2.1, §2.2.
+// The edges of HTTP: sizes, types, encodings, paths, time (docs/behaviour/registry.md#listeners,
+// docs/behaviour/registry.md#requests).
 
 const names = Array.from({ length: 60 }, (_, index) => `acme/server-${String(index)}`);
 const snapshot = snapshotOf({ main: names.map((name) => storedServer(name)) });

@@ -117,7 +117,7 @@ describe('configured body limits', () => {
     await admin.close();
   });
 
-  it('are the ones of the specification by default', () => {
+  it('are the documented ones by default', () => {
     expect(DEFAULT_BODIES).toEqual({ any: 1_048_576, inlineData: 10_485_760 });
   });
 });

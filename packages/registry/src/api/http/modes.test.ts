@@ -9,7 +9,7 @@ import { apiUnderTest, type ApiUnderTest, bearer, oauthWith } from '../api.fixtu
 import { READ_ROUTES } from '../routes.ts';
 import { snapshotOf, storedBundle, storedServer } from '../snapshot.fixture.ts';
 
-// Specification §3.2 (modes), §3.4 (containment), §3.5 (order of layers) and §3.8 (shadowing), over HTTP.
+// Modes, containment, order of checks and shadowing (docs/behaviour/registry.md#modes and below), over HTTP.
 
 const key = await signingKey('k1');
 const set = (claims: unknown): string => canonicalClaims(parseClaims(claims));

@@ -6,7 +6,7 @@ import { apiUnderTest, bearer, oauthWith } from '../api.fixture.ts';
 import { READ_ROUTES } from '../routes.ts';
 import { snapshotOf, storedServer } from '../snapshot.fixture.ts';
 
-// What tokens of strangers do: nothing. Specification §3.1.
+// What tokens of strangers do: nothing (docs/behaviour/registry.md#sign-in).
 
 const [key, other] = [await signingKey('k1'), await signingKey('k2')];
 const snapshot = snapshotOf({ main: [storedServer('acme/hidden-name', ['1.0.0'])] });

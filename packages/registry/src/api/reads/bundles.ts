@@ -19,7 +19,7 @@ interface Words {
   readonly many: string;
 }
 
-/** Skills and plugins have the same four endpoints (specification §2.5.7). */
+/** Skills and plugins have the same four endpoints (docs/behaviour/registry.md#skills-and-plugins). */
 export const BUNDLE_ROUTES: readonly Route[] = [
   ...bundleRoutes({ kind: 'skill', id: 'Skill', many: 'skills' }),
   ...bundleRoutes({ kind: 'plugin', id: 'Plugin', many: 'plugins' }),

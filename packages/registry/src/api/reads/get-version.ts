@@ -4,7 +4,7 @@ import { serverName, versionName } from '../route/path-parameters.ts';
 import { registryRoute } from './registry-route.ts';
 import { pageAnswer } from './list-answer.ts';
 
-/** Specification §2.5.3: what the caller may not see does not exist. */
+/** What the caller may not see does not exist. */
 export const getVersion = registryRoute({
   name: 'getServerVersion',
   audit: 'server.version.read',

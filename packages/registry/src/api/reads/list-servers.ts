@@ -3,7 +3,7 @@ import { cursor, limit, search, updatedSince, versionFilter } from '../route/que
 import { registryRoute } from './registry-route.ts';
 import { listAnswer } from './list-answer.ts';
 
-/** Specification §2.5.1. */
+/** Lists the servers that the caller sees (docs/behaviour/registry.md#consumer-api). */
 export const listServers = registryRoute({
   name: 'listServers',
   audit: 'server.list',

@@ -4,7 +4,7 @@ import { cursor, versionsLimit } from '../route/query-parameters.ts';
 import { registryRoute } from './registry-route.ts';
 import { pageAnswer } from './list-answer.ts';
 
-/** Specification §2.5.2: an unknown server has an empty list of versions. Paged as §2.9 says. */
+/** An unknown server has an empty list of versions (docs/behaviour/registry.md#consumer-api). */
 export const listVersions = registryRoute({
   name: 'listServerVersions',
   audit: 'server.versions.list',

@@ -24,8 +24,9 @@ interface RegistryRoute<P extends Parameters, Q extends Parameters> extends Rout
 }
 
 /**
- * A consumer endpoint, checked in the order of specification §2.5: parameters (400), registry (404), its gate (403); then
- * the handler reads what the caller may see. A `{serverName}` may also be written as two path segments.
+ * A consumer endpoint, checked in the order of docs/behaviour/registry.md#order-of-checks: parameters (400), registry
+ * (404), its gate (403); then the handler reads what the caller may see. A `{serverName}` may also be written as two
+ * path segments.
  */
 export function registryRoute<P extends Parameters, Q extends Parameters>(route: RegistryRoute<P, Q>): Route {
   const { paths, kind, parameters, query, handler, ...base } = route;

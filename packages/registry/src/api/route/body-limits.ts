@@ -1,6 +1,6 @@
 import type { Route } from './route.ts';
 
-/** Bytes that a request may bring (specification §2.9). */
+/** Bytes that a request may bring (docs/behaviour/registry.md#limits). */
 export interface BodyLimits {
   readonly any: number;
   /** Of a source, which may hold a whole catalogue. */

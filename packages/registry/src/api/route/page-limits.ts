@@ -5,7 +5,7 @@ export interface PageSize {
   readonly max: number;
 }
 
-/** Pages of the consumer API (specification §2.9). */
+/** Pages of the consumer API (docs/behaviour/registry.md#limits). */
 export interface PageLimits {
   /** Asking for more gives the most there is. */
   readonly servers: PageSize;

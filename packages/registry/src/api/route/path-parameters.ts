@@ -1,7 +1,7 @@
 import { MAX_SERVER_NAME, serverNameFault, versionFault } from '@skep/core/catalog/entry-name.ts';
 import { badRequest, type Parameter, WORD } from './parameter.ts';
 
-/** A path segment's text: not empty, no white space (specification §2.2.1), nothing that a database refuses in a text. */
+/** A path segment's text: not empty, no white space, nothing that a database refuses in a text. */
 export function segment(name: string, text: string | undefined): string {
   if (text === undefined || text.trim() === '') throw badRequest(`${name} cannot be empty`);
   if (/\s/.test(text)) throw badRequest(`${name} cannot contain whitespace`);

@@ -16,7 +16,7 @@ export const cursor: Parameter<Position | undefined> = {
 export const limit = cappedLimit('servers');
 export const versionsLimit = cappedLimit('versions');
 
-/** Asking for more than there is gives the most there is (specification §2.5.1). */
+/** Asking for more than there is gives the most there is (docs/behaviour/registry.md#consumer-api). */
 function cappedLimit(list: 'servers' | 'versions'): Parameter<number> {
   return {
     description: 'Items per page; more than the largest page gives the largest page',
@@ -63,7 +63,7 @@ export const versionFilter: Parameter<string | undefined> = {
   parse: given,
 };
 
-/** Of skills and plugins: out of range is an error here and not capped (specification §2.5.7). */
+/** Of skills and plugins: out of range is an error here and not capped. */
 export const bundleLimit: Parameter<number> = {
   description: 'Items per page',
   schema: ({ bundles }) => ({

@@ -4,7 +4,7 @@ const json = (value: unknown) => (): string => JSON.stringify(value);
 
 const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Endpoints for operators (specification §2.3): on the internal listener only, without sign-in. */
+/** Endpoints for operators: on the internal listener only, without sign-in. */
 export const INTERNAL_ROUTES: readonly Route[] = [
   plainRoute({
     listener: 'internal',

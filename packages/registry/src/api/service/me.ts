@@ -1,7 +1,7 @@
 import { describeCaller } from '../../access/caller.ts';
 import { plainRoute } from '../route/route.ts';
 
-/** Specification §2.6.4. */
+/** Answers who is calling (docs/behaviour/registry.md#me). */
 export const me = plainRoute({
   listener: 'public',
   name: 'getCaller',

@@ -19,8 +19,8 @@ const row = {
 } as const;
 
 /**
- * Where clients learn how to sign in (RFC 9728, specification §2.4): for the whole server, and for one registry in the
- * path-suffixed form of §3.1 there. Registries are not looked up, so nobody learns here which ones exist. Without sign-in
+ * Where clients learn how to sign in (RFC 9728): for the whole server, and for one registry in the
+ * path-suffixed form of RFC 9728 §3.1. Registries are not looked up, so nobody learns here which ones exist. Without sign-in
  * or without `auth.oauth.resourceUrl` there is no document.
  */
 export const resourceMetadataRoutes: readonly Route[] = [

@@ -2,9 +2,9 @@
 const BUILT_IN = ['/openapi.json', '/.well-known'];
 
 /**
- * Whether a request target lies under one of the paths that need no token (specification §1.3.4): equal, or below by
- * whole segments. `url` is the target as it was sent, never a normalised one, and one that holds an escaped slash or dot
- * is under none, because a proxy may read another path in it than we do.
+ * Whether a request target lies under one of the paths that need no token (docs/behaviour/registry.md#public-paths):
+ * equal, or below by whole segments. `url` is the target as it was sent, never a normalised one, and one that holds an
+ * escaped slash or dot is under none, because a proxy may read another path in it than we do.
  */
 export function isPublicPath(url: string, publicPaths: readonly string[]): boolean {
   const path = url.split('?', 1)[0] ?? '';

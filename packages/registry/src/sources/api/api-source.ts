@@ -17,7 +17,7 @@ import { type OpenClient, withClient } from '../open-client.ts';
 import type { SourceContent } from '../source.ts';
 import { splitCredentials } from '../url-credentials.ts';
 
-/** An `api` source as configured (specification §1.3.2). User information in the endpoint is sent as basic authentication. */
+/** An `api` source as configured. User information in the endpoint is sent as basic authentication. */
 export interface ApiSourceOptions {
   readonly name: string;
   /** The address before `/v0.1/servers`. */

@@ -3,7 +3,7 @@ import { statusOf } from '@skep/core/fetch/client.ts';
 import { crawl, type GetPage, type ListLimits } from './crawl.ts';
 import type { ApiItem } from './page.ts';
 
-/** Where servers list skills and plugins: below `x/<vendor>/` of the registry (specification §2.5.7). */
+/** Where servers list skills and plugins: below `x/<vendor>/` of the registry. */
 const VENDORS = ['dev.skep', 'dev.toolhive'] as const;
 const PAGE_SIZE = '100';
 /** What servers answer that do not have the list. */

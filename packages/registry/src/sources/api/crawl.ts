@@ -29,7 +29,7 @@ export interface CrawlStart {
   readonly limits: ListLimits;
 }
 
-/** What a whole list may have (specification §2.9). */
+/** What a whole list may have (docs/behaviour/registry.md#limits). */
 export interface ListLimits {
   readonly pages: number;
   /** Versions of servers; no page may hold more either. */
@@ -40,9 +40,9 @@ export interface ListLimits {
 export const DEFAULT_LIST: ListLimits = { pages: 1_000, servers: 100_000, bytes: MAX_CATALOGUE_BYTES };
 
 /**
- * Follows the cursors of a list to its end (specification §4.3). Undefined when the server says that the known list is
- * still the same. Fails with `source/endless` for a cursor that comes back and for more pages than the limits allow,
- * `source/too-large` for more servers or bytes, and with what `get` and readPage fail with.
+ * Follows the cursors of a list to its end (docs/behaviour/registry.md#fetching). Undefined when the server says that
+ * the known list is still the same. Fails with `source/endless` for a cursor that comes back and for more pages than
+ * the limits allow, `source/too-large` for more servers or bytes, and with what `get` and readPage fail with.
  */
 export async function crawl(get: GetPage, start: CrawlStart): Promise<Crawl | undefined> {
   const { url: first, known, limits, list = 'servers' } = start;

@@ -8,7 +8,7 @@ import type { SourceContent } from '../source.ts';
 import { splitCredentials } from '../url-credentials.ts';
 import { conditionsFor, type Validators, validatorsOf } from '../validators.ts';
 
-/** A `file` source with a URL (specification §1.3.2). User information in the URL is sent as basic authentication. */
+/** A `file` source with a URL. User information in the URL is sent as basic authentication. */
 export interface FileUrlSourceOptions {
   readonly name: string;
   readonly url: string;

@@ -114,7 +114,7 @@ test('the key of a filter tells different filters apart and ignores order and re
   );
 });
 
-test('an entry is kept exactly when the rules of the specification say so', () => {
+test('an entry is kept exactly when the documented rules say so', () => {
   fc.assert(
     fc.property(names, names, tags, tags, (nameIn, nameOut, tagIn, tagOut) => {
       const config = {

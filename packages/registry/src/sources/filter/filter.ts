@@ -37,8 +37,8 @@ function compileRule<T>(rule: FilterConfig['tags'] = {}, compile: (text: string)
 }
 
 /**
- * The tags of a server: every `tags` list at `_meta[publisher-provided].<any namespace>.<any key>` (specification
- * §1.3.2). Lists of anything but text count for the texts in them.
+ * The tags of a server: every `tags` list at `_meta[publisher-provided].<any namespace>.<any key>`
+ * (docs/behaviour/registry.md#filters). Lists of anything but text count for the texts in them.
  */
 export function tagsOf(document: ServerDocument): ReadonlySet<string> {
   const blocks = members(document._meta?.[PUBLISHER_META]).flatMap(members);

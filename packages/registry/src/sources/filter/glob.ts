@@ -1,9 +1,9 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
 /**
- * Name patterns of a source's filter (specification §1.3.2): `*` is any text, `/` included; `?` one character;
- * `[a-z]` and `[!a-z]` (also `[^a-z]`) one character of a class; `{a,b}` either; `\` takes the next character as it is.
- * Patterns are compared with the whole name, letter case included.
+ * Name patterns of a source's filter (docs/behaviour/registry.md#sources): `*` is any text, `/` included; `?` one
+ * character; `[a-z]` and `[!a-z]` (also `[^a-z]`) one character of a class; `{a,b}` either; `\` takes the next
+ * character as it is. Patterns are compared with the whole name, letter case included.
  */
 type Part =
   | { readonly kind: 'text' }

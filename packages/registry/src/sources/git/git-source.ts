@@ -11,7 +11,7 @@ import type { SourceContent } from '../source.ts';
 /** Where the catalogue lies in a repository when a source does not say. */
 export const CATALOGUE_PATH = 'registry.json';
 
-/** A `git` source as configured (specification §1.3.2). Without branch, tag and commit: the remote's default branch. */
+/** A `git` source as configured. Without branch, tag and commit: the remote's default branch. */
 export interface GitSourceOptions extends GitRefKeys {
   readonly name: string;
   readonly repository: string;
@@ -21,9 +21,10 @@ export interface GitSourceOptions extends GitRefKeys {
 }
 
 /**
- * One file of a git repository, fetched with the system's git: the trees of one commit and the one blob (specification
- * §4.3). Unchanged is told by the commit a branch or tag points at. Making the source fails with
- * `source/invalid-repository`, `-ref` or `-path`; fetching with `source/*`, `fetch/refused-address` and `file/*`.
+ * One file of a git repository, fetched with the system's git: the trees of one commit and the one blob
+ * (docs/behaviour/registry.md#fetching). Unchanged is told by the commit a branch or tag points at. Making the source
+ * fails with `source/invalid-repository`, `-ref` or `-path`; fetching with `source/*`, `fetch/refused-address` and
+ * `file/*`.
  */
 export function gitSource(options: GitSourceOptions, surroundings: GitSurroundings): ConditionalSource {
   const repository = parseRepository(options.repository);

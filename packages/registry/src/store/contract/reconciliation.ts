@@ -23,7 +23,7 @@ const state = (sources: readonly NamedSource[], registries: readonly NamedRegist
 
 const registryOf = (name: string, ...sources: string[]): NamedRegistry => ({ name, sources, claims: '' });
 
-/** The configuration file against the store, specification §1.3.11. */
+/** The configuration file against the store (docs/behaviour/registry.md#reconciliation). */
 export function reconciliation(fixture: Fixture): void {
   describe('reconciliation', () => {
     followsTheFile(fixture);

@@ -11,7 +11,7 @@ export interface UserPlaces {
   readonly home: string;
 }
 
-/** Sockets to try, in order (spec run-workload §8.2). */
+/** Sockets to try, in order (docs/behaviour/run.md#finding-the-engine). */
 export function socketCandidates({ env, home }: UserPlaces): SocketCandidate[] {
   const runtimeDir = env['XDG_RUNTIME_DIR'];
   const inHome = (owner: string, rest: string) => ({ owner, path: path.join(home, rest) });

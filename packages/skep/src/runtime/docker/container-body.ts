@@ -12,9 +12,9 @@ export interface BodyContext {
 }
 
 /**
- * The body of `POST /containers/create` (spec run-workload §4.1, tightened as its notes ask): no capabilities, no new
- * privileges, bounded processes, an init that reaps and forwards signals, and no restart policy, because restarts are
- * the supervisor's decision alone.
+ * The body of `POST /containers/create` (docs/behaviour/run.md#containers): no capabilities, no new privileges, bounded
+ * processes, an init that reaps and forwards signals, and no restart policy, because restarts are the supervisor's
+ * decision alone.
  */
 export function containerBody(spec: WorkloadSpec, { sharedNetwork, podman }: BodyContext): object {
   return {

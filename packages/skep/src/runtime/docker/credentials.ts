@@ -15,8 +15,9 @@ export interface RegistryLogin {
 }
 
 /**
- * Finds the login for one registry host (spec run-workload §0.2): `REGISTRY_<HOST>_USERNAME/_PASSWORD`, then
- * `REGISTRY_USERNAME/_PASSWORD`, then `auths` of the docker config. Credential helpers are programs and are not run.
+ * Finds the login for one registry host (docs/behaviour/run.md#registry-logins): `REGISTRY_<HOST>_USERNAME/_PASSWORD`,
+ * then `REGISTRY_USERNAME/_PASSWORD`, then `auths` of the docker config. Credential helpers are programs and are not
+ * run.
  */
 export function registryLogin(host: string, sources: CredentialSources): RegistryLogin {
   const upper = host.toUpperCase().replaceAll(/[.:-]/g, '_');

@@ -29,8 +29,9 @@ interface Named {
 }
 
 /**
- * Finds the engine (spec run-workload §8.2): socket overrides, `DOCKER_HOST`, the current docker context, then the
- * well-known sockets. Never throws for an engine that does not answer; the refusals say what was tried.
+ * Finds the engine (docs/behaviour/run.md#finding-the-engine): socket overrides, `DOCKER_HOST`, the current docker
+ * context, then the well-known sockets. Never throws for an engine that does not answer; the refusals say what was
+ * tried.
  */
 export async function findEngine(search: EngineSearch): Promise<EngineFound> {
   let named: Named | undefined;

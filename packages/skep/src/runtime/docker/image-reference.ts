@@ -30,7 +30,7 @@ export function parseImageReference(text: string): ImageReference {
   };
 }
 
-/** True when the reference may point at something else tomorrow and is therefore pulled each time (§4.7). */
+/** True when the reference may point at something else tomorrow and is therefore pulled each time. */
 export function isMoving(reference: ImageReference): boolean {
   return reference.digest === undefined && (reference.tag ?? 'latest') === 'latest';
 }

@@ -1,4 +1,4 @@
-/** Labels that find what Skep made on an engine (spec run-workload §4.2). */
+/** Labels that find what Skep made on an engine (docs/behaviour/run.md#labels). */
 export const MANAGED_LABEL = 'skep.managed';
 export const NAME_LABEL = 'skep.name';
 

@@ -17,8 +17,8 @@ export interface PullRequest {
 }
 
 /**
- * Makes an image available (spec run-workload §4.7): a moving tag is pulled first and the local copy is the fallback;
- * any other reference is pulled only when it is missing. Throws `runtime/image-not-found`.
+ * Makes an image available (docs/behaviour/run.md#image-pulls): a moving tag is pulled first and the local copy is the
+ * fallback; any other reference is pulled only when it is missing. Throws `runtime/image-not-found`.
  */
 export async function ensureImage(client: EngineClient, request: PullRequest): Promise<ObservedImage> {
   const parsed = parseImageReference(request.reference);

@@ -26,7 +26,7 @@ const storedVersion: Parameter<string | undefined> = {
   parse: (text) => (text === '' ? undefined : text),
 };
 
-/** Specification §2.6.3, "Delete". */
+/** Deletes one published version (docs/behaviour/registry.md#deleting-versions). */
 export const deleteEntryVersion = adminRoute({
   method: 'DELETE',
   paths: ['/v1/entries/{type}/{name}/versions/{version}', '/v1/entries/{type}/{name}/versions'],
@@ -47,7 +47,7 @@ export const deleteEntryVersion = adminRoute({
     deleteVersion(call, entryAddress(type, name), version ?? query.version),
 });
 
-/** The counterpart of the seed's publish endpoint. */
+/** Deletes at the door of a registry. */
 export const deleteFromRegistry = adminRoute({
   method: 'DELETE',
   paths: registryPaths(['/servers/{serverName}/versions/{version}', '/servers/{serverName}/versions']),

@@ -94,7 +94,7 @@ describe('refusals change nothing', () => {
       'not found',
     ],
     [
-      'the seed door: an unknown registry',
+      'the door of a registry: an unknown registry',
       'DELETE',
       `/none/v0.1/servers/${LINTER}/versions/1.0.0`,
       'writer',
@@ -102,7 +102,7 @@ describe('refusals change nothing', () => {
       'registry not found',
     ],
     [
-      'the seed door: the gate',
+      'the door of a registry: the gate',
       'DELETE',
       `/foreign-all/v0.1/servers/${LINTER}/versions/1.0.0`,
       'writer',
@@ -110,7 +110,7 @@ describe('refusals change nothing', () => {
       'forbidden: insufficient claims for registry',
     ],
     [
-      'the seed door: a registry without the managed source',
+      'the door of a registry: a registry without the managed source',
       'DELETE',
       `/synced/v0.1/servers/${LINTER}/versions/1.0.0`,
       'writer',
@@ -118,7 +118,7 @@ describe('refusals change nothing', () => {
       'not found',
     ],
     [
-      'the seed door: claims',
+      'the door of a registry: claims',
       'DELETE',
       `/open/v0.1/servers/${LINTER}/versions/1.0.0`,
       'outsider',
@@ -234,7 +234,7 @@ describe('claims of an entry', () => {
     expect(await claimsOf('io.acme%2Fplain')).toEqual({ claims: {} });
   });
 
-  it('may be given by everyone with the role to an entry that has none (D3)', async () => {
+  it('may be given by everyone with the role to an entry that has none', async () => {
     const read = await admin.send('GET', '/v1/entries/server/io.acme%2Fplain/claims', { as: 'writer' });
     expect(read.statusCode).toBe(200);
     const body = { claims: { team: 'platform' } };
@@ -312,7 +312,7 @@ describe('deleting', () => {
     expect((await admin.send('DELETE', '/v1/entries/plugin/only/versions/1.0.0')).statusCode).toBe(204);
   });
 
-  it('works for one of several values where arrayMatch is any (D6)', async () => {
+  it('works for one of several values where arrayMatch is any', async () => {
     const any = await adminUnderTest({ switches: { arrayMatch: 'any' } });
     const server = { name: 'a/b', version: '1', description: 'd' };
     await any.send('POST', '/v1/entries', { body: { server, claims: { team: ['platform', 'data'] } } });

@@ -41,7 +41,7 @@ export const getEntryClaims = adminRoute({
   },
 });
 
-/** Applies to all versions; an entry without claims exists for super-admins only (specification §2.6.3). */
+/** Applies to all versions; an entry without claims exists for super-admins only. */
 export const putEntryClaims = adminRoute({
   ...row,
   method: 'PUT',

@@ -17,8 +17,8 @@ const BEFORE_REMOTES = [
 const TRANSPORTS: readonly unknown[] = ['streamable-http', 'sse'];
 
 /**
- * The server document of a flat publish request (specification §2.6.3 A): `url` becomes its only remote, all members
- * that the official document has are kept, any others are left out. Fails with `registry/bad-request`.
+ * The server document of a flat publish request (docs/behaviour/registry.md#publishing): `url` becomes its only remote,
+ * all members that the official document has are kept, any others are left out. Fails with `registry/bad-request`.
  */
 export function flatServerDocument(body: JsonBody): string {
   const { text } = body;
@@ -35,7 +35,7 @@ export function flatServerDocument(body: JsonBody): string {
   return `{${written.join(',')}}`;
 }
 
-/** The seed asks for name and version only, the official document also for a description. */
+/** Only name and version are required here; the official document asks for a description too. */
 function fallback(key: string): string | undefined {
   return key === 'description' ? '""' : undefined;
 }

@@ -39,7 +39,7 @@ describe('what can be published', () => {
     expect([response.statusCode, response.json().error]).toEqual([400, error]);
   });
 
-  it('serves a bare name under which the seed door published it', async () => {
+  it('serves a bare name under which the door of a registry published it', async () => {
     const body = { name: 'my-server', version: '1', url: 'http://x.test/' };
     const response = await admin.send('POST', '/open/v0.1/publish', { body });
     expect([response.statusCode, response.json().description]).toEqual([201, '']);

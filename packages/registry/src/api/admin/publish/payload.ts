@@ -34,14 +34,14 @@ export function wrappedDraft({ value, text }: JsonBody): Draft {
   return { kind, document: memberSlice(text, [kind]) ?? '' };
 }
 
-/** The body of the seed's publish endpoint: flat, or the same wrapper (specification §2.6.3 A). */
+/** The body of a publish at the door of a registry: flat, or the same wrapper. */
 export function seedDraft(body: JsonBody): Draft {
   if (KINDS.some((kind) => Object.hasOwn(body.value, kind))) return wrappedDraft(body);
   return { kind: 'server', document: flatServerDocument(body) };
 }
 
 export interface PayloadRules {
-  /** The seed's endpoint also takes names without a namespace (specification §0, D11). */
+  /** The door of a registry also takes names without a namespace (docs/behaviour/registry.md#publishing). */
   readonly bareNames: 'accepted' | 'refused';
   readonly limits: Pick<AdminLimits, 'claims' | 'maxMetaBytes' | 'documents'>;
 }

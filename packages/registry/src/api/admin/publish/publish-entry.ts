@@ -23,7 +23,7 @@ export interface Target {
 
 /**
  * Publishes one version: the decision falls inside the transaction that writes, and the answer is given when reads of
- * this process see it (design §5). Fails with the codes of `decidePublish`.
+ * this process see it. Fails with the codes of `decidePublish`.
  */
 export async function publishEntry(
   call: AdminCall,

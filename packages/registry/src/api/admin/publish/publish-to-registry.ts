@@ -9,7 +9,7 @@ import { publishedAnswer } from './published-answer.ts';
 import { requireClaims } from './require-claims.ts';
 import { enterServedRegistry, targetIn } from './target-registry.ts';
 
-/** Specification §2.6.3 A: the seed's publish endpoint. */
+/** Publishes at the door of a registry (docs/behaviour/registry.md#publishing). */
 export const publishToRegistry = adminRoute({
   method: 'POST',
   paths: registryPaths(['/publish']),

@@ -12,7 +12,7 @@ const wrapped = (name: string, version: string, claims?: unknown): object => ({
   ...(claims === undefined ? {} : { claims }),
 });
 
-describe('publishing, transcripts of the specification', () => {
+describe('publishing, as documented', () => {
   let admin: AdminUnderTest;
   beforeAll(async () => void (admin = await adminUnderTest()));
   afterAll(() => admin.close());
@@ -219,7 +219,7 @@ describe('where it is published', () => {
 });
 
 describe('switches', () => {
-  it.each(['writer', 'root'] as const)('requirePublishClaims (D3) binds %s', async (as) => {
+  it.each(['writer', 'root'] as const)('requirePublishClaims binds %s', async (as) => {
     const admin = await adminUnderTest({ switches: { requirePublishClaims: true } });
     const response = await admin.send('POST', '/v1/entries', { as, body: wrapped('not a name', '^1') });
     expect([response.statusCode, response.json().error]).toEqual([
@@ -229,7 +229,7 @@ describe('switches', () => {
     await admin.close();
   });
 
-  it('without it an entry may be published without claims, and exists for super-admins only (D3, D5)', async () => {
+  it('without it an entry may be published without claims, and exists for super-admins only', async () => {
     const admin = await adminUnderTest();
     expect(
       (await admin.send('POST', '/v1/entries', { as: 'writer', body: wrapped('a/b', '1') })).statusCode,
@@ -240,7 +240,7 @@ describe('switches', () => {
     await admin.close();
   });
 
-  it('managedSourceGate (D7) asks for the claims of the managed source', async () => {
+  it('managedSourceGate asks for the claims of the managed source', async () => {
     const sources = [
       {
         name: 'internal',

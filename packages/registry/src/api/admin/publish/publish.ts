@@ -7,7 +7,7 @@ import { publishedAnswer } from './published-answer.ts';
 import { requireClaims } from './require-claims.ts';
 import { ANY_TARGET, registryServing } from './target-registry.ts';
 
-/** Specification §2.6.3 B. */
+/** Publishes at the admin door (docs/behaviour/registry.md#publishing). */
 export const publish = adminRoute({
   method: 'POST',
   paths: ['/v1/entries'],

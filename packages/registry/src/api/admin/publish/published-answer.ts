@@ -8,7 +8,8 @@ import type { Answer } from '../../route/route.ts';
 
 /**
  * 201: of a server its bare document, byte for byte what is stored; of a skill or plugin the document with what the
- * registry knows about it (specification §2.6.3). `registry` is one that serves it, for the Location header.
+ * registry knows about it (docs/behaviour/registry.md#publishing). `registry` is one that serves it, for the Location
+ * header.
  */
 export function publishedAnswer(
   entry: Entry,

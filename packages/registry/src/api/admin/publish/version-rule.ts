@@ -4,8 +4,8 @@ import { versionFault } from '@skep/core/catalog/entry-name.ts';
 const RANGE = /^[\^~<>=]|\|\||(?:^|\.)[xX*](?:$|[.+-])/;
 
 /**
- * Why nothing can be published under `version`, or undefined (specification §2.6.3). A range would be stored as one
- * version that nobody can install.
+ * Why nothing can be published under `version`, or undefined (docs/behaviour/registry.md#publishing). A range would be
+ * stored as one version that nobody can install.
  */
 export function publishedVersionFault(version: string): string | undefined {
   const fault = versionFault(version);

@@ -5,7 +5,7 @@ import { enforceWith } from '../refuse.ts';
 import { resourceName } from '../resource-name.ts';
 import { unknownRegistry } from './visible-registry.ts';
 
-/** Specification §2.6.2. The sources stay. */
+/** Deletes a registry; its sources stay (docs/behaviour/registry.md#registries-over-the-api). */
 export const deleteRegistry = adminRoute({
   method: 'DELETE',
   paths: ['/v1/registries/{name}'],

@@ -21,7 +21,7 @@ interface RegistryRequest {
   readonly claims: Claims;
 }
 
-/** Specification §2.6.2: creates or replaces; the links are replaced as a whole. */
+/** Creates or replaces a registry; the links are replaced as a whole. */
 export const putRegistry = adminRoute({
   method: 'PUT',
   paths: ['/v1/registries/{name}'],

@@ -12,7 +12,7 @@ import { visibleRegistry } from './visible-registry.ts';
 const NOT_FOUND = { description: 'There is no such registry for this caller', schema: 'Error' } as const;
 const BAD_REQUEST = { description: 'A parameter is invalid', schema: 'Error' } as const;
 
-/** Needs no role (specification §0, D12); a row whose claims the caller does not satisfy is left out. */
+/** Needs no role; a row whose claims the caller does not satisfy is left out. */
 export const listRegistries = adminRoute({
   method: 'GET',
   paths: ['/v1/registries'],
@@ -55,7 +55,7 @@ export const getRegistry = adminRoute({
   },
 });
 
-/** One row per version and source, never shadowed (specification §2.6.2). */
+/** One row per version and source, never shadowed (docs/behaviour/registry.md#registries-over-the-api). */
 export const listRegistryEntries = adminRoute({
   method: 'GET',
   paths: ['/v1/registries/{name}/entries'],

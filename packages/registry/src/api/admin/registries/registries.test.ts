@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => admin.close());
 
 describe('creating and replacing', () => {
-  it('answers the registry (transcript of the specification) and serves it at once', async () => {
+  it('answers the registry as documented and serves it at once', async () => {
     const body = { sources: ['catalog', 'internal'], claims: { org: 'acme', team: 'platform' } };
     const created = await admin.send('PUT', '/v1/registries/team', { as: 'admin', body });
     expect([created.statusCode, created.headers['location']]).toEqual([201, '/v1/registries/team']);
@@ -154,7 +154,7 @@ describe('reading', () => {
       .json()
       .registries.map(({ name }: { name: string }) => name);
 
-  it('needs no role (D12) and lists by name what the caller satisfies', async () => {
+  it('needs no role and lists by name what the caller satisfies', async () => {
     expect(await names('root')).toEqual([
       'acme-all',
       'foreign-all',
@@ -201,7 +201,7 @@ describe('reading', () => {
     await mixed.close();
   });
 
-  it('lists the entries of its sources flat, with claims, source and position, never shadowed (D10)', async () => {
+  it('lists the entries of its sources flat, with claims, source and position, never shadowed', async () => {
     const server = (version: string) => ({ name: 'io.acme/same', version, description: 'd' });
     for (const version of ['2', '10']) {
       await admin.send('POST', '/v1/entries', { body: { server: server(version), claims: { org: 'acme' } } });

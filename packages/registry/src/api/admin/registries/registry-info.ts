@@ -4,7 +4,7 @@ import { shownClaims, storedClaims } from '../../../access/claim-set.ts';
 import type { StoredRegistry } from '../../../store/rows.ts';
 import type { AdminCall } from '../admin-route.ts';
 
-/** `RegistryInfo` of specification §2.6.2; `claims` is absent where there are none. */
+/** How a registry is shown; `claims` is absent where there are none. */
 export function registryInfo(registry: StoredRegistry): object {
   const { name, creationType, sources, createdAt, updatedAt } = registry;
   const claims = shownClaims(registry.claims);

@@ -5,7 +5,7 @@ import { enforceWith } from '../refuse.ts';
 import { resourceName } from '../resource-name.ts';
 import { unknownSource } from './visible-source.ts';
 
-/** Specification §2.6.1. That registries list it is said last, by the store. */
+/** Deletes a source. That registries list it is said last, by the store. */
 export const deleteSource = adminRoute({
   method: 'DELETE',
   paths: ['/v1/sources/{name}'],

@@ -15,7 +15,7 @@ import { requireNewName, resourceName } from '../resource-name.ts';
 import { requestedSettings } from './requested-settings.ts';
 import { sourceInfo } from './source-info.ts';
 
-/** Specification §2.6.1: creates or replaces; the first look at a synced source starts at once. */
+/** Creates or replaces a source; the first look at a synced source starts at once. */
 export const putSource = adminRoute({
   method: 'PUT',
   paths: ['/v1/sources/{name}'],

@@ -12,7 +12,7 @@ const access = { role: 'manageSources' } as const;
 const NOT_FOUND = { description: 'There is no such source for this caller', schema: 'Error' } as const;
 const BAD_REQUEST = { description: 'A parameter is invalid', schema: 'Error' } as const;
 
-/** Specification §3.7: a row whose claims the caller does not satisfy is left out. */
+/** A row (docs/behaviour/registry.md#administration) whose claims the caller does not satisfy is left out. */
 export const listSources = adminRoute({
   method: 'GET',
   paths: ['/v1/sources'],
@@ -54,7 +54,7 @@ export const getSource = adminRoute({
   },
 });
 
-/** Grouped, never shadowed, and not filtered by the claims of entries (specification §2.6.1). */
+/** Grouped, never shadowed, and not filtered by the claims of entries. */
 export const listSourceEntries = adminRoute({
   method: 'GET',
   paths: ['/v1/sources/{name}/entries'],

@@ -4,7 +4,7 @@ import { withoutUrlSecrets } from '../../../sources/url-secrets.ts';
 import type { StoredSource, SyncStatus } from '../../../store/rows.ts';
 import { syncStatusInfo } from './sync-status-info.ts';
 
-/** `SourceInfo` of specification §2.6.1; members without a value are left out. */
+/** How a source is shown (docs/behaviour/registry.md#sources-over-the-api); members without a value are left out. */
 export function sourceInfo(source: StoredSource, status: SyncStatus | undefined): object {
   const { name, kind, creationType, filter, interval, orphaned, createdAt, updatedAt } = source;
   const claims = shownClaims(source.claims);

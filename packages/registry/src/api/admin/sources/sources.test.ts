@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => admin.close());
 
 describe('creating and replacing', () => {
-  it('answers the source (transcript of the specification)', async () => {
+  it('answers the source as documented', async () => {
     const body = { ...FILE, claims: { org: 'acme' } };
     const created = await admin.send('PUT', '/v1/sources/extra', { as: 'admin', body });
     expect([created.statusCode, created.headers['location']]).toEqual([201, '/v1/sources/extra']);
@@ -394,7 +394,7 @@ describe('deleting', () => {
     expect(await admin.state()).toBe(before);
   });
 
-  it('is refused while registries list it (transcript of the specification)', async () => {
+  it('is refused while registries list it as documented', async () => {
     await admin.send('PUT', '/v1/registries/team', { body: { sources: ['extra', 'internal'] } });
     const refused = await admin.send('DELETE', '/v1/sources/extra', { as: 'admin' });
     expect([refused.statusCode, refused.json().error]).toEqual([

@@ -1,6 +1,6 @@
 import type { SyncStatus } from '../../../store/rows.ts';
 
-/** How a source is doing, as specification §4.5 names it; members without a value are left out. */
+/** How a source is doing, (docs/behaviour/registry.md#source-status); members without a value are left out. */
 export function syncStatusInfo(status: SyncStatus): object {
   const { phase, message, attemptCount, changed, counts } = status;
   return {

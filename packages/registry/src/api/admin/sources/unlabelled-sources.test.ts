@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { adminUnderTest, CONFIG_SOURCES } from '../admin.fixture.ts';
 
-describe('unlabelled sources where they are closed (D4)', () => {
+describe('unlabelled sources where they are closed', () => {
   it('are hidden from all but super-admins', async () => {
     const strict = await adminUnderTest({ switches: { unlabeled: 'deny' } });
     const listed = (await strict.send('GET', '/v1/sources', { as: 'admin' })).json();
