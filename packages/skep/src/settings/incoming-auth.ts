@@ -1,6 +1,6 @@
 import { settingsOf } from '@skep/core/settings/define-settings.ts';
 
-/** Who may use the proxy (contract, "Incoming requests to the proxy"). */
+/** Who may use the proxy. */
 export const incomingAuthSettings = settingsOf('Authentication of clients (OIDC)', [
   {
     kind: 'string',

@@ -1,6 +1,6 @@
 import { settingsOf } from '@skep/core/settings/define-settings.ts';
 
-/** How the proxy signs in at a remote MCP server (contract, "Outgoing authentication"). */
+/** How the proxy signs in at a remote MCP server. */
 export const outgoingAuthSettings = settingsOf('Authentication to a remote server', [
   {
     kind: 'bool',

@@ -1,6 +1,6 @@
 import { settingsOf } from '@skep/core/settings/define-settings.ts';
 
-/** OpenTelemetry of the proxy (contract, "Telemetry"); keys as existing run configurations spell them. */
+/** OpenTelemetry of the proxy; keys as existing run configurations spell them. */
 export const telemetrySettings = settingsOf('Telemetry', [
   {
     kind: 'string',

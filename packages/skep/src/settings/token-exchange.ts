@@ -1,6 +1,6 @@
 import { settingsOf } from '@skep/core/settings/define-settings.ts';
 
-/** How a client's token becomes one for the server (contract, "Token exchange"). */
+/** How a client's token becomes one for the server (RFC 8693). */
 export const tokenExchangeSettings = settingsOf('Token exchange (RFC 8693)', [
   {
     kind: 'string',
