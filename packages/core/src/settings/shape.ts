@@ -23,15 +23,14 @@ export type Optionals<T> = {
 } & { readonly [Name in keyof T as undefined extends T[Name] ? Name : never]?: Exclude<T[Name], undefined> };
 
 function must(value: unknown, what: string, fail: Fail): never {
-  const kind = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
-  return fail(`Invalid input: expected ${what}, received ${kind}`);
+  return fail(value === undefined ? 'is missing' : `must be ${what}`);
 }
 
 export const text: Shape<string> = (value, fail) =>
-  typeof value === 'string' ? value : must(value, 'string', fail);
+  typeof value === 'string' ? value : must(value, 'text', fail);
 
 export const bool: Shape<boolean> = (value, fail) =>
-  typeof value === 'boolean' ? value : must(value, 'boolean', fail);
+  typeof value === 'boolean' ? value : must(value, 'true or false', fail);
 
 /** Text that `accepts` takes; `why` says what is wrong with any other. */
 export function textThat(accepts: (value: string) => boolean, why: string): Shape<string> {
@@ -45,12 +44,10 @@ export function textThat(accepts: (value: string) => boolean, why: string): Shap
 export const noNul = textThat((value) => !value.includes('\0'), 'contains NUL');
 
 export function wholeNumber(min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER): Shape<number> {
-  return (value, fail) => {
-    if (typeof value !== 'number') return must(value, 'number', fail);
-    if (!Number.isSafeInteger(value)) return must(value, 'int', fail);
-    if (value < min) return fail(`Too small: expected number to be >=${min}`);
-    return value > max ? fail(`Too big: expected number to be <=${max}`) : value;
-  };
+  return (value, fail) =>
+    typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
+      ? value
+      : must(value, `a whole number from ${min} to ${max}`, fail);
 }
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -69,15 +66,14 @@ export function durationText(min = 1, max = MAX_TIMER_MS): Shape<string> {
 
 export function oneOf<const Choice extends string>(...choices: readonly Choice[]): Shape<Choice> {
   return (value, fail) =>
-    choices.find((choice) => choice === value) ??
-    fail(`Invalid option: expected one of ${choices.map((choice) => `"${choice}"`).join('|')}`);
+    choices.find((choice) => choice === value) ?? must(value, `one of ${choices.join(', ')}`, fail);
 }
 
 export function listOf<T>(item: Shape<T>): Shape<readonly T[]> {
   return (value, fail) =>
     Array.isArray(value)
       ? value.map((one, index) => item(one, (why, ...path) => fail(why, index, ...path)))
-      : must(value, 'array', fail);
+      : must(value, 'a list', fail);
 }
 
 /** A mapping of names to values; a name that `named` does not take is refused. */
@@ -86,7 +82,7 @@ export function recordOf<T>(
   named: (name: string) => boolean = () => true,
 ): Shape<Readonly<Record<string, T>>> {
   return (value, fail) => {
-    if (!isRecord(value)) return must(value, 'record', fail);
+    if (!isRecord(value)) return must(value, 'a mapping of names to values', fail);
     const entries = Object.entries(value).map(([name, one]) => [
       name,
       named(name)
@@ -104,10 +100,10 @@ export function members<const Shapes extends Readonly<Record<string, Shape<unkno
   others: 'refused' | 'left out' | 'kept',
 ): Shape<MembersOf<Shapes>> {
   return (value, fail) => {
-    if (!isRecord(value)) return must(value, 'object', fail);
+    if (!isRecord(value)) return must(value, 'an object', fail);
     const unknown = Object.entries(value).filter(([name]) => !Object.hasOwn(shapes, name));
     const [first] = unknown;
-    if (others === 'refused' && first !== undefined) return fail(`Unrecognized key: "${first[0]}"`);
+    if (others === 'refused' && first !== undefined) return fail(`has an unknown key: "${first[0]}"`);
     const known = Object.entries(shapes).map(([name, shape]) => [
       name,
       shape(Object.hasOwn(value, name) ? value[name] : undefined, (why, ...path) => fail(why, name, ...path)),

@@ -336,11 +336,11 @@ describe('mounts and permissions', () => {
     ],
     [
       'run fake:1 --permission-profile ./list.json',
-      '"WORK/list.json" is not a permission profile: Invalid input: expected object, received array; use none, network, or a JSON file with read, write and network',
+      '"WORK/list.json" is not a permission profile: must be an object; use none, network, or a JSON file with read, write and network',
     ],
     [
       'run fake:1 --permission-profile ./profile.json',
-      '"WORK/profile.json" is not a permission profile: "read": Invalid input: expected array, received number; use none, network, or a JSON file with read, write and network',
+      '"WORK/profile.json" is not a permission profile: "read": must be a list; use none, network, or a JSON file with read, write and network',
     ],
     ['run fake:1 --sandbox-user x', '"x" is no user for the sandbox; give root, UID or UID:GID'],
     ['run fake:1 --sandbox-user -1', '"-1" is no user for the sandbox; give root, UID or UID:GID'],
