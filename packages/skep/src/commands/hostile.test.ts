@@ -46,13 +46,13 @@ test('whatever follows any command, it ends in order and a failure leaves nothin
     .tuple(fc.constantFrom(...commands), fc.array(word, { maxLength: 4 }))
     .map(([command, words]) => [...command, ...words])
     .filter(allowed);
-  await fc.assert(fc.asyncProperty(lines, isOrderly), { numRuns: 150 });
+  await fc.assert(fc.asyncProperty(lines, isOrderly), { numRuns: 60 });
 });
 
 test('whatever a flag of run is given, the run ends in order and a failure leaves nothing', async () => {
   const given = fc.array(fc.tuple(fc.constantFrom(...flags), word), { minLength: 1, maxLength: 3 });
   const lines = given.map((pairs) => ['run', 'fake:1', ...pairs.flat()]).filter(allowed);
-  await fc.assert(fc.asyncProperty(lines, isOrderly), { numRuns: 150 });
+  await fc.assert(fc.asyncProperty(lines, isOrderly), { numRuns: 60 });
 });
 
 test('whatever a file of variables, a profile or an exported file holds, the run ends in order', async () => {
@@ -73,6 +73,6 @@ test('whatever a file of variables, a profile or an exported file holds, the run
     fc.asyncProperty(lines, async ([text, words]) => {
       await isOrderly(['run', ...words, await skep.write('hostile.json', text)]);
     }),
-    { numRuns: 100 },
+    { numRuns: 30 },
   );
 });

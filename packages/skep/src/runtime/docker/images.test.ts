@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest';
+import { scriptedEngine } from './engine.fixture.ts';
+
+const signal = new AbortController().signal;
+const image = (Id: string, more: object = {}): object => ({ Id, Config: { ...more } });
+
+describe('to have an image', () => {
+  const prepare = async (
+    engine: Awaited<ReturnType<typeof scriptedEngine>>,
+    reference: string,
+  ): Promise<unknown> =>
+    engine.runtime.prepare({
+      source: { kind: 'image', reference },
+      addPackages: [],
+      report: engine.report,
+      signal,
+    });
+
+  test('takes one with a tag from the engine without asking a registry', async () => {
+    const engine = await scriptedEngine({
+      'GET /images/image:1/json': { body: image('i', { ExposedPorts: { '80/tcp': {} } }) },
+    });
+    expect(await prepare(engine, 'image:1')).toEqual({
+      reference: 'image:1',
+      ours: false,
+      exposedPorts: [80],
+    });
+    expect(engine.told).toEqual([]);
+  });
+
+  test('pulls what is not there, with the tag that the reference means', async () => {
+    const engine = await scriptedEngine({
+      'GET /images/team/image/json': [{ status: 404 }, { body: image('i') }],
+      'POST /images/create': { lines: [{ status: 'Pulling from team/image' }] },
+    });
+    await prepare(engine, 'team/image');
+    expect(engine.asked[1]?.query).toEqual({ fromImage: 'team/image', tag: 'latest' });
+    expect(engine.told).toEqual(['Pulling team/image', 'Pulling from team/image']);
+  });
+
+  test('signs in with what the environment says of that registry', async () => {
+    const engine = await scriptedEngine(
+      {
+        'GET /images/ghcr.io/team/image:1/json': [{ status: 404 }, { body: image('i') }],
+        'POST /images/create': { lines: [] },
+      },
+      { env: { REGISTRY_GHCR_IO_USERNAME: 'me', REGISTRY_GHCR_IO_PASSWORD: 'hunter2' } },
+    );
+    await prepare(engine, 'ghcr.io/team/image:1');
+    const login = Buffer.from(String(engine.asked[1]?.headers['x-registry-auth']), 'base64url').toString();
+    expect(JSON.parse(login)).toMatchObject({ username: 'me', password: 'hunter2' });
+    expect(engine.told.join('\n')).not.toContain('hunter2');
+  });
+
+  test('asks for a moving tag each time, and falls back on the copy that is there', async () => {
+    const engine = await scriptedEngine({
+      'GET /images/image:latest/json': { body: image('i') },
+      'POST /images/create': { lines: [{ error: 'dial tcp: lookup registry: no such host' }] },
+    });
+    await prepare(engine, 'image:latest');
+    expect(engine.told.at(-1)).toMatch(/; using the local copy$/);
+  });
+
+  test.each([
+    [{ status: 404, lines: [{ message: 'pull access denied' }] }, 'pull access denied', undefined],
+    [
+      { lines: [{ errorDetail: { message: 'manifest unknown' }, error: 'x' }] },
+      'manifest unknown',
+      undefined,
+    ],
+    [
+      { lines: [{ error: 'Get "https://r/v2/": dial tcp: i/o timeout' }] },
+      'i/o timeout',
+      'the engine cannot reach that registry: check its name, the network, and the proxy of the engine',
+    ],
+  ])('that cannot be had is told with the reason: %j', async (answer, reason, hint) => {
+    const engine = await scriptedEngine({ 'POST /images/create': answer });
+    await expect(prepare(engine, 'image:1')).rejects.toMatchObject({
+      code: 'runtime/image-not-found',
+      message: expect.stringContaining(reason) as unknown,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  });
+
+  test.each(['', 'UPPER', 'a b', 'a//b', 'a:b:c'])('asks no engine for "%s"', async (reference) => {
+    const engine = await scriptedEngine({});
+    await expect(prepare(engine, reference)).rejects.toMatchObject({ code: 'runtime/image-not-found' });
+    expect(engine.asked).toEqual([]);
+  });
+
+  test('a Go package is refused before anything is asked', async () => {
+    const engine = await scriptedEngine({});
+    const source = { kind: 'package', ecosystem: 'go', name: 'example.org/x' } as const;
+    const asking = engine.runtime.prepare({ source, addPackages: [], report: engine.report, signal });
+    await expect(asking).rejects.toMatchObject({ code: 'usage/not-available' });
+    expect(engine.asked).toEqual([]);
+  });
+
+  test('only what Skep built is ever removed, and not while it is used', async () => {
+    const engine = await scriptedEngine({
+      'DELETE /images/skeplocal/npx-x:0123456789abcdef': { status: 409 },
+    });
+    await engine.runtime.discard('busybox:1');
+    expect(engine.asked).toEqual([]);
+    await engine.runtime.discard('skeplocal/npx-x:0123456789abcdef');
+    expect(engine.calls()).toEqual(['DELETE /images/skeplocal/npx-x:0123456789abcdef']);
+  });
+});
+
+describe('to sweep what builds left', () => {
+  test('takes steps and layers of this user, and leaves workloads, others’ builds and what a person runs', async () => {
+    const labels = (more: object = {}): object => ({ 'skep.build': 'owner-x', ...more });
+    const engine = await scriptedEngine({
+      'GET /containers/json': {
+        body: [
+          { Id: 'step', Image: 'sha256:layer', Labels: labels() },
+          {
+            Id: 'workload',
+            Image: 'skeplocal/npx-x:0123456789abcdef',
+            Labels: labels({ 'skep.name': 'a1' }),
+          },
+          { Id: 'persons', Image: 'skeplocal/npx-x:0123456789abcdef', Labels: labels() },
+          { Id: 'others', Image: 'sha256:layer', Labels: { 'skep.build': 'other-x' } },
+        ],
+      },
+      'GET /images/json': {
+        body: [
+          { Id: 'layer', Labels: labels() },
+          { Id: 'theirs', Labels: { 'skep.build': 'other-x' } },
+          { Id: 'plain', Labels: null },
+        ],
+      },
+      'DELETE /containers/step': { status: 204 },
+      'DELETE /images/layer': { status: 404 },
+    });
+    await engine.runtime.sweep();
+    expect(engine.calls().filter((call) => call.startsWith('DELETE'))).toEqual([
+      'DELETE /containers/step',
+      'DELETE /images/layer',
+    ]);
+  });
+});
