@@ -1,5 +1,6 @@
 import { escapeCell, markdownTable } from '@skep/core/settings/to-markdown.ts';
 import { configShape } from '../../packages/registry/src/config/shape.ts';
+import { keptUntilRestart } from '../../packages/registry/src/shape/restart.ts';
 import type { Page } from './page.ts';
 
 /** The part of JSON Schema that the configuration's shape uses. */
@@ -27,8 +28,10 @@ release, and \`serve\` refuses a file that uses it until then.
 A variable of the environment sets every key that holds one value and is in no list: \`SKEP_REGISTRY_\` and the path in
 capitals, \`auth.mode\` is \`SKEP_REGISTRY_AUTH_MODE\`. It counts before the file, and a flag counts before it.
 
-\`SIGHUP\` makes a running server read the file again. What it cannot take over (\`storage\`, \`database\`,
-\`telemetry\`, \`cors\`, and of \`limits\` the sizes of pages and bodies) stays as it was, with a warning that says to restart.
+\`SIGHUP\` makes a running server read the file again. What it cannot take over stays as it was, with a warning that says to
+restart: ${keptUntilRestart(configShape)
+      .map((path) => `\`${path.join('.')}\``)
+      .join(', ')}.
 
 ${markdownTable(['Key', 'Type', 'Required', 'Default', 'Meaning'], keyRows(configShape.toJSONSchema({ unrepresentable: 'any', io: 'input' }) as Schema, ''))}`,
 };
@@ -47,7 +50,7 @@ function keyRows(schema: Schema, prefix: string): string[][] {
 }
 
 function defaultOf({ default: value }: Schema): string {
-  if (value === undefined) return '';
+  if (value === undefined || value === '') return '';
   if (typeof value !== 'object' || value === null) return `\`${JSON.stringify(value).replaceAll('"', '')}\``;
   return Object.entries(value)
     .map(([key, member]) => `\`${key}: ${String(member)}\``)

@@ -15,7 +15,7 @@ import { systemClock } from '@skep/core/time/clock.ts';
 import { createListener, type ListenerOptions } from './http/listener.ts';
 import { openApiDocument } from './openapi/openapi.ts';
 import type { AdminParts } from './route/admin-parts.ts';
-import { DEFAULT_PAGES, type PageLimits } from './route/page-limits.ts';
+import { DEFAULT_LIMITS, type Limits } from '../shape/limits.ts';
 import type { Route } from './route/route.ts';
 import { ROUTES } from './routes.ts';
 import { openSignIn, type SignIn } from './sign-in/sign-in.ts';
@@ -73,7 +73,7 @@ export interface ApiOptions {
   readonly routes?: readonly Route[];
   readonly admin?: AdminParts;
   readonly listener?: Partial<ListenerOptions>;
-  readonly pages?: PageLimits;
+  readonly limits?: Partial<Limits>;
   readonly providersAway?: readonly string[];
   /** Answers /metrics; where absent none are kept. */
   readonly metrics?: () => Promise<string>;
@@ -111,16 +111,15 @@ export async function apiUnderTest(options: ApiOptions): Promise<ApiUnderTest> {
   let { snapshot } = options;
   let ready = true;
   const build = buildInfo({ version: 'v24.0.0', platform: 'linux', arch: 'x64' });
-  const document = JSON.stringify(
-    openApiDocument({ routes, version: build.version, pages: options.pages ?? DEFAULT_PAGES }),
-  );
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const document = JSON.stringify(openApiDocument({ routes, version: build.version, limits }));
   const context = {
     snapshot: () => snapshot,
     signIn: options.signIn ?? (() => signIn),
     providersAway: () => options.providersAway ?? [],
     admin: () => options.admin ?? noStore(),
     build,
-    pages: options.pages ?? DEFAULT_PAGES,
+    limits: () => limits,
     metrics: options.metrics ?? (() => Promise.reject(new SkepError('registry/no-such-route'))),
     ready: async () => {
       if (!ready) throw new SkepError('registry/not-ready');

@@ -31,7 +31,7 @@ const putThing: Route = {
   summary: '',
   path: {},
   query: {},
-  body: { description: '', schema: 'Error', limit: 'any', maxBytes: 10_000 },
+  body: { description: '', schema: 'Error', limit: 'maxBodySize', maxBytes: 10_000 },
   replies: {},
   handle: (_, { path }) => ({
     status: path['name'] === 'new' ? 201 : 200,

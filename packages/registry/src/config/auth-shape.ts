@@ -1,4 +1,7 @@
+import { KEYS_OUTAGE_MS } from '@skep/auth/token/key-set.ts';
+import { formatDuration } from '@skep/core/time/duration.ts';
 import { z } from 'zod';
+import { CONTRACT_SWITCHES } from '../access/switches.ts';
 import { ROLES } from '@skep/auth/claims/roles.ts';
 import { claims } from '../shape/claims.ts';
 import { duration } from '../shape/texts.ts';
@@ -16,7 +19,7 @@ const provider = z.strictObject({
   clientSecretFile: text.optional().describe('absolute; for introspection'),
   caCertPath: text.optional().describe('absolute; PEM file with the authorities to trust'),
   authTokenFile: text.optional().describe('absolute; bearer token for requests to the provider'),
-  allowPrivateIP: z.boolean().optional().describe('lets the provider be at a private address'),
+  allowPrivateIP: z.boolean().default(false).describe('lets the provider be at a private address'),
   grants: z
     .strictObject({
       roles: z.array(z.enum(ROLES)).optional().describe('roles that its tokens may lead to; all when absent'),
@@ -31,22 +34,22 @@ const provider = z.strictObject({
 
 const authz = z.strictObject({
   preset: z.enum(['strict']).optional().describe('turns the stricter of the following rules on'),
-  requirePublishClaims: z
-    .boolean()
-    .optional()
-    .describe('refuses to publish without claims; false when absent'),
+  requirePublishClaims: z.boolean().optional().meta({
+    description: 'refuses to publish without claims',
+    default: CONTRACT_SWITCHES.requirePublishClaims,
+  }),
   unlabeled: z
     .enum(['open', 'deny'])
     .optional()
-    .describe('registries and sources without claims; `open` when absent'),
-  arrayMatch: z
-    .enum(['all', 'any'])
-    .optional()
-    .describe('how much of a list of claim values a reader must hold; `all` when absent'),
-  managedSourceGate: z
-    .boolean()
-    .optional()
-    .describe('publishers need the claims of the managed source; false when absent'),
+    .meta({ description: 'registries and sources without claims', default: CONTRACT_SWITCHES.unlabeled }),
+  arrayMatch: z.enum(['all', 'any']).optional().meta({
+    description: 'how much of a list of claim values a reader must hold',
+    default: CONTRACT_SWITCHES.arrayMatch,
+  }),
+  managedSourceGate: z.boolean().optional().meta({
+    description: 'publishers need the claims of the managed source',
+    default: CONTRACT_SWITCHES.managedSourceGate,
+  }),
   roles: z
     .strictObject({
       superAdmin: rules,
@@ -58,20 +61,17 @@ const authz = z.strictObject({
     .describe('for each role rules; one that matches grants it, and it matches when all its claims do'),
 });
 
-/** `auth` of the configuration (docs/behaviour/registry.md#providers, docs/behaviour/registry.md#switches). */
+/** `auth` of the configuration. */
 export const authShape = z.strictObject({
-  mode: z
-    .enum(['anonymous', 'oauth'])
-    .optional()
-    .describe('`oauth` when absent; `anonymous` is for development'),
-  publicPaths: z.array(z.string()).optional().describe('paths that need no token'),
+  mode: z.enum(['anonymous', 'oauth']).default('oauth').describe('`anonymous` is for development'),
+  publicPaths: z.array(z.string()).default([]).describe('paths that need no token'),
   allowedHosts: z
     .array(
       z
         .string()
         .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, 'must be a host name in lower case, without a port'),
     )
-    .optional()
+    .default([])
     .describe(
       'in anonymous mode, names under which callers reach the server, besides `localhost` and IP addresses',
     ),
@@ -80,12 +80,10 @@ export const authShape = z.strictObject({
       resourceUrl: text
         .optional()
         .describe('public address of this server, for clients that look for where to sign in'),
-      realm: z.string().optional().describe('of challenges; `mcp-registry` when absent'),
+      realm: z.string().default('mcp-registry').describe('of challenges'),
       keysOutage: duration({ milliseconds: 86_400_000, text: '24h' })
-        .optional()
-        .describe(
-          'for how long known keys serve while a provider does not answer, at least `15m`; `1h` when absent',
-        ),
+        .prefault(formatDuration(KEYS_OUTAGE_MS))
+        .describe('for how long known keys serve while a provider does not answer, at least `15m`'),
       scopesSupported: z.array(text).optional().describe('shown to clients'),
       providers: z
         .array(provider)
@@ -93,8 +91,7 @@ export const authShape = z.strictObject({
         .describe('asked in this order'),
     })
     .optional(),
-  // `authz:` with nothing behind it is a present key, so it turns authorization on and not off
-  // (docs/behaviour/registry.md#modes).
+  // `authz:` with nothing behind it is a present key, so it turns authorization on and not off.
   authz: authz.nullable().optional().describe('its presence turns authorization on, also when it is empty'),
 });
 

@@ -48,8 +48,8 @@ describe('a login with a cloud identity', () => {
 
   it('is how every connection is made, and nothing is without it', () => {
     const place = (value: object) => {
-      const database = resolvedDatabase({ ...PLACE, ...value }, '/');
-      return storePlace({ storage: { path: '' }, ...(database && { database }) }, HOST);
+      const database = resolvedDatabase(databaseShape.parse({ ...PLACE, ...value }), '/');
+      return storePlace({ database }, HOST);
     };
     expect(place({ dynamicAuth })).toMatchObject({ kind: 'postgres', token: expect.any(Function) });
     expect(place({ password: 'x' })).not.toHaveProperty('token');

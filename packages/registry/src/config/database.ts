@@ -1,10 +1,9 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { type PostgresSettings, SSL_MODES } from '../store/postgres-settings.ts';
+import { MAX_CONNECTIONS, type PostgresSettings, SSL_MODES } from '../store/postgres-settings.ts';
 import { count } from '../shape/limits.ts';
 import { duration, nonEmpty } from '../shape/texts.ts';
 
-/** docs/behaviour/registry.md#database. */
 export const databaseShape = z
   .strictObject({
     host: nonEmpty,
@@ -19,11 +18,11 @@ export const databaseShape = z
       .describe('of migrationUser; `password` when absent and the users are the same'),
     sslMode: z
       .enum(SSL_MODES, { error: `must be one of ${SSL_MODES.join(', ')}` })
-      .optional()
-      .describe('`require` when absent, which encrypts and does not prove who the server is'),
+      .default('require')
+      .describe('`require` encrypts and does not prove who the server is'),
     sslRootCert: nonEmpty.optional().describe('PEM file, from the folder of the configuration'),
-    maxOpenConns: count(2).optional().describe('most connections; 10 when absent'),
-    maxIdleConns: count(0).optional().describe('connections that stay open; 0 when absent'),
+    maxOpenConns: count(2).default(MAX_CONNECTIONS).describe('most connections'),
+    maxIdleConns: count(0).default(0).describe('connections that stay open'),
     connMaxLifetime: duration().optional().describe('of one connection; unlimited when absent'),
     maxMetaSize: count(1).optional().describe('the same as limits.maxMetaSize, which it counts before'),
     dynamicAuth: z
@@ -47,43 +46,23 @@ export const databaseShape = z
     context.addIssue({ code: 'custom', path: [member], message });
   });
 
-export interface DatabaseConfig {
-  readonly postgres: PostgresSettings;
-  /** Bytes of publisher `_meta` that one version may have; undefined where this block does not say. */
-  readonly maxMetaSize: number | undefined;
-}
-
 /** Relative paths start at the folder of the configuration file. */
-export function resolvedDatabase(
-  shape: z.infer<typeof databaseShape> | undefined,
-  directory: string,
-): DatabaseConfig | undefined {
-  if (shape === undefined) return undefined;
-  const { connMaxLifetime, sslRootCert, sslMode = 'require', maxMetaSize, dynamicAuth, ...rest } = shape;
+export function resolvedDatabase(shape: z.infer<typeof databaseShape>, directory: string): PostgresSettings {
+  const { sslRootCert, dynamicAuth, ...rest } = shape;
   return {
-    maxMetaSize,
-    postgres: {
-      ...present(rest),
-      host: rest.host,
-      port: rest.port,
-      database: rest.database,
-      user: rest.user,
-      sslMode,
-      ...dynamicAuth,
-      ...(connMaxLifetime === undefined ? {} : { connMaxLifetime }),
-      ...(sslRootCert === undefined ? {} : { sslRootCert: resolve(directory, sslRootCert) }),
-    },
+    // A limit, which stands with the others.
+    ...present({ ...rest, maxMetaSize: undefined }),
+    ...dynamicAuth,
+    ...(sslRootCert === undefined ? {} : { sslRootCert: resolve(directory, sslRootCert) }),
   };
 }
 
-type Present<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+type Present<T> = { [Key in keyof T as undefined extends T[Key] ? never : Key]: T[Key] } & {
+  [Key in keyof T as undefined extends T[Key] ? Key : never]?: Exclude<T[Key], undefined>;
+};
 
 /** Without the members that are undefined, which is not the same as absent. */
-function present<T extends object>(value: T): Present<T> {
-  const held: Present<T> = {};
-  for (const key in value) {
-    const item = value[key];
-    if (item !== undefined) Object.assign(held, { [key]: item });
-  }
-  return held;
+function present<T extends object>(value: T): Present<T>;
+function present(value: object): object {
+  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined));
 }

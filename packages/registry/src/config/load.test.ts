@@ -2,12 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CLAIM_LIMITS } from '@skep/auth/claims/claims.ts';
 import { type Loaded, loadConfig } from './load.ts';
-import { DEFAULT_REFUSALS } from '../api/http/refusal-limit.ts';
-import { DEFAULT_BODIES } from '../api/route/body-limits.ts';
-import { DEFAULT_PAGES } from '../api/route/page-limits.ts';
-import { resolvedSourceLimits } from '../shape/limits.ts';
+import { DEFAULT_LIMITS } from '../shape/limits.ts';
 import { withAliases } from './environment.ts';
 import { overridesFrom, unreadVariables } from './overrides.ts';
 
@@ -63,14 +59,10 @@ describe('loadConfig', () => {
           },
         ],
         registries: [{ name: 'all', sources: ['files'], claims: '' }],
-        limits: resolvedSourceLimits(),
-        serving: { pages: DEFAULT_PAGES, bodies: DEFAULT_BODIES, requestMs: 10_000 },
-        maxMetaBytes: 262_144,
-        claimLimits: CLAIM_LIMITS,
+        limits: DEFAULT_LIMITS,
         telemetry: 'off',
         audit: 'off',
         auth: { mode: 'anonymous', unusedRoles: {}, allowedHosts: [] },
-        refusalRate: DEFAULT_REFUSALS,
         storage: { path: join(directory, 'state/r.db') },
       },
     });

@@ -3,7 +3,6 @@ import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import type { PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
-import { DEFAULT_REFUSALS } from '../api/http/refusal-limit.ts';
 import { IN_MEMORY } from '../store/sqlite-path.ts';
 import { resolvedAudit } from './audit.ts';
 import { checkRelations } from './check-relations.ts';
@@ -12,14 +11,16 @@ import { claimSet } from '../shape/claims.ts';
 import { draftOf } from '../shape/draft.ts';
 import { resolvedDatabase } from './database.ts';
 import type { RegistryConfig } from './config.ts';
-import { resolvedClaimLimits, resolvedServing, resolvedSourceLimits } from '../shape/limits.ts';
+import type { Limits } from '../shape/limits.ts';
 import { override, type Override } from './overrides.ts';
 import { pathText, type Problem } from '../shape/problem.ts';
 import { resolveAuth } from './resolve-auth.ts';
 import { type ConfigDraft, configShape, type ConfigShape } from './shape.ts';
 import { sourceSettings } from '../sources/source-body.ts';
-import { resolvedTelemetry } from './telemetry.ts';
 import { readYaml, type YamlText } from './yaml-text.ts';
+
+/** A configuration that has passed its checks; its sources as they were written. */
+type Checked = Omit<ConfigShape, 'sources'> & { readonly sources: NonNullable<ConfigDraft['sources']> };
 
 export interface LoadOptions {
   /** As given; a relative path must stay inside the working directory. */
@@ -36,12 +37,9 @@ export interface LoadOptions {
 export type Loaded = { readonly config: RegistryConfig } | { readonly problems: readonly string[] };
 
 const MAX_BYTES = 1024 * 1024;
-/** Of the publisher's block in one version (docs/behaviour/registry.md#database). */
-const MAX_META_BYTES = 262_144;
 
 /**
- * Reads and checks a configuration file (docs/behaviour/registry.md#configuration): all problems at once, never only the first.
- * @throws SkepError `config/unreadable` and the `file/…` codes when there is nothing to check.
+ * Reads and checks a configuration file: all problems at once, never only the first. Fails with `config/unreadable` and the `file/…` codes when there is nothing to check.
  */
 export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const path = await locateFile(options);
@@ -95,45 +93,39 @@ function position(path: string, line: number, column: number): string {
 
 /** Paths become absolute: relative ones start at the configuration file, so that it works from every directory. */
 function resolved(
-  {
-    sources,
-    ...shape
-  }: Omit<ConfigShape, 'sources'> & { readonly sources: NonNullable<ConfigDraft['sources']> },
+  { sources, registries, database, storage, audit, auth, ...shape }: Checked,
   path: string,
-  options: LoadOptions,
+  { defaultStorePath, plainHttp = 'loopback' }: LoadOptions,
 ): RegistryConfig {
   const directory = dirname(path);
-  const storage = shape.storage?.path;
-  const inMemory = storage === IN_MEMORY;
-  const claimLimits = resolvedClaimLimits(shape.limits);
-  const database = resolvedDatabase(shape.database, directory);
+  const limits = limitsOf(shape.limits, database?.maxMetaSize);
+  const claimLimits = limits.claims;
   return {
     path,
     sources: sources.map((source) => ({
       name: source?.name ?? '',
       ...sourceSettings(source ?? {}, directory, claimLimits),
     })),
-    registries: shape.registries.map(({ name, sources, claims }) => ({
-      name,
-      sources,
+    registries: registries.map(({ claims, ...registry }) => ({
+      ...registry,
       claims: claimSet(claims, claimLimits),
     })),
-    limits: resolvedSourceLimits(shape.limits),
-    serving: resolvedServing(shape.limits),
-    maxMetaBytes: database?.maxMetaSize ?? shape.limits?.maxMetaSize ?? MAX_META_BYTES,
-    claimLimits,
+    limits,
     ...(shape.cors === undefined ? {} : { cors: shape.cors }),
-    ...(shape.limits?.requestRate === undefined ? {} : { requestRate: shape.limits.requestRate }),
-    refusalRate: shape.limits?.refusalRate ?? DEFAULT_REFUSALS,
-    telemetry: resolvedTelemetry(shape.telemetry),
-    audit: resolvedAudit(shape.audit, directory),
-    auth: resolveAuth(shape.auth, { plainHttp: options.plainHttp ?? 'loopback', claimLimits }),
-    ...(database === undefined ? {} : { database }),
-    storage: {
-      path:
-        storage === undefined || inMemory
-          ? (storage ?? options.defaultStorePath)
-          : resolve(directory, storage),
-    },
+    telemetry: shape.telemetry,
+    audit: resolvedAudit(audit, directory),
+    auth: resolveAuth(auth, { plainHttp, claimLimits }),
+    ...(database === undefined
+      ? { storage: { path: storePath(storage.path, directory) ?? defaultStorePath } }
+      : { database: resolvedDatabase(database, directory) }),
   };
+}
+
+/** `database.maxMetaSize` counts before the limit of the same meaning. */
+function limitsOf(limits: Limits, maxMetaSize: number | undefined): Limits {
+  return maxMetaSize === undefined ? limits : Object.freeze({ ...limits, maxMetaSize });
+}
+
+function storePath(path: string | undefined, directory: string): string | undefined {
+  return path === undefined || path === IN_MEMORY ? path : resolve(directory, path);
 }

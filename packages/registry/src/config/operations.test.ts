@@ -3,7 +3,7 @@ import { AUDIT_EVENTS } from './audit-events.ts';
 import { auditShape, resolvedAudit } from './audit.ts';
 import { checkShape } from '../shape/check-shape.ts';
 import { pathText } from '../shape/problem.ts';
-import { resolvedTelemetry, telemetryShape } from './telemetry.ts';
+import { telemetryShape } from './telemetry.ts';
 
 const problemsOf = (shape: typeof auditShape | typeof telemetryShape, value: unknown): string[] => {
   const checked = checkShape(shape, value);
@@ -11,6 +11,8 @@ const problemsOf = (shape: typeof auditShape | typeof telemetryShape, value: unk
     ? checked.problems.map(({ path, message }) => `${pathText(path)}: ${message}`)
     : [];
 };
+
+const audit = (block: object) => resolvedAudit(auditShape.parse(block), '/etc');
 
 describe('the audit block', () => {
   it.each<[value: object, problem: string]>([
@@ -39,12 +41,12 @@ describe('the audit block', () => {
   });
 
   it('is off unless it is enabled', () => {
-    expect(resolvedAudit(undefined, '/etc')).toBe('off');
-    expect(resolvedAudit({ logFile: '/var/audit.log' }, '/etc')).toBe('off');
+    expect(audit({})).toBe('off');
+    expect(audit({ logFile: '/var/audit.log' })).toBe('off');
   });
 
   it('writes all events without bodies to standard output by default', () => {
-    expect(resolvedAudit({ enabled: true }, '/etc')).toEqual({
+    expect(audit({ enabled: true })).toEqual({
       logFile: 'stdout',
       eventTypes: [],
       excludeEventTypes: [],
@@ -57,10 +59,7 @@ describe('the audit block', () => {
     [0, 1024],
     [1, 1],
   ])('with maxDataSize %j keeps %d bytes of a body', (maxDataSize, maxBytes) => {
-    const resolved = resolvedAudit(
-      { enabled: true, includeRequestData: true, maxDataSize, logFile: 'a.log' },
-      '/etc',
-    );
+    const resolved = audit({ enabled: true, includeRequestData: true, maxDataSize, logFile: 'a.log' });
     expect(resolved).toMatchObject({ data: { maxBytes }, logFile: { path: '/etc/a.log' } });
   });
 });
@@ -92,14 +91,14 @@ describe('the telemetry block', () => {
     [{ endpoint: 'https://otel', insecure: true }, 'https://otel'],
     [{ endpoint: '' }, undefined],
   ])('reads %j as %s', (given, url) => {
-    const resolved = resolvedTelemetry({ enabled: true, ...given });
+    const resolved = telemetryShape.parse({ enabled: true, ...given });
     expect(resolved).toMatchObject({ endpoint: url === undefined ? 'none' : { url } });
   });
 
   it('is off unless it is enabled, and then measures only what is asked for', () => {
-    expect(resolvedTelemetry({ metrics: { enabled: true } })).toBe('off');
-    expect(resolvedTelemetry({ enabled: true })).toMatchObject({ tracing: 'off', metrics: 'off' });
-    expect(resolvedTelemetry({ enabled: true, tracing: { enabled: true } })).toMatchObject({
+    expect(telemetryShape.parse({ metrics: { enabled: true } })).toBe('off');
+    expect(telemetryShape.parse({ enabled: true })).toMatchObject({ tracing: 'off', metrics: 'off' });
+    expect(telemetryShape.parse({ enabled: true, tracing: { enabled: true } })).toMatchObject({
       tracing: { sampling: 0.05 },
     });
   });

@@ -141,7 +141,7 @@ describe('a configuration with variables', () => {
       config: {
         audit: { logFile: 'stdout' },
         telemetry: { metrics: 'on' },
-        serving: { pages: { servers: { default: 20, max: 20 } } },
+        limits: { pageSize: { default: 20, max: 20 } },
       },
     });
   });

@@ -1,5 +1,4 @@
 import type { PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
-import { KEYS_OUTAGE_MS } from '@skep/auth/token/key-set.ts';
 import { type ClaimLimits, type Claims, parseClaims } from '@skep/auth/claims/claims.ts';
 import type { RoleRules } from '@skep/auth/claims/roles.ts';
 import type { SignInMode } from '../access/authority.ts';
@@ -7,7 +6,6 @@ import { resolveSwitches } from '../access/switches.ts';
 import type { AuthConfig, OauthAuth } from './auth.ts';
 import type { AuthShape } from './auth-shape.ts';
 
-const DEFAULT_REALM = 'mcp-registry';
 /** Clocks of issuers and ours differ by seconds; an expiry has no such grace. */
 const LEEWAY_S = 5;
 /** A key id that nobody knows makes us ask for the keys at most this often. */
@@ -19,11 +17,11 @@ export interface AuthLimits {
 }
 
 /** The block with its defaults. Expects a shape that passed `authProblems`. */
-export function resolveAuth(auth: AuthShape | undefined, { plainHttp, claimLimits }: AuthLimits): AuthConfig {
-  const { oauth, authz, publicPaths = [] } = auth ?? {};
-  if (auth?.mode === 'anonymous' || oauth === undefined) {
+export function resolveAuth(auth: AuthShape, { plainHttp, claimLimits }: AuthLimits): AuthConfig {
+  const { mode, oauth, authz, publicPaths, allowedHosts } = auth;
+  if (mode === 'anonymous' || oauth === undefined) {
     const unusedRoles = rulesOf(authz?.roles, claimLimits);
-    return { mode: 'anonymous', unusedRoles, allowedHosts: auth?.allowedHosts ?? [] };
+    return { mode: 'anonymous', unusedRoles, allowedHosts };
   }
   return {
     mode: 'oauth',
@@ -31,12 +29,12 @@ export function resolveAuth(auth: AuthShape | undefined, { plainHttp, claimLimit
     publicPaths: publicPaths.map((path) => (path === '/' ? path : path.replace(/\/+$/, ''))),
     resource: {
       url: oauth.resourceUrl,
-      realm: oauth.realm ?? DEFAULT_REALM,
+      realm: oauth.realm,
       scopes: oauth.scopesSupported,
     },
     providers: oauth.providers.map((provider) => ({
       ...providerOf(provider, plainHttp),
-      keysOutageMs: oauth.keysOutage ?? KEYS_OUTAGE_MS,
+      keysOutageMs: oauth.keysOutage,
     })),
   };
 }
@@ -65,11 +63,10 @@ function providerOf(
   provider: NonNullable<AuthShape['oauth']>['providers'][number],
   plainHttp: PlainHttp,
 ): OauthAuth['providers'][number] {
-  const { audience, allowPrivateIP, issuerUrl, ...rest } = provider;
+  const { audience, issuerUrl, ...rest } = provider;
   return {
     ...rest,
     issuerUrl: issuerUrl.trim(),
-    allowPrivateIP: allowPrivateIP ?? false,
     plainHttp,
     rules: { audience, leewayS: LEEWAY_S, subject: 'optional' },
     issuerMatch: 'exact',

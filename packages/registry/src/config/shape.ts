@@ -9,7 +9,8 @@ import { sourceMembers } from '../sources/source-body.ts';
 import { telemetryShape } from './telemetry.ts';
 import { claims } from '../shape/claims.ts';
 import type { Draft } from '../shape/draft.ts';
-import { label } from '../shape/texts.ts';
+import { AT_START } from '../shape/restart.ts';
+import { label, nonEmpty } from '../shape/texts.ts';
 
 /** First path segments that are no registry, so that `/{registry}/v0.1` can never capture another endpoint. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([
@@ -34,7 +35,7 @@ const registry = z.strictObject({
   claims: claims.optional(),
 });
 
-/** The members of a configuration file (docs/behaviour/registry.md#configuration). Strict: an unknown member is a problem. */
+/** The members of a configuration file. Strict: an unknown member is a problem. */
 export const configShape = z.strictObject({
   sources: z
     .array(source)
@@ -44,24 +45,26 @@ export const configShape = z.strictObject({
     .array(registry)
     .min(1, 'at least one registry must be configured')
     .describe('what is served: sources under a name'),
-  limits: limitsShape.optional().describe('what callers and sources are held to'),
-  cors: corsShape.optional().describe('lets pages of other origins call from a browser; none when absent'),
-  auth: authShape.optional().describe('who may call, and who may do what'),
+  limits: limitsShape.prefault({}).describe('what callers and sources are held to'),
+  cors: corsShape
+    .optional()
+    .meta({ description: 'lets pages of other origins call from a browser; none when absent', ...AT_START }),
+  auth: authShape.prefault({}).describe('who may call, and who may do what'),
   storage: z
     .strictObject({
-      path: z
-        .string()
-        .min(1, 'must not be empty')
+      path: nonEmpty
         .optional()
         .describe(
           'file of the embedded store, from the folder of the configuration; `:memory:` keeps nothing',
         ),
     })
+    .prefault({})
+    .meta({ description: 'the embedded store', ...AT_START }),
+  database: databaseShape
     .optional()
-    .describe('the embedded store'),
-  database: databaseShape.optional().describe('PostgreSQL 14 or later, in place of the embedded store'),
-  telemetry: telemetryShape.optional().describe('metrics and traces'),
-  audit: auditShape.optional().describe('who did what, a line for each'),
+    .meta({ description: 'PostgreSQL 14 or later, in place of the embedded store', ...AT_START }),
+  telemetry: telemetryShape.prefault({}).meta({ description: 'metrics and traces', ...AT_START }),
+  audit: auditShape.prefault({}).describe('who did what, a line for each'),
 });
 
 export type ConfigShape = z.infer<typeof configShape>;

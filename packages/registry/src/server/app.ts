@@ -8,7 +8,7 @@ import { withBodyLimits } from '../api/route/body-limits.ts';
 import type { HostRules } from '../api/http/guard.ts';
 import { createListener, type ListenerOptions } from '../api/http/listener.ts';
 import { openApiDocument } from '../api/openapi/openapi.ts';
-import type { ApiContext, Route } from '../api/route/route.ts';
+import type { ApiContext } from '../api/route/route.ts';
 import { ROUTES } from '../api/routes.ts';
 import { OPEN_DOOR, openSignIn } from '../api/sign-in/sign-in.ts';
 import { SignInSlot } from '../api/sign-in/sign-in-slot.ts';
@@ -22,7 +22,6 @@ import type { ServeAddresses } from './serve-addresses.ts';
 import { assertFree, listenOn } from './listen.ts';
 import { isOnLoopback } from './listen-address.ts';
 import { openOperations, type Operations, type OperationsServices } from './operations.ts';
-import { isAllowedPath } from '../sources/allowed-path.ts';
 import { type Reloadable, reloading } from './reload.ts';
 import { type OpenedStore, openStore, type StorePlace } from '../store/open-store.ts';
 import { type Clock, utcTime } from '@skep/core/time/clock.ts';
@@ -99,6 +98,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const signIn = new SignInSlot(first, options.clock);
   const state: State = {
     config,
+    limits: config.limits,
     reloading: undefined,
     started: false,
     ready: false,
@@ -175,14 +175,14 @@ interface ContextParts {
 }
 
 function contextOf(options: AppOptions, { engine, state }: ContextParts): ApiContext {
-  const { build, config } = options;
-  const { pages } = config.serving;
+  const { build } = options;
+  const { limits } = options.config;
   const openApi = JSON.stringify(
-    openApiDocument({ routes: servedRoutes(config), version: build.version, pages }),
+    openApiDocument({ routes: withBodyLimits(ROUTES, limits), version: build.version, limits }),
   );
   return {
     build,
-    pages,
+    limits: () => state.limits,
     snapshot: () => engine.current(),
     signIn: () => state.signIn.current,
     providersAway: () => state.signIn.away(),
@@ -214,7 +214,8 @@ function listenerFor(
   { context, operations, state }: ListenerParts,
 ): Server {
   const { randomId } = options;
-  const routes = servedRoutes(options.config).filter((route) => route.listener === listener);
+  const { limits } = options.config;
+  const routes = withBodyLimits(ROUTES, limits).filter((route) => route.listener === listener);
   const log = options.log.child({ listener });
   // Probes ask the internal listener every few seconds.
   const requestLog = listener === 'public' ? options.requestLog : 'debug';
@@ -228,13 +229,9 @@ function listenerFor(
     observers,
     tracing,
     clock: options.clock,
-    requestMs: options.config.serving.requestMs,
+    requestMs: limits.requestTimeout,
     ...(listener === 'public' ? publicLimits(options, state) : internalLimits(options)),
   });
-}
-
-function servedRoutes({ serving }: RegistryConfig): readonly Route[] {
-  return withBodyLimits(ROUTES, serving.bodies);
 }
 
 function publicLimits(
@@ -243,8 +240,8 @@ function publicLimits(
 ): Pick<ListenerOptions, 'compress' | 'requestRate' | 'refusalRate' | 'hosts' | 'cors'> {
   return {
     compress,
-    requestRate: () => state.config.requestRate,
-    refusalRate: () => state.config.refusalRate,
+    requestRate: () => state.limits.requestRate,
+    refusalRate: () => state.limits.refusalRate,
     hosts: hostRules(state, cors?.allowedOrigins),
     ...(cors === undefined ? {} : { cors }),
   };
@@ -289,9 +286,8 @@ function operationsServices(
 }
 
 function adminParts({ ingest, log }: AppOptions, { engine, state }: ContextParts): AdminParts {
-  const { config, store, catalogue } = state;
+  const { store, catalogue } = state;
   if (store === undefined || catalogue === undefined) throw new SkepError('registry/not-ready');
-  const { allowedPaths, maxInvalidShare, maxCatalogueBytes, documents, entry } = config.limits;
   return {
     store,
     log,
@@ -299,15 +295,6 @@ function adminParts({ ingest, log }: AppOptions, { engine, state }: ContextParts
     sync: catalogue.sync,
     applied: (revision) => catalogue.applied(revision),
     serves: (identity) => engine.serves(identity),
-    limits: {
-      maxMetaBytes: config.maxMetaBytes,
-      claims: config.claimLimits,
-      maxInvalidShare,
-      documents,
-      entry,
-      maxCatalogueBytes,
-      allowsPath: (path) => isAllowedPath(path, allowedPaths),
-    },
   };
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type Catalogue, openCatalogue } from './catalogue.ts';
-import { resolvedSourceLimits } from '../shape/limits.ts';
+import { DEFAULT_LIMITS } from '../shape/limits.ts';
 import { ReadEngine } from '../engine/read-engine.ts';
 import type { NamedSource } from '../store/rows.ts';
 import { IN_MEMORY } from '../store/sqlite-path.ts';
@@ -45,7 +45,7 @@ const configWith = (password: string) => {
     interval: 3_600_000,
     claims: '',
   };
-  return { sources: [source], registries: [], limits: resolvedSourceLimits() };
+  return { sources: [source], registries: [], limits: DEFAULT_LIMITS };
 };
 
 const basic = (password: string): string => `Basic ${Buffer.from(`ann:${password}`).toString('base64')}`;

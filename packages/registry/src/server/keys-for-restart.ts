@@ -1,19 +1,7 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { RegistryConfig } from '../config/config.ts';
-
-/** What keeps its value until the next start, by the key of the configuration. */
-const KEPT: Readonly<Record<string, (config: RegistryConfig) => unknown>> = {
-  storage: ({ database, storage }) => (database === undefined ? storage : undefined),
-  database: ({ database }) => database?.postgres,
-  telemetry: ({ telemetry }) => telemetry,
-  cors: ({ cors }) => cors,
-  'limits.pageSize': ({ serving }) => serving.pages.servers,
-  'limits.versionsPageSize': ({ serving }) => serving.pages.versions,
-  'limits.bundlePageSize': ({ serving }) => serving.pages.bundles,
-  'limits.maxBodySize': ({ serving }) => serving.bodies.any,
-  'limits.maxInlineDataSize': ({ serving }) => serving.bodies.inlineData,
-  'limits.requestTimeout': ({ serving }) => serving.requestMs,
-};
+import { configShape } from '../config/shape.ts';
+import { type Limits, limitsShape } from '../shape/limits.ts';
+import { differingPaths, keptUntilRestart } from '../shape/restart.ts';
 
 /** Keys in which a new configuration differs from the one of the start and that a running server cannot take over. */
 export function keysForRestart(
@@ -21,6 +9,12 @@ export function keysForRestart(
   next: RegistryConfig,
   auditable: boolean,
 ): readonly string[] {
-  const kept = Object.keys(KEPT).filter((key) => !isDeepStrictEqual(KEPT[key]?.(started), KEPT[key]?.(next)));
+  const kept = differingPaths(keptUntilRestart(configShape), [started, next]);
   return auditable || next.audit === 'off' ? kept : [...kept, 'audit'];
+}
+
+/** The limits of a new configuration, but those of the start where a running server keeps them. */
+export function limitsInForce(started: Limits, next: Limits): Limits {
+  const kept = keptUntilRestart(limitsShape).map(([name = '']) => [name, Reflect.get(started, name)]);
+  return Object.freeze({ ...next, ...Object.fromEntries(kept) });
 }

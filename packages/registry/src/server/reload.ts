@@ -9,13 +9,16 @@ import type { Catalogue } from './catalogue.ts';
 import type { ServeAddresses } from './serve-addresses.ts';
 import { configDifference } from '../config/config-difference.ts';
 import type { RegistryConfig } from '../config/config.ts';
-import { keysForRestart } from './keys-for-restart.ts';
+import type { Limits } from '../shape/limits.ts';
+import { keysForRestart, limitsInForce } from './keys-for-restart.ts';
 import type { Operations } from './operations.ts';
 
 /** What of a running server a reload changes. */
 export interface Reloadable {
   /** The newest that was taken over. */
   config: RegistryConfig;
+  /** Those of it, as far as they can be taken over. */
+  limits: Limits;
   /** The reload that runs. */
   reloading: Promise<unknown> | undefined;
   /** It serves, and was not asked to stop. */
@@ -96,6 +99,7 @@ async function reloaded(
   }
   const before = state.config;
   state.config = config;
+  state.limits = limitsInForce(options.config.limits, config.limits);
   await audit?.use().catch((err: unknown) => {
     options.log.error({ err }, 'the former audit log could not be closed');
   });

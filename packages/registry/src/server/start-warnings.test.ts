@@ -3,7 +3,6 @@ import type { RoleRules } from '@skep/auth/claims/roles.ts';
 import { expect, test } from 'vitest';
 import { CONTRACT_SWITCHES } from '../access/switches.ts';
 import type { AuthConfig, OauthAuth } from '../config/auth.ts';
-import type { DatabaseConfig } from '../config/database.ts';
 import { startWarnings, type WarnedConfig } from './start-warnings.ts';
 import type { PostgresSettings } from '../store/postgres-settings.ts';
 import type { NamedSource } from '../store/rows.ts';
@@ -47,9 +46,12 @@ const source = (name: string, given: Partial<NamedSource> = {}): NamedSource => 
   claims: '{"org":"acme"}',
   ...given,
 });
-const database = (given: Pick<PostgresSettings, 'awsRdsIam' | 'password' | 'sslMode'>): DatabaseConfig => ({
-  maxMetaSize: undefined,
-  postgres: { host: 'db', port: 5432, database: 'registry', user: 'app', ...given },
+const database = (given: Pick<PostgresSettings, 'awsRdsIam' | 'password' | 'sslMode'>): PostgresSettings => ({
+  host: 'db',
+  port: 5432,
+  database: 'registry',
+  user: 'app',
+  ...given,
 });
 const config = (given: Partial<WarnedConfig>): WarnedConfig => ({
   auth: oauth(ADMIN),

@@ -2,13 +2,13 @@ import { isUnlabeled, type RawClaims } from '@skep/auth/claims/claims.ts';
 import { ROLES, type RoleRules } from '@skep/auth/claims/roles.ts';
 import { decodeClaimSet } from '../access/claim-set.ts';
 import type { AuthConfig, OauthAuth } from '../config/auth.ts';
-import type { DatabaseConfig } from '../config/database.ts';
+import type { PostgresSettings } from '../store/postgres-settings.ts';
 import { isSynced, type NamedRegistry, type NamedSource } from '../store/rows.ts';
 
 /** What of a configuration may deserve a warning. */
 export interface WarnedConfig {
   readonly auth: AuthConfig;
-  readonly database?: DatabaseConfig;
+  readonly database?: PostgresSettings;
   readonly sources: readonly NamedSource[];
   readonly registries: readonly NamedRegistry[];
 }
@@ -28,8 +28,8 @@ export function startWarnings(config: WarnedConfig): StartWarning[] {
 }
 
 /** A token travels as it is, and who gets it may use it for its 15 minutes. */
-function databaseWarnings(database: DatabaseConfig | undefined): string[] {
-  const { awsRdsIam, sslMode } = database?.postgres ?? {};
+function databaseWarnings(database: PostgresSettings | undefined): string[] {
+  const { awsRdsIam, sslMode } = database ?? {};
   if (awsRdsIam === undefined || sslMode !== 'require') return [];
   return [
     'database.sslMode "require" does not prove who the server is: whoever answers in its place gets a token for the database; use verify-full',

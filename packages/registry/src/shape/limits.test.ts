@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
+import { z } from 'zod';
 import { checkShape } from './check-shape.ts';
 import { corsShape } from '../config/cors.ts';
-import { limitsShape, resolvedServing, resolvedSourceLimits } from './limits.ts';
+import { DEFAULT_LIMITS, type Limits, limitsShape } from './limits.ts';
 import { pathText } from './problem.ts';
 
 const problemsOf = (shape: typeof limitsShape | typeof corsShape, value: unknown): string[] => {
@@ -36,17 +37,12 @@ describe('the limits', () => {
   });
 
   it('of sources are the documented ones by default', () => {
-    expect(resolvedSourceLimits()).toMatchObject({
-      maxCatalogueBytes: 104_857_600,
-      maxListPages: 1000,
-      maxListServers: 100_000,
+    expect(DEFAULT_LIMITS).toMatchObject({
+      maxCatalogueSize: 104_857_600,
+      apiSource: { maxPages: 1000, maxServers: 100_000 },
     });
     const limits = { maxCatalogueSize: 2048, apiSource: { maxPages: 2, maxServers: 3 } };
-    expect(resolvedSourceLimits(limits)).toMatchObject({
-      maxCatalogueBytes: 2048,
-      maxListPages: 2,
-      maxListServers: 3,
-    });
+    expect(limitsShape.parse(limits)).toMatchObject(limits);
   });
 
   it.each([
@@ -55,7 +51,7 @@ describe('the limits', () => {
     ['5m', 300_000],
   ])('with requestTimeout %s give a request %i milliseconds', (requestTimeout, expected) => {
     expect(problemsOf(limitsShape, { requestTimeout })).toEqual([]);
-    expect(resolvedServing(limitsShape.parse({ requestTimeout })).requestMs).toBe(expected);
+    expect(limitsShape.parse({ requestTimeout }).requestTimeout).toBe(expected);
   });
 
   it.each([
@@ -69,8 +65,29 @@ describe('the limits', () => {
     ],
   ])('with pageSize %j make pages %j', (pageSize, expected) => {
     expect(problemsOf(limitsShape, { pageSize })).toEqual([]);
-    expect(resolvedServing({ pageSize }).pages.servers).toEqual(expected);
+    expect(limitsShape.parse({ pageSize }).pageSize).toEqual(expected);
   });
+});
+
+test.each(Object.keys(limitsShape.unwrap().shape))(
+  'the row of limits.%s is all that its limit needs',
+  (name) => {
+    const keys = new Map(Object.entries<unknown>(DEFAULT_LIMITS));
+    const { properties, required } = z.toJSONSchema(limitsShape, { io: 'input', unrepresentable: 'any' });
+    const row = properties?.[name];
+    // Nobody has to write a limit, and what holds without it stands in the reference page.
+    expect(required ?? []).not.toContain(name);
+    const isDocumented = typeof row === 'object' && ('default' in row || name === 'requestRate');
+    expect(isDocumented).toBe(true);
+    expect(keys.has(name) || name === 'requestRate').toBe(true);
+    expect(Object.isFrozen(keys.get(name))).toBe(true);
+  },
+);
+
+test('the limits are frozen', () => {
+  expect(Object.isFrozen(DEFAULT_LIMITS)).toBe(true);
+  const given: Limits = limitsShape.parse({ pageSize: { max: 10 } });
+  expect([given, given.pageSize].every((one) => Object.isFrozen(one))).toBe(true);
 });
 
 describe('the allowed origins', () => {

@@ -2,6 +2,7 @@ import type { Clock } from '@skep/core/time/clock.ts';
 import type { z } from 'zod';
 import { checkShape } from '../shape/check-shape.ts';
 import { type Draft, draftOf } from '../shape/draft.ts';
+import type { Limits } from '../shape/limits.ts';
 import { type ConfigPath, type Problem, problemsText } from '../shape/problem.ts';
 import type { SyncStatus } from '../store/rows.ts';
 import type { OpenClient } from './open-client.ts';
@@ -13,15 +14,6 @@ export type SourceOrigin = 'file' | 'api';
 /** `format` of a source: which shapes of catalogue it may hold; absent means any. */
 export type SourceFormat = 'toolhive' | 'upstream';
 
-/** The limits that sources are held to. */
-export interface SourceLimits {
-  readonly allowedPaths: readonly string[];
-  readonly allowPrivateIP: boolean;
-  readonly maxCatalogueBytes: number;
-  readonly maxListPages: number;
-  readonly maxListServers: number;
-}
-
 /** What sources need of the program and the machine. */
 export interface SourceSurroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -30,7 +22,7 @@ export interface SourceSurroundings {
   readonly clock: Clock;
   /** `skep-registry/<version>`. */
   readonly userAgent: string;
-  readonly limits: SourceLimits;
+  readonly limits: Limits;
   /** What the last synchronisation left in the store. */
   readonly before?: SyncStatus;
 }

@@ -4,10 +4,9 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SourceLimits } from './kind.ts';
 import type { StoredSource } from '../store/rows.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import { resolvedSourceLimits } from '../shape/limits.ts';
+import { DEFAULT_LIMITS, type Limits } from '../shape/limits.ts';
 import { openSource } from './open-source.ts';
 
 // What a source made through the API may reach, and what the operator's own may
@@ -28,7 +27,7 @@ afterAll(() => rm(folder, { recursive: true }));
 function fetched(
   creationType: StoredSource['creationType'],
   [kind, block]: readonly [StoredSource['kind'], object],
-  limits: Partial<SourceLimits> = {},
+  limits: Partial<Limits> = {},
 ): Promise<unknown> {
   const stored: StoredSource = {
     name: 'one',
@@ -48,7 +47,7 @@ function fetched(
     tempDir: folder,
     clock: systemClock,
     userAgent: 'skep-registry/test',
-    limits: { ...resolvedSourceLimits(), allowedPaths: [join(folder, 'allowed')], ...limits },
+    limits: { ...DEFAULT_LIMITS, allowedPaths: [join(folder, 'allowed')], ...limits },
   });
   return source.fetch(new AbortController().signal);
 }
@@ -164,22 +163,26 @@ describe('a limit of the configuration', () => {
     git: () => ['git', { repository: `${origin}/c.git` }],
   };
 
-  it.each<[place: string, limits: Partial<SourceLimits>, code: string | undefined]>([
-    ['path', { maxCatalogueBytes: 1 }, 'file/too-large'],
-    ['path', { maxCatalogueBytes: 2 }, undefined],
-    ['url', { maxCatalogueBytes: 1000 }, 'fetch/too-large'],
-    ['url', { maxCatalogueBytes: 2000 }, undefined],
-    ['git', { maxCatalogueBytes: 1000 }, 'source/too-large'],
+  const list = (limits: Partial<Limits['apiSource']>): Partial<Limits> => ({
+    apiSource: { ...DEFAULT_LIMITS.apiSource, ...limits },
+  });
+
+  it.each<[place: string, limits: Partial<Limits>, code: string | undefined]>([
+    ['path', { maxCatalogueSize: 1 }, 'file/too-large'],
+    ['path', { maxCatalogueSize: 2 }, undefined],
+    ['url', { maxCatalogueSize: 1000 }, 'fetch/too-large'],
+    ['url', { maxCatalogueSize: 2000 }, undefined],
+    ['git', { maxCatalogueSize: 1000 }, 'source/too-large'],
     // What is left of the request is that this git knows nothing.
-    ['git', { maxCatalogueBytes: 3000 }, 'source/ref-not-found'],
-    ['api', { maxCatalogueBytes: 1000 }, 'fetch/too-large'],
-    ['api', { maxCatalogueBytes: 2000 }, 'source/too-large'],
-    ['api', { maxCatalogueBytes: 4000 }, undefined],
-    ['api', { maxListPages: 2 }, 'source/endless'],
-    ['api', { maxListPages: 3 }, undefined],
-    ['api', { maxListServers: 1 }, 'source/too-large'],
-    ['api', { maxListServers: 5 }, 'source/too-large'],
-    ['api', { maxListServers: 6 }, undefined],
+    ['git', { maxCatalogueSize: 3000 }, 'source/ref-not-found'],
+    ['api', { maxCatalogueSize: 1000 }, 'fetch/too-large'],
+    ['api', { maxCatalogueSize: 2000 }, 'source/too-large'],
+    ['api', { maxCatalogueSize: 4000 }, undefined],
+    ['api', list({ maxPages: 2 }), 'source/endless'],
+    ['api', list({ maxPages: 3 }), undefined],
+    ['api', list({ maxServers: 1 }), 'source/too-large'],
+    ['api', list({ maxServers: 5 }), 'source/too-large'],
+    ['api', list({ maxServers: 6 }), undefined],
   ])('holds a source at %s: %j', async (place, limits, code) => {
     const source = blocks[place]?.() ?? ['file', {}];
     if (code === undefined) await expect(fetched('CONFIG', source, limits)).resolves.toHaveProperty('bytes');

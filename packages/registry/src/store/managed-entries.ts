@@ -5,13 +5,13 @@ import type { Database } from './database.ts';
 import type { ChooseEntry, EntryAddress, ExistingEntry, ManagedSource } from './decisions.ts';
 import { digestOf } from './diff.ts';
 import { ofEntry } from './entries.ts';
-import { DEFAULT_ENTRY, type EntryLimits } from './entry-limits.ts';
 import { type EntryBatch, insertBatch } from './entry-batch.ts';
 import { identityKey, identityOf } from './entry-identity.ts';
 import { managedQuery, type ManagedRows, managedRows } from './managed-rows.ts';
 import { readRevision } from './revisions.ts';
 import type { EntryIdentity, NamedRegistry, StoredEntry, StoredVersion } from './rows.ts';
 import type { PublishRequest } from './store.ts';
+import { DEFAULT_LIMITS, type Limits } from '../shape/limits.ts';
 import type { EntryTable, EntryVersionTable, Tables } from './tables.ts';
 import { versionRow } from './version-row.ts';
 
@@ -263,14 +263,14 @@ export class ManagedEntries {
 function assertRoom(
   { name, versions }: StoredEntry,
   { document }: StoredVersion,
-  most: EntryLimits = DEFAULT_ENTRY,
+  { maxEntryVersions, maxEntrySize }: Limits = DEFAULT_LIMITS,
 ): void {
   const bytes = [document, ...versions.map((version) => version.document)]
     .map((text) => Buffer.byteLength(text))
     .reduce((sum, size) => sum + size);
-  if (versions.length < most.versions && bytes <= most.bytes) return;
+  if (versions.length < maxEntryVersions && bytes <= maxEntrySize) return;
   throw new SkepError('access/version-exists', {
-    message: `"${name}" has as many versions as an entry may have (${String(most.versions)}, or ${String(most.bytes)} bytes of documents)`,
+    message: `"${name}" has as many versions as an entry may have (${maxEntryVersions}, or ${maxEntrySize} bytes of documents)`,
     hint: 'delete versions that nobody needs any more, or raise limits.maxEntryVersions or limits.maxEntrySize',
   });
 }

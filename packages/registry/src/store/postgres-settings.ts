@@ -44,3 +44,6 @@ export function loginOf(settings: PostgresSettings, role: PostgresRole): Login {
   const shared = migrationUser === user ? password : undefined;
   return { host, port, database, user: migrationUser, password: settings.migrationPassword ?? shared };
 }
+
+/** Connections at most, where the settings do not say. */
+export const MAX_CONNECTIONS = 10;

@@ -10,6 +10,7 @@ import { type BatchRow, beginManaged, commitAt, commitBatch, type SendBatch } fr
 import { connect, connectionConfig, placeText, type PostgresPlace } from './postgres-connect.ts';
 import { postgresFailure } from './postgres-failure.ts';
 import { CHANNEL, PostgresNotices } from './postgres-notices.ts';
+import { MAX_CONNECTIONS } from './postgres-settings.ts';
 import { preparedPool } from './prepared-pool.ts';
 import { readRevision } from './revisions.ts';
 import { sqlStore } from './sql-store.ts';
@@ -34,7 +35,6 @@ export interface PostgresStore extends Store {
   pool(): PoolState;
 }
 
-const MAX_CONNECTIONS = 10;
 /** A lost notice is found within five seconds, which leaves two for the answer and a busy machine. */
 const CHECK_EVERY_MS = 3_000;
 /** Of a query whose rows are read one after the other; a few megabytes. */

@@ -11,7 +11,7 @@ import type {
   ExistingEntry,
 } from './decisions.ts';
 import type { DesiredState, ReconcileReport } from './desired-state.ts';
-import type { EntryLimits } from './entry-limits.ts';
+import type { Limits } from '../shape/limits.ts';
 import type { EntryPlace, ListedPart, VersionPlace } from './listed-entries.ts';
 import type {
   EntryIdentity,
@@ -62,8 +62,8 @@ export interface PublishRequest extends EntryIdentity {
   readonly registry?: string;
   readonly claims: ClaimSet;
   readonly version: NewVersion;
-  /** What the entry may hold with it. */
-  readonly limits?: EntryLimits;
+  /** How much the entry may hold with it: each write about an entry reads all of it while others wait. */
+  readonly limits?: Limits;
   /** The reader's memory has no such entry. Only saves time: the commit finds out. */
   readonly seemsNew?: boolean;
 }

@@ -2,16 +2,10 @@ import { hash } from 'node:crypto';
 import { filterKey } from '../sources/filter/filter.ts';
 import { decodeSource } from '../sources/open-source.ts';
 import type { StoredSource } from '../store/rows.ts';
-import type { DocumentLimits } from './document-limits.ts';
+import type { Limits } from '../shape/limits.ts';
 
 /** Changes whenever equal bytes would be ingested differently, so that an upgrade reads every source again. */
 const INGEST_REVISION = 4;
-
-/** Limits that decide which entries are left out. */
-export interface ReadLimits {
-  readonly maxInvalidShare: number;
-  readonly documents: DocumentLimits;
-}
 
 /** What the entries of a source are made from: how it is read, and the bytes. */
 export interface ContentKey {
@@ -20,13 +14,22 @@ export interface ContentKey {
   readonly filter: string | null;
 }
 
-export function contentKey(source: StoredSource, { maxInvalidShare, documents }: ReadLimits): ContentKey {
+export function contentKey(source: StoredSource, limits: Limits): ContentKey {
+  const { maxInvalidShare, maxDocumentSize: document, maxDescriptionSize: description } = limits;
   const { filter } = decodeSource(source);
   const key = filter === undefined ? null : filterKey(filter);
   const { kind, config, format } = source;
   return {
     settings: digest(
-      JSON.stringify([INGEST_REVISION, kind, config, format, key, maxInvalidShare, documents]),
+      JSON.stringify([
+        INGEST_REVISION,
+        kind,
+        config,
+        format,
+        key,
+        maxInvalidShare,
+        { document, description },
+      ]),
     ),
     filter: key === null ? null : digest(key),
   };

@@ -1,5 +1,6 @@
 import { OFFICIAL_META } from '@skep/core/catalog/official-meta.ts';
 import { describe, expect, it } from 'vitest';
+import { DEFAULT_LIMITS, type Limits } from '../shape/limits.ts';
 import { ingest, type IngestInput } from './ingest.ts';
 
 // What becomes of a catalogue on its way into the store (docs/behaviour/registry.md#catalogue-formats). The formats
@@ -10,6 +11,9 @@ const registryFile = (data: object): object => ({
   version: '1.0.0',
   meta: { last_updated: '2026-01-01T00:00:00Z' },
   data,
+});
+const limited = (limits: Partial<Limits>): Partial<IngestInput> => ({
+  limits: { ...DEFAULT_LIMITS, ...limits },
 });
 const read = (catalogue: unknown, options: Partial<IngestInput> = {}) =>
   ingest({ label: 'c.json', bytes: Buffer.from(JSON.stringify(catalogue)), ...options });
@@ -89,8 +93,8 @@ it('what another registry says about a version is kept beside it', () => {
 
 it('a catalogue of more bytes than allowed is refused', () => {
   const { length } = JSON.stringify([server('a/one')]);
-  expect(read([server('a/one')], { maxBytes: length }).entries).toHaveLength(1);
-  expect(() => read([server('a/one')], { maxBytes: length - 1 })).toThrow(
+  expect(read([server('a/one')], limited({ maxCatalogueSize: length })).entries).toHaveLength(1);
+  expect(() => read([server('a/one')], limited({ maxCatalogueSize: length - 1 }))).toThrow(
     expect.objectContaining({ code: 'catalog/too-large' }),
   );
 });
@@ -101,10 +105,10 @@ it('invalid entries are left out and named, up to the share that makes the whole
   const { entries, report } = read(mixed);
   expect(entries.map(({ name }) => name)).toEqual(['a/one', 'a/two']);
   expect(report).toMatchObject({ skippedTotal: 2, skipped: [{ name: 'a/broken', version: 'latest' }, {}] });
-  expect(() => read(mixed, { maxInvalidShare: 0.49 })).toThrow(
+  expect(() => read(mixed, limited({ maxInvalidShare: 0.49 }))).toThrow(
     expect.objectContaining({ code: 'catalog/mostly-invalid' }),
   );
-  expect(read([broken], { maxInvalidShare: 1 }).entries).toEqual([]);
+  expect(read([broken], limited({ maxInvalidShare: 1 })).entries).toEqual([]);
 });
 
 it('a filter leaves entries out, which are counted; those that are not valid count as such', () => {
@@ -124,7 +128,7 @@ it('only a list of another registry may be empty', () => {
 });
 
 describe('a version that is too large', () => {
-  const documents = { document: 200, description: 20 };
+  const limits = { maxDocumentSize: 200, maxDescriptionSize: 20 };
   it.each([
     ['description', 'x'.repeat(21), 'the description has 21 bytes, at most 20 are allowed'],
     ['document', 'x', 'the document has 244 bytes, at most 200 are allowed'],
@@ -134,7 +138,7 @@ describe('a version that is too large', () => {
       description,
       ...(what === 'document' ? { more: 'y'.repeat(180) } : {}),
     };
-    const { entries, report } = read([server('a/b'), large], { documents });
+    const { entries, report } = read([server('a/b'), large], limited(limits));
     expect(entries.map(({ name }) => name)).toEqual(['a/b']);
     expect(report.skipped).toEqual([{ name: 'a/large', version: '1.0.0', reason }]);
   });

@@ -5,7 +5,8 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { type ClaimSet, NO_CLAIMS } from '../access/claim-set.ts';
 import { officialText } from '../engine/official-text.ts';
 import type { EntryIdentity, EntryKind, NewEntry, NewVersion } from '../store/rows.ts';
-import { DEFAULT_DOCUMENTS, type DocumentLimits, sizeFault } from './document-limits.ts';
+import { DEFAULT_LIMITS, type Limits } from '../shape/limits.ts';
+import { sizeFault } from './document-limits.ts';
 import type { FilterConfig } from '../sources/filter/filter-shape.ts';
 import { compileFilter } from '../sources/filter/filter.ts';
 import type { SourceFormat } from '../sources/kind.ts';
@@ -21,17 +22,13 @@ export interface IngestInput {
   readonly bytes: Uint8Array;
   /** What to call the catalogue in messages. */
   readonly label: string;
-  readonly format?: SourceFormat;
+  readonly format?: SourceFormat | undefined;
   /** Claims that every entry inherits from its source. */
   readonly claims?: ClaimSet;
   /** What to take of it; absent means everything. */
-  readonly filter?: FilterConfig;
-  /** Share of invalid entries, 0 to 1, above which the catalogue is refused. Default 0.5. */
-  readonly maxInvalidShare?: number;
-  /** Of one version; versions that are larger are left out. */
-  readonly documents?: DocumentLimits;
-  /** Of the catalogue; default 100 MiB. */
-  readonly maxBytes?: number;
+  readonly filter?: FilterConfig | undefined;
+  /** Default: the default ones. */
+  readonly limits?: Limits;
   /** A list of another registry may be empty; a file without entries is a mistake. */
   readonly mayBeEmpty?: boolean;
 }
@@ -99,23 +96,16 @@ const EMPTY: KeptCatalogue = {
 };
 
 function catalogueOf(input: IngestInput): KeptCatalogue {
-  const {
-    bytes,
-    label,
-    maxInvalidShare,
-    maxBytes,
-    mayBeEmpty = false,
-    documents = DEFAULT_DOCUMENTS,
-  } = input;
+  const { bytes, label, mayBeEmpty = false, limits = DEFAULT_LIMITS } = input;
   const wanted = input.filter === undefined ? () => true : compileFilter(input.filter);
   try {
     return readCatalogueAs(
       bytes,
       {
         label,
-        refuse: (entry) => sizeFault(entry, documents),
-        ...(maxInvalidShare === undefined ? {} : { maxInvalidShare }),
-        ...(maxBytes === undefined ? {} : { maxBytes }),
+        refuse: (entry) => sizeFault(entry, limits),
+        maxInvalidShare: limits.maxInvalidShare,
+        maxBytes: limits.maxCatalogueSize,
       },
       (entry) => (wanted(entry) ? keptVersion(entry) : undefined),
     );

@@ -3,7 +3,7 @@ import { silentLog } from '@skep/core/log/log.ts';
 import type { Source } from '../sources/source.ts';
 import type { NamedSource, StoredSource } from '../store/rows.ts';
 import type { SqliteStore } from '../store/sqlite.ts';
-import { DEFAULT_DOCUMENTS } from './document-limits.ts';
+import { DEFAULT_LIMITS } from '../shape/limits.ts';
 import { ingest } from './ingest.ts';
 import { SyncScheduler } from './scheduler.ts';
 import type { SyncEvent } from './source-loop.ts';
@@ -27,7 +27,7 @@ export function schedulerOf({ store, observe, ...fixture }: SchedulerFixture): S
       ingest: async (input) => Promise.resolve(ingest(input)),
       apply: async () => Promise.resolve(),
       now: () => utcTime(fixture.clock),
-      limits: { maxInvalidShare: 0.5, documents: DEFAULT_DOCUMENTS, maxCatalogueBytes: 100_000 },
+      limits: { ...DEFAULT_LIMITS, maxCatalogueSize: 100_000 },
     },
     random: () => 0.5,
     log: silentLog,

@@ -4,8 +4,9 @@ import type { Source } from '../sources/source.ts';
 import type { Revision } from '../store/changes.ts';
 import type { StoredEntry, StoredSource, SyncStatus } from '../store/rows.ts';
 import type { Lease, Store } from '../store/store.ts';
-import { contentHash, contentKey, knownBytes, type ReadLimits } from './content-hash.ts';
-import type { Ingest, IngestInput } from './ingest.ts';
+import type { Limits } from '../shape/limits.ts';
+import { contentHash, contentKey, knownBytes } from './content-hash.ts';
+import type { Ingest } from './ingest.ts';
 import { syncSucceeded } from './status.ts';
 
 export interface SyncParts {
@@ -15,7 +16,7 @@ export interface SyncParts {
   readonly apply: (revision: Revision, source: string, entries: readonly StoredEntry[]) => Promise<void>;
   /** RFC 3339 UTC. */
   readonly now: () => string;
-  readonly limits: ReadLimits & { readonly maxCatalogueBytes: number };
+  readonly limits: Limits;
 }
 
 /** One synchronisation that somebody holds the lease for. */
@@ -51,10 +52,10 @@ export async function syncSource(parts: SyncParts, task: SyncTask, signal: Abort
   }
   return inTurn(async () => {
     signal.throwIfAborted();
-    const { entries, report } = await ingest(
-      inputOf({ stored, bytes: content.bytes, label: source.label, limits }),
-      signal,
-    );
+    const { bytes } = content;
+    const { format, filter, mayBeEmpty } = decodeSource(stored);
+    const input = { bytes, label: source.label, claims: stored.claims, limits, mayBeEmpty, format, filter };
+    const { entries, report } = await ingest(input, signal);
     const at = now();
     const hash = contentHash(key, content.hash);
     const status = syncSucceeded(before, { ...finished, now: at, changed: true, report, contentHash: hash });
@@ -62,27 +63,4 @@ export async function syncSource(parts: SyncParts, task: SyncTask, signal: Abort
     await apply(replaced.revision, stored.name, replaced.value);
     return status;
   });
-}
-
-interface Readable {
-  readonly stored: StoredSource;
-  readonly bytes: Uint8Array;
-  readonly label: string;
-  readonly limits: SyncParts['limits'];
-}
-
-function inputOf({ stored, bytes, label, limits }: Readable): IngestInput {
-  const { maxInvalidShare, documents, maxCatalogueBytes: maxBytes } = limits;
-  const { format, filter, mayBeEmpty } = decodeSource(stored);
-  return {
-    bytes,
-    label,
-    claims: stored.claims,
-    maxInvalidShare,
-    documents,
-    maxBytes,
-    mayBeEmpty,
-    ...(format === undefined ? {} : { format }),
-    ...(filter === undefined ? {} : { filter }),
-  };
 }

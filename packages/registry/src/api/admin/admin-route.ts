@@ -1,4 +1,5 @@
 import type { Authority } from '../../access/authority.ts';
+import type { Limits } from '../../shape/limits.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
 import { type Parameters, type Parsed, parseParameters } from '../route/parameter.ts';
 import type { Access, Answer, Method, RequestBody, Route, RouteBase } from '../route/route.ts';
@@ -10,6 +11,7 @@ export interface AdminCall extends AdminParts {
   readonly authority: Authority;
   readonly snapshot: Snapshot;
   readonly body: Buffer;
+  readonly limits: Limits;
 }
 
 interface AdminRoute<P extends Parameters, Q extends Parameters> extends RouteBase {
@@ -33,10 +35,14 @@ export function adminRoute<P extends Parameters, Q extends Parameters>(route: Ad
     listener: 'public',
     path: parameters,
     query,
-    handle: async ({ admin, snapshot }, { authority, body, ...texts }) => {
+    handle: async ({ admin, snapshot, limits }, { authority, body, ...texts }) => {
       const path = parseParameters(parameters, joinedName(texts.path));
       const queryValues = parseParameters(query, texts.query);
-      return handler({ ...admin(), authority, body, snapshot: snapshot() }, path, queryValues);
+      return handler(
+        { ...admin(), authority, body, snapshot: snapshot(), limits: limits() },
+        path,
+        queryValues,
+      );
     },
   };
 }

@@ -1,4 +1,3 @@
-import { CLAIM_LIMITS } from '@skep/auth/claims/claims.ts';
 import { signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { RULES } from '../../access/callers.fixture.ts';
@@ -6,10 +5,9 @@ import { resolveSwitches, type SwitchSettings } from '../../access/switches.ts';
 import type { AuthConfig } from '../../config/auth.ts';
 import { StoreFollower } from '../../engine/follow-store.ts';
 import { ReadEngine } from '../../engine/read-engine.ts';
-import { DEFAULT_ENTRY } from '../../store/entry-limits.ts';
+import type { Limits } from '../../shape/limits.ts';
 import type { NamedRegistry, NamedSource } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { DEFAULT_DOCUMENTS } from '../../sync/document-limits.ts';
 import { ingest } from '../../sync/ingest.ts';
 import {
   ANONYMOUS_AUTH,
@@ -21,7 +19,6 @@ import {
 } from '../api.fixture.ts';
 import type { ListenerOptions } from '../http/listener.ts';
 import type { Method } from '../route/route.ts';
-import type { AdminLimits } from '../route/admin-parts.ts';
 import { storeUnderTest } from './store.fixture.ts';
 
 // The HTTP interface over a store, for the tests of this folder. Callers are named by what they hold.
@@ -64,7 +61,7 @@ export interface AdminOptions {
   readonly publicPaths?: readonly string[];
   readonly sources?: readonly NamedSource[];
   readonly registries?: readonly NamedRegistry[];
-  readonly limits?: Partial<AdminLimits>;
+  readonly limits?: Partial<Limits>;
   readonly listener?: Partial<ListenerOptions>;
 }
 
@@ -104,6 +101,12 @@ export async function adminUnderTest(options: AdminOptions = {}): Promise<AdminU
     auth: authOf(options),
     keys: [key],
     listener: options.listener ?? {},
+    limits: {
+      maxMetaSize: 1000,
+      maxCatalogueSize: 9_000_000,
+      allowedPaths: ['/data'],
+      ...options.limits,
+    },
     admin: {
       store,
       applied: async (revision) => {
@@ -116,16 +119,6 @@ export async function adminUnderTest(options: AdminOptions = {}): Promise<AdminU
         syncNow: async (name) => void asked.push(`sync ${name}`),
       },
       ingest: async (input) => Promise.resolve(ingest(input)),
-      limits: {
-        maxMetaBytes: 1000,
-        claims: CLAIM_LIMITS,
-        maxInvalidShare: 0.5,
-        documents: DEFAULT_DOCUMENTS,
-        entry: DEFAULT_ENTRY,
-        maxCatalogueBytes: 9_000_000,
-        allowsPath: (path) => path.startsWith('/data/'),
-        ...options.limits,
-      },
       log: silentLog,
     },
   });

@@ -1,8 +1,8 @@
-import { type BodyLimits, DEFAULT_BODIES } from '../route/body-limits.ts';
+import { DEFAULT_LIMITS } from '../../shape/limits.ts';
 import type { RequestBody } from '../route/route.ts';
 
-function body(schema: string, description: string, limit: keyof BodyLimits = 'any'): RequestBody {
-  return { schema, description, limit, maxBytes: DEFAULT_BODIES[limit] };
+function body(schema: string, description: string, limit: RequestBody['limit'] = 'maxBodySize'): RequestBody {
+  return { schema, description, limit, maxBytes: DEFAULT_LIMITS[limit] };
 }
 
 export const FLAT_PUBLISH_BODY = body(
@@ -24,7 +24,7 @@ export const CLAIMS_BODY = body('ClaimsBody', 'The claims that replace those of 
 export const SOURCE_BODY = body(
   'SourceBody',
   'Exactly one of `git`, `api`, `file` and `managed`, and what goes with it',
-  'inlineData',
+  'maxInlineDataSize',
 );
 
 export const REGISTRY_BODY = body('RegistryBody', 'Sources in order of priority, and the claims of the gate');

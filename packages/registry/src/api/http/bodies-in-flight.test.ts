@@ -44,7 +44,7 @@ const route: Route = {
   summary: 'Echo',
   path: {},
   query: {},
-  body: { description: 'Anything', schema: 'Error', limit: 'any', maxBytes: 1000 },
+  body: { description: 'Anything', schema: 'Error', limit: 'maxBodySize', maxBytes: 1000 },
   replies: {},
   handle: (_context, { body }) => ({ status: 200, body: () => String(body.length) }),
 };

@@ -34,7 +34,7 @@ const echo = (changes: Partial<Route> = {}): Route => ({
   paths: ['/v1/echo'],
   path: {},
   query: {},
-  body: { description: 'Anything', schema: 'Error', limit: 'any', maxBytes: 64 },
+  body: { description: 'Anything', schema: 'Error', limit: 'maxBodySize', maxBytes: 64 },
   replies: {},
   handle: (_context, { body }) => ({ status: 200, body: () => body.toString() }),
   ...changes,

@@ -2,7 +2,8 @@ import { silentLog } from '@skep/core/log/log.ts';
 import { afterAll, describe, expect, it } from 'vitest';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { apiUnderTest } from '../api.fixture.ts';
-import { DEFAULT_BODIES, withBodyLimits } from '../route/body-limits.ts';
+import { DEFAULT_LIMITS } from '../../shape/limits.ts';
+import { withBodyLimits } from '../route/body-limits.ts';
 import { READ_ROUTES, ROUTES } from '../routes.ts';
 import { snapshotOf, storedBundle, storedServer } from '../snapshot.fixture.ts';
 
@@ -15,10 +16,10 @@ const server = await apiUnderTest({
     ],
   }),
   routes: READ_ROUTES,
-  pages: {
-    servers: { default: 2, max: 3 },
-    versions: { default: 2, max: 4 },
-    bundles: { default: 1, max: 2 },
+  limits: {
+    pageSize: { default: 2, max: 3 },
+    versionsPageSize: { default: 2, max: 4 },
+    bundlePageSize: { default: 1, max: 2 },
   },
 });
 afterAll(() => server.close());
@@ -94,7 +95,7 @@ describe('the versions of a server', () => {
 });
 
 describe('configured body limits', () => {
-  const bodies = { any: 2000, inlineData: 3000 };
+  const bodies = { ...DEFAULT_LIMITS, maxBodySize: 2000, maxInlineDataSize: 3000 };
 
   it('bound each request by what it may bring, and are documented', async () => {
     const admin = await apiUnderTest({
@@ -118,7 +119,7 @@ describe('configured body limits', () => {
   });
 
   it('are the documented ones by default', () => {
-    expect(DEFAULT_BODIES).toEqual({ any: 1_048_576, inlineData: 10_485_760 });
+    expect(DEFAULT_LIMITS).toMatchObject({ maxBodySize: 1_048_576, maxInlineDataSize: 10_485_760 });
   });
 });
 

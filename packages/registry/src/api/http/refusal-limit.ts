@@ -4,9 +4,6 @@ import { addressKey } from './address-key.ts';
 import { rateLimited } from './rate-limit.ts';
 import { type Rate, TokenBuckets } from './token-buckets.ts';
 
-/** Generous enough for many people behind one address, and little against somebody who tries tokens out. */
-export const DEFAULT_REFUSALS: Rate = { perSecond: 20, burst: 200 };
-
 /**
  * Bounds how many tokens from one address are refused: when there were too many, further ones are not looked at for a
  * while. A token counts before it is checked and no more when it is good, so that many at once cannot slip through; one

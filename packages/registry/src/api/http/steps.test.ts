@@ -68,7 +68,7 @@ const row: Route = {
   summary: '',
   path: {},
   query: {},
-  body: { description: '', schema: 'Error', limit: 'any', maxBytes: 4 },
+  body: { description: '', schema: 'Error', limit: 'maxBodySize', maxBytes: 4 },
   replies: {},
   handle: (_context, { path, query, body }) => ({
     status: 200,

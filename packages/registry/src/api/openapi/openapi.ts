@@ -1,4 +1,4 @@
-import { DEFAULT_PAGES, type PageLimits } from '../route/page-limits.ts';
+import { DEFAULT_LIMITS, type Limits } from '../../shape/limits.ts';
 import type { Parameters } from '../route/parameter.ts';
 import { commonReplies } from './common-replies.ts';
 import type { Reply, RequestBody, Route } from '../route/route.ts';
@@ -9,18 +9,18 @@ export interface OpenApiInput {
   readonly routes: readonly Route[];
   readonly version: string;
   /** The default ones when absent. */
-  readonly pages?: PageLimits;
+  readonly limits?: Limits;
 }
 
 /**
  * The OpenAPI 3.1 document of the public listener. Of a path's forms the two with one segment per parameter are listed;
  * OpenAPI cannot express that a name may also span two.
  */
-export function openApiDocument({ routes, version, pages = DEFAULT_PAGES }: OpenApiInput): object {
+export function openApiDocument({ routes, version, limits = DEFAULT_LIMITS }: OpenApiInput): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes.filter(({ listener }) => listener === 'public')) {
     for (const [index, path] of documentedPaths(route).entries()) {
-      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, index, pages) };
+      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, index, limits) };
     }
   }
   return {
@@ -45,14 +45,14 @@ export function documentedPaths(route: Route): string[] {
   return route.paths.filter((path) => !path.includes('{namespace}/{serverName}') && !path.endsWith('*'));
 }
 
-function operation(route: Route, form: number, pages: PageLimits): object {
+function operation(route: Route, form: number, limits: Limits): object {
   return {
     // Operation ids are unique, and the same operation has several paths.
     operationId: form === 0 ? route.name : `${route.name}${String(form + 1)}`,
     summary: route.summary,
     parameters: [
-      ...parameters(ofPath(route.path, documentedPaths(route)[form] ?? ''), 'path', pages),
-      ...parameters(route.query, 'query', pages),
+      ...parameters(ofPath(route.path, documentedPaths(route)[form] ?? ''), 'path', limits),
+      ...parameters(route.query, 'query', limits),
     ],
     ...(route.body === undefined ? {} : { requestBody: requestBody(route.body) }),
     ...(route.access === 'public' ? {} : { security: SECURITY }),
@@ -109,13 +109,13 @@ function ofPath(from: Parameters, path: string): Parameters {
   return Object.fromEntries(Object.entries(from).filter(([name]) => path.includes(`{${name}}`)));
 }
 
-function parameters(from: Parameters, place: 'path' | 'query', pages: PageLimits): object[] {
+function parameters(from: Parameters, place: 'path' | 'query', limits: Limits): object[] {
   return Object.entries(from).map(([name, { description, schema }]) => ({
     name,
     in: place,
     required: place === 'path',
     description,
-    schema: typeof schema === 'function' ? schema(pages) : schema,
+    schema: typeof schema === 'function' ? schema(limits) : schema,
   }));
 }
 

@@ -42,7 +42,7 @@ export function registryRoute<P extends Parameters, Q extends Parameters>(route:
       const texts = joinedName(call.path);
       const { registry } = parseParameters({ registry: registryName }, texts);
       const pathValues = parseParameters(parameters, texts);
-      const queryValues = parseParameters(query, call.query, context.pages);
+      const queryValues = parseParameters(query, call.query, context.limits());
       const reader = readerOf(context.snapshot(), registry, call.authority);
       return handler({ kind, ...reader }, pathValues, queryValues, call.connection);
     },

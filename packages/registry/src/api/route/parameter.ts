@@ -1,13 +1,13 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { DEFAULT_PAGES, type PageLimits } from './page-limits.ts';
+import { DEFAULT_LIMITS, type Limits } from '../../shape/limits.ts';
 
 /** A path or query parameter: how it is documented and how its text becomes a value. */
 export interface Parameter<T> {
   readonly description: string;
   /** JSON Schema of the value as a client writes it. */
-  readonly schema: JsonSchema | ((pages: PageLimits) => JsonSchema);
+  readonly schema: JsonSchema | ((limits: Limits) => JsonSchema);
   /** `text` is percent-decoded; undefined when absent. Fails with `registry/bad-request`. */
-  parse(text: string | undefined, pages: PageLimits): T;
+  parse(text: string | undefined, limits: Limits): T;
 }
 
 type JsonSchema = Readonly<Record<string, unknown>>;
@@ -31,12 +31,12 @@ export function badRequest(message: string): SkepError {
 export function parseParameters<P extends Parameters>(
   parameters: P,
   raw: RawParameters,
-  pages: PageLimits = DEFAULT_PAGES,
+  limits: Limits = DEFAULT_LIMITS,
 ): Parsed<P> {
   const values = Object.entries(parameters).map(([name, parameter]) => {
     const text = Object.hasOwn(raw, name) ? raw[name] : undefined;
     if (typeof text === 'object') throw badRequest(`Invalid ${name} parameter: must be given once`);
-    return [name, parameter.parse(text, pages)];
+    return [name, parameter.parse(text, limits)];
   });
   return Object.fromEntries(values) as Parsed<P>;
 }

@@ -13,22 +13,22 @@ export const cursor: Parameter<Position | undefined> = {
   parse: (text) => (given(text) === undefined ? undefined : decodeCursor(text ?? '')),
 };
 
-export const limit = cappedLimit('servers');
-export const versionsLimit = cappedLimit('versions');
+export const limit = cappedLimit('pageSize');
+export const versionsLimit = cappedLimit('versionsPageSize');
 
 /** Asking for more than there is gives the most there is (docs/behaviour/registry.md#consumer-api). */
-function cappedLimit(list: 'servers' | 'versions'): Parameter<number> {
+function cappedLimit(list: 'pageSize' | 'versionsPageSize'): Parameter<number> {
   return {
     description: 'Items per page; more than the largest page gives the largest page',
-    schema: (pages) => ({ type: 'integer', minimum: 1, default: pages[list].default }),
-    parse: (text, pages) => {
-      if (given(text) === undefined) return pages[list].default;
+    schema: (limits) => ({ type: 'integer', minimum: 1, default: limits[list].default }),
+    parse: (text, limits) => {
+      if (given(text) === undefined) return limits[list].default;
       if (text === undefined || !/^[+-]?\d+$/.test(text)) {
         throw badRequest('Invalid limit parameter: must be an integer');
       }
       const value = Number(text);
       if (value < 1) throw badRequest('Invalid limit parameter: must be greater than zero');
-      return Math.min(value, pages[list].max);
+      return Math.min(value, limits[list].max);
     },
   };
 }
@@ -66,13 +66,13 @@ export const versionFilter: Parameter<string | undefined> = {
 /** Of skills and plugins: out of range is an error here and not capped. */
 export const bundleLimit: Parameter<number> = {
   description: 'Items per page',
-  schema: ({ bundles }) => ({
+  schema: ({ bundlePageSize: bundles }) => ({
     type: 'integer',
     minimum: 1,
     maximum: bundles.max,
     default: bundles.default,
   }),
-  parse: (text, { bundles }) => {
+  parse: (text, { bundlePageSize: bundles }) => {
     if (given(text) === undefined) return bundles.default;
     if (text === undefined || !/^[+-]?\d+$/.test(text)) {
       throw badRequest('invalid limit parameter: must be an integer');

@@ -2,11 +2,10 @@ import type { Role } from '@skep/auth/claims/roles.ts';
 import type { Authority } from '../../access/authority.ts';
 import type { AuditRule } from '../../config/audit-events.ts';
 import type { BuildInfo } from '../../config/build-info.ts';
-import type { BodyLimits } from './body-limits.ts';
 import type { Connection } from '../../engine/callers.ts';
+import type { Limits } from '../../shape/limits.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
 import type { AdminParts } from './admin-parts.ts';
-import type { PageLimits } from './page-limits.ts';
 import type { Parameters, RawParameters } from './parameter.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
 
@@ -21,8 +20,8 @@ export interface ApiContext {
   /** What works on the store; fails with `registry/not-ready` until it is open. */
   readonly admin: () => AdminParts;
   readonly build: BuildInfo;
-  /** How long the pages of lists are. */
-  readonly pages: PageLimits;
+  /** What callers are held to now. */
+  readonly limits: () => Limits;
   /** Resolves when the service can answer, else fails with `registry/not-ready`. */
   readonly ready: () => Promise<void>;
   /** JSON text of the OpenAPI document. */
@@ -74,8 +73,8 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export interface RequestBody {
   readonly description: string;
   readonly schema: string;
-  /** Which setting decides about `maxBytes`. */
-  readonly limit: keyof BodyLimits;
+  /** The limit that decides about `maxBytes`. */
+  readonly limit: 'maxBodySize' | 'maxInlineDataSize';
   readonly maxBytes: number;
 }
 

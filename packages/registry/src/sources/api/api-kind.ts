@@ -16,12 +16,7 @@ export const apiKind = sourceKind({
   mayBeEmpty: true,
   open: ({ endpoint, timeout }, { name, clock, limits, before, client }) => {
     const holdsBundles = before !== undefined && before.counts.skill + before.counts.plugin > 0;
-    const list = {
-      pages: limits.maxListPages,
-      servers: limits.maxListServers,
-      bytes: limits.maxCatalogueBytes,
-    };
-    const options = { name, endpoint, limits: list, holdsBundles, timeoutMs: timeout };
+    const options = { name, endpoint, limits, holdsBundles, timeoutMs: timeout };
     return apiSource(options, { open: client, now: () => clock.now() });
   },
 });

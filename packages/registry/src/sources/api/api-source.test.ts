@@ -2,7 +2,7 @@ import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { apiSource } from './api-source.ts';
-import { DEFAULT_LIST } from './crawl.ts';
+import { DEFAULT_LIMITS } from '../../shape/limits.ts';
 import { type ScriptedAnswer, type ScriptedRequest, scriptedClient } from '../scripted-client.fixture.ts';
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
@@ -191,7 +191,7 @@ describe('looking again', () => {
       return { body: JSON.stringify({ servers: [item] }) };
     });
     const source = apiSource(
-      { name: 'a', endpoint: 'https://r.example', limits: { ...DEFAULT_LIST, bytes: 1_500 } },
+      { name: 'a', endpoint: 'https://r.example', limits: { ...DEFAULT_LIMITS, maxCatalogueSize: 1_500 } },
       { open: opener, now: () => Date.UTC(2026, 0, 2) },
     );
     const { hash } = await source.fetch(idle);

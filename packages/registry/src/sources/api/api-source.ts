@@ -4,7 +4,6 @@ import {
   type Crawl,
   crawl,
   type CrawlStart,
-  DEFAULT_LIST,
   type GetPage,
   type ListLimits,
   type SinglePage,
@@ -14,6 +13,7 @@ import { bundlesNow, type BundleState } from './bundles.ts';
 import { type ApiBundles, type ApiMirror, changesSince, contentOf, exceeds, merged } from './mirror.ts';
 import type { ConditionalSource } from '../source.ts';
 import { type OpenClient, withClient } from '../open-client.ts';
+import { DEFAULT_LIMITS } from '../../shape/limits.ts';
 import type { SourceContent } from '../source.ts';
 import { splitCredentials } from '../url-credentials.ts';
 
@@ -28,7 +28,7 @@ export interface ApiSourceOptions {
   readonly fullEveryMs?: number;
   /** The store holds skills or plugins of an earlier process, which an outage must not take away. */
   readonly holdsBundles?: boolean;
-  /** Of the whole list; default 1,000 pages, 100,000 servers and 100 MiB. */
+  /** Of the whole list. */
   readonly limits?: ListLimits;
 }
 
@@ -63,7 +63,7 @@ type Look = State & { readonly content?: SourceContent };
  * `fetch/*`, `source/bad-answer`, `-endless`, `-too-large` and `catalog/not-json`.
  */
 export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundings): ConditionalSource {
-  const { timeoutMs = TIMEOUT_MS, fullEveryMs = FULL_EVERY_MS, limits = DEFAULT_LIST } = options;
+  const { timeoutMs = TIMEOUT_MS, fullEveryMs = FULL_EVERY_MS, limits = DEFAULT_LIMITS } = options;
   const { url: list, headers } = listOf(options.endpoint);
   const label = `${list.origin}${list.pathname}`;
   let state: State | undefined;
@@ -110,7 +110,7 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
   }
 
   const look = (signal: AbortSignal): Promise<Look> =>
-    withClient(open, { timeoutMs, maxBytes: Math.min(MAX_PAGE_BYTES, limits.bytes) }, (client) =>
+    withClient(open, { timeoutMs, maxBytes: Math.min(MAX_PAGE_BYTES, limits.maxCatalogueSize) }, (client) =>
       refresh(client, signal),
     );
 

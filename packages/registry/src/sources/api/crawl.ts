@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
 import type { Answer } from '@skep/core/fetch/client.ts';
+import type { Limits } from '../../shape/limits.ts';
 import { type ApiItem, type ListName, readPage } from './page.ts';
 import { conditionsFor, type Validators, validatorsOf } from '../validators.ts';
 
@@ -29,15 +29,8 @@ export interface CrawlStart {
   readonly limits: ListLimits;
 }
 
-/** What a whole list may have (docs/behaviour/registry.md#limits). */
-export interface ListLimits {
-  readonly pages: number;
-  /** Versions of servers; no page may hold more either. */
-  readonly servers: number;
-  readonly bytes: number;
-}
-
-export const DEFAULT_LIST: ListLimits = { pages: 1_000, servers: 100_000, bytes: MAX_CATALOGUE_BYTES };
+/** What a whole list may have; no page may hold more servers either. */
+export type ListLimits = Pick<Limits, 'apiSource' | 'maxCatalogueSize'>;
 
 /**
  * Follows the cursors of a list to its end (docs/behaviour/registry.md#fetching). Undefined when the server says that
@@ -56,9 +49,10 @@ export async function crawl(get: GetPage, start: CrawlStart): Promise<Crawl | un
   }
   const items = [...page.items];
   const seen = new Set<string>();
+  const { maxPages, maxServers } = limits.apiSource;
   let bytes = answer.body.byteLength;
   for (let number = 2; page.nextCursor !== undefined; number += 1) {
-    if (number > limits.pages) throw endless(label, `go on after ${String(limits.pages)} of them`);
+    if (number > maxPages) throw endless(label, `go on after ${maxPages} of them`);
     if (seen.has(page.nextCursor))
       throw endless(label, `come back to the cursor "${page.nextCursor.slice(0, 100)}"`);
     seen.add(page.nextCursor);
@@ -66,7 +60,7 @@ export async function crawl(get: GetPage, start: CrawlStart): Promise<Crawl | un
     page = readAnswer(next, { label: `${label} (page ${String(number)})`, limits, list });
     bytes += next.body.byteLength;
     for (const item of page.items) items.push(item);
-    if (items.length > limits.servers || bytes > limits.bytes) throw tooLarge(label, limits);
+    if (items.length > maxServers || bytes > limits.maxCatalogueSize) throw tooLarge(label, limits);
   }
   return { items };
 }
@@ -76,7 +70,7 @@ function readAnswer(
   { status, body }: Answer,
   { label, limits, list }: { readonly label: string; readonly limits: ListLimits; readonly list: ListName },
 ): ReturnType<typeof readPage> {
-  if (status === 200) return readPage(body, { label, maxServers: limits.servers, list });
+  if (status === 200) return readPage(body, { label, maxServers: limits.apiSource.maxServers, list });
   throw new SkepError('source/bad-answer', {
     message: `"${label}" answered with status ${String(status)} instead of a list`,
     detail: { status },
@@ -94,8 +88,8 @@ function endless(label: string, how: string): SkepError {
 }
 
 /** For a list of more servers or bytes than it may have. */
-export function tooLarge(label: string, { servers, bytes }: ListLimits): SkepError {
+export function tooLarge(label: string, { apiSource, maxCatalogueSize }: ListLimits): SkepError {
   return new SkepError('source/too-large', {
-    message: `"${label}" lists more than ${String(servers)} servers or ${String(bytes)} bytes`,
+    message: `"${label}" lists more than ${apiSource.maxServers} servers or ${maxCatalogueSize} bytes`,
   });
 }

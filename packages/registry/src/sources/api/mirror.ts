@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { listFrame } from '@skep/core/catalog/registry-wire.ts';
+import type { ListLimits } from './crawl.ts';
 import type { ApiItem } from './page.ts';
 import type { SourceContent } from '../source.ts';
 
@@ -12,14 +13,11 @@ const OVERLAP_MS = 60_000;
 const MAX_AHEAD_MS = 24 * 60 * 60_000;
 
 /** Whether it holds more than a list may. Looks for changes only ever add to it. */
-export function exceeds(
-  mirror: ApiMirror,
-  max: { readonly servers: number; readonly bytes: number },
-): boolean {
-  if (mirror.size > max.servers) return true;
+export function exceeds(mirror: ApiMirror, max: ListLimits): boolean {
+  if (mirror.size > max.apiSource.maxServers) return true;
   let bytes = 0;
   for (const { json } of mirror.values()) bytes += Buffer.byteLength(json);
-  return bytes > max.bytes;
+  return bytes > max.maxCatalogueSize;
 }
 
 /** The mirror with newer items in place of older ones. */

@@ -53,7 +53,7 @@ export const fileKind = sourceKind({
     };
   },
   open: ({ path, url, data, timeout }, { name, limits, folders, client }) => {
-    const maxBytes = limits.maxCatalogueBytes;
+    const maxBytes = limits.maxCatalogueSize;
     if (url !== undefined) return fileUrlSource({ name, url, maxBytes, timeoutMs: timeout }, client);
     if (data !== undefined) return inlineSource(name, data);
     if (path === undefined) {

@@ -80,7 +80,7 @@ export const gitKind = sourceKind({
   open: (settings, { name, env, tempDir, clock, allowPrivate, folders, limits }) => {
     const opened = gitSource(
       { name, ...settings },
-      { env, tempDir, clock, allowPrivate, maxBytes: limits.maxCatalogueBytes },
+      { env, tempDir, clock, allowPrivate, maxBytes: limits.maxCatalogueSize },
     );
     const file = fileOf(settings.auth);
     return file === undefined || folders === undefined ? opened : guarded(opened, file, folders);

@@ -16,7 +16,7 @@ const GONE = { 204: { description: 'Deleted; the last version takes the entry wi
 
 const pathVersion: Parameter<string | undefined> = {
   ...versionName,
-  parse: (text, pages) => (text === undefined ? undefined : versionName.parse(text, pages)),
+  parse: (text, limits) => (text === undefined ? undefined : versionName.parse(text, limits)),
 };
 
 /** What is stored can always be deleted, also what no path can carry and older releases took for a version. */

@@ -21,7 +21,7 @@ const optional = (name: string, description: string): Parameter<string | undefin
 
 const kind: Parameter<EntryKind> = {
   ...entryType(INVALID_TYPE),
-  parse: (text, pages) => entryType(INVALID_TYPE).parse(text ?? 'server', pages),
+  parse: (text, limits) => entryType(INVALID_TYPE).parse(text ?? 'server', limits),
 };
 
 const claims: Parameter<Readonly<Record<string, unknown>> | undefined> = {

@@ -28,9 +28,9 @@ interface OfficialRoute<P extends Parameters> extends Omit<
  */
 export function officialRoutes<P extends Parameters>(route: OfficialRoute<P>): readonly Route[] {
   const { path, parameters, below = {}, handler, ...row } = route;
-  const handle: Route['handle'] = async ({ admin, snapshot }, { authority, body, ...texts }) => {
+  const handle: Route['handle'] = async ({ admin, snapshot, limits }, { authority, body, ...texts }) => {
     const named = joinedName(texts.path);
-    const call = { ...admin(), authority, body, snapshot: snapshot() };
+    const call = { ...admin(), authority, body, snapshot: snapshot(), limits: limits() };
     if (!Object.hasOwn(named, 'registry'))
       return handler(call, ANY_TARGET, parseParameters(parameters, named));
     const { registry } = parseParameters({ registry: registryName }, named);

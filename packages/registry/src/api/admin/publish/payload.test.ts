@@ -239,10 +239,10 @@ describe('what can be published', () => {
 
 describe('one entry', () => {
   it.each([
-    ['versions', { versions: 2, bytes: 1_000_000 }, '(2, or 1000000 bytes of documents)'],
-    ['bytes', { versions: 100, bytes: 150 }, '(100, or 150 bytes of documents)'],
-  ])('takes as many %s as the operator allows', async (_, entry, told) => {
-    const admin = await adminUnderTest({ limits: { entry } });
+    ['versions', { maxEntryVersions: 2, maxEntrySize: 1_000_000 }, '(2, or 1000000 bytes of documents)'],
+    ['bytes', { maxEntryVersions: 100, maxEntrySize: 150 }, '(100, or 150 bytes of documents)'],
+  ])('takes as many %s as the operator allows', async (_, limits, told) => {
+    const admin = await adminUnderTest({ limits });
     onTestFinished(() => admin.close());
     const statuses: number[] = [];
     let error = '';

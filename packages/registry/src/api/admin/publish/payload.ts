@@ -6,7 +6,7 @@ import { compactText, memberSlice } from '@skep/core/json/scan.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { sizeFault } from '../../../sync/document-limits.ts';
 import { badRequest } from '../../route/parameter.ts';
-import type { AdminLimits } from '../../route/admin-parts.ts';
+import type { Limits } from '../../../shape/limits.ts';
 import { claimsOf, type JsonBody } from '../json-body.ts';
 import { flatServerDocument } from './flat-server.ts';
 import { publishedVersionFault } from './version-rule.ts';
@@ -43,7 +43,7 @@ export function seedDraft(body: JsonBody): Draft {
 export interface PayloadRules {
   /** The door of a registry also takes names without a namespace (docs/behaviour/registry.md#publishing). */
   readonly bareNames: 'accepted' | 'refused';
-  readonly limits: Pick<AdminLimits, 'claims' | 'maxMetaBytes' | 'documents'>;
+  readonly limits: Limits;
 }
 
 /** Checks claims, name, version and document, in this order. Fails with `claims/invalid` or `registry/bad-request`. */
@@ -55,8 +55,8 @@ export function readPayload(body: JsonBody, draft: Draft, rules: PayloadRules): 
   requireHttpRemotes(value);
   const decoded = decodeEntry({ kind: draft.kind, value, ...compactText(draft.document) });
   if ('fault' in decoded) throw badRequest(`invalid ${draft.kind}: ${decoded.fault}`);
-  requireSmallMeta(decoded.entry, rules.limits.maxMetaBytes);
-  const large = sizeFault(decoded.entry, rules.limits.documents);
+  requireSmallMeta(decoded.entry, rules.limits.maxMetaSize);
+  const large = sizeFault(decoded.entry, rules.limits);
   if (large !== undefined) throw badRequest(`invalid ${draft.kind}: ${large}`);
   return { entry: decoded.entry, claims };
 }

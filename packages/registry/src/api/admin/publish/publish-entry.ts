@@ -31,7 +31,7 @@ export async function publishEntry(
   target: Target,
 ): Promise<PublishedVersion> {
   const named = storeRequest(payload, target);
-  const request = { ...named, limits: call.limits.entry, seemsNew: !call.serves(identityOf(named)) };
+  const request = { ...named, limits: call.limits, seemsNew: !call.serves(identityOf(named)) };
   const words = wordsFor(payload.entry, target);
   const { revision, value } = await call.store.publish(request, (facts) => {
     const decision = decidePublish(call.authority, {

@@ -1,4 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isAllowedPath } from '../../../sources/allowed-path.ts';
 import { KINDS } from '../../../sources/kinds.ts';
 import { decodeSource } from '../../../sources/open-source.ts';
 import { parseSourceBody } from '../../../sources/source-body.ts';
@@ -22,19 +23,12 @@ export async function requestedSettings({
   if (apiFault !== undefined) throw invalid(apiFault);
   if (withoutUrlSecrets(settings.config) !== settings.config) throw invalid(KEPT_SECRET);
   for (const path of files) {
-    if (!limits.allowsPath(path)) {
+    if (!isAllowedPath(path, limits.allowedPaths)) {
       throw invalid(`${JSON.stringify(path)} is in none of the folders of limits.allowedPaths`);
     }
   }
   if (data !== undefined) {
-    const input = {
-      bytes: Buffer.from(data),
-      label: 'file.data',
-      maxInvalidShare: limits.maxInvalidShare,
-      documents: limits.documents,
-      maxBytes: limits.maxCatalogueBytes,
-      ...(format === undefined ? {} : { format }),
-    };
+    const input = { bytes: Buffer.from(data), label: 'file.data', limits, format };
     await described(() => ingest(input, new AbortController().signal));
   }
   return settings;
