@@ -50,9 +50,17 @@ export async function readText(path: string, limits: ReadLimits): Promise<string
 
 /** As `readText`, parsed as JSON; fails with `file/not-json` naming the place. The caller decodes the result. */
 export async function readJson(path: string, limits: ReadLimits): Promise<unknown> {
+  return (await readJsonText(path, limits)).value;
+}
+
+/** As `readJson`, with the text, so that the caller can name places in it. */
+export async function readJsonText(
+  path: string,
+  limits: ReadLimits,
+): Promise<{ readonly value: unknown; readonly text: string }> {
   const text = await readText(path, limits);
   try {
-    return JSON.parse(text);
+    return { value: JSON.parse(text) as unknown, text };
   } catch (cause) {
     throw new SkepError('file/not-json', {
       message: `${limits.what ?? 'file'} "${path}" is not valid JSON${whereItBreaks(text)}`,

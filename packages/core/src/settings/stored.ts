@@ -113,6 +113,22 @@ export function toStored({ kind }: Field, value: FieldValue): unknown {
   return kind === 'duration' && typeof value === 'number' ? formatDuration(value) : value;
 }
 
+/** Values by name as the file has them, those apart that hold their default. */
+export function toDocument(
+  rows: readonly Field[],
+  values: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const document: Record<string, unknown> = {};
+  for (const row of storedRows(rows)) {
+    const value = values[row.name] as FieldValue | undefined;
+    if (value === undefined || value === row.default) continue;
+    const [parent = '', child] = row.key.split('.');
+    const stored = toStored(row, value);
+    document[parent] = child === undefined ? stored : { ...(document[parent] as object), [child]: stored };
+  }
+  return document;
+}
+
 /** What the file has as a value of the program: the default where it has none. */
 export function fromStored(row: Field, value: unknown): FieldValue | undefined {
   if (value === undefined) return row.default;

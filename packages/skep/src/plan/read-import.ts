@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { readJson } from '@skep/core/files/read-limited.ts';
+import { readJsonText } from '@skep/core/files/read-limited.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
@@ -31,12 +31,12 @@ export async function readImport(
   path: string,
   { cwd, places, terminal }: ImportSurroundings,
 ): Promise<RunConfig> {
-  const value = await readJson(resolve(cwd, path), {
+  const { value, text } = await readJsonText(resolve(cwd, path), {
     maxBytes: MAX_RUN_CONFIG_BYTES,
     what: 'run configuration',
   });
-  const { value: document, warnings } = fromToolhive(value, `"${path}"`);
-  const config = decodeRunConfig(document, `"${path}"`);
+  const { value: document, warnings } = fromToolhive(value, `"${path}"`, text);
+  const config = decodeRunConfig(document, `"${path}"`, text);
   checkSupported(config, path);
   const profile = withVolumes(withNetworkMode(profileOf(config, path)), [], cwd);
   checkVolumes({ ...config, permission_profile: profile }, path, cwd);

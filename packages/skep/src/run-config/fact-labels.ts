@@ -1,4 +1,4 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isLabel, isReservedLabel } from './labels.ts';
 
 interface Exported {
@@ -28,19 +28,14 @@ interface OwnLabels {
   readonly dropped: readonly string[];
 }
 
-/** The labels of a file without those that are written anew. Fails with `run/invalid-config` for what is no label. */
-export function withoutFacts(value: unknown, where: string): OwnLabels {
+/** The labels of a file without those that are written anew. Fails as `refuse` says for what is no label. */
+export function withoutFacts(value: unknown, refuse: (label: string) => SkepError): OwnLabels {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { labels: value, dropped: [] };
   const entries = Object.entries(value);
   const own = entries.filter(([key]) => !isReservedLabel(key));
   const bad = own.find(([key, text]) => typeof text === 'string' && !isLabel(key, text));
-  if (bad) {
-    throw new SkepError('run/invalid-config', {
-      message: `${where} is not a run configuration: "container_labels.${bad[0]}": is not a label`,
-      hint: 'keys and values have up to 63 letters, digits, dots, dashes and underscores',
-    });
-  }
+  if (bad) throw refuse(bad[0]);
   const reserved = entries.map(([key]) => key).filter(isReservedLabel);
   return { labels: Object.fromEntries(own), dropped: reserved.filter((key) => !FACTS.test(key)) };
 }

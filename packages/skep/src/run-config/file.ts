@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
-import { readJson } from '@skep/core/files/read-limited.ts';
+import { readJsonText } from '@skep/core/files/read-limited.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { checkWorkloadName, isWorkloadName } from '../settings/workload-name.ts';
@@ -24,10 +24,11 @@ export async function loadRunConfig(places: Places, name: string): Promise<RunCo
   const path = pathOf(places, name);
   try {
     const { decodeRunConfig } = await import('./run-config.ts');
-    return decodeRunConfig(
-      await readJson(path, { maxBytes: MAX_RUN_CONFIG_BYTES, what: 'run configuration' }),
-      path,
-    );
+    const { value, text } = await readJsonText(path, {
+      maxBytes: MAX_RUN_CONFIG_BYTES,
+      what: 'run configuration',
+    });
+    return decodeRunConfig(value, path, text);
   } catch (error) {
     if (hasCode(error, 'file/not-found')) {
       throw new SkepError('workload/not-found', { message: `workload "${name}" not found`, cause: error });

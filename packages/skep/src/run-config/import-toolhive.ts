@@ -4,7 +4,7 @@ import { suggestion } from '@skep/core/settings/did-you-mean.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import { withoutFacts } from './fact-labels.ts';
-import { NAMES_AGAIN } from './run-config.ts';
+import { invalidConfig, NAMES_AGAIN } from './run-config.ts';
 import { isNothing, stepsBeyond } from './steps-anyway.ts';
 
 const rows: readonly Field[] = runSettings;
@@ -31,8 +31,6 @@ function hasMembers(key: string): boolean {
   return ruleOf(key) === 'used' && keys.some((one) => one.startsWith(`${key}.`));
 }
 
-const CORRECT_IT = 'remove it, or correct its name';
-
 export interface Imported {
   readonly value: unknown;
   /** What the person should know about the file, a phrase each. */
@@ -43,14 +41,19 @@ export interface Imported {
  * Makes an exported document of ToolHive or of Skep readable for `decodeRunConfig`: aliases renamed, labels that state
  * facts about another workload dropped. Every key is acted on, named as without effect, or refused as `checkKeys` does.
  */
-export function fromToolhive(value: unknown, where: string): Imported {
+export function fromToolhive(value: unknown, where: string, text = ''): Imported {
   if (!isRecord(value)) return { value, warnings: [] };
   const document = renamed(value);
-  checkKeys(document, where);
+  checkKeys(document, where, text);
   const idle = withMembers(document).filter(
     ([key, member]) => ruleOf(key) === 'harmless' && !isNothing(member),
   );
-  const { labels, dropped } = withoutFacts(document['container_labels'], where);
+  const { labels, dropped } = withoutFacts(document['container_labels'], (label) =>
+    invalidConfig(where, ['container_labels', label], 'is not a label', {
+      text,
+      hint: 'keys and values have up to 63 letters, digits, dots, dashes and underscores',
+    }),
+  );
   return {
     value: { ...document, ...(labels === undefined ? {} : { container_labels: labels }) },
     warnings: [
@@ -64,10 +67,10 @@ export function fromToolhive(value: unknown, where: string): Imported {
  * A key may stand for a guard, so one that this release neither acts on nor knows to be harmless is refused
  * (decision 0047): `usage/not-available` for what a later release will do, `run/invalid-config` for what no release knows.
  */
-export function checkKeys(document: Readonly<Record<string, unknown>>, where: string): void {
+export function checkKeys(document: Readonly<Record<string, unknown>>, where: string, text = ''): void {
   const asked = withMembers(document).filter(([key, member]) => !isMet(key, member));
   const unknown = asked.find(([key]) => ruleOf(key) === 'unknown');
-  if (unknown) throw unknownKey(unknown[0], where);
+  if (unknown) throw unknownKey(unknown[0], where, text);
   if (asked.length === 0) return;
   const several = asked.length > 1;
   throw new SkepError('usage/not-available', {
@@ -112,9 +115,8 @@ function withSnakeCase(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [snake(key), member]));
 }
 
-function unknownKey(key: string, where: string): SkepError {
-  return new SkepError('run/invalid-config', {
-    message: `${where} is not a run configuration: "${key}": unknown key`,
-    hint: suggestion(key, new Set(keys.flatMap((one) => [one, one.split('.')[0] ?? one])), CORRECT_IT),
-  });
+function unknownKey(key: string, where: string, text: string): SkepError {
+  const known = new Set(keys.flatMap((one) => [one, one.split('.')[0] ?? one]));
+  const hint = suggestion(key, known, 'remove it, or correct its name');
+  return invalidConfig(where, key.split('.'), 'unknown key', { text, hint });
 }

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeRunConfig } from './run-config.ts';
-import { encodeExport, encodeRunConfig } from './run-config.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { withoutFacts } from './fact-labels.ts';
 import { fromToolhive } from './import-toolhive.ts';
-import type { RunConfig } from './run-config.ts';
+import { decodeRunConfig, encodeExport, encodeRunConfig, type RunConfig } from './run-config.ts';
+import { STORED } from './stored-format.fixture.ts';
 
 const minimal = { name: 'everything', image: 'mcp/everything:1', transport: 'stdio' };
 const full: RunConfig = decodeRunConfig(
@@ -67,7 +67,10 @@ describe('a run configuration', () => {
       'toolhive-transport': 'stdio',
       'toolhive-port': '4001',
     });
-    expect(withoutFacts(full.container_labels, 'f')).toEqual({ labels: { team: 'blue' }, dropped: [] });
+    expect(withoutFacts(full.container_labels, () => new SkepError('internal/bug'))).toEqual({
+      labels: { team: 'blue' },
+      dropped: [],
+    });
     expect(fromToolhive({ ...exported, runtime_config: undefined }, 'f')).toMatchObject({
       value: { container_labels: { team: 'blue' } },
     });
@@ -100,6 +103,20 @@ describe('a run configuration', () => {
     expect(decode).toThrow(expect.objectContaining({ code: 'run/invalid-config' }));
     expect(decode).toThrow(named);
   });
+  test('is refused with the line and column of what is wrong', () => {
+    const text = JSON.stringify({ ...minimal, port: 1, cmd_args: ['a', 7] }, null, 2);
+    expect(() => decodeRunConfig(JSON.parse(text), 'f', text)).toThrow(
+      'f is not a run configuration at line 8, column 5: "cmd_args.1": must be text',
+    );
+  });
+  test.each(STORED.map(({ text, config }, index) => [index, text, config] as const))(
+    'that an earlier release saved means what it meant (%i)',
+    (_index, text, config) => {
+      const read = decodeRunConfig(JSON.parse(text), 'f');
+      expect(read).toEqual(config);
+      expect(JSON.parse(encodeRunConfig(read))).toEqual(JSON.parse(text));
+    },
+  );
   test('any JSON is decoded or refused with a code', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {

@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
-import type { FieldValue } from '@skep/core/settings/field.ts';
-import { storedRows, storedShape, toStored, type StoredOf } from '@skep/core/settings/stored.ts';
+import { memberPlace } from '@skep/core/json/member-place.ts';
+import { storedRows, storedShape, toDocument, type StoredOf } from '@skep/core/settings/stored.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import type { RuntimeInfo } from '../runtime/runtime.ts';
 import { toolhiveLabels } from './fact-labels.ts';
@@ -36,14 +36,11 @@ const local = storedRows(runSettings).filter((row) => row.local === true);
 
 /**
  * Turns parsed JSON into a run configuration. Fails with `run/invalid-config` naming the first key that is wrong; `where`
- * is the file it came from. Members it does not know survive in `rest`.
+ * is the file it came from, and with its `text` the line is named too. Members it does not know survive in `rest`.
  */
-export function decodeRunConfig(value: unknown, where: string): RunConfig {
+export function decodeRunConfig(value: unknown, where: string, text = ''): RunConfig {
   const stored = shape(value, (why, ...path) => {
-    const key = path.length === 0 ? '' : `"${path.join('.')}": `;
-    throw new SkepError('run/invalid-config', {
-      message: `${where} is not a run configuration: ${key}${why}`,
-    });
+    throw invalidConfig(where, path, why, { text });
   });
   const unknown = Object.entries(isRecord(value) ? value : {}).filter(([key]) => !known.has(key));
   const { transport, proxy_mode } = stored;
@@ -55,6 +52,22 @@ export function decodeRunConfig(value: unknown, where: string): RunConfig {
   };
 }
 
+/** `run/invalid-config` that names the member, and where it stands in the text when there is one. */
+export function invalidConfig(
+  where: string,
+  path: readonly (string | number)[],
+  why: string,
+  { text = '', hint }: { readonly text?: string; readonly hint?: string },
+): SkepError {
+  const place = path.length === 0 ? undefined : memberPlace(text, path);
+  const at = place === undefined ? '' : ` at line ${place.line}, column ${place.column}`;
+  const key = path.length === 0 ? '' : `"${path.join('.')}": `;
+  return new SkepError('run/invalid-config', {
+    message: `${where} is not a run configuration${at}: ${key}${why}`,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
 /**
  * What a run decided, with what it was given: settings that hold their default are not kept, and are the same when it is
  * read. A decided member stands for what was given under its key.
@@ -63,15 +76,7 @@ export function runConfigOf(
   given: Readonly<Record<string, unknown>>,
   decided: { readonly [Key in keyof Stored]?: Stored[Key] | undefined },
 ): RunConfig {
-  const document: Record<string, unknown> = {};
-  for (const row of storedRows(runSettings)) {
-    const value = given[row.name] as FieldValue | undefined;
-    if (value === undefined || value === row.default) continue;
-    const [parent = '', child] = row.key.split('.');
-    const stored = toStored(row, value);
-    document[parent] = child === undefined ? stored : { ...(document[parent] as object), [child]: stored };
-  }
-  return decodeRunConfig({ ...document, ...decided }, 'what the run decided');
+  return decodeRunConfig({ ...toDocument(runSettings, given), ...decided }, 'what the run decided');
 }
 
 /** The state file's text: 2-space JSON with a trailing newline, secrets included, so it is only ever written 0600. */

@@ -1,0 +1,139 @@
+import type { Field, FieldValue } from '@skep/core/settings/field.ts';
+import { valuesOf } from '@skep/core/settings/define-settings.ts';
+import { fromArgv } from '@skep/core/settings/from-argv.ts';
+import { showValue } from '@skep/core/settings/show-value.ts';
+import { storedRows, storedShape, toDocument, toStored } from '@skep/core/settings/stored.ts';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { runSettings } from '../settings/run-settings.ts';
+import { decodeRunConfig, encodeRunConfig } from './run-config.ts';
+
+const rows: readonly Field[] = runSettings;
+
+const text = fc.string({ unit: 'grapheme-ascii' });
+const texts = fc.array(text);
+const name = fc.stringMatching(/^[A-Za-z][A-Za-z0-9_]{1,20}$/);
+const port = fc.integer({ min: 0, max: 65_535 });
+const duration = fc.constantFrom('1ms', '30s', '1m0s');
+
+/** Values of rows that say more than their kind. */
+const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  name,
+  group: name,
+  container_labels: fc.dictionary(name, text),
+  debug: fc.boolean(),
+  runtime: fc.record({ kind: fc.constantFrom('docker', 'sandbox'), id: text, endpoint: text }),
+  transport: fc.constantFrom('stdio', 'sse', 'streamable-http'),
+  proxy_mode: fc.constantFrom('streamable-http', 'sse', ''),
+  port,
+  host: fc.ipV4(),
+  target_host: fc.constantFrom('', 'localhost', '127.0.0.1', 'db.example'),
+  target_port: port,
+  publish: fc.array(fc.constantFrom('80', '8080:80')),
+  env_vars: fc.dictionary(name, text),
+  volumes: texts,
+  'ignore_config.load_global': fc.boolean(),
+  permission_profile_name_or_path: text,
+  sandbox_user: fc.constantFrom('root', '1000', '1000:1000'),
+  session_ttl: duration,
+  schema_version: fc.constantFrom('v0.1.0', 'v0.2.0'),
+  image: text.filter((one) => one !== ''),
+  package: fc.record({ kind: fc.constant('package'), ecosystem: fc.constantFrom('npm', 'go'), name }),
+  image_is_ours: fc.boolean(),
+  registry_url: text,
+  registry_api_url: text,
+  registry_server_name: text,
+  cmd_args: texts,
+  allowed_origins: fc.array(fc.constantFrom('https://a.example', 'http://b.example:80')),
+  permission_profile: fc.record({ read: texts, privileged: fc.boolean() }, { requiredKeys: [] }),
+  secret_env: fc.array(name),
+  mount_sources: fc.dictionary(name, text),
+};
+
+/** Values by the kind alone. */
+const OF_KIND: Readonly<Record<Field['kind'], (row: Field) => fc.Arbitrary<unknown>>> = {
+  string: () => text,
+  path: () => text,
+  'json-file': () => text,
+  choice: ({ choices = [] }) => fc.constantFrom(...choices),
+  int: ({ min, max }) =>
+    fc.integer({ ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) }),
+  float: () => fc.constantFrom(0, 0.5, 1),
+  bool: () => fc.boolean(),
+  duration: () => duration,
+  strings: () => texts,
+  list: () => texts,
+  pairs: () => fc.dictionary(name, text),
+  json: () => fc.jsonValue(),
+};
+
+const valueOf = (row: Field & { readonly key: string }): fc.Arbitrary<unknown> =>
+  OWN[row.key] ?? OF_KIND[row.kind](row);
+
+const document = fc
+  .record(Object.fromEntries(storedRows(rows).map((row) => [row.key, valueOf(row)])), {
+    requiredKeys: ['name', 'image', 'transport'],
+  })
+  .map((flat) => {
+    const nested: Record<string, Record<string, unknown>> = {};
+    const whole = Object.entries(flat).filter(([key, value]) => {
+      const [parent = '', child] = key.split('.');
+      if (child !== undefined) nested[parent] = { ...nested[parent], [child]: value };
+      return child === undefined;
+    });
+    return { ...Object.fromEntries(whole), ...nested };
+  });
+
+test('the arbitraries of this test name rows that there are', () => {
+  const own = storedRows(rows).filter((row) => row.stored !== undefined);
+  expect(new Set(Object.keys(OWN))).toEqual(new Set(own.map((row) => row.key)));
+});
+
+test('a configuration of any of the rows comes back from its text, with what no row knows', () => {
+  const unknown = fc.dictionary(fc.stringMatching(/^x_[a-z]{1,5}$/), fc.jsonValue());
+  fc.assert(
+    fc.property(document, unknown, (members, rest) => {
+      const config = decodeRunConfig({ ...rest, ...members }, 'f');
+      expect(config).toMatchObject({ rest });
+      const again = decodeRunConfig(JSON.parse(encodeRunConfig(config)), 'f');
+      expect(again).toEqual(JSON.parse(JSON.stringify(config)));
+    }),
+  );
+});
+
+/** What one writes for a setting, and what it then is. */
+const SAMPLES: Readonly<Record<Field['kind'], FieldValue>> = {
+  string: 'x',
+  path: './x',
+  'json-file': './x.json',
+  choice: '',
+  int: 2_000,
+  float: 0.5,
+  bool: true,
+  duration: 90_000,
+  strings: ['a', 'b'],
+  list: ['a'],
+  pairs: { a: '1' },
+  json: {},
+};
+
+describe('a waiting row that is made live', () => {
+  const waiting = rows.filter((row) => row.notYet && row.flag !== undefined && row.key !== undefined);
+  test.each(waiting.map((row) => [row.key ?? '', row] as const))(
+    '%s goes from its flag to the stored file and back by its row alone',
+    (key, row) => {
+      const { notYet: _later, harmless: _kept, ...live } = row;
+      const table = [live];
+      const value = row.kind === 'bool' ? row.default !== true : (row.choices?.at(-1) ?? SAMPLES[row.kind]);
+      const { settings } = fromArgv({ rows: table }, [`--${row.flag ?? ''}=${showValue(row, value)}`]);
+      const stored = toDocument(table, valuesOf(table, settings));
+      const read = storedShape(table)(JSON.parse(JSON.stringify(stored)), (why) => expect.fail(why));
+      expect(read).toEqual(stored);
+      const [parent = '', child] = key.split('.');
+      const there: unknown = stored[parent];
+      expect(child === undefined ? there : (there as Record<string, unknown>)[child]).toEqual(
+        toStored(row, value),
+      );
+    },
+  );
+});
