@@ -1,8 +1,8 @@
 import { silentLog } from '@skep/core/log/log.ts';
 import { storeUnderTest } from '@skep/registry/api/admin/store.fixture.ts';
-import { migrationTarget } from '@skep/registry/store/migrate.ts';
-import { migratePostgres } from '@skep/registry/store/migrate-postgres.ts';
-import { openPostgres } from '@skep/registry/store/postgres.ts';
+import { migrationTarget } from '@skep/registry/store/schema/migrate.ts';
+import { migratePostgres } from '@skep/registry/store/postgres/migrate.ts';
+import { openPostgres } from '@skep/registry/store/postgres/postgres.ts';
 import type { Store } from '@skep/registry/store/store.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

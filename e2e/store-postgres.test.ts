@@ -1,8 +1,8 @@
 import { silentLog } from '@skep/core/log/log.ts';
 import { storeContract } from '@skep/registry/store/contract/contract.ts';
-import { migrationTarget } from '@skep/registry/store/migrate.ts';
-import { migratePostgres } from '@skep/registry/store/migrate-postgres.ts';
-import { openPostgres } from '@skep/registry/store/postgres.ts';
+import { migrationTarget } from '@skep/registry/store/schema/migrate.ts';
+import { migratePostgres } from '@skep/registry/store/postgres/migrate.ts';
+import { openPostgres } from '@skep/registry/store/postgres/postgres.ts';
 import type { Store } from '@skep/registry/store/store.ts';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { debianPostgres, npmPostgres } from './postgres/binaries.ts';

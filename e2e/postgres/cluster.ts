@@ -4,8 +4,8 @@ import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import type { PostgresPlace } from '@skep/registry/store/postgres-connect.ts';
-import type { PostgresSettings, SslMode } from '@skep/registry/store/postgres-settings.ts';
+import type { PostgresPlace } from '@skep/registry/store/postgres/connect.ts';
+import type { PostgresSettings, SslMode } from '@skep/registry/store/postgres/settings.ts';
 import { Client } from 'pg';
 
 export interface ClusterOptions {

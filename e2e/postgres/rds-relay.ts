@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { type ReadToken, readToken } from '@skep/registry/store/rds-token.fixture.ts';
+import { type ReadToken, readToken } from '@skep/registry/store/postgres/rds-token.fixture.ts';
 
 export interface RdsRelayOptions {
   readonly serverPort: number;

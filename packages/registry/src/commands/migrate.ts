@@ -3,9 +3,8 @@ import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts
 import { type Command, COMMON_ROWS } from '../command.ts';
 import { storePlace } from '../config/store-place.ts';
 import type { Host } from '../host.ts';
-import { migrationTarget } from '../store/migrate.ts';
-import { storeText } from '../store/open-store.ts';
-import { migrateStore, readSchema } from '../store/schema.ts';
+import { migrationTarget } from '../store/schema/migrate.ts';
+import { storeText, migrateStore, readSchema } from '../store/open-store.ts';
 import { storeConfig } from './store-config.ts';
 
 const rows = defineSettings([

@@ -3,9 +3,8 @@ import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts
 import { type Command, COMMON_ROWS } from '../command.ts';
 import { storePlace } from '../config/store-place.ts';
 import type { Host } from '../host.ts';
-import type { PostgresPlace } from '../store/postgres-connect.ts';
-import { primeDatabase } from '../store/prime-database.ts';
-import { type PrimedLogin, primeStatements } from '../store/prime-statements.ts';
+import type { PostgresPlace } from '../store/postgres/connect.ts';
+import { primeDatabase, type PrimedLogin, primeStatements } from '../store/postgres/prime-database.ts';
 import { storeConfig } from './store-config.ts';
 
 const rows = defineSettings([

@@ -3,7 +3,7 @@ import type { AuditConfig } from './audit.ts';
 import type { CorsSettings } from './cors.ts';
 import type { Limits } from '../shape/limits.ts';
 import type { TelemetryConfig } from './telemetry.ts';
-import type { PostgresSettings } from '../store/postgres-settings.ts';
+import type { PostgresSettings } from '../store/postgres/settings.ts';
 import type { NamedRegistry, NamedSource } from '../store/rows.ts';
 
 /** A configuration that has passed every check; nothing in it is unsupported. */

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { MAX_CONNECTIONS, type PostgresSettings, SSL_MODES } from '../store/postgres-settings.ts';
+import { MAX_CONNECTIONS, type PostgresSettings, SSL_MODES } from '../store/postgres/settings.ts';
 import { count } from '../shape/limits.ts';
 import { duration, nonEmpty } from '../shape/texts.ts';
 

@@ -3,7 +3,7 @@ import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import type { PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
-import { IN_MEMORY } from '../store/sqlite-path.ts';
+import { IN_MEMORY } from '../store/sqlite/private-file.ts';
 import { resolvedAudit } from './audit.ts';
 import { checkRelations } from './check-relations.ts';
 import { checkShape } from '../shape/check-shape.ts';

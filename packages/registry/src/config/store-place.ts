@@ -1,6 +1,6 @@
 import type { Host } from '../host.ts';
 import type { StorePlace } from '../store/open-store.ts';
-import { rdsToken } from '../store/rds-token.ts';
+import { rdsToken } from '../store/postgres/rds-token.ts';
 import type { StoreConfig } from './config.ts';
 
 /** What the configuration and this machine say about where the store is. */

@@ -3,7 +3,7 @@ import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
 import { newestVersion } from '@skep/core/catalog/version-order.ts';
 import type { EntryKind, StoredEntry } from '../store/rows.ts';
 import { digestOfEntries } from './block-digest.ts';
-import { compareBytes } from '../store/byte-order.ts';
+import { compareBytes } from '../store/reads/byte-order.ts';
 import type { ClaimSet } from '../access/claim-set.ts';
 import type { Instant } from './instant.ts';
 import { entryKey, KINDS, shownKey } from './kinds.ts';

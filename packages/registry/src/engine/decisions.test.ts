@@ -7,7 +7,7 @@ import { resolveSwitches } from '../access/switches.ts';
 import { decideVisibility } from '../access/visibility.ts';
 import { snapshotOf, storedBundle, storedServer } from '../api/snapshot.fixture.ts';
 import type { StoredEntry } from '../store/rows.ts';
-import { compareBytes } from '../store/byte-order.ts';
+import { compareBytes } from '../store/reads/byte-order.ts';
 import { decodeCursor } from './cursor.ts';
 import { entryKey } from './kinds.ts';
 import { entryOf, listPage, type Page } from './page.ts';

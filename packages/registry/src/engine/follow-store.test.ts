@@ -12,8 +12,8 @@ import {
   steppedClock,
   turnsDuring,
 } from '../store/contract/fixture.ts';
-import { IN_MEMORY } from '../store/sqlite-path.ts';
-import { openSqlite, type SqliteStore } from '../store/sqlite.ts';
+import { IN_MEMORY } from '../store/sqlite/private-file.ts';
+import { openSqlite, type SqliteStore } from '../store/sqlite/sqlite.ts';
 import { StoreFollower } from './follow-store.ts';
 import { ReadEngine } from './read-engine.ts';
 import type { KeyGroup } from './snapshot.ts';

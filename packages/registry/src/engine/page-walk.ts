@@ -1,7 +1,7 @@
 import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
 import type { EntryKind } from '../store/rows.ts';
 import type { ServedEntry, ServedVersion } from './block.ts';
-import { compareBytes } from '../store/byte-order.ts';
+import { compareBytes } from '../store/reads/byte-order.ts';
 import type { Position } from './cursor.ts';
 import type { Instant } from './instant.ts';
 import { keyOfShown, shownKey } from './kinds.ts';

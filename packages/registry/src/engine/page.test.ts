@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StoredEntry } from '../store/rows.ts';
 import { buildBlock } from './block.ts';
-import { compareBytes } from '../store/byte-order.ts';
+import { compareBytes } from '../store/reads/byte-order.ts';
 import { KeptPages } from './kept-pages.ts';
 import { decodeCursor, encodeCursor, type Position } from './cursor.ts';
 import { entryOf as find, listPage, pageKey, type Page, versionPage, versionsPage } from './page.ts';

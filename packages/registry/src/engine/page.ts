@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { EntryKind } from '../store/rows.ts';
 import type { ServedEntry, ServedVersion } from './block.ts';
-import { compareBytes, lowerBound } from '../store/byte-order.ts';
+import { compareBytes, lowerBound } from '../store/reads/byte-order.ts';
 import { encodeCursor } from './cursor.ts';
 import type { PageKey } from './kept-pages.ts';
 import { KINDS } from './kinds.ts';

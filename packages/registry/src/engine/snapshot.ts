@@ -4,7 +4,7 @@ import { type SnapshotVisibility, snapshotVisibility } from '../access/visibilit
 import { decodeClaimSet, type ClaimClass, type ClaimSet } from '../access/claim-set.ts';
 import { KeptPages } from './kept-pages.ts';
 import type { EntryKind } from '../store/rows.ts';
-import { compareBytes } from '../store/byte-order.ts';
+import { compareBytes } from '../store/reads/byte-order.ts';
 import { ClaimClasses } from './claim-classes.ts';
 import { SortedList } from './sorted-list.ts';
 import type { GroupIndex } from './visible-groups.ts';

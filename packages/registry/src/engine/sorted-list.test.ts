@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareBytes } from '../store/byte-order.ts';
+import { compareBytes } from '../store/reads/byte-order.ts';
 import { SortedList } from './sorted-list.ts';
 
 interface Item {

@@ -1,4 +1,4 @@
-import { compareBytes, lowerBound } from '../store/byte-order.ts';
+import { compareBytes, lowerBound } from '../store/reads/byte-order.ts';
 
 interface Keyed {
   readonly key: string;

@@ -1,4 +1,4 @@
-import { compareBytes } from '../store/byte-order.ts';
+import { compareBytes } from '../store/reads/byte-order.ts';
 import type { ClaimClass, VisibleClasses } from '../access/claim-set.ts';
 import type { KeyGroup } from './snapshot.ts';
 import type { Cursor, SortedList } from './sorted-list.ts';

@@ -7,8 +7,8 @@ import { type Catalogue, openCatalogue } from './catalogue.ts';
 import { DEFAULT_LIMITS } from '../shape/limits.ts';
 import { ReadEngine } from '../engine/read-engine.ts';
 import type { NamedSource } from '../store/rows.ts';
-import { IN_MEMORY } from '../store/sqlite-path.ts';
-import { openSqlite, type SqliteStore } from '../store/sqlite.ts';
+import { IN_MEMORY } from '../store/sqlite/private-file.ts';
+import { openSqlite, type SqliteStore } from '../store/sqlite/sqlite.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { ingest } from '../sync/ingest.ts';
 

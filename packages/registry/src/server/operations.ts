@@ -10,7 +10,7 @@ import type { BuildInfo } from '../config/build-info.ts';
 import type { AuditConfig } from '../config/audit.ts';
 import type { TelemetryConfig } from '../config/telemetry.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
-import type { PoolState } from '../store/postgres.ts';
+import type { PoolState } from '../store/postgres/postgres.ts';
 import type { ConfigDifference } from '../config/config-difference.ts';
 import type { ReconcileReport } from '../store/desired-state.ts';
 import type { SyncEvent } from '../sync/source-loop.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { CONTRACT_SWITCHES } from '../access/switches.ts';
 import type { AuthConfig, OauthAuth } from '../config/auth.ts';
 import { startWarnings, type WarnedConfig } from './start-warnings.ts';
-import type { PostgresSettings } from '../store/postgres-settings.ts';
+import type { PostgresSettings } from '../store/postgres/settings.ts';
 import type { NamedSource } from '../store/rows.ts';
 
 const claims = (value: object): Claims => parseClaims(value);

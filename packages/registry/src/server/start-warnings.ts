@@ -2,7 +2,7 @@ import { isUnlabeled, type RawClaims } from '@skep/auth/claims/claims.ts';
 import { ROLES, type RoleRules } from '@skep/auth/claims/roles.ts';
 import { decodeClaimSet } from '../access/claim-set.ts';
 import type { AuthConfig, OauthAuth } from '../config/auth.ts';
-import type { PostgresSettings } from '../store/postgres-settings.ts';
+import type { PostgresSettings } from '../store/postgres/settings.ts';
 import { isSynced, type NamedRegistry, type NamedSource } from '../store/rows.ts';
 
 /** What of a configuration may deserve a warning. */

@@ -1,8 +1,8 @@
 import type { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Kysely, RawBuilder, SelectQueryBuilder, SqlBool } from 'kysely';
 import type { Revision } from './changes.ts';
-import type { EntryBatch } from './entry-batch.ts';
-import type { Tables } from './tables.ts';
+import type { EntryBatch } from './writes/entry-batch.ts';
+import type { Tables } from './schema/tables.ts';
 
 /** What went wrong below, in our words. `again` when the same work may succeed if it is simply repeated. */
 export interface Failure {

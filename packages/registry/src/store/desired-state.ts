@@ -26,3 +26,13 @@ export interface ReconcileReport {
   /** Sources that left the file and stay, flagged as orphaned, because registries made through the API list them. */
   readonly blocked: readonly BlockedSource[];
 }
+
+// Settings as text: equal texts are equal settings.
+
+export function sourceText({ kind, config, format, filter, interval, claims }: NamedSource): string {
+  return JSON.stringify([kind, config, format, filter, interval, claims]);
+}
+
+export function registryText({ sources, claims }: NamedRegistry): string {
+  return JSON.stringify([sources, claims]);
+}

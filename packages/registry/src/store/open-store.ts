@@ -1,11 +1,18 @@
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import { NEWEST_SCHEMA } from './migrate.ts';
-import { migratePostgres } from './migrate-postgres.ts';
-import { openPostgres, type PoolState } from './postgres.ts';
-import { placeText, type PostgresPlace } from './postgres-connect.ts';
-import { openSqlite } from './sqlite.ts';
+import { NEWEST_SCHEMA, type MigrationRun, type SchemaVersion } from './schema/migrate.ts';
+import { migratePostgres, postgresSchema } from './postgres/migrate.ts';
+import { openPostgres, type PoolState } from './postgres/postgres.ts';
+import { placeText, type PostgresPlace } from './postgres/connect.ts';
+import { openSqlite } from './sqlite/sqlite.ts';
 import type { Store } from './store.ts';
+import { migrateSqlite, readSqliteSchema } from './sqlite/migrate.ts';
+import { createPrivately } from './sqlite/private-file.ts';
+import { sqliteFailure } from './sqlite/failure.ts';
 
 /** Where a store is kept: a file of this machine, or a database that several machines share. */
 export type StorePlace =
@@ -36,4 +43,34 @@ export async function openStore(
   log.info({ before, after }, before === after ? 'schema is up to date' : 'schema migrated');
   const store = await openPostgres({ ...place, clock, log });
   return { ...store, discard: () => store.close() };
+}
+
+/** The schema of a store as it is; version 0 where there is no store yet, which this does not make. */
+export async function readSchema(place: StorePlace): Promise<SchemaVersion> {
+  if (place.kind === 'postgres') return postgresSchema(place);
+  if (!existsSync(place.path)) return { version: 0, compatibleFrom: 0 };
+  return withFile(place.path, async (database) => readSqliteSchema(database));
+}
+
+/** Migrates without opening the store. Fails with `store/locked` while another process writes to an SQLite file. */
+export async function migrateStore(
+  place: StorePlace,
+  target: (before: number) => number,
+): Promise<MigrationRun> {
+  if (place.kind === 'postgres') return migratePostgres(place, target);
+  await mkdir(dirname(place.path), { recursive: true, mode: 0o750 });
+  await createPrivately(place.path);
+  return withFile(place.path, (database) => migrateSqlite(database, target));
+}
+
+async function withFile<T>(path: string, work: (database: DatabaseSync) => Promise<T>): Promise<T> {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(path, { timeout: 1_000 });
+    return await work(database);
+  } catch (cause) {
+    throw sqliteFailure(path, cause).error;
+  } finally {
+    database?.close();
+  }
 }

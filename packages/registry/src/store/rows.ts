@@ -138,3 +138,13 @@ export interface SyncStatus {
   /** What the last good data left out or replaced; JSON text. */
   readonly report: string | null;
 }
+
+/** Only what makes the identity, of something that has more. */
+export function identityOf({ kind, namespace, name }: EntryIdentity): EntryIdentity {
+  return { kind, namespace, name };
+}
+
+/** Equal texts are the same entry within a source. */
+export function identityKey({ kind, namespace, name }: EntryIdentity): string {
+  return JSON.stringify([kind, namespace, name]);
+}

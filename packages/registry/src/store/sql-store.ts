@@ -1,18 +1,18 @@
 import { type Clock, utcTime } from '@skep/core/time/clock.ts';
 import type { ChangeFeed } from './change-feed.ts';
-import { removeReplica, renewReplica } from './config-generation.ts';
+import { removeReplica, renewReplica } from './writes/config-generation.ts';
 import type { Database } from './database.ts';
-import { readEntries, readSomeEntries, visitEntries } from './entries.ts';
-import { deletingVersion, marking, publishing, relabelling } from './entry-writes.ts';
-import { acquireLease, type LeaseTerm, releaseLease, renewLease } from './leases.ts';
-import { listEntries, listVersions } from './listed-entries.ts';
-import { findManaged } from './managed-entries.ts';
-import { reconciling } from './reconcile.ts';
-import { deletingRegistry, listRegistries, puttingRegistry, readRegistry } from './registries.ts';
-import { replacing } from './replace-entries.ts';
-import { changesSince } from './revisions.ts';
-import { deletingSource, listSources, puttingSource, readSource } from './sources.ts';
-import { readStatus, readStatuses, writeStatus } from './statuses.ts';
+import { readEntries, readSomeEntries, visitEntries } from './reads/entries.ts';
+import { deletingVersion, marking, publishing, relabelling } from './writes/entry-writes.ts';
+import { acquireLease, type LeaseTerm, releaseLease, renewLease } from './writes/leases.ts';
+import { listEntries, listVersions } from './reads/listed-entries.ts';
+import { findManaged } from './writes/managed-entries.ts';
+import { reconciling } from './writes/reconcile.ts';
+import { deletingRegistry, listRegistries, puttingRegistry, readRegistry } from './writes/registries.ts';
+import { replacing } from './writes/replace-entries.ts';
+import { changesSince } from './writes/revisions.ts';
+import { deletingSource, listSources, puttingSource, readSource } from './writes/sources.ts';
+import { readStatus, readStatuses, writeStatus } from './writes/statuses.ts';
 import type {
   ChangeFeed as ChangeFeedPort,
   EntryStore,
@@ -21,7 +21,7 @@ import type {
   Store,
   SyncStore,
 } from './store.ts';
-import { Writes } from './writes.ts';
+import { Writes } from './writes/writes.ts';
 
 export interface SqlStoreOptions {
   readonly database: Database;

@@ -12,7 +12,7 @@ import type {
 } from './decisions.ts';
 import type { DesiredState, ReconcileReport } from './desired-state.ts';
 import type { Limits } from '../shape/limits.ts';
-import type { EntryPlace, ListedPart, VersionPlace } from './listed-entries.ts';
+import type { EntryPlace, ListedPart, VersionPlace } from './reads/listed-entries.ts';
 import type {
   EntryIdentity,
   EntryKind,

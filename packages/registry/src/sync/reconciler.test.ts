@@ -1,7 +1,7 @@
 import { silentLog } from '@skep/core/log/log.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { ALIVE_MS } from '../store/config-generation.ts';
+import { ALIVE_MS } from '../store/writes/config-generation.ts';
 import type { DesiredState } from '../store/desired-state.ts';
 import { sourceOf } from '../store/contract/fixture.ts';
 import { Reconciler } from './reconciler.ts';

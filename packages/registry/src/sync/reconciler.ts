@@ -1,6 +1,6 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Revision } from '../store/changes.ts';
-import { ALIVE_MS } from '../store/config-generation.ts';
+import { ALIVE_MS } from '../store/writes/config-generation.ts';
 import type { DesiredState, ReconcileReport } from '../store/desired-state.ts';
 import type { Committed, Store } from '../store/store.ts';
 import type { Clock } from '@skep/core/time/clock.ts';

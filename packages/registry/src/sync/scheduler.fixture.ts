@@ -2,7 +2,7 @@ import { utcTime } from '@skep/core/time/clock.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import type { Source } from '../sources/source.ts';
 import type { NamedSource, StoredSource } from '../store/rows.ts';
-import type { SqliteStore } from '../store/sqlite.ts';
+import type { SqliteStore } from '../store/sqlite/sqlite.ts';
 import { DEFAULT_LIMITS } from '../shape/limits.ts';
 import { ingest } from './ingest.ts';
 import { SyncScheduler } from './scheduler.ts';

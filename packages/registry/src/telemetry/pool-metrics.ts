@@ -1,5 +1,5 @@
 import type { Meter } from '@opentelemetry/api';
-import type { PoolState } from '../store/postgres.ts';
+import type { PoolState } from '../store/postgres/postgres.ts';
 
 /** Connections to the database, named as the OpenTelemetry conventions for database clients say. */
 export function measurePool(meter: Meter, pool: () => PoolState): void {

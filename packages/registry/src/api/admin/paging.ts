@@ -1,4 +1,4 @@
-import { compareBytes } from '../../store/byte-order.ts';
+import { compareBytes } from '../../store/reads/byte-order.ts';
 import { badRequest, type Parameter } from '../route/parameter.ts';
 
 /** Texts by which a listing is ordered, the most important first. */

@@ -1,6 +1,6 @@
 import { silentLog } from '@skep/core/log/log.ts';
-import { openSqlite } from '../../store/sqlite.ts';
-import { IN_MEMORY } from '../../store/sqlite-path.ts';
+import { openSqlite } from '../../store/sqlite/sqlite.ts';
+import { IN_MEMORY } from '../../store/sqlite/private-file.ts';
 import type { Store } from '../../store/store.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 

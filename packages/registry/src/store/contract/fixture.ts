@@ -10,7 +10,7 @@ import type {
   StoredEntry,
   SyncStatus,
 } from '../rows.ts';
-import { firstStatus } from '../statuses.ts';
+import { firstStatus } from '../writes/statuses.ts';
 import type { PublishRequest, Replacement, Store } from '../store.ts';
 
 /** A fresh, empty store. `another` opens the same data a second time, as a second process would. */

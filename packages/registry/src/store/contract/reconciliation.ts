@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ALIVE_MS } from '../config-generation.ts';
+import { ALIVE_MS } from '../writes/config-generation.ts';
 import type { DesiredState } from '../desired-state.ts';
 import type { NamedRegistry, NamedSource } from '../rows.ts';
 import {

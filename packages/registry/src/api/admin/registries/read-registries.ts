@@ -1,6 +1,6 @@
 import { decideRead } from '../../../access/admin-scope.ts';
 import { storedClaims } from '../../../access/claim-set.ts';
-import type { VersionPlace } from '../../../store/listed-entries.ts';
+import type { VersionPlace } from '../../../store/reads/listed-entries.ts';
 import type { ListedVersion, StoredRegistry } from '../../../store/rows.ts';
 import { type AdminCall, adminRoute, jsonAnswer } from '../admin-route.ts';
 import { claimsMember, entryMembers, versionMembers } from '../entry-rows.ts';

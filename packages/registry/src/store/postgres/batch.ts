@@ -1,0 +1,89 @@
+import type { QueryConfig, QueryResult } from 'pg';
+import { CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Revision } from '../changes.ts';
+import type { EntryBatch } from '../writes/entry-batch.ts';
+import { CHANNEL } from './notices.ts';
+import { AND_AT_ONCE } from './prepared-pool.ts';
+import { KEPT_REVISIONS, PRUNE_EVERY } from '../writes/revisions.ts';
+import type { Tables } from '../schema/tables.ts';
+
+/**
+ * One round trip. What is read comes from a statement of its own: one that waits for a lock goes on with what it had seen
+ * before.
+ */
+export async function beginManaged<Row>(db: Kysely<Tables>, read: RawBuilder<Row>): Promise<readonly Row[]> {
+  const { rows } = await sql<Row>`begin isolation level read committed;
+    select from source where kind = 'managed' for no key update ${sql.raw(AND_AT_ONCE)} ${read}`.execute(db);
+  return rows;
+}
+
+/** One round trip: the batch and the commit, which takes everything back where the batch failed. */
+export async function commitBatch(db: Kysely<Tables>, batch: EntryBatch): Promise<Revision> {
+  const { rows } = await db.executeQuery<BatchRow>(
+    CompiledQuery.raw(`${WRITE} ${AND_AT_ONCE} commit`, values(batch, null)),
+  );
+  return rows[0]?.revision ?? 0;
+}
+
+/** See the port. The managed source stays locked by it as by every other write of entries. */
+export async function commitAt(
+  send: SendBatch,
+  batch: EntryBatch,
+  current: Revision,
+): Promise<Revision | undefined> {
+  const { rows } = await send({ name: 'write-batch', text: WRITE, values: values(batch, current) });
+  return rows[0]?.revision;
+}
+
+export interface BatchRow {
+  readonly revision: Revision;
+}
+
+export type SendBatch = (statement: QueryConfig) => Promise<QueryResult<BatchRow>>;
+
+/**
+ * One statement, whose text is the same for any number of rows. Everything hangs on the row of the revision: a statement
+ * that waited for it looks at it again as it is then, and leaves it alone where somebody was faster. References are checked
+ * when all of it is done, and the revision's row stays locked until the commit.
+ */
+const WRITE = `/* prepared: write-batch */
+  with held as (
+    select name from source where kind = 'managed' for no key update
+  ), state as (
+    update store_state set revision = revision + 1, changes_from = case
+      when (revision + 1) % ${PRUNE_EVERY} = 0
+      then greatest(changes_from, revision + 1 - ${KEPT_REVISIONS}) else changes_from end
+    from held where held.name = $1 and ($2::bigint is null or revision = $2)
+    returning revision
+  ), entries as (
+    insert into entry (source, kind, namespace, name, claims)
+    select $1, entry.* from state, unnest($3::text[], $4::text[], $5::text[], $6::text[]) as entry
+  ), versions as (
+    insert into entry_version (source, kind, namespace, name, version, title, description, document, official, digest,
+      created_at, updated_at)
+    select $1, version.* from state, unnest($7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
+      $13::text[], $14::text[], $15::text[], $16::text[], $17::text[]) as version
+  ), pruned as (
+    delete from change_log using state
+    where state.revision % ${PRUNE_EVERY} = 0 and change_log.revision <= state.revision - ${KEPT_REVISIONS}
+  ), log as (
+    insert into change_log (revision, subject, source, kind, namespace, name)
+    select state.revision, 'entry', $1, changed.* from state, unnest($18::text[], $19::text[], $20::text[]) as changed
+  )
+  select revision, pg_notify('${CHANNEL}', revision::text) from state`;
+
+/** The parameters of `WRITE`. */
+function values({ source, entries, versions, changed }: EntryBatch, current: Revision | null): unknown[] {
+  return [
+    source,
+    current,
+    ...columns(entries, ['kind', 'namespace', 'name', 'claims']),
+    ...columns(versions, ['kind', 'namespace', 'name', 'version', 'title', 'description', 'document']),
+    ...columns(versions, ['official', 'digest', 'created_at', 'updated_at']),
+    ...columns(changed, ['kind', 'namespace', 'name']),
+  ];
+}
+
+function columns<Row>(rows: readonly Row[], names: readonly (keyof Row)[]): unknown[][] {
+  return names.map((name) => rows.map((row) => row[name]));
+}

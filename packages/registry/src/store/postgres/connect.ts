@@ -1,0 +1,127 @@
+import { readFile } from 'node:fs/promises';
+import type { ConnectionOptions } from 'node:tls';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { Client, type ClientConfig, types } from 'pg';
+import { type PasswordFilePlace, passwordFromFile } from './password-file.ts';
+import { postgresFailure } from './failure.ts';
+import { type Login, loginOf, type PostgresRole, type PostgresSettings } from './settings.ts';
+import type { LoginToken } from './rds-token.ts';
+
+export interface PostgresPlace {
+  readonly settings: PostgresSettings;
+  readonly passwordFile: PasswordFilePlace;
+  /** Comes before every password. */
+  readonly token?: LoginToken;
+  /** Shown by `pg_stat_activity`. */
+  readonly applicationName: string;
+}
+
+const CONNECT_MS = 10_000;
+/** What a statement or a wait for a lock may take; a lock that is held longer is answered as a conflict. */
+const STATEMENT_MS = 60_000;
+export const LOCK_MS = 10_000;
+
+/** `host:port/database`, for messages. */
+export function placeText({ host, port, database }: PostgresSettings): string {
+  return `${host}:${String(port)}/${database}`;
+}
+
+/**
+ * What every connection of a role is made with. In the mode `prefer` the server is asked once whether it takes TLS.
+ * Fails with `store/invalid-settings` for an unreadable root certificate.
+ */
+export async function connectionConfig(place: PostgresPlace, role: PostgresRole): Promise<ClientConfig> {
+  const login = loginOf(place.settings, role);
+  const plain: ClientConfig = {
+    host: login.host,
+    port: login.port,
+    database: login.database,
+    user: login.user,
+    // Asked for each connection: a token is good for minutes, and a changed password file needs no restart.
+    password: () => passwordOf(login, place),
+    ssl: false,
+    application_name: place.applicationName,
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_MS,
+    statement_timeout: STATEMENT_MS,
+    lock_timeout: LOCK_MS,
+    idle_in_transaction_session_timeout: STATEMENT_MS,
+    types: { getTypeParser: typeParser },
+  };
+  const ssl = await tlsOptions(place.settings);
+  if (ssl === undefined) return plain;
+  const encrypted = { ...plain, ssl };
+  if (place.settings.sslMode !== 'prefer') return encrypted;
+  return (await takesTls(encrypted)) ? encrypted : plain;
+}
+
+/** A connection of its own, outside of any pool. The caller ends it. */
+export async function connect(place: PostgresPlace, role: PostgresRole): Promise<Client> {
+  const client = new Client(await connectionConfig(place, role));
+  // Without a listener the loss of an idle connection would end the process.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+  } catch (cause) {
+    // Where we gave up and not the server, it would wait a minute for us, and the process for it.
+    void client.end().catch(() => {});
+    throw postgresFailure(placeText(place.settings), cause).error;
+  }
+  return client;
+}
+
+async function passwordOf(login: Login, { token, passwordFile }: PostgresPlace): Promise<string> {
+  if (token !== undefined) return token(login);
+  return login.password ?? (await passwordFromFile(passwordFile, login)) ?? '';
+}
+
+async function tlsOptions({
+  sslMode,
+  sslRootCert,
+}: PostgresSettings): Promise<ConnectionOptions | undefined> {
+  if (sslMode === 'disable') return undefined;
+  // Encrypted against listeners; who the server is, these two modes do not prove.
+  if (sslMode === 'prefer' || sslMode === 'require') return { rejectUnauthorized: false };
+  const ca = sslRootCert === undefined ? undefined : await rootCertificate(sslRootCert);
+  return {
+    rejectUnauthorized: true,
+    ...(ca === undefined ? {} : { ca }),
+    // verify-ca: any certificate of a trusted authority will do, whatever name it carries.
+    ...(sslMode === 'verify-ca' ? { checkServerIdentity: () => undefined } : {}),
+  };
+}
+
+async function rootCertificate(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new SkepError('store/invalid-settings', {
+      message: `cannot read the root certificate "${path}"`,
+      hint: 'correct database.sslRootCert',
+      cause,
+    });
+  }
+}
+
+/** The driver has no `prefer`; its error for a server without TLS is a fixed text. */
+async function takesTls(config: ClientConfig): Promise<boolean> {
+  const client = new Client(config);
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return true;
+  } catch (error) {
+    const refuses = error instanceof Error && error.message.includes('does not support SSL');
+    // Any other failure is met again, and told, by who asked for a connection.
+    return !refuses;
+  } finally {
+    await client.end();
+  }
+}
+
+type Oid = Parameters<typeof types.getTypeParser>[0];
+
+/** 64-bit integers as numbers: revisions and milliseconds stay far below 2^53. Everything else as the driver does. */
+function typeParser(oid: Oid, format?: 'text' | 'binary') {
+  return oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format);
+}

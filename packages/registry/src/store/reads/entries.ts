@@ -1,0 +1,140 @@
+import { type ExpressionBuilder, type Expression, type Kysely, sql, type SqlBool } from 'kysely';
+import type { Database } from '../database.ts';
+import { identityKey, type EntryIdentity, type StoredEntry, type StoredVersion } from '../rows.ts';
+import type { EntryTable, EntryVersionTable, Tables } from '../schema/tables.ts';
+
+/** Entries that one statement asks for by name. */
+const NAMES_PER_STATEMENT = 200;
+
+type Readable = Pick<Database, 'reader' | 'eachRow'>;
+
+export async function readEntries(database: Readable, source: string): Promise<StoredEntry[]> {
+  const entries: StoredEntry[] = [];
+  await visitEntries(database, source, (entry) => entries.push(entry));
+  return entries;
+}
+
+export async function visitEntries(
+  { reader, eachRow }: Readable,
+  source: string,
+  visit: (entry: StoredEntry) => void,
+): Promise<void> {
+  const grouping = new Grouping(visit);
+  await eachRow(allVersionRows(reader, source), (row) => grouping.add(row));
+  grouping.end();
+}
+
+/** Ordered by the columns of the table that SQLite walks: it sorts whole documents when they are named after the other. */
+export function allVersionRows(db: Kysely<Tables>, source: string) {
+  return versionRows(db, source)
+    .orderBy('v.kind')
+    .orderBy('v.namespace')
+    .orderBy('v.name')
+    .orderBy('v.version');
+}
+
+export async function readSomeEntries(
+  db: Kysely<Tables>,
+  source: string,
+  entries: readonly EntryIdentity[],
+): Promise<StoredEntry[]> {
+  const found: StoredEntry[] = [];
+  const grouping = new Grouping((entry) => found.push(entry));
+  for (let at = 0; at < entries.length; at += NAMES_PER_STATEMENT) {
+    const some = entries.slice(at, at + NAMES_PER_STATEMENT);
+    const wanted = new Set(some.map(identityKey));
+    const rows = await versionRows(db, source)
+      .where('v.source', '=', source)
+      .where(entriesNamed(some, 'e'))
+      .where(entriesNamed(some, 'v'))
+      .orderBy('e.kind')
+      .orderBy('e.namespace')
+      .orderBy('e.name')
+      .orderBy('v.version')
+      .execute();
+    for (const row of rows) if (wanted.has(identityKey(row))) grouping.add(row);
+  }
+  grouping.end();
+  return found;
+}
+
+/**
+ * Every entry of one of these names, and perhaps others of their kinds and namespaces: a condition that indexes serve. Ask
+ * it of both tables of a join: PostgreSQL takes a table that it has not analysed yet for empty, and walks all of it.
+ */
+function entriesNamed(entries: readonly EntryIdentity[], table: 'e' | 'v') {
+  const distinct = <Column extends keyof EntryIdentity>(column: Column): EntryIdentity[Column][] => [
+    ...new Set(entries.map((entry) => entry[column])),
+  ];
+  return (where: ExpressionBuilder<Joined, 'e' | 'v'>): Expression<SqlBool> =>
+    where.and([
+      where(`${table}.kind`, 'in', distinct('kind')),
+      where(`${table}.name`, 'in', distinct('name')),
+      where(`${table}.namespace`, 'in', distinct('namespace')),
+    ]);
+}
+
+/** Joins versions `v` to their entries `e`. */
+export const IS_VERSION_OF = sql<SqlBool>`v.source = e.source and v.kind = e.kind and v.namespace = e.namespace
+  and v.name = e.name`;
+
+type Joined = Tables & { e: EntryTable; v: EntryVersionTable };
+
+function versionRows(db: Kysely<Tables>, source: string) {
+  return db
+    .selectFrom('entry as e')
+    .innerJoin('entry_version as v', (join) => join.on(IS_VERSION_OF))
+    .where('e.source', '=', source)
+    .select(['e.kind', 'e.namespace', 'e.name', 'e.claims'])
+    .select(['v.version', 'v.title', 'v.description', 'v.document', 'v.official'])
+    .select(['v.created_at', 'v.updated_at']);
+}
+
+type VersionOfEntry = Omit<EntryVersionTable, 'source' | 'digest'> & { readonly claims: string };
+
+/** Makes entries of rows, of which those of one entry stand together. */
+class Grouping {
+  readonly #visit: (entry: StoredEntry) => void;
+  #entry: (StoredEntry & { readonly versions: StoredVersion[] }) | undefined;
+
+  constructor(visit: (entry: StoredEntry) => void) {
+    this.#visit = visit;
+  }
+
+  add(row: VersionOfEntry): void {
+    const { kind, namespace, name, claims } = row;
+    const entry = this.#entry;
+    if (entry?.name === name && entry.namespace === namespace && entry.kind === kind) {
+      entry.versions.push(storedVersion(row));
+    } else {
+      this.end();
+      this.#entry = { kind, namespace, name, claims, versions: [storedVersion(row)] };
+    }
+  }
+
+  /** No row follows. */
+  end(): void {
+    if (this.#entry !== undefined) this.#visit(this.#entry);
+    this.#entry = undefined;
+  }
+}
+
+export function storedVersion(
+  row: Omit<VersionOfEntry, 'kind' | 'namespace' | 'name' | 'claims'>,
+): StoredVersion {
+  const { version, title, description, document, official } = row;
+  return {
+    version,
+    title,
+    description,
+    document,
+    official,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+export const ofEntry =
+  (source: string, { kind, namespace, name }: EntryIdentity) =>
+  (where: ExpressionBuilder<Tables, 'entry' | 'entry_version'>): Expression<SqlBool> =>
+    where.and({ source, kind, namespace, name });

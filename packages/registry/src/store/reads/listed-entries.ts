@@ -1,0 +1,118 @@
+import { type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
+import { compareBytes } from './byte-order.ts';
+import { IS_VERSION_OF } from './entries.ts';
+import {
+  identityKey,
+  identityOf,
+  type EntryIdentity,
+  type EntryKind,
+  type ListedEntry,
+  type ListedVersion,
+} from '../rows.ts';
+import type { Tables } from '../schema/tables.ts';
+
+/** A part of a listing: what comes behind a place, at most so much of it. Absent: from the beginning, to the end. */
+export interface ListedPart<Place> {
+  readonly after?: Place | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** A place among the entries of one kind. */
+export type EntryPlace = Pick<EntryIdentity, 'namespace' | 'name'>;
+
+/** A place among versions, by what decides first. `kind` may be any text: it only has to come before or behind others. */
+export interface VersionPlace extends EntryPlace {
+  readonly version: string;
+  readonly kind: string;
+}
+
+interface HeadRow extends EntryIdentity {
+  readonly claims: string;
+  readonly version: string;
+  readonly title: string | null;
+  readonly description: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+const HEAD = sql.raw(
+  'e.kind, e.namespace, e.name, e.claims, v.version, v.title, v.description, v.created_at, v.updated_at',
+);
+
+/** Entries of a kind by namespace and name, with their versions in order of text. */
+export async function listEntries(
+  db: Kysely<Tables>,
+  { source, kind }: { readonly source: string; readonly kind: EntryKind },
+  { after, limit }: ListedPart<EntryPlace>,
+): Promise<ListedEntry[]> {
+  const behind = after && sql<SqlBool>`(namespace, name) > (${after.namespace}, ${after.name})`;
+  const { rows } = await sql<HeadRow>`select ${HEAD} from (
+      select * from entry where source = ${source} and kind = ${kind} ${restOf(behind)}
+      order by namespace, name ${atMost(limit)}
+    ) e join entry_version v on ${IS_VERSION_OF}
+    order by e.namespace, e.name, v.version`.execute(db);
+  return [...Map.groupBy(rows, identityKey).values()].flatMap((own) =>
+    own.slice(0, 1).map((first) => ({
+      ...identityOf(first),
+      claims: first.claims,
+      versions: own.map(listedVersion),
+    })),
+  );
+}
+
+/** Versions of a source by name, version, kind and namespace. */
+export async function listVersions(
+  db: Kysely<Tables>,
+  source: string,
+  { after, limit }: ListedPart<VersionPlace>,
+): Promise<ListedVersion[]> {
+  const behind =
+    after &&
+    sql<SqlBool>`(name, version, kind, namespace) > (${after.name}, ${after.version}, ${after.kind}, ${after.namespace})`;
+  const some = async (kinds: RawBuilder<SqlBool>): Promise<HeadRow[]> => {
+    const { rows } = await sql<HeadRow>`select ${HEAD} from (
+        select source, kind, namespace, name, version from entry_version
+        where source = ${source} and ${kinds} ${restOf(behind)}
+        order by name, version, kind, namespace ${atMost(limit)}
+      ) k join entry_version v on v.source = k.source and v.kind = k.kind and v.namespace = k.namespace
+        and v.name = k.name and v.version = k.version
+      join entry e on e.source = k.source and e.kind = k.kind and e.namespace = k.namespace and e.name = k.name`.execute(
+      db,
+    );
+    return rows;
+  };
+  // Servers, which most entries are, lie in this order: what is asked for is found without a look at the others.
+  const servers = await some(sql`kind = 'server' and namespace = ''`);
+  const bundles = await some(sql`kind in ('skill', 'plugin')`);
+  return [...servers, ...bundles]
+    .map((row) => ({ ...identityOf(row), claims: row.claims, ...listedVersion(row) }))
+    .toSorted(compareVersions)
+    .slice(0, limit);
+}
+
+function restOf(condition: RawBuilder<SqlBool> | undefined): RawBuilder<unknown> {
+  return condition === undefined ? sql`` : sql`and ${condition}`;
+}
+
+function atMost(limit: number | undefined): RawBuilder<unknown> {
+  return limit === undefined ? sql`` : sql`limit ${limit}`;
+}
+
+function listedVersion({
+  version,
+  title,
+  description,
+  created_at,
+  updated_at,
+}: HeadRow): ListedEntry['versions'][0] {
+  return { version, title, description, createdAt: created_at, updatedAt: updated_at };
+}
+
+function compareVersions(one: ListedVersion, other: ListedVersion): number {
+  return (
+    compareBytes(one.name, other.name) ||
+    compareBytes(one.version, other.version) ||
+    compareBytes(one.kind, other.kind) ||
+    compareBytes(one.namespace, other.namespace)
+  );
+}

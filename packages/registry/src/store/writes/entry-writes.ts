@@ -1,0 +1,92 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { ClaimSet } from '../../access/claim-set.ts';
+import type { ChooseEntry, DecideOnPublish, EntryAddress, ExistingEntry } from '../decisions.ts';
+import { identityOf } from '../rows.ts';
+import type { EntryWork } from './managed-entries.ts';
+import type {
+  DeletedVersion,
+  MarkedVersions,
+  MarkRequest,
+  PublishedVersion,
+  PublishRequest,
+} from '../store.ts';
+
+/** Publishes of one managed source judge and write one after the other: its row is the lock. */
+export function publishing(request: PublishRequest, decide: DecideOnPublish): EntryWork<PublishedVersion> {
+  const identity = identityOf(request);
+  return {
+    address: identity,
+    seemsNew: request.seemsNew === true,
+    ...(request.registry === undefined ? {} : { registry: request.registry }),
+    act: (managed) => {
+      const { source: target, now } = managed;
+      const [entry] = managed.find(identity);
+      decide({ target, entry, registry: managed.registry(request.registry) });
+      if (target === undefined) throw new SkepError('access/no-managed-source');
+      if (entry?.versions.includes(request.version.version) === true) {
+        throw new SkepError('access/version-exists');
+      }
+      const version = { ...request.version, createdAt: now, updatedAt: now };
+      const { claims, versions } = managed.add(target.name, request, version);
+      return { source: target.name, ...identity, claims, version, versions };
+    },
+  };
+}
+
+export function deletingVersion(
+  address: EntryAddress,
+  version: string,
+  choose: ChooseEntry,
+): EntryWork<DeletedVersion> {
+  return {
+    ...about(address),
+    act: async (managed) => {
+      const chosen = managed.choose(address, choose);
+      const { entry } = chosen;
+      if (!entry.versions.includes(version)) {
+        throw new SkepError('registry/not-found', { message: `"${entry.name}" has no version "${version}"` });
+      }
+      await managed.removeVersion(chosen, version);
+      return chosen;
+    },
+  };
+}
+
+export function marking(request: MarkRequest, choose: ChooseEntry): EntryWork<MarkedVersions> {
+  const { address, version, mark } = request;
+  return {
+    ...about(address),
+    act: async (managed) => {
+      const chosen = managed.choose(address, choose);
+      const { source, entry } = chosen;
+      if (version !== undefined && !entry.versions.includes(version)) {
+        throw new SkepError('registry/not-found', { message: `"${entry.name}" has no version "${version}"` });
+      }
+      const official = JSON.stringify({
+        status: mark.status,
+        statusChangedAt: managed.now,
+        ...(mark.message === undefined ? {} : { statusMessage: mark.message }),
+      });
+      const marked = await managed.mark(chosen, version === undefined ? entry.versions : [version], official);
+      return { source, marked, versions: entry.versions };
+    },
+  };
+}
+
+export function relabelling(
+  address: EntryAddress,
+  claims: ClaimSet,
+  choose: ChooseEntry,
+): EntryWork<ExistingEntry> {
+  return {
+    ...about(address),
+    act: async (managed) => {
+      const chosen = managed.choose(address, choose);
+      return chosen.entry.claims === claims ? chosen.entry : managed.relabel(chosen, claims);
+    },
+  };
+}
+
+function about(address: EntryAddress): Pick<EntryWork<unknown>, 'address' | 'registry'> {
+  return { address, ...(address.registry === undefined ? {} : { registry: address.registry }) };
+}

@@ -1,0 +1,295 @@
+import { type Kysely, sql } from 'kysely';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Revision, WrittenEntries } from '../changes.ts';
+import type { Database } from '../database.ts';
+import type { ChooseEntry, EntryAddress, ExistingEntry, ManagedSource } from '../decisions.ts';
+import { digestOf } from './diff.ts';
+import { ofEntry } from '../reads/entries.ts';
+import { DEFAULT_LIMITS, type Limits } from '../../shape/limits.ts';
+import { type EntryBatch, insertBatch, versionRow } from './entry-batch.ts';
+import {
+  identityKey,
+  identityOf,
+  type EntryIdentity,
+  type NamedRegistry,
+  type StoredEntry,
+  type StoredVersion,
+} from '../rows.ts';
+import { managedQuery, type ManagedRows, managedRows } from './managed-rows.ts';
+import { readRevision } from './revisions.ts';
+import type { PublishRequest } from '../store.ts';
+import type { EntryTable, EntryVersionTable, Tables } from '../schema/tables.ts';
+
+/** An entry of the managed source that a write has picked. */
+export interface ChosenEntry {
+  readonly source: string;
+  readonly entry: ExistingEntry;
+}
+
+/** Work that may share its transaction. It must refuse, if it does, before its first change. */
+export interface EntryWork<T> {
+  /** Which entry of the managed source it is about, so that one statement reads for all of them. */
+  readonly address: EntryAddress;
+  /** A registry that it judges by. */
+  readonly registry?: string;
+  readonly act: (managed: ManagedEntries) => T | Promise<T>;
+  /** It adds an entry that is most likely new, and reads nothing else. */
+  readonly seemsNew?: boolean;
+}
+
+/** SQLite takes 32,766 parameters. */
+const NAMES_PER_STATEMENT = 10_000;
+
+/** What a transaction runs on. */
+export interface Ground {
+  readonly db: Kysely<Tables>;
+  readonly database: Pick<Database, 'beginManaged' | 'commitBatch' | 'commitAt' | 'among'>;
+  /** RFC 3339 UTC. */
+  readonly now: string;
+  /** Called right before something is committed, with what it leaves where that is known. */
+  readonly committing: (written?: WrittenEntries) => void;
+}
+
+export interface Finished {
+  readonly revision: Revision;
+  /** Absent where nothing changed. */
+  readonly written?: WrittenEntries;
+}
+
+/**
+ * The entries of the managed source that one transaction is about, read with one statement however many they are, and kept
+ * in step with what the transaction does. What is published is written together at the end: many publishes cost the
+ * database as many statements as one, and nobody has to read back what the transaction knows.
+ */
+export class ManagedEntries {
+  /** Undefined where there is no managed source. Its row is locked: it is the lock of everything that it holds. */
+  readonly source: ManagedSource | undefined;
+  readonly now: string;
+  /** What it began with. */
+  readonly rows: ManagedRows;
+  readonly #ground: Ground;
+  readonly #registries: ReadonlyMap<string, NamedRegistry>;
+  readonly #entries: Map<string, StoredEntry>;
+  readonly #changed = new Map<string, EntryIdentity>();
+  #changes = 0;
+  #newEntries: EntryTable[] = [];
+  #newVersions: EntryVersionTable[] = [];
+
+  /** On rows that are known: for entries that nobody has, added by `commitKnown`. */
+  constructor(ground: Ground, rows: ManagedRows) {
+    const { source, entries, registries } = rows;
+    this.#ground = ground;
+    this.now = ground.now;
+    this.rows = rows;
+    this.source = source;
+    this.#entries = new Map(entries.map((entry) => [identityKey(entry), entry]));
+    this.#registries = new Map(registries.map((registry) => [registry.name, registry]));
+  }
+
+  /** Begins the transaction of these works. */
+  static async begin(
+    ground: Ground,
+    works: readonly Pick<EntryWork<unknown>, 'address' | 'registry'>[],
+  ): Promise<ManagedEntries> {
+    const { db, database } = ground;
+    const addresses = works.map(({ address }) => address);
+    const registries = works.flatMap(({ registry }) => registry ?? []);
+    const rows = await database.beginManaged(db, managedQuery(database, { addresses, registries }));
+    return new ManagedEntries(ground, managedRows(rows));
+  }
+
+  /** How often something was changed. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  registry(name: string | undefined): NamedRegistry | undefined {
+    return this.#registries.get(name ?? '');
+  }
+
+  /** Of those that were read; several only for an address without namespace. */
+  find({ kind, namespace, name }: EntryAddress): ExistingEntry[] {
+    const found =
+      namespace === undefined
+        ? [...this.#entries.values()].filter((entry) => entry.kind === kind && entry.name === name)
+        : [this.#entries.get(identityKey({ kind, namespace, name })) ?? []].flat();
+    return found.map(existing);
+  }
+
+  /** The entry that the decision picks; fails as the decision does, or with `registry/not-found`. */
+  choose(address: EntryAddress, choose: ChooseEntry): ChosenEntry {
+    const found = this.find(address);
+    const entry = choose(found, { target: this.source, registry: this.registry(address.registry) });
+    if (this.source === undefined || !found.includes(entry)) throw new SkepError('registry/not-found');
+    return { source: this.source.name, entry };
+  }
+
+  /**
+   * Adds a version, with its entry where that is new. Returns the entry as it is then. Fails with `access/version-exists`
+   * where the entry has as much as it may have; what is there beyond stays.
+   */
+  add(
+    source: string,
+    { claims, limits, ...entry }: Pick<PublishRequest, keyof EntryIdentity | 'claims' | 'limits'>,
+    version: StoredVersion,
+  ): ExistingEntry {
+    const identity = identityOf(entry);
+    const before = this.#entries.get(identityKey(identity));
+    if (before !== undefined) assertRoom(before, version, limits);
+    if (before === undefined) this.#newEntries.push({ source, ...identity, claims });
+    this.#write(source, identity, version);
+    const versions = [...(before?.versions ?? []), version];
+    return this.#now(identity, { ...identity, claims: before?.claims ?? claims, versions });
+  }
+
+  /** Takes the entry along with its last version. */
+  async removeVersion({ source, entry }: ChosenEntry, version: string): Promise<void> {
+    const before = await this.#held(entry);
+    const versions = before.versions.filter((other) => other.version !== version);
+    const { db } = this.#ground;
+    if (versions.length === 0) {
+      await db.deleteFrom('entry').where(ofEntry(source, entry)).execute();
+      this.#now(identityOf(entry), undefined);
+    } else {
+      await db
+        .deleteFrom('entry_version')
+        .where(ofEntry(source, entry))
+        .where('version', '=', version)
+        .execute();
+      this.#now(identityOf(entry), { ...before, versions });
+    }
+  }
+
+  /** Gives versions another official block; the versions as they are then. */
+  async mark(
+    { source, entry }: ChosenEntry,
+    versions: readonly string[],
+    official: string,
+  ): Promise<StoredVersion[]> {
+    const before = await this.#held(entry);
+    const { db, now } = this.#ground;
+    const chosen = new Set(versions);
+    const marked = before.versions.flatMap((version) =>
+      chosen.has(version.version) ? { ...version, official, updatedAt: now } : [],
+    );
+    // Written anew with what is added: one statement however many they are.
+    for (let at = 0; at < marked.length; at += NAMES_PER_STATEMENT) {
+      const some = marked.slice(at, at + NAMES_PER_STATEMENT).map(({ version }) => version);
+      await db
+        .deleteFrom('entry_version')
+        .where(ofEntry(source, entry))
+        .where('version', 'in', some)
+        .execute();
+    }
+    for (const version of marked) this.#write(source, identityOf(entry), version);
+    const left = before.versions.filter((one) => !chosen.has(one.version));
+    this.#now(identityOf(entry), { ...before, versions: [...left, ...marked] });
+    return marked;
+  }
+
+  async relabel({ source, entry }: ChosenEntry, claims: string): Promise<ExistingEntry> {
+    const before = await this.#held(entry);
+    await this.#ground.db.updateTable('entry').set({ claims }).where(ofEntry(source, entry)).execute();
+    return this.#now(identityOf(entry), { ...before, claims });
+  }
+
+  /** Commits what was added and changed, with the next revision. */
+  async commit(): Promise<Finished> {
+    const { db, database, committing } = this.#ground;
+    if (this.source === undefined || this.#changed.size === 0) {
+      const revision = await readRevision(db);
+      await sql`commit`.execute(db);
+      return { revision };
+    }
+    const batch = this.#batch(this.source);
+    const written = this.#written(batch);
+    committing(written);
+    return { revision: await database.commitBatch(db, batch), written };
+  }
+
+  /**
+   * The same without a transaction before it. Undefined, with nothing written, where the rows are not those of the newest
+   * revision any more; also where nothing changed, because nothing then has proved them.
+   */
+  async commitKnown(): Promise<Finished | undefined> {
+    const { database, committing } = this.#ground;
+    if (this.source === undefined || this.#changed.size === 0) return undefined;
+    const batch = this.#batch(this.source);
+    const written = this.#written(batch);
+    committing(written);
+    const revision = await database.commitAt?.(batch, this.rows.revision);
+    return revision === undefined ? undefined : { revision, written };
+  }
+
+  #batch({ name: source }: ManagedSource): EntryBatch {
+    return { source, changed: [...this.#changed.values()], ...this.#taken() };
+  }
+
+  #written({ source, changed }: EntryBatch): WrittenEntries {
+    const entries = [...this.#changed.keys()].flatMap((key) => this.#entries.get(key) ?? []);
+    return { source, changed, entries };
+  }
+
+  #write(source: string, identity: EntryIdentity, version: StoredVersion): void {
+    const { createdAt, updatedAt } = version;
+    const digest = digestOf(version);
+    this.#newVersions.push(
+      versionRow(source, { ...identity, content: version, digest, createdAt, updatedAt }),
+    );
+  }
+
+  /** The entry, all that was added to it written. */
+  async #held(entry: ExistingEntry): Promise<StoredEntry> {
+    const held = this.#entries.get(identityKey(entry));
+    if (held === undefined) throw new SkepError('internal/bug', { message: 'the entry was not read' });
+    await insertBatch(this.#ground.db, this.#taken());
+    return held;
+  }
+
+  #taken(): Pick<EntryBatch, 'entries' | 'versions'> {
+    const taken = { entries: this.#newEntries, versions: this.#newVersions };
+    this.#newEntries = [];
+    this.#newVersions = [];
+    return taken;
+  }
+
+  #now(identity: EntryIdentity, entry: StoredEntry): ExistingEntry;
+  #now(identity: EntryIdentity, entry: undefined): void;
+  #now(identity: EntryIdentity, entry: StoredEntry | undefined): ExistingEntry | undefined {
+    const key = identityKey(identity);
+    this.#changes += 1;
+    this.#changed.set(key, identity);
+    if (entry === undefined) this.#entries.delete(key);
+    else this.#entries.set(key, entry);
+    return entry === undefined ? undefined : existing(entry);
+  }
+}
+
+function assertRoom(
+  { name, versions }: StoredEntry,
+  { document }: StoredVersion,
+  { maxEntryVersions, maxEntrySize }: Limits = DEFAULT_LIMITS,
+): void {
+  const bytes = [document, ...versions.map((version) => version.document)]
+    .map((text) => Buffer.byteLength(text))
+    .reduce((sum, size) => sum + size);
+  if (versions.length < maxEntryVersions && bytes <= maxEntrySize) return;
+  throw new SkepError('access/version-exists', {
+    message: `"${name}" has as many versions as an entry may have (${maxEntryVersions}, or ${maxEntrySize} bytes of documents)`,
+    hint: 'delete versions that nobody needs any more, or raise limits.maxEntryVersions or limits.maxEntrySize',
+  });
+}
+
+/** Outside of transactions. */
+export async function findManaged(
+  db: Kysely<Tables>,
+  database: Pick<Database, 'among'>,
+  address: EntryAddress,
+): Promise<ExistingEntry[]> {
+  const { rows } = await managedQuery(database, { addresses: [address], registries: [] }).execute(db);
+  return managedRows(rows).entries.map(existing);
+}
+
+function existing({ versions, ...entry }: StoredEntry): ExistingEntry {
+  return { ...entry, versions: versions.map(({ version }) => version) };
+}
