@@ -7,4 +7,6 @@ export interface Budgets {
   readonly unread: UnreadBudget;
 }
 
-export const newBudgets = (): Budgets => ({ bodies: new BodyBudget(), unread: new UnreadBudget() });
+export function newBudgets(): Budgets {
+  return { bodies: new BodyBudget(), unread: new UnreadBudget() };
+}

@@ -49,7 +49,7 @@ const STATUS: Readonly<Record<PipeState, Health['status']>> = {
   lost: 'unhealthy',
 };
 
-const stdioFront = (backend: StdioBackend, options: FrontOptions, clock: Clock): Front => {
+function stdioFront(backend: StdioBackend, options: FrontOptions, clock: Clock): Front {
   const { log, requestTimeoutMs, sessionTtlMs, skepVersion } = options;
   const mux = new Mux({ backend, clock, log, requestTimeoutMs, skepVersion });
   const endpoint = new StreamableHttp({ mux, clock, sessionTtlMs, budget: options.unread });
@@ -68,9 +68,9 @@ const stdioFront = (backend: StdioBackend, options: FrontOptions, clock: Clock):
     drain: () => endpoint.endStandaloneStreams(),
     close: () => endpoint.close(),
   };
-};
+}
 
-const httpFront = (backend: HttpBackend, options: FrontOptions, clock: Clock): Front => {
+function httpFront(backend: HttpBackend, options: FrontOptions, clock: Clock): Front {
   const { trustProxyHeaders } = options;
   const log = new LimitedLog(options.log, clock);
   const forward = new Forward({ target: backend.target, trustProxyHeaders, log });
@@ -91,4 +91,4 @@ const httpFront = (backend: HttpBackend, options: FrontOptions, clock: Clock): F
       log.close();
     },
   };
-};
+}

@@ -7,7 +7,7 @@ const REQUEST_WITHIN_MS = 30_000;
 const IDLE_MS = 120_000;
 const CHECK_EVERY_MS = 2_000;
 /** Each open stream is one; more than this are closed at once. */
-const CONNECTIONS = 10_000;
+const MAX_CONNECTIONS = 10_000;
 /** A connection that finished its last answer becomes idle only after `close` was called. */
 const TIDY_EVERY_MS = 50;
 const TCP_PROBE_AFTER_MS = 30_000;
@@ -27,7 +27,7 @@ export function httpServer(): Server {
     keepAliveInitialDelay: TCP_PROBE_AFTER_MS,
     noDelay: true,
   });
-  server.maxConnections = CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   return server;
 }
 

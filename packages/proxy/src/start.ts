@@ -158,7 +158,7 @@ function requestHandler(
   };
 }
 
-const callOf = (req: IncomingMessage, res: ServerResponse): Call => {
+function callOf(req: IncomingMessage, res: ServerResponse): Call {
   const { authority, target } = readTarget(req.url ?? '/');
   const query = target.indexOf('?');
   return {
@@ -172,14 +172,16 @@ const callOf = (req: IncomingMessage, res: ServerResponse): Call => {
     incoming: undefined,
     replyHooks: [],
   };
-};
+}
 
-const warnIfOpen = (options: ProxyOptions, log: Log): void => {
+function warnIfOpen(options: ProxyOptions, log: Log): void {
   if (isLoopback(options.host)) return;
   log.warn(
     { host: options.host },
     'listening beyond this machine: whoever reaches the address can call the server',
   );
-};
+}
 
-const inUrl = (host: string): string => (host.includes(':') && !host.startsWith('[') ? `[${host}]` : host);
+function inUrl(host: string): string {
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+}

@@ -50,12 +50,12 @@ export function claimsViolations(value: unknown, limits: ClaimLimits = CLAIM_LIM
   }
   return keys.flatMap((key) => {
     const fault = tooLong(key, limits) ? 'key is too long' : valueFault(value[key], limits);
-    return fault === undefined ? [] : [{ key, message: `claim ${quoted(key)}: ${fault}` }];
+    return fault === undefined ? [] : [{ key, message: `claim ${quoteKey(key)}: ${fault}` }];
   });
 }
 
 /**
- * A claims map as plain data: `__proto__` and `constructor` are ordinary keys in it. Throws `claims/invalid` for the
+ * A claims map as plain data: `__proto__` and `constructor` are ordinary keys in it. Fails with `claims/invalid` for the
  * first violation.
  */
 export function parseClaims(value: unknown, limits: ClaimLimits = CLAIM_LIMITS): Claims {
@@ -92,7 +92,7 @@ function tooLong(text: string, limits: ClaimLimits): boolean {
 }
 
 /** Keys come from strangers: a message shows their beginning only. */
-function quoted(key: string): string {
+function quoteKey(key: string): string {
   return JSON.stringify(key.length > 100 ? `${key.slice(0, 100)}…` : key);
 }
 

@@ -29,7 +29,7 @@ export function resourceMetadata(options: ResourceOptions): ResourceMetadata {
 
 /**
  * Where the document of a resource is (RFC 9728 §3.1): the well-known path goes between host and path of the resource;
- * query and fragment are dropped. Made from configuration, never from a request header. Throws `auth/invalid-provider`.
+ * query and fragment are dropped. Made from configuration, never from a request header. Fails with `auth/invalid-provider`.
  */
 export function metadataUrl(resource: string): string {
   const url = URL.canParse(resource) ? new URL(resource) : undefined;

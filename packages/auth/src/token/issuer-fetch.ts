@@ -34,7 +34,7 @@ const MAX_BYTES = 1024 * 1024;
 const TIMEOUT_MS = 5_000;
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** Throws `auth/invalid-provider` for an address that is no https URL, nor http where `plain` accepts it. */
+/** Fails with `auth/invalid-provider` for an address that is no https URL, nor http where `plain` accepts it. */
 export function checkIssuerUrl(text: string, plain: PlainHttp): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const accepted =

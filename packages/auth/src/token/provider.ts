@@ -88,7 +88,7 @@ export async function createProvider(
     looksLikeJwt(token) ? verifyJwt(token, rules, keys, services.clock.now()) : opaque(token);
   return {
     name: settings.name,
-    check: async (token) => granted(await check(token), settings.grants),
+    check: async (token) => applyGrants(await check(token), settings.grants),
     ready: () => (hasKeys(settings) ? succeeds(keys.ready()) : Promise.resolve(true)),
     close() {
       keys.close();
@@ -97,7 +97,7 @@ export async function createProvider(
   };
 }
 
-function granted(outcome: TokenOutcome, grants: ProviderGrants | undefined): TokenOutcome {
+function applyGrants(outcome: TokenOutcome, grants: ProviderGrants | undefined): TokenOutcome {
   return outcome.kind !== 'identity' || grants === undefined
     ? outcome
     : { ...outcome, identity: limitedIdentity(outcome.identity, grants) };

@@ -53,7 +53,7 @@ export async function verifyJwt(
     }
     const { kid } = decodeProtectedHeader(token);
     if (typeof kid !== 'string' || kid === '') return invalid('no-key-id');
-    const { payload } = await verified(token, keys, {
+    const { payload } = await verifySignature(token, keys, {
       algorithms: ALGORITHMS,
       requiredClaims: ['exp'],
       clockTolerance: rules.leewayS,
@@ -74,7 +74,7 @@ export async function verifyJwt(
 const MOST_OF_ONE_ID = 8;
 
 /** By the key that the header names, or where several have this id and kind, by the first that fits the signature. */
-async function verified(
+async function verifySignature(
   token: string,
   keys: Pick<KeySet, 'find'>,
   options: JWTVerifyOptions,

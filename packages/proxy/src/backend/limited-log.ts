@@ -2,7 +2,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
 
 /** Lines of one kind that are written within a minute; the rest are counted. */
-const FIRST = 10;
+const MAX_LINES = 10;
 const WINDOW_MS = 60_000;
 
 interface Kind {
@@ -53,7 +53,7 @@ export class LimitedLog implements Log {
   #admits(message: string): boolean {
     const kind = this.#kinds.get(message) ?? this.#open(message);
     kind.lines += 1;
-    return kind.lines <= FIRST;
+    return kind.lines <= MAX_LINES;
   }
 
   #open(message: string): Kind {
@@ -66,7 +66,7 @@ export class LimitedLog implements Log {
     const kind = this.#kinds.get(message);
     this.#kinds.delete(message);
     kind?.window.cancel();
-    const more = (kind?.lines ?? 0) - FIRST;
+    const more = (kind?.lines ?? 0) - MAX_LINES;
     if (more > 0) this.#log.warn({ more, of: message }, 'more of the same within a minute');
   }
 }

@@ -39,7 +39,9 @@ interface Row extends Omit<Link, 'run'> {
   readonly run: Step | undefined;
 }
 
-const link = (name: string, row: Omit<Row, 'name'>): Row => ({ name, ...row });
+function link(name: string, row: Omit<Row, 'name'>): Row {
+  return { name, ...row };
+}
 
 /**
  * The chain, outermost first (docs/behaviour/proxy.md#the-chain). The order is the security of the proxy: audit sees

@@ -30,8 +30,8 @@ export interface Ask {
 
 const MCP_HEADERS = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
 
-const open = (url: string, ask: Ask): Promise<IncomingMessage> =>
-  new Promise((resolve, reject) => {
+function open(url: string, ask: Ask): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
     const outgoing = request(url, {
       method: ask.method ?? 'POST',
       headers: ask.headers ?? MCP_HEADERS,
@@ -41,6 +41,7 @@ const open = (url: string, ask: Ask): Promise<IncomingMessage> =>
     outgoing.once('error', reject);
     outgoing.end(ask.body);
   });
+}
 
 /** One HTTP exchange, read to its end. */
 export async function ask(url: string, options: Ask): Promise<Answer> {
@@ -55,11 +56,12 @@ export async function ask(url: string, options: Ask): Promise<Answer> {
 }
 
 /** Posts one message the way MCP clients do. */
-export const postJson = (url: string, message: unknown, headers: OutgoingHttpHeaders = {}): Promise<Answer> =>
-  ask(url, {
+export function postJson(url: string, message: unknown, headers: OutgoingHttpHeaders = {}): Promise<Answer> {
+  return ask(url, {
     body: typeof message === 'string' ? message : JSON.stringify(message),
     headers: { ...MCP_HEADERS, ...headers },
   });
+}
 
 /** The events of a complete or partial stream, without comments. */
 export function eventsIn(text: string): readonly SseEvent[] {

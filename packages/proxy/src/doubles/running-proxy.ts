@@ -32,12 +32,14 @@ export async function runningProxy(
   };
 }
 
-export const initializeRequest = (id: unknown = 1, protocolVersion = '2025-11-25'): object => ({
-  jsonrpc: '2.0',
-  id,
-  method: 'initialize',
-  params: { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
-});
+export function initializeRequest(id: unknown = 1, protocolVersion = '2025-11-25'): object {
+  return {
+    jsonrpc: '2.0',
+    id,
+    method: 'initialize',
+    params: { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+  };
+}
 
 /** Initializes a client and gives back its session header. */
 export async function newSession(

@@ -82,14 +82,14 @@ export function scriptedServer(script: Script = () => undefined): ScriptedServer
   return server;
 }
 
-const onLines = (stream: PassThrough, take: (line: string) => void): void => {
+function onLines(stream: PassThrough, take: (line: string) => void): void {
   let rest = '';
   stream.setEncoding('utf8').on('data', (chunk: string) => {
     const parts = (rest + chunk).split('\n');
     rest = parts.pop() ?? '';
     for (const line of parts) take(line);
   });
-};
+}
 
 class Inbox {
   readonly messages: Received[] = [];

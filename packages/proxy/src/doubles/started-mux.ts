@@ -14,17 +14,20 @@ import { scriptedServer, type Received, type Script, type ScriptedServer } from 
 
 export const TIMEOUT_MS = 60_000;
 
-export const read = (value: unknown): Message => {
+export function read(value: unknown): Message {
   const message = readMessage(typeof value === 'string' ? value : JSON.stringify(value));
   if (typeof message === 'string') throw new TypeError(message);
   return message;
-};
-export const request = (id: unknown, method: string, params: object = {}): Request =>
-  read({ jsonrpc: '2.0', id, method, params }) as Request;
-export const notice = (method: string, params: object = {}): Notification =>
-  read({ jsonrpc: '2.0', method, params }) as Notification;
-export const result = (id: unknown, value: object = {}): Response =>
-  read({ jsonrpc: '2.0', id, result: value }) as Response;
+}
+export function request(id: unknown, method: string, params: object = {}): Request {
+  return read({ jsonrpc: '2.0', id, method, params }) as Request;
+}
+export function notice(method: string, params: object = {}): Notification {
+  return read({ jsonrpc: '2.0', method, params }) as Notification;
+}
+export function result(id: unknown, value: object = {}): Response {
+  return read({ jsonrpc: '2.0', id, result: value }) as Response;
+}
 
 const ALL_ABILITIES = abilitiesOf(
   read({
@@ -59,7 +62,7 @@ export interface Outcome {
 }
 
 /** A waiter that writes down what it hears; `done` is the reply's text or the failure's code. */
-const waiting = (carries = true): Waiter & Outcome => {
+function waiting(carries = true): Waiter & Outcome {
   const { promise, resolve } = Promise.withResolvers<string>();
   const before: Received[] = [];
   return {
@@ -70,7 +73,7 @@ const waiting = (carries = true): Waiter & Outcome => {
     finish: (reply) => resolve(reply.text),
     fail: (code) => resolve(code),
   };
-};
+}
 
 export interface StartedMux {
   readonly server: ScriptedServer;
@@ -83,11 +86,11 @@ export interface StartedMux {
 }
 
 /** A mux attached to a scripted server, under a clock that stands. */
-export const started = async (
+export async function started(
   script?: Script,
   log: Log = silentLog,
   server: ScriptedServer = scriptedServer(script),
-): Promise<StartedMux> => {
+): Promise<StartedMux> {
   const clock = manualClock();
   const mux = new Mux({
     backend: server.backend,
@@ -110,8 +113,12 @@ export const started = async (
   const settled = async (client: Peer): Promise<void> =>
     void (await ask(client, request('settle', 'x/settle')).done);
   return { server, clock, mux, join, ask, settled };
-};
+}
 
 export const silent: Script = ({ method }) => (method === 'tools/call' ? 'handled' : undefined);
-export const call = (id: unknown, params: object = {}): Request => request(id, 'tools/call', params);
-export const isCall = ({ method }: Received): boolean => method === 'tools/call';
+export function call(id: unknown, params: object = {}): Request {
+  return request(id, 'tools/call', params);
+}
+export function isCall({ method }: Received): boolean {
+  return method === 'tools/call';
+}

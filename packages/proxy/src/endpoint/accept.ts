@@ -2,12 +2,13 @@
 export type ReplyForm = 'stream' | 'either' | 'json' | 'neither';
 
 /** The media ranges of an Accept header that are wanted at all (RFC 9110 §12.5.1; `;q=0` means not wanted). */
-const ranges = (accept: string): readonly string[] =>
-  accept
+function ranges(accept: string): readonly string[] {
+  return accept
     .toLowerCase()
     .split(',')
     .filter((range) => !/;\s*q=0(?:\.0*)?\s*$/u.test(range))
     .map((range) => (range.split(';', 1)[0] ?? '').trim());
+}
 
 /** Event streams are for clients that name them; no header admits anything. */
 export function replyForm(accept: string | undefined): ReplyForm {

@@ -11,13 +11,15 @@ export interface Health {
 }
 
 /** Paths answered beside the chain, behind the origin guard only (docs/behaviour/proxy.md#paths-beside-the-chain). */
-export const isAside = (path: string): boolean =>
-  path === '/health' || path === '/metrics' || path === '/.well-known' || path.startsWith('/.well-known/');
+export function isAside(path: string): boolean {
+  return (
+    path === '/health' || path === '/metrics' || path === '/.well-known' || path.startsWith('/.well-known/')
+  );
+}
 
 /** Answers the paths of `isAside`. */
-export const asides =
-  (health: () => Health, clock: Clock): Step =>
-  (call) => {
+export function asides(health: () => Health, clock: Clock): Step {
+  return (call) => {
     const { req, res, path } = call;
     if (path === '/metrics') refuse(res, 'proxy/no-route');
     else if (path !== '/health') sendJson(res, 404, { error: 'not_found' });
@@ -25,13 +27,14 @@ export const asides =
     else refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'GET' } });
     return Promise.resolve();
   };
+}
 
-const sendHealth = (res: ServerResponse, health: Health, now: string): void => {
+function sendHealth(res: ServerResponse, health: Health, now: string): void {
   const { status, transport, mcpAvailable } = health;
   const mcp = mcpAvailable === undefined ? {} : { mcp: { available: mcpAvailable, last_checked: now } };
   sendJson(res, status === 'unhealthy' ? 503 : 200, { status, timestamp: now, transport, ...mcp });
-};
+}
 
-const sendJson = (res: ServerResponse, status: number, value: object): void => {
+function sendJson(res: ServerResponse, status: number, value: object): void {
   res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
-};
+}

@@ -8,16 +8,24 @@ export interface Frame {
 }
 
 /** Length as far as bounds care: bytes of a shared body, characters else. */
-export const lengthOf = ({ lead, body }: Frame): number => lead.length + body.length;
+export function lengthOf({ lead, body }: Frame): number {
+  return lead.length + body.length;
+}
 
 /** The id line of an event. */
-export const idLine = (id: string): string => `id: ${id}\n`;
+export function idLine(id: string): string {
+  return `id: ${id}\n`;
+}
 
 /** An event without content, so that a client has an id to resume from (MCP 2025-11-25, Streamable HTTP). */
-export const emptyEvent = (id: string): string => `${idLine(id)}data:\n\n`;
+export function emptyEvent(id: string): string {
+  return `${idLine(id)}data:\n\n`;
+}
 
 /** The event without its id. Its name is spelled out because some clients ignore nameless ones. */
-export const bodyOf = (text: string): string => `event: message\ndata: ${text}\n\n`;
+export function bodyOf(text: string): string {
+  return `event: message\ndata: ${text}\n\n`;
+}
 
 const shared = new WeakMap<Message, Buffer>();
 

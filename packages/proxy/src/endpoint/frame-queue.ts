@@ -1,9 +1,9 @@
 import { lengthOf, type Frame } from './event.ts';
 
 /** Progress that a slow reader has not taken yet; older progress gives way to newer. */
-const DROPPABLE_LIMIT = 64;
+const MAX_DROPPABLE = 64;
 /** Where this much waits, progress gives way as well. */
-const DROPPABLE_BYTES = 256 * 1024;
+const MAX_DROPPABLE_BYTES = 256 * 1024;
 /** What an entry costs beside its text. */
 const ENTRY_BYTES = 128;
 
@@ -12,7 +12,9 @@ interface Entry {
   readonly droppable: boolean;
 }
 
-const costOf = ({ frame }: Entry): number => lengthOf(frame) + ENTRY_BYTES;
+function costOf({ frame }: Entry): number {
+  return lengthOf(frame) + ENTRY_BYTES;
+}
 
 /** Events that wait until their reader has taken earlier ones. */
 export class FrameQueue {
@@ -38,7 +40,7 @@ export class FrameQueue {
     this.#add({ frame, droppable: true });
     while (
       this.#droppable > 1 &&
-      (this.#droppable > DROPPABLE_LIMIT || this.#bytes > DROPPABLE_BYTES) &&
+      (this.#droppable > MAX_DROPPABLE || this.#bytes > MAX_DROPPABLE_BYTES) &&
       this.#dropOldest()
     );
   }

@@ -54,7 +54,7 @@ export function post(call: Call, options: PostOptions): void {
 }
 
 /** Clients that know both families fall back to `initialize` when no modern version is on offer. */
-const refuseModern = (call: Call, message: Message): void => {
+function refuseModern(call: Call, message: Message): void {
   if (message.kind === 'response') {
     refuse(call.res, 'proxy/not-json-rpc');
     return;
@@ -63,14 +63,14 @@ const refuseModern = (call: Call, message: Message): void => {
     id: message.kind === 'request' ? message.id : undefined,
     data: { supported: LEGACY_VERSIONS, requested: MODERN_VERSION },
   });
-};
+}
 
 interface Taking extends PostOptions {
   readonly form: ReplyForm;
   readonly session: Session | undefined;
 }
 
-const take = (call: Call, message: Message, taking: Taking): void => {
+function take(call: Call, message: Message, taking: Taking): void {
   const { mux, session } = taking;
   const peer: Peer = session ?? oneOff();
   if (message.kind === 'request') {
@@ -83,9 +83,9 @@ const take = (call: Call, message: Message, taking: Taking): void => {
     return;
   }
   call.res.writeHead(202, { 'Content-Length': '0' }).end();
-};
+}
 
-const ask = (call: Call, request: Request, peer: Peer, taking: Taking): void => {
+function ask(call: Call, request: Request, peer: Peer, taking: Taking): void {
   const { mux, session, clock, budget, form } = taking;
   if (session === undefined && SESSION_REQUESTS.has(request.method)) {
     refuse(call.res, 'proxy/session-needed', { id: request.id });
@@ -97,7 +97,7 @@ const ask = (call: Call, request: Request, peer: Peer, taking: Taking): void => 
   // Only a session can fetch an answer later (MCP 2025-11-25: a disconnect alone cancels nothing there).
   if (session === undefined) res.once('close', () => mux.gone(peer));
   mux.request(peer, request, waiterFor(posted));
-};
+}
 
 interface Initializing extends PostOptions {
   readonly form: ReplyForm;
@@ -105,11 +105,11 @@ interface Initializing extends PostOptions {
 }
 
 /** A session exists from the moment the server's answer is known, so a failed initialize leaves nothing behind. */
-const initialize = (
+function initialize(
   call: Call,
   request: Request,
   { mux, sessions, clock, budget, form, principal }: Initializing,
-): void => {
+): void {
   // All that is kept while the server may be starting: neither the call nor its request, which have the body.
   const { res, replyHooks } = call;
   const { id, method } = request;
@@ -132,4 +132,4 @@ const initialize = (
     fail: (code) => refuse(res, code, { id }),
   };
   res.once('close', mux.initialize(newcomer));
-};
+}

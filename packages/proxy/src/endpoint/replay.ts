@@ -7,11 +7,11 @@ interface Kept {
   readonly at: number;
 }
 
-const EVENTS = 256;
-const CHARACTERS = 1024 * 1024;
-const AGE_MS = 10 * 60_000;
+const MAX_EVENTS = 256;
+const MAX_CHARACTERS = 1024 * 1024;
+const MAX_AGE_MS = 10 * 60_000;
 /** Over all sessions of a proxy; a session that would exceed it forgets its own oldest events. */
-const ALL_SESSIONS = 64 * 1024 * 1024;
+const MAX_CHARACTERS_OF_ALL = 64 * 1024 * 1024;
 
 /** What the sessions of one proxy keep together. */
 export interface ReplayBudget {
@@ -33,7 +33,7 @@ export class ReplayBuffer {
 
   add(event: Kept): void {
     const length = lengthOf(event.frame);
-    if (length > CHARACTERS) return;
+    if (length > MAX_CHARACTERS) return;
     this.#kept.push(event);
     this.#count(length);
     while (this.#isOver(event.at)) this.#dropOldest();
@@ -55,10 +55,10 @@ export class ReplayBuffer {
     const oldest = this.#kept[0];
     if (oldest === undefined) return false;
     return (
-      this.#kept.length > EVENTS ||
-      this.#characters > CHARACTERS ||
-      this.#budget.characters > ALL_SESSIONS ||
-      now - oldest.at > AGE_MS
+      this.#kept.length > MAX_EVENTS ||
+      this.#characters > MAX_CHARACTERS ||
+      this.#budget.characters > MAX_CHARACTERS_OF_ALL ||
+      now - oldest.at > MAX_AGE_MS
     );
   }
 

@@ -9,10 +9,12 @@ import type { StandaloneStream } from './standalone.ts';
 import { EventStream, type Resumable } from './stream.ts';
 
 /** More sessions than this are not kept; the longest idle one gives way. */
-const LIMIT = 4096;
+const MAX_SESSIONS = 4096;
 
 /** Who owns a session; anybody else gets "Session not found". */
-export const principalOf = ({ issuer, subject }: Identity): string => JSON.stringify([issuer, subject]);
+export function principalOf({ issuer, subject }: Identity): string {
+  return JSON.stringify([issuer, subject]);
+}
 
 /** What is known of a client when its session begins. */
 export interface Opening {
@@ -111,7 +113,7 @@ export class Sessions {
 
   /** Called when an initialize has succeeded, never before. Undefined when all sessions there may be are in use. */
   create(opening: Opening): Session | undefined {
-    if (this.#sessions.size >= LIMIT && !this.#makeRoom()) return undefined;
+    if (this.#sessions.size >= MAX_SESSIONS && !this.#makeRoom()) return undefined;
     const session = new Session({ ...opening, clock: this.#options.clock, budget: this.#budget });
     this.#sessions.set(session.key, session);
     this.#options.onJoin(session);

@@ -7,7 +7,7 @@ import type { UnreadBudget } from './unread-budget.ts';
 /** A comment every 30 s on each open stream: some clients give up on a silent body. */
 const KEEP_ALIVE_MS = 30_000;
 /** A client that leaves this much unread is cut off; it may resume. An answer, the last of its stream, may be larger. */
-const UNREAD_LIMIT_BYTES = 1024 * 1024;
+const MAX_UNREAD_BYTES = 1024 * 1024;
 
 export const SSE_HEAD: OutgoingHttpHeaders = {
   'Content-Type': 'text/event-stream',
@@ -76,7 +76,7 @@ export class SseSocket {
   write(...frames: readonly Frame[]): void {
     this.start();
     if (!this.open) return;
-    if (this.#queue.bytes > UNREAD_LIMIT_BYTES) {
+    if (this.#queue.bytes > MAX_UNREAD_BYTES) {
       this.cut();
       return;
     }
@@ -125,5 +125,6 @@ export class SseSocket {
 }
 
 /** A shared body is copied only here, when the client takes it. */
-const onWire = ({ lead, body }: Frame): string | Buffer =>
-  typeof body === 'string' ? lead + body : Buffer.concat([Buffer.from(lead), body]);
+function onWire({ lead, body }: Frame): string | Buffer {
+  return typeof body === 'string' ? lead + body : Buffer.concat([Buffer.from(lead), body]);
+}

@@ -122,7 +122,7 @@ export class StreamableHttp {
 }
 
 /** A newer GET takes the place of an older one, whose stream ends cleanly. */
-const openStandalone = (session: Session, call: Call, socket: SseSocket): void => {
+function openStandalone(session: Session, call: Call, socket: SseSocket): void {
   if (session.listener !== undefined) {
     session.listener.stream.end();
     session.streamDone(session.listener.stream);
@@ -131,10 +131,10 @@ const openStandalone = (session: Session, call: Call, socket: SseSocket): void =
   stream.attach(socket);
   session.listener = new StandaloneStream(stream, call.replyHooks);
   stream.start();
-};
+}
 
 /** Sends what the client missed of one stream and goes on with it. False when nothing is known of that stream. */
-const resume = (session: Session, lastEventId: string, socket: SseSocket): boolean => {
+function resume(session: Session, lastEventId: string, socket: SseSocket): boolean {
   const from = readEventId(lastEventId);
   if (from === undefined) return false;
   const stream = session.stream(from.stream);
@@ -148,4 +148,4 @@ const resume = (session: Session, lastEventId: string, socket: SseSocket): boole
   if (missed.length > 0) socket.write(...missed);
   socket.end();
   return true;
-};
+}

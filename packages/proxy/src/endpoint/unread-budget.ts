@@ -7,7 +7,7 @@ export interface Reader {
 }
 
 /** What all clients together may leave unread: one process hosts the proxies of all workloads. */
-const LIMIT_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * Bounds what slow readers make the process remember. When all together leave too much unread, the one with most is cut off.
@@ -18,7 +18,7 @@ export class UnreadBudget {
   readonly #counted = new Map<Reader, number>();
   #total = 0;
 
-  constructor(limitBytes = LIMIT_BYTES) {
+  constructor(limitBytes = MAX_BYTES) {
     this.#limit = limitBytes;
   }
 

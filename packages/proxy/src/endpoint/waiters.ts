@@ -34,8 +34,9 @@ export interface PostedRequest {
 }
 
 /** Sends one message as the whole JSON body. */
-const sendJson = (text: string, posted: PostedRequest): void =>
-  sendWhole(text, { 'Content-Type': 'application/json', ...posted.headers }, posted);
+function sendJson(text: string, posted: PostedRequest): void {
+  return sendWhole(text, { 'Content-Type': 'application/json', ...posted.headers }, posted);
+}
 
 /** Head and body in one piece. */
 function sendWhole(text: string, headers: OutgoingHttpHeaders, { res, budget }: PostedRequest): void {
@@ -54,8 +55,9 @@ function sendWhole(text: string, headers: OutgoingHttpHeaders, { res, budget }: 
 }
 
 /** Takes the answer to a POST in the form that its client admits. */
-export const waiterFor = (posted: PostedRequest): Waiter =>
-  posted.form === 'json' ? jsonWaiter(posted) : new StreamWaiter(posted);
+export function waiterFor(posted: PostedRequest): Waiter {
+  return posted.form === 'json' ? jsonWaiter(posted) : new StreamWaiter(posted);
+}
 
 /** Answers with one JSON body. Nothing can be said before the answer. */
 function jsonWaiter(posted: PostedRequest): Waiter {

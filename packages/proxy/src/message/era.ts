@@ -19,14 +19,17 @@ const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
 const SIGNAL_KEYS = [VERSION_KEY, CAPABILITIES_KEY, 'io.modelcontextprotocol/clientInfo'];
 
-const single = (value: string | string[] | undefined): string | undefined =>
-  Array.isArray(value) ? value.join(', ') : value;
+function single(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value;
+}
 
-const mismatch = (header: string, body: string): Rejection => ({
-  era: 'rejected',
-  code: 'proxy/era-mismatch',
-  data: { header, body },
-});
+function mismatch(header: string, body: string): Rejection {
+  return {
+    era: 'rejected',
+    code: 'proxy/era-mismatch',
+    data: { header, body },
+  };
+}
 
 /** Decides which revision family a POST speaks, by the rules of MCP 2026-07-28, versioning. */
 export function eraOf(headers: IncomingHttpHeaders, message: Message): Era {
@@ -51,19 +54,20 @@ export function eraOf(headers: IncomingHttpHeaders, message: Message): Era {
   return headerMismatch(headers, message) ?? MODERN;
 }
 
-const headerVersion = (headers: IncomingHttpHeaders): string | undefined =>
-  single(headers['mcp-protocol-version'])?.trim();
+function headerVersion(headers: IncomingHttpHeaders): string | undefined {
+  return single(headers['mcp-protocol-version'])?.trim();
+}
 
-const withoutBodyVersion = (header: string | undefined): Era => {
+function withoutBodyVersion(header: string | undefined): Era {
   if (header === MODERN_VERSION) return mismatch(header, '');
   return header === undefined ? { era: 'rejected', code: 'proxy/era-params' } : LEGACY;
-};
+}
 
 /** Modern requests repeat method and name in headers, and both must agree with the body. */
-const headerMismatch = (
+function headerMismatch(
   headers: IncomingHttpHeaders,
   message: Exclude<Message, { kind: 'response' }>,
-): Rejection | undefined => {
+): Rejection | undefined {
   const method = single(headers['mcp-method'])?.trim() ?? '';
   if (method !== message.method) return mismatch(method, message.method);
   const parameter = NAMED_PARAMETER.get(message.method);
@@ -72,10 +76,10 @@ const headerMismatch = (
   const wanted = memberAt(message.value, ['params', parameter]);
   if (name === wanted && name !== '') return undefined;
   return mismatch(name, typeof wanted === 'string' ? wanted : '');
-};
+}
 
 /** Header values outside visible ASCII travel as `=?base64?…?=`. */
-const decodeWrapped = (value: string): string => {
+function decodeWrapped(value: string): string {
   const wrapped = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/u.exec(value);
   return wrapped?.[1] === undefined ? value : Buffer.from(wrapped[1], 'base64').toString('utf8');
-};
+}

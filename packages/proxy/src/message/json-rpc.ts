@@ -54,28 +54,32 @@ export type RequestHead = Pick<Request, 'id' | 'method'>;
 export type Unreadable = 'not-json' | 'too-deep' | 'batch' | 'not-json-rpc';
 
 /** Ids, tokens and methods are kept while their request is unanswered; nobody needs longer ones. */
-export const ID_LIMIT = 1024;
+export const MAX_ID_CHARACTERS = 1024;
 /** Messages of one array of a server that are looked at. */
-const BATCH_LIMIT = 10_000;
+const MAX_BATCH = 10_000;
 
 /** True for what JSON calls an object. */
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 const ENVELOPE = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
-const isId = (value: unknown): boolean => typeof value === 'string' || typeof value === 'number';
+function isId(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'number';
+}
 
 /** The member's value, own members only: a hostile `__proto__` gives nothing away. */
-export const member = (value: unknown, name: string): unknown =>
-  isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+export function member(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
 
 /** Follows own members; undefined where the path ends early. */
-export const memberAt = (value: unknown, path: readonly string[]): unknown => {
+export function memberAt(value: unknown, path: readonly string[]): unknown {
   for (const name of path) value = member(value, name);
   return value;
-};
+}
 
-const parse = (text: string): JsonObject | Unreadable => {
+function parse(text: string): JsonObject | Unreadable {
   if (isDeeperThan(MAX_DEPTH, text)) return 'too-deep';
   try {
     const value: unknown = JSON.parse(text);
@@ -84,16 +88,16 @@ const parse = (text: string): JsonObject | Unreadable => {
   } catch {
     return 'not-json';
   }
-};
+}
 
 /** A few megabytes of brackets or names are seconds of `JSON.parse`, so of a large text nothing is made but its outline. */
-const parseLarge = (text: string): JsonObject | Unreadable => {
+function parseLarge(text: string): JsonObject | Unreadable {
   const verdict = judge(text);
   if (verdict !== 'json') return verdict;
   if (/^\s*\[/u.test(text)) return 'batch';
   const value = outline(text);
   return isObject(value) ? value : 'not-json-rpc';
-};
+}
 
 /** Text to message, by the rules of JSON-RPC 2.0 §4 and §5 as MCP narrows them: the id is a string or a number. */
 export function readMessage(input: string): Message | Unreadable {
@@ -106,34 +110,36 @@ export function readMessage(input: string): Message | Unreadable {
 }
 
 /** The members of a batch (JSON-RPC 2.0 §6), which MCP 2025-03-26 alone allows; each is a message or is not. */
-export const readBatch = (input: string): readonly (Message | Unreadable)[] =>
-  findElements(input, BATCH_LIMIT).map((span) => readMessage(rawAt(input, span)));
+export function readBatch(input: string): readonly (Message | Unreadable)[] {
+  return findElements(input, MAX_BATCH).map((span) => readMessage(rawAt(input, span)));
+}
 
-const classify = (text: string, value: JsonObject, spans: ReadonlyMap<string, Span>): Message | undefined => {
+function classify(text: string, value: JsonObject, spans: ReadonlyMap<string, Span>): Message | undefined {
   const idSpan = spans.get('id');
-  if (idSpan !== undefined && idSpan.end - idSpan.start > ID_LIMIT) return undefined;
+  if (idSpan !== undefined && idSpan.end - idSpan.start > MAX_ID_CHARACTERS) return undefined;
   if (idSpan !== undefined && !isId(value['id'])) return undefined;
   const method = member(value, 'method');
   if (typeof method === 'string') {
-    if (method.length > ID_LIMIT) return undefined;
+    if (method.length > MAX_ID_CHARACTERS) return undefined;
     if (idSpan === undefined) return { kind: 'notification', text, value, method };
-    return { kind: 'request', text, value, method, id: copied(rawAt(text, idSpan)), idSpan };
+    return { kind: 'request', text, value, method, id: copyPiece(rawAt(text, idSpan)), idSpan };
   }
   const failed = spans.has('error');
   if (spans.has('method') || idSpan === undefined || failed === spans.has('result')) return undefined;
-  return { kind: 'response', text, value, id: copied(rawAt(text, idSpan)), idSpan, failed };
-};
+  return { kind: 'response', text, value, id: copyPiece(rawAt(text, idSpan)), idSpan, failed };
+}
 
 /** The raw id of a line that cannot be read but is meant as an answer; servers also log JSON that has an `id`. */
 export function idMeantBy(line: string): string | undefined {
   const isMeant = ['jsonrpc', 'result', 'error'].some((name) => findPath(line, [name]) !== undefined);
   const span = isMeant ? findPath(line, ['id']) : undefined;
-  return span && span.end - span.start <= ID_LIMIT ? rawAt(line, span) : undefined;
+  return span && span.end - span.start <= MAX_ID_CHARACTERS ? rawAt(line, span) : undefined;
 }
 
 /** A piece of a text is a view of it, which would keep all of a large message for the sake of its id. */
-export const copied = (piece: string): string =>
-  piece.length < 13 ? piece : Buffer.from(piece, 'utf16le').toString('utf16le');
+export function copyPiece(piece: string): string {
+  return piece.length < 13 ? piece : Buffer.from(piece, 'utf16le').toString('utf16le');
+}
 
 /**
  * The raw JSON text of a token of ours that came back: integers of ours, for which `7`, `"7"` and `7.0` are the same.
@@ -161,8 +167,9 @@ export function findToken(message: Message, path: readonly string[]): Span | und
 }
 
 /** True when the parsed message has an id or token at `path` that `findToken` cannot locate: a doubled member. */
-export const isAmbiguousAt = (message: Message, path: readonly string[]): boolean =>
-  isId(memberAt(message.value, path)) && findPath(message.text, path) === undefined;
+export function isAmbiguousAt(message: Message, path: readonly string[]): boolean {
+  return isId(memberAt(message.value, path)) && findPath(message.text, path) === undefined;
+}
 
 /** The message with the token at `path` replaced by raw JSON text; as it is when there is none. */
 export function withToken<M extends Message>(message: M, path: readonly string[], raw: string): M {
@@ -178,24 +185,27 @@ export function notification(method: string, params: JsonObject): Notification {
 
 const BEFORE_ID = '{"jsonrpc":"2.0","id":';
 
-const response = (id: string, text: string, failed: boolean): Response => ({
-  kind: 'response',
-  text,
-  value: valueOf(text),
-  id,
-  idSpan: { start: BEFORE_ID.length, end: BEFORE_ID.length + id.length },
-  failed,
-});
+function response(id: string, text: string, failed: boolean): Response {
+  return {
+    kind: 'response',
+    text,
+    value: valueOf(text),
+    id,
+    idSpan: { start: BEFORE_ID.length, end: BEFORE_ID.length + id.length },
+    failed,
+  };
+}
 
 /** What `readMessage` would give for a text of our own, which may hold a large result of the server. */
-const valueOf = (text: string): JsonObject => {
+function valueOf(text: string): JsonObject {
   const value: unknown = text.length < OUTLINED_FROM ? JSON.parse(text) : outline(text);
   return isObject(value) ? value : {};
-};
+}
 
 /** A result of our own making; `id` and `result` are raw JSON text. */
-export const resultOf = (id: string, result: string): Response =>
-  response(id, `${BEFORE_ID}${id},"result":${result}}`, false);
+export function resultOf(id: string, result: string): Response {
+  return response(id, `${BEFORE_ID}${id},"result":${result}}`, false);
+}
 
 /** A request of our own making; `id` is raw JSON text. */
 export function requestOf(id: string, method: string, params: JsonObject): Request {
@@ -217,11 +227,13 @@ export interface RpcFailure {
 }
 
 /** The text of an error answer; without an id the member is left out, never null (MCP 2026-07-28). */
-export const errorText = (id: string | undefined, failure: RpcFailure): string =>
-  id === undefined
+export function errorText(id: string | undefined, failure: RpcFailure): string {
+  return id === undefined
     ? `{"jsonrpc":"2.0","error":${JSON.stringify(failure)}}`
     : `${BEFORE_ID}${id},"error":${JSON.stringify(failure)}}`;
+}
 
 /** An error answer to the request with the raw id `id`. */
-export const errorOf = (id: string, failure: RpcFailure): Response =>
-  response(id, errorText(id, failure), true);
+export function errorOf(id: string, failure: RpcFailure): Response {
+  return response(id, errorText(id, failure), true);
+}

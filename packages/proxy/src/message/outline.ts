@@ -41,7 +41,7 @@ export function outline(text: string): unknown {
   return within(text, { start: 0, end: text.length }, LEVELS);
 }
 
-const within = (text: string, span: Span, levels: number): unknown => {
+function within(text: string, span: Span, levels: number): unknown {
   const members = findMembers(text, span.start, ACTED_ON);
   if (members === undefined || (members.size === 0 && levels === LEVELS)) return undefined;
   const found: Record<string, unknown> = {};
@@ -51,7 +51,8 @@ const within = (text: string, span: Span, levels: number): unknown => {
     found[name] = value;
   }
   return found;
-};
+}
 
-const large = (text: string, span: Span, levels: number): unknown =>
-  text[span.start] === '{' && levels > 0 ? within(text, span, levels - 1) : null;
+function large(text: string, span: Span, levels: number): unknown {
+  return text[span.start] === '{' && levels > 0 ? within(text, span, levels - 1) : null;
+}

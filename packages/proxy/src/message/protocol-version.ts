@@ -10,11 +10,19 @@ export const MODERN_VERSION = '2026-07-28';
 const known: ReadonlySet<string> = new Set([...LEGACY_VERSIONS, MODERN_VERSION]);
 const legacy: ReadonlySet<string> = new Set(LEGACY_VERSIONS);
 
-export const isKnownVersion = (version: string): boolean => known.has(version);
-export const isLegacyVersion = (version: string): boolean => legacy.has(version);
+export function isKnownVersion(version: string): boolean {
+  return known.has(version);
+}
+export function isLegacyVersion(version: string): boolean {
+  return legacy.has(version);
+}
 
 /** Revisions are dates, so text order is time order. */
-export const isOlder = (version: string, than: string): boolean => version < than;
+export function isOlder(version: string, than: string): boolean {
+  return version < than;
+}
 
 /** From this revision on a stream opens with an empty event, so that it can be resumed before its first message. */
-export const opensWithEmptyEvent = (version: string): boolean => !isOlder(version, '2025-11-25');
+export function opensWithEmptyEvent(version: string): boolean {
+  return !isOlder(version, '2025-11-25');
+}

@@ -1,5 +1,5 @@
 /** What unfinished requests of all clients together may hold: one process hosts the proxies of all workloads. */
-const LIMIT_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /** Who holds a body. */
 export interface Yielding {
@@ -24,7 +24,7 @@ export class BodyBudget {
   readonly #ends = new Place();
   #total = 0;
 
-  constructor(limitBytes = LIMIT_BYTES) {
+  constructor(limitBytes = MAX_BYTES) {
     this.#limit = limitBytes;
   }
 

@@ -9,9 +9,8 @@ import type { BodyBudget, HeldBody, Yielding } from './body-budget.ts';
  * Bounds what a later step may read, of one request and of all together. A declared length over the limit is refused before
  * a byte of it is read. The body counts until the later steps are done with it: the transport step is when it has gone on.
  */
-export const bodyLimit =
-  (limitBytes: number, budget: BodyBudget): Step =>
-  async (call, next) => {
+export function bodyLimit(limitBytes: number, budget: BodyBudget): Step {
+  return async (call, next) => {
     if (Number(call.req.headers['content-length'] ?? 0) > limitBytes) {
       throw new SkepError('proxy/body-too-large');
     }
@@ -23,15 +22,16 @@ export const bodyLimit =
       arrival.held.release();
     }
   };
+}
 
 /**
  * V8 makes a function that is written where it is assigned to a property among its old objects. Together with all that it
  * leads to, which here is the whole call, it then stays until a full collection (bench/attach.ts measures the pauses).
  */
-const once = <T>(make: () => T): (() => T) => {
+function once<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => (made ??= make());
-};
+}
 
 /** Listeners outlive the call where the connection does, so nothing here leads to the body once it is read. */
 class Arrival implements Yielding {

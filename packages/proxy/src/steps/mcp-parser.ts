@@ -21,26 +21,28 @@ const UNREADABLE: Readonly<Record<Unreadable, Code>> = {
 
 const KNOWN = [...LEGACY_VERSIONS, MODERN_VERSION].join(', ');
 const OPEN_ARRAY = 0x5b;
-const isWhite = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+function isWhite(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
 
 /** Reads a POST's message and revision, and refuses what no later step could look into. */
-export const mcpParser = (settings: ParserSettings): Step => {
+export function mcpParser(settings: ParserSettings): Step {
   const strict = settings.revisions === 'known';
   return async (call, next) => {
     if (call.req.method === 'POST' && !(await readPost(call))) return;
     if (strict && !hasKnownVersion(call)) return;
     await next();
   };
-};
+}
 
 /** Resolves false when the call has been answered. */
-const readPost = async (call: Call): Promise<boolean> => {
+async function readPost(call: Call): Promise<boolean> {
   const body = await call.readBody();
-  if (startsArray(body)) return refused(call, 'proxy/batch');
+  if (startsArray(body)) return refuseCall(call, 'proxy/batch');
   // Browsers ask before they send this type across origins, and send others without asking.
-  if (!isJson(call.req.headers['content-type'])) return refused(call, 'proxy/media-type');
+  if (!isJson(call.req.headers['content-type'])) return refuseCall(call, 'proxy/media-type');
   const message = isUtf8(body) ? readMessage(body.toString('utf8')) : 'not-json';
-  if (typeof message === 'string') return refused(call, UNREADABLE[message]);
+  if (typeof message === 'string') return refuseCall(call, UNREADABLE[message]);
   const verdict = eraOf(call.req.headers, message);
   if (verdict.era === 'rejected') {
     const id = message.kind === 'request' ? message.id : undefined;
@@ -49,14 +51,14 @@ const readPost = async (call: Call): Promise<boolean> => {
   }
   call.incoming = { message, era: verdict.era } satisfies Incoming;
   return true;
-};
+}
 
-const refused = (call: Call, code: Code): false => {
+function refuseCall(call: Call, code: Code): false {
   refuse(call.res, code);
   return false;
-};
+}
 
-const hasKnownVersion = (call: Call): boolean => {
+function hasKnownVersion(call: Call): boolean {
   const version = call.req.headers['mcp-protocol-version'];
   const message = call.incoming?.message;
   if (version === undefined || (typeof version === 'string' && isKnownVersion(version.trim()))) return true;
@@ -65,14 +67,15 @@ const hasKnownVersion = (call: Call): boolean => {
     message: `Unsupported protocol version (supported versions: ${KNOWN})`,
   });
   return false;
-};
+}
 
 /** Batches hide their members from every later step, so they are refused whatever the media type. */
-const startsArray = (body: Buffer): boolean => {
+function startsArray(body: Buffer): boolean {
   let at = 0;
   while (at < body.length && isWhite(body[at] ?? 0)) at += 1;
   return body[at] === OPEN_ARRAY;
-};
+}
 
-const isJson = (type: string | undefined): boolean =>
-  type?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
+function isJson(type: string | undefined): boolean {
+  return type?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
+}

@@ -34,7 +34,7 @@ export interface Allowed {
 export function allowedBy({ bindHost, port, allowedOrigins }: OriginSettings): Allowed {
   const loopback = isLoopback(bindHost);
   const given = allowedOrigins.map((origin) => origin.toLowerCase());
-  const names = [...new Set([...LOOPBACK_NAMES, bracketed(bindHost)])];
+  const names = [...new Set([...LOOPBACK_NAMES, withBrackets(bindHost)])];
   const givenHosts = given.map((origin) => origin.replace(/^[^/]*:\/\//u, ''));
   const hosts = new Set([
     ...names.flatMap((name) => [name, `${name}:${port}`]),
@@ -53,15 +53,19 @@ export function allowedBy({ bindHost, port, allowedOrigins }: OriginSettings): A
   };
 }
 
-const bracketed = (host: string): string => (isIP(host) === 6 ? `[${host}]` : host.toLowerCase());
+function withBrackets(host: string): string {
+  return isIP(host) === 6 ? `[${host}]` : host.toLowerCase();
+}
 
 /** An IP literal, with any port: a tunnel or an engine may publish the proxy's under another number. */
-const isAddress = (host: string): boolean => {
+function isAddress(host: string): boolean {
   const bare = host.replace(/:\d{1,5}$/u, '');
   return isIP(bare) === 4 || (/^\[.*\]$/u.test(bare) && isIP(bare.slice(1, -1)) === 6);
-};
+}
 
-const hasPort = (host: string, port: number): boolean => host.endsWith(`:${port}`);
+function hasPort(host: string, port: number): boolean {
+  return host.endsWith(`:${port}`);
+}
 
 /** Refuses foreign Host and Origin headers (DNS rebinding) and answers CORS preflights, on every route. */
 export function origin(settings: OriginSettings): Step {
@@ -97,30 +101,32 @@ export function origin(settings: OriginSettings): Step {
 }
 
 /** The target's own host counts where there is one (RFC 9112 §3.2.2), but a Host header must not say otherwise. */
-const isForUs = ({ req, authority }: Call, allowed: Allowed): boolean =>
-  allowed.host(req.headers.host ?? '') && (authority === undefined || allowed.host(authority));
+function isForUs({ req, authority }: Call, allowed: Allowed): boolean {
+  return allowed.host(req.headers.host ?? '') && (authority === undefined || allowed.host(authority));
+}
 
 /** Browsers send no `Origin` with a GET whose answer the page will not see, but name its site (Fetch Metadata). */
-const comesFromPage = ({ headers }: IncomingMessage): boolean =>
-  headers['sec-fetch-site'] === 'cross-site' || headers['sec-fetch-site'] === 'same-site';
+function comesFromPage({ headers }: IncomingMessage): boolean {
+  return headers['sec-fetch-site'] === 'cross-site' || headers['sec-fetch-site'] === 'same-site';
+}
 
 /** Node keeps the first of several; RFC 9112 §3.2 wants such a request refused. */
-const countOfHosts = ({ rawHeaders }: IncomingMessage): number => {
+function countOfHosts({ rawHeaders }: IncomingMessage): number {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? '';
     if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
   }
   return count;
-};
+}
 
-const admit = (res: ServerResponse, from: string): void => {
+function admit(res: ServerResponse, from: string): void {
   res.setHeader('Access-Control-Allow-Origin', from);
   res.setHeader('Vary', 'Origin');
   res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS);
-};
+}
 
-const preflight = (req: IncomingMessage, res: ServerResponse, from: string): void => {
+function preflight(req: IncomingMessage, res: ServerResponse, from: string): void {
   const asked = req.headers['access-control-request-headers'] ?? '';
   const parameters = asked
     .split(',')
@@ -135,4 +141,4 @@ const preflight = (req: IncomingMessage, res: ServerResponse, from: string): voi
       'Access-Control-Max-Age': '86400',
     })
     .end();
-};
+}

@@ -4,9 +4,8 @@ import type { Step } from '../call/chain.ts';
 import { refuse } from '../call/refuse.ts';
 
 /** One failing request never ends the process: known errors are answered as their code says, others with a bare 500. */
-export const recovery =
-  (log: Log): Step =>
-  async (call, next) => {
+export function recovery(log: Log): Step {
+  return async (call, next) => {
     try {
       await next();
     } catch (error) {
@@ -20,3 +19,4 @@ export const recovery =
       if (!call.req.destroyed) log.error({ err: error, path: call.path }, 'request failed');
     }
   };
+}

@@ -24,18 +24,21 @@ const FORWARDED = new Set([
   'x-forwarded-proto',
 ]);
 
-const isCors = (name: string): boolean => name.startsWith('access-control-');
+function isCors(name: string): boolean {
+  return name.startsWith('access-control-');
+}
 
-const namedByConnection = (headers: IncomingHttpHeaders): ReadonlySet<string> =>
-  new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
+function namedByConnection(headers: IncomingHttpHeaders): ReadonlySet<string> {
+  return new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
+}
 
-const kept = (headers: IncomingHttpHeaders, drop: (name: string) => boolean): OutgoingHttpHeaders => {
+function kept(headers: IncomingHttpHeaders, drop: (name: string) => boolean): OutgoingHttpHeaders {
   const named = namedByConnection(headers);
   const entries = Object.entries(headers).filter(
     ([name, value]) => value !== undefined && !HOP_BY_HOP.has(name) && !named.has(name) && !drop(name),
   );
   return Object.fromEntries(entries);
-};
+}
 
 /** The client's headers as the backend gets them (docs/behaviour/proxy.md#forwarding, local backends). */
 export function towardsBackend(

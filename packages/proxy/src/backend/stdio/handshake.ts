@@ -34,9 +34,9 @@ type State =
 
 const FALLBACK_VERSION = '2025-03-26';
 /** Newcomers that wait at the same time. */
-const WAITING_LIMIT = 1024;
+const MAX_WAITING = 1024;
 /** Characters of a result, which every client gets and which is kept as long as the server runs. */
-const RESULT_LIMIT = 1024 * 1024;
+const MAX_RESULT_CHARACTERS = 1024 * 1024;
 const PROTOCOL_VERSION = ['protocolVersion'];
 const WANTED_VERSION = ['params', 'protocolVersion'];
 
@@ -65,7 +65,7 @@ export class Handshake {
     if (state.is === 'done') welcome(newcomer, state.result, state.version);
     else if (state.is === 'none') {
       this.#begin(new Set([newcomer]), this.#refused ? newcomer.wanted : undefined);
-    } else if (state.waiting.size < WAITING_LIMIT) state.waiting.add(newcomer);
+    } else if (state.waiting.size < MAX_WAITING) state.waiting.add(newcomer);
     else newcomer.fail('proxy/busy');
   }
 
@@ -106,7 +106,7 @@ export class Handshake {
       carries: false,
       send() {},
       finish: (reply) => {
-        if (reply.text.length > RESULT_LIMIT) {
+        if (reply.text.length > MAX_RESULT_CHARACTERS) {
           fail('proxy/bad-gateway');
           return;
         }
@@ -133,33 +133,34 @@ export class Handshake {
 }
 
 /** What the proxy asks the server. */
-const requestIn = (protocolVersion: string, skepVersion: string): Request =>
-  requestOf('0', METHODS.initialize, {
+function requestIn(protocolVersion: string, skepVersion: string): Request {
+  return requestOf('0', METHODS.initialize, {
     protocolVersion,
     capabilities: CARRIED_CAPABILITIES,
     clientInfo: { name: 'skep', version: skepVersion },
   });
+}
 
 /** What a client wants that the server may know where it does not know the newest revision. */
-const older = (waiting: Iterable<Newcomer>): string | undefined => {
+function older(waiting: Iterable<Newcomer>): string | undefined {
   for (const { wanted } of waiting)
     if (wanted !== undefined && wanted !== NEWEST_LEGACY_VERSION) return wanted;
   return undefined;
-};
+}
 
 /** The revision that an `initialize` asks for. */
-export const wantedBy = (request: Request): string | undefined => {
+export function wantedBy(request: Request): string | undefined {
   const wanted = memberAt(request.value, WANTED_VERSION);
   return typeof wanted === 'string' && isLegacyVersion(wanted) ? wanted : undefined;
-};
+}
 
-const versionOf = (result: unknown): string => {
+function versionOf(result: unknown): string {
   const version = memberAt(result, PROTOCOL_VERSION);
   return typeof version === 'string' ? version : FALLBACK_VERSION;
-};
+}
 
 /** A client that asks for an older revision we know gets it; one that asks for a newer gets what was agreed. */
-const welcome = (newcomer: Newcomer, result: string, agreed: string): void => {
+function welcome(newcomer: Newcomer, result: string, agreed: string): void {
   const { id, wanted } = newcomer;
   const span = findPath(result, PROTOCOL_VERSION);
   if (wanted === undefined || !isOlder(wanted, agreed) || span === undefined) {
@@ -168,4 +169,4 @@ const welcome = (newcomer: Newcomer, result: string, agreed: string): void => {
   }
   const own = splice(result, [{ span, text: JSON.stringify(wanted) }]);
   newcomer.welcome(resultOf(id, own), wanted);
-};
+}

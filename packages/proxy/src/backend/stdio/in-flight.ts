@@ -5,11 +5,11 @@ import { METHODS } from '../../message/methods.ts';
 import type { Peer, Waiter } from './peer.ts';
 
 /** More unanswered requests than this are refused. */
-const LIMIT = 4096;
+const MAX_CALLS = 4096;
 /** No session takes more of them than this; clients do send some hundreds at once. */
-const SESSION_LIMIT = LIMIT / 4;
+const MAX_CALLS_OF_SESSION = MAX_CALLS / 4;
 /** All clients without a session together leave the other half to sessions. */
-const ONE_OFF_LIMIT = LIMIT / 2;
+const MAX_CALLS_WITHOUT_SESSION = MAX_CALLS / 2;
 
 /** How long a handshake may go without an answer, at least. */
 const HANDSHAKE_MS = 60_000;
@@ -60,9 +60,9 @@ export class InFlight {
 
   /** True when `peer` may have one more: no client can take the places of all others. */
   hasRoomFor(peer: Peer): boolean {
-    if (this.#size >= LIMIT) return false;
-    if (peer.kind === 'one-off') return this.#oneOffs < ONE_OFF_LIMIT;
-    return peer.kind === 'proxy' || peer.unanswered < SESSION_LIMIT;
+    if (this.#size >= MAX_CALLS) return false;
+    if (peer.kind === 'one-off') return this.#oneOffs < MAX_CALLS_WITHOUT_SESSION;
+    return peer.kind === 'proxy' || peer.unanswered < MAX_CALLS_OF_SESSION;
   }
 
   /** Registers a request; `token` is its progress token as raw JSON text. Expects that there is room. */
@@ -78,13 +78,13 @@ export class InFlight {
       timer: this.#options.clock.after(this.#patience(method), () => this.#expire(flight)),
       holds: 0,
     };
-    this.#flights[number % LIMIT] = flight;
+    this.#flights[number % MAX_CALLS] = flight;
     this.#count(peer, 1);
     return flight;
   }
 
   get(id: string): Flight | undefined {
-    const flight = this.#flights[Number(id) % LIMIT];
+    const flight = this.#flights[Number(id) % MAX_CALLS];
     return flight?.id === id ? flight : undefined;
   }
 
@@ -92,7 +92,7 @@ export class InFlight {
   take(id: string): Flight | undefined {
     const flight = this.get(id);
     if (flight === undefined) return undefined;
-    this.#flights[flight.number % LIMIT] = undefined;
+    this.#flights[flight.number % MAX_CALLS] = undefined;
     this.#count(flight.peer, -1);
     flight.timer.cancel();
     return flight;
@@ -134,7 +134,7 @@ export class InFlight {
   /** The next one whose place is free; while there is room there is such a place. */
   #nextNumber(): number {
     do this.#last += 1;
-    while (this.#flights[this.#last % LIMIT] !== undefined);
+    while (this.#flights[this.#last % MAX_CALLS] !== undefined);
     return this.#last;
   }
 

@@ -1,5 +1,5 @@
 /** A line longer than this is dropped whole. */
-export const LINE_LIMIT_BYTES = 64 * 1024 * 1024;
+export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
@@ -24,7 +24,7 @@ export class LineReader {
   #size = 0;
   #skipping = false;
 
-  constructor(sink: LineSink, limitBytes = LINE_LIMIT_BYTES) {
+  constructor(sink: LineSink, limitBytes = MAX_LINE_BYTES) {
     this.#sink = sink;
     this.#limit = limitBytes;
   }

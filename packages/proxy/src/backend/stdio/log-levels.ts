@@ -3,8 +3,9 @@ import type { Peer } from './peer.ts';
 /** RFC 5424 severities as MCP names them, most verbose first. */
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
-export const isLevel = (level: unknown): level is string =>
-  typeof level === 'string' && LEVELS.includes(level);
+export function isLevel(level: unknown): level is string {
+  return typeof level === 'string' && LEVELS.includes(level);
+}
 
 /** True when a client that wants `wanted` and above should see a message of `level`. Unknown levels are shown. */
 export function admits(wanted: string | undefined, level: unknown): boolean {

@@ -4,11 +4,11 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { LimitedLog } from '../limited-log.ts';
 import {
-  copied,
+  copyPiece,
   errorOf,
   findToken,
   idMeantBy,
-  ID_LIMIT,
+  MAX_ID_CHARACTERS,
   isAmbiguousAt,
   memberAt,
   notification,
@@ -250,8 +250,8 @@ export class Mux {
 
   #forward(peer: Peer, request: Request, waiter: Waiter): void {
     const span = findToken(request, PROGRESS_TOKEN);
-    const token = span === undefined ? undefined : copied(rawAt(request.text, span));
-    const isUsable = !isAmbiguousAt(request, PROGRESS_TOKEN) && (token?.length ?? 0) <= ID_LIMIT;
+    const token = span === undefined ? undefined : copyPiece(rawAt(request.text, span));
+    const isUsable = !isAmbiguousAt(request, PROGRESS_TOKEN) && (token?.length ?? 0) <= MAX_ID_CHARACTERS;
     if (!isUsable) waiter.fail('proxy/not-json-rpc');
     else if (this.#pipe.state !== 'attached') waiter.fail('proxy/backend-away');
     else if (!this.#inFlight.hasRoomFor(peer)) waiter.fail('proxy/busy');

@@ -3,9 +3,9 @@ import type { Request } from '../../message/json-rpc.ts';
 
 /** Clients open their stream right after `notifications/initialized`, and servers ask for roots just then. */
 const WAIT_MS = 5_000;
-const LIMIT = 16;
-/** Of a larger one it is not worth to keep the text. */
-const LIMIT_CHARACTERS = 64 * 1024;
+const MAX_PARKED = 16;
+/** The text of a larger request is not worth keeping. */
+const MAX_CHARACTERS = 64 * 1024;
 
 /** Requests of the server that came before the only client opened a stream to hear them. */
 export class Parked {
@@ -20,7 +20,7 @@ export class Parked {
 
   /** False when too many wait already. */
   park(request: Request): boolean {
-    if (this.#waiting.size >= LIMIT || request.text.length > LIMIT_CHARACTERS) return false;
+    if (this.#waiting.size >= MAX_PARKED || request.text.length > MAX_CHARACTERS) return false;
     const timer = this.#clock.after(WAIT_MS, () => {
       if (this.#waiting.delete(request)) this.#onExpired(request);
     });

@@ -32,20 +32,22 @@ export interface Waiter {
 }
 
 /** `waiter`, with `then` told first whether the request succeeded. */
-export const told = (waiter: Waiter, then: (succeeded: boolean) => void): Waiter => ({
-  get carries() {
-    return waiter.carries;
-  },
-  send: (message) => waiter.send(message),
-  finish(reply) {
-    then(!reply.failed);
-    waiter.finish(reply);
-  },
-  fail(code) {
-    then(false);
-    waiter.fail(code);
-  },
-});
+export function told(waiter: Waiter, then: (succeeded: boolean) => void): Waiter {
+  return {
+    get carries() {
+      return waiter.carries;
+    },
+    send: (message) => waiter.send(message),
+    finish(reply) {
+      then(!reply.failed);
+      waiter.finish(reply);
+    },
+    fail(code) {
+      then(false);
+      waiter.fail(code);
+    },
+  };
+}
 
 const NOBODY = {
   key: '',
@@ -56,7 +58,9 @@ const NOBODY = {
 } as const;
 
 /** A client without a session, for one request. */
-export const oneOff = (): Peer => ({ ...NOBODY, kind: 'one-off' });
+export function oneOff(): Peer {
+  return { ...NOBODY, kind: 'one-off' };
+}
 
 /** The proxy itself, for requests that it sends on behalf of all clients. */
 export const SELF: Peer = { ...NOBODY, kind: 'proxy' };

@@ -13,10 +13,10 @@ const LONGEST_DELAY_MS = 30_000;
 /** Who writes so much at a time is read one piece per turn, because one process hosts all workloads. */
 const FLOOD_BYTES = 16 * 1024;
 
-const letOthersRun = (stdout: Readable): void => {
+function letOthersRun(stdout: Readable): void {
   stdout.pause();
   setImmediate(() => stdout.resume());
-};
+}
 
 /** `attaching` tries again by itself; `lost` waits for `restarted`. */
 export type PipeState = 'attached' | 'attaching' | 'lost';

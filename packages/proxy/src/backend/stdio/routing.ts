@@ -1,10 +1,10 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import {
-  copied,
+  copyPiece,
   errorOf,
   findToken,
-  ID_LIMIT,
+  MAX_ID_CHARACTERS,
   memberAt,
   ownToken,
   resultOf,
@@ -114,7 +114,7 @@ export class Routing {
 
   /** Servers choose these names, and each is kept while its client is there. */
   #remember(owners: BoundedMap<string, Peer>, name: unknown, peer: Peer): void {
-    if (typeof name === 'string' && name.length <= ID_LIMIT) owners.set(copied(name), peer);
+    if (typeof name === 'string' && name.length <= MAX_ID_CHARACTERS) owners.set(copyPiece(name), peer);
   }
 
   /** The one client the server can mean: the only one with calls in flight, else the only one that listens. */
@@ -126,11 +126,11 @@ export class Routing {
       const flight = calls.findLast(({ waiter }) => waiter.carries);
 
       if (flight !== undefined) return { peer: caller, channel: flight.waiter, flight };
-      return listening(caller, calls.at(-1));
+      return targetOn(caller, calls.at(-1));
     }
     const listeners = this.#listeners();
     return listeners.length === 1 && listeners[0] !== undefined
-      ? listening(listeners[0], undefined)
+      ? targetOn(listeners[0], undefined)
       : undefined;
   }
 
@@ -235,7 +235,7 @@ export class Routing {
   }
 }
 
-const listening = (peer: Peer, flight: Flight | undefined): Target | undefined => {
+function targetOn(peer: Peer, flight: Flight | undefined): Target | undefined {
   const channel: Listener | undefined = peer.listener;
   return channel?.live === true ? { peer, channel, flight } : undefined;
-};
+}

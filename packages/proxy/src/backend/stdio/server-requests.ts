@@ -6,7 +6,7 @@ import type { Listener, Peer } from './peer.ts';
 /** A person may have to answer, so this is long; the call that waits for it does not run out meanwhile. */
 const ANSWER_WITHIN_MS = 10 * 60_000;
 /** A server that asks more than this at once is refused. */
-const LIMIT = 1024;
+const MAX_QUESTIONS = 1024;
 
 /** A request of the server that one client holds. */
 export interface Asked {
@@ -38,7 +38,7 @@ export class ServerRequests {
 
   /** Hands `request` to `target` under a fresh id; false when too many are open. */
   ask(request: Request, target: Target): boolean {
-    if (this.#open.size >= LIMIT) return false;
+    if (this.#open.size >= MAX_QUESTIONS) return false;
     const id = String((this.#last += 1));
     const timer = this.#clock.after(ANSWER_WITHIN_MS, () => {
       const late = this.#remove(id);

@@ -27,11 +27,11 @@ interface Subject {
 }
 
 /** Different URIs that all clients together may hold. */
-const LIMIT = 10_000;
-const URI_LIMIT = 8 * 1024;
+const MAX_SUBSCRIPTIONS = 10_000;
+const MAX_URI_CHARACTERS = 8 * 1024;
 /** Errands that wait for another one on their URI: of all clients, and of one. */
-const WAITING_LIMIT = 4096;
-const WAITING_LIMIT_OF_PEER = WAITING_LIMIT / 4;
+const MAX_WAITING = 4096;
+const MAX_WAITING_OF_PEER = MAX_WAITING / 4;
 
 /**
  * Who subscribed to which resource. The server hears of the first subscriber and of the last unsubscriber only
@@ -47,7 +47,10 @@ export class Subscriptions {
 
   /** Makes the trip, or none when others hold the URI; fails with `proxy/busy` over the limits. */
   subscribe(uri: string, errand: Errand): void {
-    if (uri.length > URI_LIMIT || (!this.#subjects.has(uri) && this.#subjects.size >= LIMIT)) {
+    if (
+      uri.length > MAX_URI_CHARACTERS ||
+      (!this.#subjects.has(uri) && this.#subjects.size >= MAX_SUBSCRIPTIONS)
+    ) {
       errand.fail('proxy/busy');
       return;
     }
@@ -146,8 +149,7 @@ export class Subscriptions {
 
   /** What a session leaves behind is always taken. */
   #hasRoomFor(peer: Peer): boolean {
-    const isRoom =
-      this.#waitingOfAll < WAITING_LIMIT && (this.#waiting.get(peer) ?? 0) < WAITING_LIMIT_OF_PEER;
+    const isRoom = this.#waitingOfAll < MAX_WAITING && (this.#waiting.get(peer) ?? 0) < MAX_WAITING_OF_PEER;
     return isRoom || this.#departed.has(peer);
   }
 

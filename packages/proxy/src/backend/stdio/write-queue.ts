@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream';
 
 /** What may wait while the server does not read its stdin: as many as may be unanswered. */
-const WAITING_LIMIT = 4096;
-const WAITING_CHARACTERS = 16 * 1024 * 1024;
+const MAX_WAITING = 4096;
+const MAX_WAITING_CHARACTERS = 16 * 1024 * 1024;
 /** So much is written without waiting for more. */
 const BATCH_CHARACTERS = 64 * 1024;
 
@@ -24,7 +24,7 @@ export class WriteQueue {
 
   /** False when the line was not taken because the queue is full. */
   write(line: string): boolean {
-    if (this.#waiting.length >= WAITING_LIMIT || this.#characters + line.length > WAITING_CHARACTERS)
+    if (this.#waiting.length >= MAX_WAITING || this.#characters + line.length > MAX_WAITING_CHARACTERS)
       return false;
     this.#waiting.push(line);
     this.#characters += line.length;
