@@ -7,10 +7,10 @@ export const MAX_LINE_CHARS = 1024 * 1024;
 export type Lines = AsyncGenerator<unknown, void, undefined>;
 
 /** The JSON values of a socket's lines, until the other side ends. Fails with `supervisor/protocol` on anything else. */
-export async function* readLines(socket: Socket): Lines {
+export async function* readLines(socket: Socket, { destroyOnReturn = true } = {}): Lines {
   socket.setEncoding('utf8');
   let rest = '';
-  for await (const chunk of socket) {
+  for await (const chunk of socket.iterator({ destroyOnReturn })) {
     rest += String(chunk);
     for (let end = rest.indexOf('\n'); end !== -1; end = rest.indexOf('\n')) {
       yield parseLine(rest.slice(0, end));

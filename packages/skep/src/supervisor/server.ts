@@ -103,7 +103,8 @@ async function converse(socket: Socket, serving: Omit<Turn, 'gone'>): Promise<vo
   });
   writeLine(socket, options.greeting);
   try {
-    for await (const line of readLines(socket)) {
+    // Whoever speaks out of turn is told so on the same connection.
+    for await (const line of readLines(socket, { destroyOnReturn: false })) {
       const request = requestSchema.safeParse(line);
       if (!request.success)
         throw new SkepError('supervisor/protocol', { message: 'the request is not known' });
@@ -112,7 +113,7 @@ async function converse(socket: Socket, serving: Omit<Turn, 'gone'>): Promise<vo
   } catch (error) {
     options.log.warn({ err: error }, 'a client spoke out of turn');
     writeLine(socket, { error: toFailure(error) });
-    socket.end();
+    socket.destroySoon();
   }
 }
 

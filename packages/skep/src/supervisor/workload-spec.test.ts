@@ -1,0 +1,159 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { decodeRunConfig } from '../run-config/run-config.ts';
+import type { WorkloadSpec } from '../runtime/runtime.ts';
+import { isOwn, networkOf, ownerOf, SPEC_LABEL, toWorkloadSpec, usesHostNetwork } from './workload-spec.ts';
+
+const DOCKER = { kind: 'docker' } as const;
+const SANDBOX = { kind: 'sandbox' } as const;
+const SHARING = { kind: 'sandbox', sharesNetwork: 'it has none of its own' } as const;
+
+interface Given {
+  readonly runtime?: typeof DOCKER | typeof SANDBOX | typeof SHARING;
+  readonly hostPort?: number;
+}
+
+function specOf(more: object, { runtime = DOCKER, ...options }: Given = {}): WorkloadSpec {
+  const config = { name: 'a1', image: 'fake:1', transport: 'stdio', port: 4001, ...more };
+  return toWorkloadSpec(decodeRunConfig(config, 'test'), { owner: 'me', runtime, ...options });
+}
+const HTTP = { transport: 'streamable-http', target_port: 8080 };
+const network = (mode: string): object => ({ permission_profile: { network: { mode } } });
+
+describe('variables that tell a server how it is spoken to', () => {
+  test('are its transport alone over standard input', () => {
+    expect(specOf({ env_vars: { A: 'b' } }).env).toEqual({ A: 'b', MCP_TRANSPORT: 'stdio' });
+  });
+
+  test.each<[string, object, Given, string]>([
+    ['every address of a container of its own', HTTP, {}, '0.0.0.0'],
+    ['loopback in a sandbox, where the proxy is', HTTP, { runtime: SANDBOX }, '127.0.0.1'],
+    ['loopback where the network is the machine’s', { ...HTTP, ...network('host') }, {}, '127.0.0.1'],
+    ['what the person named there', { ...HTTP, ...network('host'), target_host: '10.0.0.5' }, {}, '10.0.0.5'],
+    ['loopback in a sandbox without a network of its own', HTTP, { runtime: SHARING }, '127.0.0.1'],
+  ])('are over HTTP port and address: %s', (_, config, given, address) => {
+    expect(specOf(config, given).env).toEqual({
+      MCP_TRANSPORT: 'streamable-http',
+      MCP_PORT: '8080',
+      FASTMCP_PORT: '8080',
+      MCP_HOST: address,
+    });
+  });
+
+  test('cannot be set by the person, whom the server would believe', () => {
+    const env_vars = { MCP_TRANSPORT: 'x', MCP_PORT: '1', FASTMCP_PORT: '1', MCP_HOST: 'x' };
+    expect(specOf({ ...HTTP, env_vars }).env).toMatchObject({
+      MCP_TRANSPORT: 'streamable-http',
+      MCP_PORT: '8080',
+    });
+  });
+});
+
+describe('ports', () => {
+  test('of the server itself are open to the proxy alone', () => {
+    expect(specOf({ ...HTTP, host: '0.0.0.0' }, { hostPort: 20_001 }).ports).toEqual([
+      { hostIp: '127.0.0.1', hostPort: 20_001, containerPort: 8080 },
+    ]);
+  });
+
+  test.each([
+    ['8081:81', { hostPort: 8081, containerPort: 81 }],
+    ['81', { hostPort: 0, containerPort: 81 }],
+  ])('that are published as %s are on the address of the proxy', (text, ports) => {
+    expect(specOf({ publish: [text], host: '0.0.0.0' }).ports).toEqual([{ hostIp: '0.0.0.0', ...ports }]);
+  });
+
+  test('that are published never stand in for the server’s own', () => {
+    const { ports } = specOf({ ...HTTP, publish: ['8080:8080'] }, { hostPort: 20_001 });
+    expect(ports[0]).toEqual({ hostIp: '127.0.0.1', hostPort: 20_001, containerPort: 8080 });
+    expect(ports).toHaveLength(2);
+  });
+});
+
+test.each([
+  [{}, 'bridge'],
+  [network(''), 'bridge'],
+  [network('default'), 'bridge'],
+  [network('bridge'), 'bridge'],
+  [network('none'), 'none'],
+  [network('host'), 'host'],
+  [network('mine'), 'mine'],
+])('the network of %j is %s', (config, mode) => {
+  expect(specOf(config).network).toBe(mode);
+});
+
+test.each([
+  ['host', DOCKER, true],
+  ['bridge', DOCKER, false],
+  ['bridge', SHARING, true],
+  ['none', SHARING, false],
+  ['mine', SHARING, false],
+] as const)('on network %s of %j the ports are those of the machine: %s', (mode, runtime, shared) => {
+  const config = decodeRunConfig(
+    { name: 'a1', image: 'x:1', transport: 'stdio', port: 1, ...network(mode) },
+    'test',
+  );
+  expect(networkOf(config)).toBe(mode);
+  expect(usesHostNetwork(config, runtime)).toBe(shared);
+});
+
+describe('labels', () => {
+  test('say whose a workload is, whatever a configuration says', () => {
+    const container_labels = { team: 'core' };
+    const { labels } = specOf({ container_labels });
+    expect(labels).toMatchObject({
+      team: 'core',
+      'skep.managed': 'true',
+      'skep.name': 'a1',
+      'skep.state': 'me',
+      'skep.transport': 'stdio',
+      'skep.port': '4001',
+    });
+  });
+
+  test('change with everything that a container is made from, and with nothing else', () => {
+    const plain = specOf({}).labels[SPEC_LABEL];
+    for (const more of [
+      { image: 'fake:2' },
+      { cmd_args: ['x'] },
+      { env_vars: { A: 'b' } },
+      { publish: ['80'] },
+      network('none'),
+      { permission_profile: { read: ['/tmp:/x'] } },
+      { permission_profile: { privileged: true } },
+      { sandbox_user: 'root' },
+    ]) {
+      expect(specOf(more).labels[SPEC_LABEL]).not.toBe(plain);
+    }
+    for (const more of [{ port: 4002 }, { debug: true }, { group: 'default' }, { no_check: true }]) {
+      expect(specOf(more).labels[SPEC_LABEL]).toBe(plain);
+    }
+  });
+
+  test('tell what is ours from what is not', () => {
+    const observed = { name: 'a1', state: 'running', reference: 'x', createdAt: new Date(0) } as const;
+    const ours = { ...observed, labels: specOf({}).labels };
+    expect(isOwn(ours, 'me')).toBe(true);
+    expect(isOwn(ours, 'somebody else')).toBe(false);
+    expect(isOwn({ ...observed, labels: {} }, 'me')).toBe(false);
+    expect(isOwn({ ...observed, labels: { 'skep.state': 'me' } }, 'me')).toBe(false);
+  });
+
+  test('name an owner by its state directory, and do not repeat where that is', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (one, other) => {
+        expect(ownerOf(one) === ownerOf(other)).toBe(one === other);
+        expect(ownerOf(one)).toMatch(/^[0-9a-f]{16}$/);
+      }),
+    );
+  });
+});
+
+test('nobody becomes more than the profile says', () => {
+  expect(specOf({}).privileged).toBe(false);
+  expect(specOf({})).not.toHaveProperty('user');
+  expect(specOf({ permission_profile: { privileged: true }, sandbox_user: '1000:1000' })).toMatchObject({
+    privileged: true,
+    user: '1000:1000',
+  });
+});
