@@ -14,9 +14,9 @@ import { MAX_LINE_CHARS, readLines } from './json-lines.ts';
 interface Stranger {
   readonly socket: Socket;
   /** The next that the supervisor says. */
-  next(): Promise<unknown>;
+  readonly next: () => Promise<unknown>;
   /** What the supervisor said, after its greeting, until it closed the connection. */
-  answers(): Promise<readonly unknown[]>;
+  readonly answers: () => Promise<readonly unknown[]>;
 }
 
 async function stranger(skep: CommandUnderTest): Promise<Stranger> {

@@ -2,14 +2,23 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
 import type { WorkloadSpec } from '../runtime/runtime.ts';
-import { isOwn, networkOf, ownerOf, SPEC_LABEL, toWorkloadSpec, usesHostNetwork } from './workload-spec.ts';
+import {
+  isOwn,
+  networkOf,
+  ownerOf,
+  SPEC_LABEL,
+  toWorkloadSpec,
+  usesHostNetwork,
+  type SpecOptions,
+} from './workload-spec.ts';
 
-const DOCKER = { kind: 'docker' } as const;
-const SANDBOX = { kind: 'sandbox' } as const;
-const SHARING = { kind: 'sandbox', sharesNetwork: 'it has none of its own' } as const;
+type Kind = SpecOptions['runtime'];
+const DOCKER: Kind = { kind: 'docker' };
+const SANDBOX: Kind = { kind: 'sandbox' };
+const SHARING: Kind = { kind: 'sandbox', sharesNetwork: 'it has none of its own' };
 
 interface Given {
-  readonly runtime?: typeof DOCKER | typeof SANDBOX | typeof SHARING;
+  readonly runtime?: Kind;
   readonly hostPort?: number;
 }
 
@@ -82,13 +91,13 @@ test.each([
   expect(specOf(config).network).toBe(mode);
 });
 
-test.each([
+test.each<[string, Kind, boolean]>([
   ['host', DOCKER, true],
   ['bridge', DOCKER, false],
   ['bridge', SHARING, true],
   ['none', SHARING, false],
   ['mine', SHARING, false],
-] as const)('on network %s of %j the ports are those of the machine: %s', (mode, runtime, shared) => {
+])('on network %s of %j the ports are those of the machine: %s', (mode, runtime, shared) => {
   const config = decodeRunConfig(
     { name: 'a1', image: 'x:1', transport: 'stdio', port: 1, ...network(mode) },
     'test',
