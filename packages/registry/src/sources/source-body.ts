@@ -4,6 +4,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
 import { checkShape } from '../shape/check-shape.ts';
 import { claims, claimSet, claimsProblems } from '../shape/claims.ts';
+import { exactlyOne } from '../shape/exactly-one.ts';
 import { type Draft, draftOf } from '../shape/draft.ts';
 import { type ConfigPath, type Problem, problemsText } from '../shape/problem.ts';
 import { duration } from '../shape/texts.ts';
@@ -20,9 +21,12 @@ type Block = z.ZodOptional<z.ZodObject>;
 /** A block for each kind; exactly one of them is present in a source. */
 function kindBlocks(): Readonly<Record<SourceKind, Block>>;
 function kindBlocks(): Readonly<Record<string, Block>> {
-  return Object.fromEntries(
-    SOURCE_KINDS.map((kind) => [kind, KINDS[kind].shape.optional().describe(KINDS[kind].brief)]),
-  );
+  const blocks = SOURCE_KINDS.map((kind) => {
+    const { shape, brief, exactlyOne: forms } = KINDS[kind];
+    const block = shape.optional().describe(brief);
+    return [kind, forms === undefined ? block : block.meta(exactlyOne(forms))] as const;
+  });
+  return Object.fromEntries(blocks);
 }
 
 /** The members that a source of any kind may have. */
@@ -30,7 +34,7 @@ const commonMembers = {
   syncPolicy: z
     .strictObject({ interval: duration().describe('between two looks, as `30m`') })
     .optional()
-    .describe('required for git, api and file'),
+    .describe(`required for ${SOURCE_KINDS.filter(isSynced).join(', ')}`),
   filter: filterShape
     .superRefine(filterSize)
     .optional()
@@ -49,6 +53,14 @@ export const sourceMembers = {
 };
 
 const sourceBody = z.strictObject(sourceMembers);
+
+const available = SOURCE_KINDS.filter((kind) => KINDS[kind].isAvailable !== false);
+const unread: ReadonlySet<string> = new Set(SOURCE_KINDS.filter((kind) => !available.includes(kind)));
+
+/** What a request may say of a source, for its documentation: only kinds that this version reads. */
+export const requestShape = z
+  .strictObject(Object.fromEntries(Object.entries(sourceMembers).filter(([name]) => !unread.has(name))))
+  .meta(exactlyOne(available));
 
 export type SourceDraft = Draft<z.input<typeof sourceBody>>;
 

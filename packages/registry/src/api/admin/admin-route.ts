@@ -2,49 +2,68 @@ import type { Authority } from '../../access/authority.ts';
 import type { Limits } from '../../shape/limits.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
 import { type Parameters, type Parsed, parseParameters } from '../route/parameter.ts';
-import type { Access, Answer, Method, RequestBody, Route, RouteBase } from '../route/route.ts';
+import type { Access, Answer, ApiContext, Method, Route, RouteBase } from '../route/route.ts';
+import type { BodyRow } from './bodies.ts';
 import { joinedName } from '../reads/registry-route.ts';
 import type { AdminParts } from '../route/admin-parts.ts';
 
 /** What a handler of the admin API gets besides the parameters. */
-export interface AdminCall extends AdminParts {
+export interface AdminCall<B = unknown> extends AdminParts {
   readonly authority: Authority;
   readonly snapshot: Snapshot;
-  readonly body: Buffer;
+  /** As received, or what the row makes of it. */
+  readonly body: B;
   readonly limits: Limits;
 }
 
-interface AdminRoute<P extends Parameters, Q extends Parameters> extends RouteBase {
+interface AdminRoute<P extends Parameters, Q extends Parameters, B> extends RouteBase {
   readonly method: Method;
   readonly paths: readonly [string, ...string[]];
   readonly access: Access;
   readonly parameters: P;
   readonly query: Q;
-  readonly body?: RequestBody;
-  readonly handler: (call: AdminCall, path: Parsed<P>, query: Parsed<Q>) => Promise<Answer>;
+  readonly body?: BodyRow<B>;
+  /** What decides before the body is looked into. */
+  readonly enter?: (call: AdminCall, path: Parsed<P>) => Promise<void>;
+  readonly handler: (call: AdminCall<B>, path: Parsed<P>, query: Parsed<Q>) => Promise<Answer>;
 }
 
 /**
- * An endpoint that works on the store: the router has checked the role, then parameters are checked (400), then the
- * handler reads the body and decides (docs/behaviour/registry.md#admin-api).
+ * An endpoint that works on the store: the router has checked the role, then parameters are checked (400), then the body
+ * becomes a value (400), then the handler decides (docs/behaviour/registry.md#admin-api).
  */
-export function adminRoute<P extends Parameters, Q extends Parameters>(route: AdminRoute<P, Q>): Route {
-  const { parameters, query, handler, ...row } = route;
+export function adminRoute<P extends Parameters, Q extends Parameters, B = undefined>(
+  route: AdminRoute<P, Q, B>,
+): Route {
+  const { parameters, query, enter, handler, ...row } = route;
   return {
     ...row,
     listener: 'public',
     path: parameters,
     query,
-    handle: async ({ admin, snapshot, limits }, { authority, body, ...texts }) => {
+    handle: async (context, { authority, body, ...texts }) => {
       const path = parseParameters(parameters, joinedName(texts.path));
       const queryValues = parseParameters(query, texts.query);
-      return handler(
-        { ...admin(), authority, body, snapshot: snapshot(), limits: limits() },
-        path,
-        queryValues,
-      );
+      const call = adminCall(context, authority, body);
+      await enter?.(call, path);
+      return handler({ ...call, body: bodyOf(row.body, call) }, path, queryValues);
     },
   };
+}
+
+/** The body as the row reads it; the bytes of a row that takes none are none. */
+function bodyOf<B>(row: BodyRow<B> | undefined, call: AdminCall<Buffer>): B;
+function bodyOf(row: BodyRow<unknown> | undefined, { body, limits }: AdminCall<Buffer>): unknown {
+  return row?.read(body, limits);
+}
+
+/** What a handler may use of the program, with what its request brings. */
+export function adminCall(
+  { admin, snapshot, limits }: ApiContext,
+  authority: Authority,
+  body: Buffer,
+): AdminCall<Buffer> {
+  return { ...admin(), authority, body, snapshot: snapshot(), limits: limits() };
 }
 
 export function jsonAnswer(status: number, value: unknown): Answer {

@@ -1,4 +1,4 @@
-import { closedObject, exactlyOne, list, object, ref, text, time } from '../route/json-schema.ts';
+import { list, object, ref, text, time } from '../route/json-schema.ts';
 
 const claims = ref('Claims');
 const count = { type: 'integer', minimum: 0 };
@@ -17,19 +17,6 @@ const entryHead = {
   claims,
 };
 
-const names = closedObject({ include: list(text), exclude: list(text) }, []);
-const git = closedObject(
-  {
-    repository: text,
-    branch: text,
-    tag: text,
-    commit: text,
-    path: text,
-    auth: closedObject({ username: text, passwordFile: text }),
-  },
-  ['repository'],
-);
-
 /** Components of the admin API. */
 export const ADMIN_SCHEMAS: Readonly<Record<string, object>> = {
   Claims: {
@@ -37,34 +24,6 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, object>> = {
     additionalProperties: { anyOf: [text, list(text)] },
     description: 'What a caller must hold; every value is a text or a list of texts',
   },
-  ClaimsBody: object({ claims }, []),
-  FlatPublish: object(
-    {
-      name: text,
-      version: {
-        ...text,
-        minLength: 1,
-        maxLength: 255,
-        description: 'One version; not `latest` and no range',
-      },
-      url: { ...text, format: 'uri', description: 'Becomes the only remote' },
-      transport: { enum: ['streamable-http', 'sse'], default: 'streamable-http' },
-      description: text,
-      claims,
-    },
-    ['name', 'version'],
-  ),
-  Publish: {
-    ...object({ server: ref('Server'), skill: ref('Bundle'), plugin: ref('Bundle'), claims }, []),
-    ...exactlyOne('server', 'skill', 'plugin'),
-  },
-  StatusBody: object(
-    {
-      status: { enum: ['active', 'deprecated', 'deleted'] },
-      statusMessage: { ...text, maxLength: 500 },
-    },
-    ['status'],
-  ),
   Validation: object({
     valid: { type: 'boolean' },
     issues: list(object({ type: text, path: text, message: text, severity: text, reference: text })),
@@ -95,25 +54,6 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, object>> = {
         updatedAt: time,
       }),
     ],
-  },
-  SourceBody: {
-    ...closedObject(
-      {
-        format: { enum: ['toolhive', 'upstream', ''] },
-        git,
-        api: closedObject({ endpoint: text, timeout: text }, ['endpoint']),
-        file: {
-          ...closedObject({ path: text, url: text, data: text, timeout: text }, []),
-          ...exactlyOne('path', 'url', 'data'),
-        },
-        managed: closedObject({}, []),
-        syncPolicy: closedObject({ interval: { ...text, examples: ['30m'] } }),
-        filter: closedObject({ names, tags: names }, []),
-        claims,
-      },
-      [],
-    ),
-    ...exactlyOne('git', 'api', 'file', 'managed'),
   },
   SyncStatus: object(
     {
@@ -165,9 +105,6 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, object>> = {
     },
     ['entries'],
   ),
-  RegistryBody: closedObject({ sources: { ...list(text), minItems: 1, uniqueItems: true }, claims }, [
-    'sources',
-  ]),
   RegistryInfo: object(
     { name: text, claims, creationType, sources: list(text), createdAt: time, updatedAt: time },
     ['name', 'creationType', 'sources', 'createdAt', 'updatedAt'],

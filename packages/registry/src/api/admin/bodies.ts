@@ -1,30 +1,154 @@
-import { DEFAULT_LIMITS } from '../../shape/limits.ts';
+import { type ClaimLimits, type Claims, NO_CLAIMS, parseClaims } from '@skep/auth/claims/claims.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { z } from 'zod';
+import { claims } from '../../shape/claims.ts';
+import { exactlyOne } from '../../shape/exactly-one.ts';
+import { DEFAULT_LIMITS, type Limits } from '../../shape/limits.ts';
+import { parseSourceBody, requestShape } from '../../sources/source-body.ts';
+import type { SourceSettings } from '../../store/rows.ts';
+import { badRequest } from '../route/parameter.ts';
 import type { RequestBody } from '../route/route.ts';
+import { type JsonBody, readJsonBody } from './json-body.ts';
 
-function body(schema: string, description: string, limit: RequestBody['limit'] = 'maxBodySize'): RequestBody {
-  return { schema, description, limit, maxBytes: DEFAULT_LIMITS[limit] };
+/** A body that an endpoint takes, and how its bytes become what the handler works with. */
+export interface BodyRow<T> extends RequestBody {
+  /** Fails with `registry/bad-request` and `claims/invalid`. */
+  readonly read: (bytes: Buffer, limits: Limits) => T;
 }
 
-export const FLAT_PUBLISH_BODY = body(
-  'FlatPublish',
-  'A server in flat form, or `{server | skill | plugin, claims}`',
-);
+interface BodyParts<T> extends Pick<RequestBody, 'schema' | 'shape' | 'description'> {
+  readonly limit?: RequestBody['limit'];
+  readonly parse: (body: JsonBody, limits: Limits) => T;
+}
 
-export const PUBLISH_BODY = body(
-  'Publish',
-  'Exactly one of `server`, `skill` and `plugin`, and the claims of the entry',
-);
+function body<T>({ parse, limit = 'maxBodySize', ...row }: BodyParts<T>): BodyRow<T> {
+  return {
+    ...row,
+    limit,
+    maxBytes: DEFAULT_LIMITS[limit],
+    read: (bytes, limits) => parse(readJsonBody(bytes), limits),
+  };
+}
 
-export const OFFICIAL_BODY = body('Server', 'A server document as the official registry defines it');
+/** For a body that is a document: what becomes of it depends on its exact text. */
+const asIs = (given: JsonBody): JsonBody => given;
 
-export const STATUS_BODY = body('StatusBody', 'The status, and a message about it for people');
+const component = (name: string) => z.unknown().meta({ $ref: `#/components/schemas/${name}` });
+const version = z.string().min(1).max(255).describe('One version; not `latest` and no range');
 
-export const CLAIMS_BODY = body('ClaimsBody', 'The claims that replace those of the entry; none clear them');
+export const FLAT_PUBLISH_BODY = body({
+  schema: 'FlatPublish',
+  shape: z.object({
+    name: z.string(),
+    version,
+    url: z.url().optional().describe('Becomes the only remote'),
+    transport: z.enum(['streamable-http', 'sse']).default('streamable-http'),
+    description: z.string().optional(),
+    claims: claims.optional(),
+  }),
+  description: 'A server in flat form, or `{server | skill | plugin, claims}`',
+  parse: asIs,
+});
 
-export const SOURCE_BODY = body(
-  'SourceBody',
-  'Exactly one of `git`, `api`, `file` and `managed`, and what goes with it',
-  'maxInlineDataSize',
-);
+export const PUBLISH_BODY = body({
+  schema: 'Publish',
+  shape: z
+    .object({
+      server: component('Server').optional(),
+      skill: component('Bundle').optional(),
+      plugin: component('Bundle').optional(),
+      claims: claims.optional(),
+    })
+    .meta(exactlyOne(['server', 'skill', 'plugin'])),
+  description: 'Exactly one of `server`, `skill` and `plugin`, and the claims of the entry',
+  parse: asIs,
+});
 
-export const REGISTRY_BODY = body('RegistryBody', 'Sources in order of priority, and the claims of the gate');
+export const OFFICIAL_BODY = body({
+  schema: 'Server',
+  description: 'A server document as the official registry defines it',
+  parse: asIs,
+});
+
+const MAX_MESSAGE = 500;
+const status = z.object({
+  status: z.enum(['active', 'deprecated', 'deleted'], 'status must be "active", "deprecated" or "deleted"'),
+  statusMessage: z
+    .string('statusMessage must be a text')
+    .max(MAX_MESSAGE, `statusMessage has more than ${MAX_MESSAGE} characters`)
+    .optional(),
+});
+
+export const STATUS_BODY = body({
+  schema: 'StatusBody',
+  shape: status,
+  description: 'The status, and a message about it for people',
+  parse: ({ value }) => checked(status, value),
+});
+
+export const CLAIMS_BODY = body({
+  schema: 'ClaimsBody',
+  shape: z.object({ claims: claims.optional() }),
+  description: 'The claims that replace those of the entry; none clear them',
+  parse: (given, limits) => claimsOf(given, limits.claims),
+});
+
+/** The member `claims`; absent means none. Fails with `claims/invalid`. */
+export function claimsOf({ value }: JsonBody, limits: ClaimLimits): Claims {
+  return Object.hasOwn(value, 'claims') ? parseClaims(value['claims'], limits) : NO_CLAIMS;
+}
+
+export const SOURCE_BODY = body({
+  schema: 'SourceBody',
+  shape: requestShape,
+  description: 'Exactly one of `git`, `api`, `file` and `managed`, and what goes with it',
+  limit: 'maxInlineDataSize',
+  parse: ({ value }, limits): SourceSettings => {
+    try {
+      return parseSourceBody(value, limits.claims);
+    } catch (error) {
+      if (error instanceof SkepError) throw badRequest(`invalid source configuration: ${error.message}`);
+      throw error;
+    }
+  },
+});
+
+const NO_SOURCE = 'at least one source is required';
+/** A member that is not known could be a misspelt `claims`, and leaving it out would open the registry. */
+const registry = z.strictObject({
+  sources: z
+    .array(z.string('sources must be a list of names'), NO_SOURCE)
+    .min(1, NO_SOURCE)
+    .superRefine((names, context) => {
+      const again = names.find((name, index) => names.indexOf(name) < index);
+      if (again !== undefined) context.addIssue({ code: 'custom', message: `duplicate source: ${again}` });
+    })
+    .meta({ uniqueItems: true }),
+  claims: claims.optional(),
+});
+
+export const REGISTRY_BODY = body({
+  schema: 'RegistryBody',
+  shape: registry,
+  description: 'Sources in order of priority, and the claims of the gate',
+  parse: (given, limits) => {
+    const { sources } = checked(registry, given.value, 'invalid registry configuration: ');
+    // No database is asked for what it could not hold.
+    const impossible = sources.find((name) => /\p{Cc}/u.test(name));
+    if (impossible !== undefined) throw badRequest(`source not found: ${impossible}`);
+    return { sources, claims: claimsOf(given, limits.claims) };
+  },
+});
+
+/** The value of a body that has this shape. Fails with `registry/bad-request`, naming the first thing that is wrong. */
+function checked<Shape extends z.ZodType>(shape: Shape, value: unknown, before = ''): z.output<Shape> {
+  const read = shape.safeParse(value);
+  if (read.success) return read.data;
+  const { issues } = read.error;
+  const unknown = issues.find((issue) => issue.code === 'unrecognized_keys');
+  const message =
+    unknown === undefined
+      ? (issues[0]?.message ?? '')
+      : `unknown key ${JSON.stringify(unknown.keys[0]?.slice(0, 100))}`;
+  throw badRequest(before + message);
+}

@@ -1,6 +1,5 @@
 import { jsonErrorPlace } from '@skep/core/json/judge.ts';
 import { isDeeperThan, repeatedMember } from '@skep/core/json/scan.ts';
-import { type ClaimLimits, type Claims, NO_CLAIMS, parseClaims } from '@skep/auth/claims/claims.ts';
 import type { SkepError } from '@skep/core/errors/skep-error.ts';
 import { badRequest } from '../route/parameter.ts';
 
@@ -30,11 +29,6 @@ export function readJsonBody(bytes: Buffer): JsonBody {
   if (repeated !== undefined)
     throw invalidBody(`the member ${JSON.stringify(repeated.slice(0, 100))} occurs twice in one object`);
   return { value, text };
-}
-
-/** The member `claims`; absent means none. Fails with `claims/invalid`. */
-export function claimsOf({ value }: JsonBody, limits: ClaimLimits): Claims {
-  return Object.hasOwn(value, 'claims') ? parseClaims(value['claims'], limits) : NO_CLAIMS;
 }
 
 function textOf(bytes: Buffer): string {

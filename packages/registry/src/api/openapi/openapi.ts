@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { DEFAULT_LIMITS, type Limits } from '../../shape/limits.ts';
 import type { Parameters } from '../route/parameter.ts';
 import { commonReplies } from './common-replies.ts';
@@ -34,11 +35,24 @@ export function openApiDocument({ routes, version, limits = DEFAULT_LIMITS }: Op
     },
     paths,
     components: {
-      schemas: SCHEMAS,
+      schemas: { ...SCHEMAS, ...bodySchemas(routes) },
       headers: HEADERS,
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     },
   };
+}
+
+/** The components of the bodies that requests bring, as their shapes say. */
+function bodySchemas(routes: readonly Route[]): Record<string, object> {
+  const rows = routes.flatMap(({ body }) =>
+    body?.shape === undefined ? [] : [[body.schema, jsonSchemaOf(body.shape)] as const],
+  );
+  return Object.fromEntries(rows);
+}
+
+function jsonSchemaOf(shape: z.ZodType): object {
+  const { $schema: _, ...schema } = z.toJSONSchema(shape, { io: 'input', unrepresentable: 'any' });
+  return schema;
 }
 
 export function documentedPaths(route: Route): string[] {

@@ -11,13 +11,3 @@ export function object(
 ): object {
   return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) };
 }
-
-/** As `object`, for bodies in which a member that nobody knows is refused. */
-export function closedObject(...members: Parameters<typeof object>): object {
-  return { ...object(...members), additionalProperties: false };
-}
-
-/** Holds exactly one of these members. */
-export function exactlyOne(...members: readonly string[]): object {
-  return { oneOf: members.map((member) => ({ required: [member] })) };
-}

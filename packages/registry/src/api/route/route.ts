@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { Role } from '@skep/auth/claims/roles.ts';
 import type { Authority } from '../../access/authority.ts';
 import type { AuditRule } from '../../config/audit-events.ts';
@@ -69,10 +70,12 @@ export interface Reply {
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** A JSON body that an endpoint takes. `schema` names a component of the OpenAPI document. */
+/** A JSON body that an endpoint takes. `schema` names a component of the OpenAPI document, which `shape` describes. */
 export interface RequestBody {
   readonly description: string;
   readonly schema: string;
+  /** Absent for a component that answers have too. */
+  readonly shape?: z.ZodType;
   /** The limit that decides about `maxBytes`. */
   readonly limit: 'maxBodySize' | 'maxInlineDataSize';
   readonly maxBytes: number;

@@ -5,7 +5,6 @@ import { shownClaims, storedClaims, type ClaimSet } from '../../../access/claim-
 import { adminRoute, jsonAnswer, NO_CONTENT } from '../admin-route.ts';
 import { CLAIMS_BODY } from '../bodies.ts';
 import { claimsChange } from '../claims-change.ts';
-import { claimsOf, readJsonBody } from '../json-body.ts';
 import { chooseEntry } from './choose-entry.ts';
 import { entryAddress, entryName, entryType, INVALID_TYPE } from './entry-address.ts';
 
@@ -56,7 +55,7 @@ export const putEntryClaims = adminRoute({
   },
   handler: async (call, { type, name }) => {
     const address = entryAddress(type, name);
-    const claims = claimsOf(readJsonBody(call.body), call.limits.claims);
+    const { body: claims } = call;
     const choose = chooseEntry(address);
     let before: ClaimSet | undefined;
     const { revision, value } = await call.store.setEntryClaims(address, canonicalClaims(claims), (found) => {

@@ -1,15 +1,12 @@
-import { z } from 'zod';
 import { decideEntryAccess } from '../../../access/publish-rules.ts';
 import { enforce } from '../../../access/decision.ts';
 import { storedClaims } from '../../../access/claim-set.ts';
 import type { ChooseEntry } from '../../../store/decisions.ts';
 import type { MarkedVersions } from '../../../store/store.ts';
-import { badRequest } from '../../route/parameter.ts';
 import { serverName, versionName } from '../../route/path-parameters.ts';
 import type { AdminCall } from '../admin-route.ts';
 import { STATUS_BODY } from '../bodies.ts';
 import { chooseEntry, chooseVersion } from '../entries/choose-entry.ts';
-import { readJsonBody } from '../json-body.ts';
 import type { Target } from '../publish/publish-entry.ts';
 import { requireTarget } from '../publish/target-registry.ts';
 import { officialItem, officialRoutes, requireManaged } from './official-route.ts';
@@ -62,25 +59,19 @@ export const changeServerStatus = officialRoutes({
   },
 });
 
-const LONGEST_MESSAGE = 500;
-const statusBody = z.object({
-  status: z.enum(['active', 'deprecated', 'deleted'], 'status must be "active", "deprecated" or "deleted"'),
-  statusMessage: z
-    .string('statusMessage must be a text')
-    .max(LONGEST_MESSAGE, `statusMessage has more than ${String(LONGEST_MESSAGE)} characters`)
-    .optional(),
-});
-
 interface Subject {
   readonly name: string;
   /** All versions when absent. */
   readonly version?: string;
 }
 
-async function change(call: AdminCall, target: Target, { name, version }: Subject): Promise<MarkedVersions> {
+async function change(
+  call: AdminCall<Buffer>,
+  target: Target,
+  { name, version }: Subject,
+): Promise<MarkedVersions> {
   await requireManaged(call, target);
-  const read = statusBody.safeParse(readJsonBody(call.body).value);
-  if (!read.success) throw badRequest(read.error.issues[0]?.message ?? 'invalid status');
+  const { status, statusMessage: message } = STATUS_BODY.read(call.body, call.limits);
   const { registry } = target;
   const address = {
     kind: 'server',
@@ -95,7 +86,6 @@ async function change(call: AdminCall, target: Target, { name, version }: Subjec
     enforce(decideEntryAccess(call.authority, storedClaims(entry.claims)));
     return entry;
   };
-  const { status, statusMessage: message } = read.data;
   const mark = { status, ...(message === undefined ? {} : { message }) };
   const { revision, value } = await call.store.markVersions(
     { address, mark, ...(version === undefined ? {} : { version }) },

@@ -6,7 +6,7 @@ import { type Parameters, type Parsed, parseParameters } from '../../route/param
 import { registryName } from '../../route/path-parameters.ts';
 import { joinedName } from '../../reads/registry-route.ts';
 import type { Answer, Route } from '../../route/route.ts';
-import type { AdminCall } from '../admin-route.ts';
+import { type AdminCall, adminCall } from '../admin-route.ts';
 import type { Target } from '../publish/publish-entry.ts';
 import { ANY_TARGET, enterRegistry, targetIn } from '../publish/target-registry.ts';
 
@@ -19,7 +19,7 @@ interface OfficialRoute<P extends Parameters> extends Omit<
   readonly parameters: P;
   /** What only the form below a registry answers. */
   readonly below?: Route['replies'];
-  readonly handler: (call: AdminCall, target: Target, path: Parsed<P>) => Promise<Answer>;
+  readonly handler: (call: AdminCall<Buffer>, target: Target, path: Parsed<P>) => Promise<Answer>;
 }
 
 /**
@@ -28,9 +28,9 @@ interface OfficialRoute<P extends Parameters> extends Omit<
  */
 export function officialRoutes<P extends Parameters>(route: OfficialRoute<P>): readonly Route[] {
   const { path, parameters, below = {}, handler, ...row } = route;
-  const handle: Route['handle'] = async ({ admin, snapshot, limits }, { authority, body, ...texts }) => {
+  const handle: Route['handle'] = async (context, { authority, body, ...texts }) => {
     const named = joinedName(texts.path);
-    const call = { ...admin(), authority, body, snapshot: snapshot(), limits: limits() };
+    const call = adminCall(context, authority, body);
     if (!Object.hasOwn(named, 'registry'))
       return handler(call, ANY_TARGET, parseParameters(parameters, named));
     const { registry } = parseParameters({ registry: registryName }, named);

@@ -1,7 +1,7 @@
 import { memberSlice } from '@skep/core/json/scan.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { OFFICIAL_BODY } from '../bodies.ts';
-import { readJsonBody, type JsonBody } from '../json-body.ts';
+import type { JsonBody } from '../json-body.ts';
 import { readPayload } from '../publish/payload.ts';
 import { publishEntry } from '../publish/publish-entry.ts';
 import { requireClaims } from '../publish/require-claims.ts';
@@ -26,7 +26,7 @@ export const publishOfficial = officialRoutes({
   },
   handler: async (call, target) => {
     await requireManaged(call, target);
-    const body = withClaims(readJsonBody(call.body));
+    const body = withClaims(OFFICIAL_BODY.read(call.body, call.limits));
     requireClaims(call.authority, body);
     const rules = { bareNames: 'refused', limits: call.limits } as const;
     const payload = readPayload(body, { kind: 'server', document: body.text }, rules);

@@ -1,6 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { OFFICIAL_BODY } from '../bodies.ts';
-import { readJsonBody } from '../json-body.ts';
 import { readPayload } from '../publish/payload.ts';
 import { jsonAnswer } from '../admin-route.ts';
 import { officialRoutes } from './official-route.ts';
@@ -24,7 +23,7 @@ export const validateOfficial = officialRoutes({
   },
   handler: async (call) => {
     const fault = faultOf(() => {
-      const body = readJsonBody(call.body);
+      const body = OFFICIAL_BODY.read(call.body, call.limits);
       readPayload(
         body,
         { kind: 'server', document: body.text },

@@ -7,7 +7,8 @@ import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { sizeFault } from '../../../sync/document-limits.ts';
 import { badRequest } from '../../route/parameter.ts';
 import type { Limits } from '../../../shape/limits.ts';
-import { claimsOf, type JsonBody } from '../json-body.ts';
+import { claimsOf } from '../bodies.ts';
+import type { JsonBody } from '../json-body.ts';
 import { flatServerDocument } from './flat-server.ts';
 import { publishedVersionFault } from './version-rule.ts';
 

@@ -2,7 +2,6 @@ import { registryName } from '../../route/path-parameters.ts';
 import { registryPaths } from '../../reads/registry-route.ts';
 import { adminRoute } from '../admin-route.ts';
 import { FLAT_PUBLISH_BODY } from '../bodies.ts';
-import { readJsonBody } from '../json-body.ts';
 import { readPayload, seedDraft } from './payload.ts';
 import { publishEntry } from './publish-entry.ts';
 import { publishedAnswer } from './published-answer.ts';
@@ -31,9 +30,9 @@ export const publishToRegistry = adminRoute({
       schema: 'Error',
     },
   },
+  enter: (call, { registry }) => enterServedRegistry(call, registry),
   handler: async (call, { registry: name }) => {
-    await enterServedRegistry(call, name);
-    const body = readJsonBody(call.body);
+    const { body } = call;
     const draft = seedDraft(body);
     requireClaims(call.authority, body);
     const rules = { bareNames: 'accepted', limits: call.limits } as const;

@@ -1,6 +1,5 @@
 import { adminRoute } from '../admin-route.ts';
 import { PUBLISH_BODY } from '../bodies.ts';
-import { readJsonBody } from '../json-body.ts';
 import { readPayload, wrappedDraft } from './payload.ts';
 import { publishEntry } from './publish-entry.ts';
 import { publishedAnswer } from './published-answer.ts';
@@ -29,7 +28,7 @@ export const publish = adminRoute({
     },
   },
   handler: async (call) => {
-    const body = readJsonBody(call.body);
+    const { body } = call;
     const draft = wrappedDraft(body);
     requireClaims(call.authority, body);
     const rules = { bareNames: 'refused', limits: call.limits } as const;

@@ -12,7 +12,7 @@ import { SOURCE_BODY } from '../bodies.ts';
 import { claimsChange } from '../claims-change.ts';
 import { enforceWith } from '../refuse.ts';
 import { requireNewName, resourceName } from '../resource-name.ts';
-import { requestedSettings } from './requested-settings.ts';
+import { checkRequested } from './requested-settings.ts';
 import { sourceInfo } from './source-info.ts';
 
 /** Creates or replaces a source; the first look at a synced source starts at once. */
@@ -37,7 +37,8 @@ export const putSource = adminRoute({
     409: { description: 'There is a managed source already', schema: 'Error' },
   },
   handler: async (call, { name }) => {
-    const settings = await requestedSettings(call);
+    const { body: settings } = call;
+    await checkRequested(call);
     const decide = decision(call.authority, name, settings);
     let before: ClaimSet | undefined;
     const { revision, value } = await call.store.putSource(name, settings, (facts) => {
