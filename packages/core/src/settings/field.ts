@@ -89,6 +89,8 @@ export interface Setting {
   readonly origin: Origin;
   /** The file with its line, or the catalogue entry; a flag and a variable are named by the row. */
   readonly place?: string;
+  /** What weaker places said, the strongest first. */
+  readonly over?: readonly Setting[];
 }
 
 /** By field name; a field that nobody set is absent. */

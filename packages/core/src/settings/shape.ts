@@ -94,23 +94,28 @@ export function recordOf<T>(
   };
 }
 
-/** An object with these members. Others are refused, left out, or kept as they are. */
+/** An object with these members and no others. */
+export function exactly<const Shapes extends Readonly<Record<string, Shape<unknown>>>>(
+  shapes: Shapes,
+): Shape<MembersOf<Shapes>> {
+  const read = members(shapes);
+  return (value, fail) => {
+    const unknown = Object.keys(isRecord(value) ? value : {}).find((name) => !Object.hasOwn(shapes, name));
+    return unknown === undefined ? read(value, fail) : fail(`has an unknown key: "${unknown}"`);
+  };
+}
+
+/** An object with these members; others are left out. */
 export function members<const Shapes extends Readonly<Record<string, Shape<unknown>>>>(
   shapes: Shapes,
-  others: 'refused' | 'left out' | 'kept',
 ): Shape<MembersOf<Shapes>> {
   return (value, fail) => {
     if (!isRecord(value)) return must(value, 'an object', fail);
-    const unknown = Object.entries(value).filter(([name]) => !Object.hasOwn(shapes, name));
-    const [first] = unknown;
-    if (others === 'refused' && first !== undefined) return fail(`has an unknown key: "${first[0]}"`);
-    const known = Object.entries(shapes).map(([name, shape]) => [
+    const read = Object.entries(shapes).map(([name, shape]) => [
       name,
       shape(Object.hasOwn(value, name) ? value[name] : undefined, (why, ...path) => fail(why, name, ...path)),
     ]);
-    const kept = others === 'kept' ? unknown : [];
-    const read = [...known.filter(([, one]) => one !== undefined), ...kept];
-    return Object.fromEntries(read) as MembersOf<Shapes>;
+    return Object.fromEntries(read.filter(([, one]) => one !== undefined)) as MembersOf<Shapes>;
   };
 }
 

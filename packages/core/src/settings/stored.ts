@@ -103,9 +103,17 @@ export function storedShape<const Rows extends readonly Field[]>(rows: Rows): Sh
     const whole = below.find(({ path }) => path.length === 1);
     if (whole) return [parent, shapeOf(whole.row, false)];
     const shapes = below.map(({ row, path: [, child = ''] }) => [child, shapeOf(row, true)]);
-    return [parent, optional(members(Object.fromEntries(shapes), 'kept'))];
+    return [parent, optional(withRest(members(Object.fromEntries(shapes))))];
   });
-  return members(Object.fromEntries(all), 'left out') as unknown as Shape<StoredOf<Rows>>;
+  return members(Object.fromEntries(all)) as unknown as Shape<StoredOf<Rows>>;
+}
+
+/** An object that keeps what it has beside its known members. */
+function withRest(shape: Shape<object>): Shape<object> {
+  return (value, fail) => {
+    const known = shape(value, fail);
+    return { ...(value as object), ...known };
+  };
 }
 
 /** A value of the program as the file has it. */

@@ -2,8 +2,8 @@ import { readJson } from '@skep/core/files/read-limited.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import {
   bool,
+  exactly,
   listOf,
-  members,
   optional,
   text,
   textThat,
@@ -20,34 +20,25 @@ const MAX_PROFILE_BYTES = 1024 * 1024;
 const hosts = optional(listOf(textThat((host) => HOST.test(host), 'not a host name')));
 
 /** A permission profile: mounts, network and privilege. Members it does not know are refused: one could forbid something. */
-export const profileShape = members(
-  {
-    name: optional(text),
-    read: optional(listOf(text)),
-    write: optional(listOf(text)),
-    privileged: optional(bool),
-    network: optional(
-      members(
-        {
-          mode: optional(text),
-          outbound: optional(
-            members(
-              {
-                insecure_allow_all: optional(bool),
-                allow_host: hosts,
-                allow_port: optional(listOf(wholeNumber(1, 65_535))),
-              },
-              'refused',
-            ),
-          ),
-          inbound: optional(members({ allow_host: hosts }, 'refused')),
-        },
-        'refused',
+export const profileShape = exactly({
+  name: optional(text),
+  read: optional(listOf(text)),
+  write: optional(listOf(text)),
+  privileged: optional(bool),
+  network: optional(
+    exactly({
+      mode: optional(text),
+      outbound: optional(
+        exactly({
+          insecure_allow_all: optional(bool),
+          allow_host: hosts,
+          allow_port: optional(listOf(wholeNumber(1, 65_535))),
+        }),
       ),
-    ),
-  },
-  'refused',
-);
+      inbound: optional(exactly({ allow_host: hosts })),
+    }),
+  ),
+});
 
 export type PermissionProfile = ShapeType<typeof profileShape>;
 

@@ -13,10 +13,12 @@ import {
 import { isWorkloadName } from './workload-name.ts';
 
 /** Which engine a workload belongs to; another engine's workloads are left alone. */
-const runtimeReference = members(
-  { kind: oneOf('docker', 'sandbox'), id: text, endpoint: text, shares_network: optional(text) },
-  'left out',
-);
+const runtimeReference = members({
+  kind: oneOf('docker', 'sandbox'),
+  id: text,
+  endpoint: text,
+  shares_network: optional(text),
+});
 
 /** Who the workload is, and how the command behaves. */
 export const identitySettings = settingsOf('Identity and lifecycle', [

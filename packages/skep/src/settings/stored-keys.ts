@@ -2,8 +2,8 @@ import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import {
   bool,
+  exactly,
   listOf,
-  members,
   noNul,
   oneOf,
   optional,
@@ -47,15 +47,12 @@ const schemaVersion: Shape<string> = (value, fail) => {
 
 const imageName: Shape<string> = (value, fail) => noNul(value, fail) || fail('is empty');
 
-const packageSource = members(
-  {
-    kind: oneOf('package'),
-    ecosystem: oneOf('npm', 'pypi', 'go'),
-    name: imageName,
-    version: optional(noNul),
-  },
-  'refused',
-);
+const packageSource = exactly({
+  kind: oneOf('package'),
+  ecosystem: oneOf('npm', 'pypi', 'go'),
+  name: imageName,
+  version: optional(noNul),
+});
 
 /** What a run decides, kept with the workload so that a start does the same again. */
 export const decidedKeys = keysOf('Kept with a workload', {
