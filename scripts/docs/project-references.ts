@@ -2,10 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { anchorsOf, referenceFaults, type Targets } from './references.ts';
+import { anchorsOf, pathFaults, referenceFaults, type Targets } from './references.ts';
 
 /** Where people read references: code, its tests, and all pages. */
 const READ = /^(?:packages\/[^/]+\/src|e2e|bench|scripts|docs|\.ci)\/|^[^/]+\.(?:md|json|ts)$/;
+/** Pages that say where things are. */
+const MAPS = ['AGENTS.md', 'docs/architecture.md'];
 const TEXT = /(?:\.(?:ts|mjs|md|json|sh)|\.ci\/run)$/;
 /** These two hold what is looked for. */
 const LEFT_OUT = /^scripts\/docs\/references(?:\.test)?\.ts$/;
@@ -31,8 +33,11 @@ export async function projectReferenceFaults(root: string): Promise<readonly str
     ),
   );
   const targets = targetsIn(texts);
+  const exists = (file: string): boolean => existsSync(path.join(root, file));
   return [...texts].flatMap(([file, text]) =>
-    referenceFaults(text, targets).map((fault) => `${file}: ${fault}`),
+    [...referenceFaults(text, targets), ...(MAPS.includes(file) ? pathFaults(text, exists) : [])].map(
+      (fault) => `${file}: ${fault}`,
+    ),
   );
 }
 

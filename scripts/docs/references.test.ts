@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { anchorsOf, referenceFaults, type Targets } from './references.ts';
+import { anchorsOf, pathFaults, referenceFaults, type Targets } from './references.ts';
 
 const targets: Targets = {
   decisions: new Set(['0007']),
@@ -37,4 +37,11 @@ test('anchors are those that GitHub makes of headings', () => {
     'behaviour-of-skep-run',
     'taken-names',
   ]);
+});
+
+test('a page names files and folders that are there', () => {
+  const there = new Set(['packages/core/src/errors/codes.ts', 'packages/proxy/src/steps', 'e2e/skep.ts']);
+  const faultsOf = (page: string): readonly string[] => pathFaults(page, (file) => there.has(file));
+  expect(faultsOf('`core/errors/codes.ts`, `proxy/steps` and `e2e/skep.ts`, not `skep run`')).toEqual([]);
+  expect(faultsOf('`core/errors/gone.ts`')).toEqual(['"core/errors/gone.ts" is not there']);
 });

@@ -47,6 +47,19 @@ export function referenceFaults(text: string, { decisions, pages }: Targets): re
   ];
 }
 
+const PACKAGES = /^(core|auth|proxy|registry|skep)\//;
+const NAMED_PATH = /`((?:core|auth|proxy|registry|skep|e2e|bench|scripts|docs)\/[\w./-]+)`/g;
+
+/**
+ * Files and folders that a page names in backticks and that are not there. Those of a package are written as
+ * `registry/api/routes.ts` and lie in `packages/registry/src`.
+ */
+export function pathFaults(page: string, exists: (file: string) => boolean): readonly string[] {
+  return [...page.matchAll(NAMED_PATH)].flatMap(({ 1: named = '' }) =>
+    exists(named.replace(PACKAGES, 'packages/$1/src/')) ? [] : [`"${named}" is not there`],
+  );
+}
+
 /** The anchors that GitHub makes of the headings of a page. */
 export function anchorsOf(page: string): ReadonlySet<string> {
   const headings = page.split('\n').filter((line) => /^#{1,6} /.test(line));
