@@ -1,5 +1,4 @@
 import { type AuditEvent, auditLine } from './audit-event.ts';
-import { type EventFilter, eventPredicate } from './event-filter.ts';
 
 /** Where audit lines go. */
 export interface AuditSink {
@@ -38,4 +37,17 @@ export function openAuditLog({ sink, filter, now, randomId }: AuditLogOptions): 
     reopen: () => sink.reopen(),
     close: () => sink.close(),
   };
+}
+
+/** Which events are written: those of the allow-list, all when it is empty, without the excluded ones. */
+export interface EventFilter {
+  readonly eventTypes: readonly string[];
+  /** Wins over `eventTypes`. */
+  readonly excludeEventTypes: readonly string[];
+}
+
+export function eventPredicate({ eventTypes, excludeEventTypes }: EventFilter): (type: string) => boolean {
+  const allowed = new Set(eventTypes);
+  const excluded = new Set(excludeEventTypes);
+  return (type) => !excluded.has(type) && (allowed.size === 0 || allowed.has(type));
 }

@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type AuditEvent, auditLine } from './audit-event.ts';
-import { openAuditLog } from './audit-log.ts';
-import { eventPredicate } from './event-filter.ts';
-import { limitedField } from './field-limit.ts';
+import { type AuditEvent, auditLine, limitedField } from './audit-event.ts';
+import { openAuditLog, eventPredicate } from './audit-log.ts';
 import { openFileSink } from './file-sink.ts';
 import { streamSink } from './stream-sink.ts';
 

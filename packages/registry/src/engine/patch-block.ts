@@ -1,7 +1,7 @@
-import type { EntryIdentity, StoredEntry } from '../store/rows.ts';
-import { blockOf, EntrySerialiser, type ServedEntry, type SourceBlock } from './block.ts';
-import { type ChangedKeys, changedKeys } from './changed-keys.ts';
+import type { EntryIdentity, StoredEntry, EntryKind } from '../store/rows.ts';
+import { EntrySerialiser, type ServedEntry, type SourceBlock } from './block.ts';
 import type { SortedList } from './sorted-list.ts';
+import { entryKey } from './kinds.ts';
 
 /**
  * The block with some entries as they are now, which of `changed` may be fewer: the others are gone. What did not change
@@ -24,5 +24,14 @@ export function patchBlock(
     return block.entries[kind].with(changes);
   };
   const entries = { server: patched('server'), skill: patched('skill'), plugin: patched('plugin') };
-  return blockOf(block.source, entries);
+  return { source: block.source, entries };
+}
+
+/** Keys under which something is different now, or gone. */
+export type ChangedKeys = Readonly<Record<EntryKind, ReadonlySet<string>>>;
+
+export function changedKeys(changed: readonly EntryIdentity[]): ChangedKeys {
+  const ofKind = (kind: EntryKind): Set<string> =>
+    new Set(changed.flatMap((entry) => (entry.kind === kind ? entryKey(entry) : [])));
+  return { server: ofKind('server'), skill: ofKind('skill'), plugin: ofKind('plugin') };
 }

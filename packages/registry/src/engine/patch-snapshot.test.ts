@@ -4,11 +4,10 @@ import { ANONYMOUS, type Authority } from '../access/authority.ts';
 import { caller } from '../access/callers.fixture.ts';
 import type { EntryKind, StoredEntry } from '../store/rows.ts';
 import { buildBlock } from './block.ts';
-import { changedKeys } from './changed-keys.ts';
+import { changedKeys, patchBlock } from './patch-block.ts';
 import { entryOf } from './entry.fixture.ts';
 import type { ViewState } from './kept-pages.ts';
 import { entryKey } from './kinds.ts';
-import { patchBlock } from './patch-block.ts';
 import { ReadEngine } from './read-engine.ts';
 import { buildSnapshot, type RegistryDefinition, type Snapshot } from './snapshot.ts';
 
@@ -41,9 +40,9 @@ const served = ({ registries, claimSets }: Snapshot): unknown => ({
       kind,
       [...all].map(({ key, candidates }) => [
         key,
-        candidates.map(({ claimClass, entry: { claims, digest: content } }) => {
+        candidates.map(({ claimClass, entry: { claims, versions } }) => {
           expect(claimSets[claimClass]).toBe(claims);
-          return [claims, content];
+          return [claims, versions.map(({ digest }) => digest)];
         }),
       ]),
       [...byClass]

@@ -1,7 +1,7 @@
 import { snapshotVisibility } from '../access/visibility.ts';
 import type { EntryKind } from '../store/rows.ts';
 import type { SourceBlock } from './block.ts';
-import type { ChangedKeys } from './changed-keys.ts';
+import type { ChangedKeys } from './patch-block.ts';
 import type { ClaimClasses } from './claim-classes.ts';
 import type { ClaimClass } from '../access/claim-set.ts';
 import {

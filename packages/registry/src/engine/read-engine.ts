@@ -1,6 +1,6 @@
 import type { EntryIdentity } from '../store/rows.ts';
 import type { SourceBlock } from './block.ts';
-import type { ChangedKeys } from './changed-keys.ts';
+import type { ChangedKeys } from './patch-block.ts';
 import { ClaimClasses } from './claim-classes.ts';
 import { entryKey } from './kinds.ts';
 import { patchSnapshot } from './patch-snapshot.ts';
@@ -56,11 +56,8 @@ export class ReadEngine {
 
   /** Makes one new snapshot of all of it. Requests that already hold the old one finish on it. */
   update({ registries, blocks = [], gone = [], changed = new Map() }: EngineChange): void {
-    const isNew = blocks.some(
-      (block) => changed.has(block.source) || this.#blocks.get(block.source)?.digest !== block.digest,
-    );
     const isLess = gone.some((source) => this.#blocks.has(source));
-    if (registries === undefined && !isNew && !isLess) return;
+    if (registries === undefined && blocks.length === 0 && !isLess) return;
     const next = new Map(this.#blocks);
     for (const block of blocks) next.set(block.source, block);
     for (const source of gone) next.delete(source);

@@ -26,7 +26,7 @@ import { type Reloadable, reloading } from './reload.ts';
 import { type OpenedStore, openStore, type StorePlace } from '../store/open-store.ts';
 import { type Clock, utcTime } from '@skep/core/time/clock.ts';
 import type { Ingest } from '../sync/ingest.ts';
-import { sourceGauges } from '../telemetry/source-gauges.ts';
+import { sourceGauges } from '../telemetry/registry-metrics.ts';
 import { tracedStore } from '../telemetry/traced-store.ts';
 import { holdTickShape } from './tick-shape.ts';
 

@@ -15,10 +15,13 @@ import type { ConfigDifference } from '../config/config-difference.ts';
 import type { ReconcileReport } from '../store/desired-state.ts';
 import type { SyncEvent } from '../sync/source-loop.ts';
 import { countFiltered } from '../telemetry/filtered-entries.ts';
-import { measurePool } from '../telemetry/pool-metrics.ts';
-import { measureRequests } from '../telemetry/http-metrics.ts';
-import { type RegistryMetrics, registryMetrics, type SourceGauge } from '../telemetry/registry-metrics.ts';
-import { limitedScrapes } from '../telemetry/scrape-limit.ts';
+import {
+  measurePool,
+  type RegistryMetrics,
+  registryMetrics,
+  type SourceGauge,
+} from '../telemetry/registry-metrics.ts';
+import { measureRequests, limitedScrapes } from '../telemetry/http-metrics.ts';
 import { syncMeasurement, syncSpan } from '../telemetry/sync-telemetry.ts';
 import { traceRequests } from '../telemetry/trace-requests.ts';
 

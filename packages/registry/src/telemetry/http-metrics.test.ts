@@ -6,8 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CONTRACT_SWITCHES } from '../access/switches.ts';
 import { apiUnderTest, type ApiUnderTest, oauthWith } from '../api/api.fixture.ts';
 import { buildSnapshot } from '../engine/snapshot.ts';
-import { measureRequests } from './http-metrics.ts';
-import { limitedScrapes } from './scrape-limit.ts';
+import { measureRequests, limitedScrapes } from './http-metrics.ts';
 
 const telemetry = openTelemetry(
   { serviceName: 'test', serviceVersion: '1', endpoint: 'none', tracing: 'off', metrics: 'on' },

@@ -1,5 +1,6 @@
 import type { Code } from '@skep/core/errors/codes.ts';
 import type { Attributes, Meter } from '@opentelemetry/api';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Exchange, RequestObserver } from '../api/http/observe-requests.ts';
 import type { RequestFailure } from '../api/http/request.ts';
 
@@ -89,4 +90,21 @@ function denialLayer({ code, detail }: RequestFailure): 'role' | 'gate' | 'entry
   if (code === 'access/forbidden') return 'role';
   if (!ENTRY_DENIALS.has(code)) return undefined;
   return detail['layer'] === 'gate' ? 'gate' : 'entry';
+}
+
+/** So many may be answered at once: a scrape costs as much as many requests. */
+const MOST_SCRAPES = 2;
+
+/** Fails with `registry/too-many-scrapes` instead of letting scrapers queue up. */
+export function limitedScrapes(scrape: () => Promise<string>): () => Promise<string> {
+  let running = 0;
+  return async () => {
+    if (running >= MOST_SCRAPES) throw new SkepError('registry/too-many-scrapes');
+    running += 1;
+    try {
+      return await scrape();
+    } finally {
+      running -= 1;
+    }
+  };
 }

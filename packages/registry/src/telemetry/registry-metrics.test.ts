@@ -13,8 +13,7 @@ import { snapshotOf, storedBundle, storedServer } from '../api/snapshot.fixture.
 import { buildInfo } from '../config/build-info.ts';
 import { countFiltered } from './filtered-entries.ts';
 import { measureRequests } from './http-metrics.ts';
-import { measurePool } from './pool-metrics.ts';
-import { registryMetrics } from './registry-metrics.ts';
+import { measurePool, registryMetrics } from './registry-metrics.ts';
 
 let telemetry: Telemetry;
 beforeEach(() => {

@@ -1,7 +1,9 @@
 import type { Meter } from '@opentelemetry/api';
 import type { BuildInfo } from '../config/build-info.ts';
 import type { EntryKind } from '../store/rows.ts';
-import { AUDIT_COMPONENT } from '../audit/audit-component.ts';
+import { AUDIT_COMPONENT } from '../config/audit-events.ts';
+import type { ReadEngine } from '../engine/read-engine.ts';
+import type { PoolState } from '../store/postgres/postgres.ts';
 
 /** A source at the moment of a scrape. */
 export interface SourceGauge {
@@ -102,4 +104,32 @@ function addAgeGauge(
         result.observe(served.has(source) ? (now() - time) / 1000 : 0, { source });
       }
     });
+}
+
+/** How many names of each kind every source serves now: counts of what lies in memory, so a scrape costs no query. */
+export function sourceGauges(engine: ReadEngine): SourceGauge[] {
+  return [...engine.blocks().values()].map(({ source, entries: { server, skill, plugin } }) => ({
+    source,
+    entries: { server: server.length, skill: skill.length, plugin: plugin.length },
+  }));
+}
+
+/** Connections to the database, named as the OpenTelemetry conventions for database clients say. */
+export function measurePool(meter: Meter, pool: () => PoolState): void {
+  const name = { 'db.client.connection.pool.name': 'registry' };
+  meter
+    .createObservableGauge('db.client.connection.count', { description: 'Connections by what they do' })
+    .addCallback((result) => {
+      const { idle, total } = pool();
+      result.observe(idle, { ...name, 'db.client.connection.state': 'idle' });
+      result.observe(total - idle, { ...name, 'db.client.connection.state': 'used' });
+    });
+  meter
+    .createObservableGauge('db.client.connection.max', { description: 'Most connections there may be' })
+    .addCallback((result) => result.observe(pool().max, name));
+  meter
+    .createObservableGauge('db.client.connection.pending_requests', {
+      description: 'Work that waits for a connection',
+    })
+    .addCallback((result) => result.observe(pool().waiting, name));
 }

@@ -6,18 +6,15 @@ const UNTRACED = new Set(['ping', 'close']);
 
 /** The store with a span `dbService.<Operation>` around each operation. Arguments stay out of it. */
 export function tracedStore<S extends Store>(store: S, tracing: Tracing): S {
-  return new Proxy(store, {
-    get: (target, name) => {
-      const member: unknown = Reflect.get(target, name, target);
-      if (typeof member !== 'function' || typeof name !== 'string') return member;
-      if (UNTRACED.has(name)) return member.bind(target);
-      return (...given: unknown[]): unknown => {
-        const result: unknown = Reflect.apply(member, target, given);
-        if (!(result instanceof Promise)) return result;
-        return tracing.inSpan({ name: operation(name) }, () => result);
-      };
-    },
+  const traced = Object.entries(store).map(([name, member]: [string, unknown]) => {
+    if (typeof member !== 'function' || UNTRACED.has(name)) return [name, member];
+    const inSpan = (...given: unknown[]): unknown => {
+      const result: unknown = Reflect.apply(member, store, given);
+      return result instanceof Promise ? tracing.inSpan({ name: operation(name) }, () => result) : result;
+    };
+    return [name, inSpan];
   });
+  return { ...store, ...Object.fromEntries(traced) };
 }
 
 function operation(name: string): string {
