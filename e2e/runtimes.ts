@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { homedir } from 'node:os';
 import { detectRuntime } from '@skep/cli/runtime/detect.ts';
 import type { RuntimeEnvironment } from '@skep/cli/runtime/environment.ts';
-import type { Runtime, RuntimeKind } from '@skep/cli/runtime/runtime.ts';
+import type { Runtime } from '@skep/cli/runtime/runtime.ts';
+import type { RuntimeKind } from '@skep/cli/settings/identity.ts';
 
 export interface RuntimeDirectories {
   readonly dataDir: string;
@@ -27,5 +28,5 @@ export function testEnvironment(directories: RuntimeDirectories): RuntimeEnviron
 
 /** The adapter of that kind on this machine. */
 export function openRuntime(kind: RuntimeKind, directories: RuntimeDirectories): Promise<Runtime> {
-  return detectRuntime(testEnvironment(directories), kind);
+  return detectRuntime(testEnvironment(directories), { kind });
 }

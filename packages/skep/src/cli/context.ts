@@ -50,8 +50,6 @@ export interface Context {
 export interface Inside {
   /** Fails with `supervisor/not-here`: the command that asked does it itself. Only before anything is made. */
   readonly handOver: (why: string) => never;
-  /** As `connectRuntime` for the runtime there is, with the supervisor's own environment: it keeps what it hosts with. */
-  readonly connectRuntime: () => Promise<Runtime>;
   /** Starts a saved workload on its runtime in this very process, and tells who asked how it goes. */
   readonly launch: (config: RunConfig, runtime: Runtime) => Promise<void>;
 }

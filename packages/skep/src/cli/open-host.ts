@@ -19,7 +19,7 @@ export function openHost(context: Context, log: Log): Host {
   return new Host({
     places,
     // Not under the context's signal: after Ctrl-C there is still something to stop and remove.
-    openRuntime: async (reference) => (await openRuntime(context, { reference })).runtime,
+    openRuntime: (reference) => openRuntime(context, { reference }),
     connectRuntime: (reference) => connectRuntime(context, reference),
     startProxy: (options) => startProxy({ ...options, budgets, ...(osUser === undefined ? {} : { osUser }) }),
     version: program.version,

@@ -53,7 +53,7 @@ export const logs = defineCommand({
   async run({ values, positionals: [name = ''] }, context) {
     const config = await loadRunConfig(context.places, name);
     if (values.proxy) return proxyLog(name, { ...values, signal: context.signal }, context);
-    const { runtime } = await openRuntime(context, { reference: config.runtime, signal: context.signal });
+    const runtime = await openRuntime(context, { reference: config.runtime, signal: context.signal });
     if ((await runtime.inspect(name)) === undefined) {
       throw new SkepError('workload/not-found', {
         message: `the server of "${name}" was not found on the ${runtime.kind} runtime`,

@@ -38,7 +38,7 @@ async function removeShared(context: Context): Promise<void> {
 async function removeForgotten(context: Context, names: readonly string[]): Promise<void> {
   const owner = ownerOf(context.places.stateDir);
   try {
-    const { runtime } = await openRuntime(context, { signal: context.signal });
+    const runtime = await openRuntime(context, { signal: context.signal });
     for (const seen of await runtime.list()) {
       if (!isOwn(seen, owner) || names.includes(seen.name)) continue;
       await runtime.stop(seen.name, 0);

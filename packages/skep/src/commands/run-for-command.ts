@@ -7,7 +7,7 @@ import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Endpoint, Host } from '../supervisor/host.ts';
 import type { RunOperation, RunWays } from '../supervisor/server.ts';
 import { supervisorEnv } from '../supervisor/spawn-supervisor.ts';
-import { warnOpen } from '../run/warn-open.ts';
+import { warnOpen } from '../run/tell-limits.ts';
 
 /** What a supervisor runs commands with. */
 export interface Supervisor {
@@ -32,7 +32,6 @@ export async function runForCommand(
   let endpoint: Endpoint | undefined;
   const inside: Inside = {
     handOver,
-    connectRuntime,
     async launch(config, runtime) {
       const { name } = config;
       const unheard = signal.aborted;
@@ -50,7 +49,7 @@ export async function runForCommand(
   };
   const asking = { ask: () => handOver('a value is missing'), confirm: () => handOver('it asks for rights') };
   try {
-    await run.execute(argv, { ...context, ...asking, env, cwd, terminal, inside, signal });
+    await run.execute(argv, { ...context, ...asking, env, cwd, terminal, inside, signal, connectRuntime });
   } catch (error) {
     // What was cut short fails in its own way; the command has to know why it was cut.
     throw signal.aborted ? signal.reason : error;

@@ -2,8 +2,9 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import { defineCommand } from '../cli/command.ts';
 import { handOverByFlags } from '../plan/hand-over.ts';
-import { importWorkload } from '../run/import-workload.ts';
-import { runWorkload } from '../run/run-workload.ts';
+import { planImport } from '../plan/plan-import.ts';
+import { planRun } from '../plan/plan-run.ts';
+import { carryOut, surroundingsOf } from '../run/carry-out.ts';
 import { givenLimits } from '../run-config/proxy-limits.ts';
 import { besideFromConfig, runSettings } from '../settings/run-settings.ts';
 
@@ -32,7 +33,7 @@ export const run = defineCommand({
     if (values.fromConfig === undefined) {
       if (target === undefined)
         throw new SkepError('usage/missing-argument', { message: 'missing argument SERVER' });
-      return runWorkload({ target, values, args: rest }, context);
+      return carryOut(await planRun({ target, values, args: rest }, surroundingsOf(context)), context);
     }
     const other = [...given].filter((name) => !besideFromConfig.some((allowed) => allowed === name));
     if (other.length > 0 || target !== undefined || rest !== undefined) {
@@ -48,7 +49,8 @@ export const run = defineCommand({
       });
     }
     const { fromConfig: path, trustConfig: trusted, foreground } = values;
-    return importWorkload({ path, trusted, foreground, limits: givenLimits(settings) }, context);
+    const request = { path, trusted, foreground, limits: givenLimits(settings) };
+    await carryOut(await planImport(request, surroundingsOf(context)), context);
   },
 });
 

@@ -1,18 +1,14 @@
 import { isIPv4 } from 'node:net';
 import { referenceTo, runConfigOf, type RunConfig } from '../run-config/run-config.ts';
-import type { Prepared, RuntimeInfo } from '../runtime/runtime.ts';
-import { chooseTransport } from './choose-transport.ts';
-import type { MergedEnv } from './merge-env.ts';
-import { checkReachable } from './plan-permissions.ts';
-import type { PlannedRun } from './plan-run.ts';
+import type { RuntimeInfo } from '../runtime/runtime.ts';
+import { transportOf } from './choose-transport.ts';
+import type { Made } from './plan.ts';
+import type { PlannedRun } from './planned-run.ts';
 import type { Resolved } from './resolve-target.ts';
 
-export interface BuildInputs {
+export interface BuildInputs extends Made {
   readonly planned: PlannedRun;
   readonly name: string;
-  readonly port: number;
-  readonly merged: MergedEnv;
-  readonly prepared: Prepared;
   /** The engine it will run on. */
   readonly info: RuntimeInfo;
 }
@@ -21,16 +17,8 @@ export interface BuildInputs {
 export function buildRunConfig({ planned, name, port, merged, prepared, info }: BuildInputs): RunConfig {
   const { request, inputs, resolved, profile, args } = planned;
   const { values } = request;
-  const { source, plan } = resolved;
-  const chosen = chooseTransport({
-    flag: values.transport,
-    catalogue: plan?.transport,
-    source,
-    exposedPorts: prepared.exposedPorts,
-    targetPort: values.targetPort ?? plan?.targetPort,
-  });
-  checkReachable(profile, chosen.transport);
-  const { transport, targetPort } = chosen;
+  const { source } = resolved;
+  const { transport, targetPort } = transportOf(planned, prepared.exposedPorts);
   return runConfigOf(values, {
     name,
     port,

@@ -8,7 +8,7 @@ test.each([
   [{ runtimeImage: 'node\nRUN id' }, 'invalid base image'],
 ])('%j is refused before anything is looked up', async (given, said) => {
   const values = { group: 'default', targetHost: '127.0.0.1', host: '127.0.0.1', ...given } as RunValues;
-  await expect(checkInputs(values, { cwd: '/', env: {}, caPath: undefined })).rejects.toMatchObject({
+  await expect(checkInputs(values, { cwd: '/', env: {} })).rejects.toMatchObject({
     code: 'runtime/invalid-workload',
     message: expect.stringContaining(said),
   });

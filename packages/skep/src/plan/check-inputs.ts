@@ -14,6 +14,7 @@ import { isLabel } from '../run-config/labels.ts';
 import { isPortMapping, isTargetHost } from '../settings/transport.ts';
 import { checkRecipeOptions } from '../protocol/build-recipe.ts';
 import type { RunValues } from '../settings/run-settings.ts';
+import type { Surroundings } from './plan.ts';
 import { parseEnvFile } from './env-file.ts';
 import { readEnvFlags } from './env-flags.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
@@ -31,16 +32,8 @@ export interface CheckedInputs {
   readonly volumes: readonly Mount[];
   /** `--permission-profile`, read. */
   readonly profile: PermissionProfile | undefined;
-  readonly caCert: (() => Promise<string>) | undefined;
-}
-
-export interface Surroundings {
-  /** What relative paths start from. */
-  readonly cwd: string;
-  /** Of the command itself: `-e KEY` takes its value from there. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Certificate authorities when `--ca-cert` names none. */
-  readonly caPath: string | undefined;
+  /** `--ca-cert`, read. */
+  readonly caCert: string | undefined;
 }
 
 const MAX_ENV_FILE_BYTES = 1024 * 1024;
@@ -48,7 +41,7 @@ const MAX_ENV_FILE_BYTES = 1024 * 1024;
 /** Everything that can be wrong with the flags is found here, before anything is downloaded, asked or made. */
 export async function checkInputs(
   values: RunValues,
-  { cwd, ...around }: Surroundings,
+  { cwd, env }: Pick<Surroundings, 'cwd' | 'env'>,
 ): Promise<CheckedInputs> {
   checkGroup(values.group);
   for (const item of values.publish ?? []) checkPublish(item);
@@ -60,24 +53,13 @@ export async function checkInputs(
     name: values.name === undefined ? undefined : checkWorkloadName(values.name.replaceAll('/', '-')),
     host: await toIPv4(values.host),
     labels: checkLabels(values.label ?? {}),
-    env: { file: await readEnvFile(values.envFile, cwd), flags: readEnvFlags(values.env ?? [], around.env) },
+    env: { file: await readEnvFile(values.envFile, cwd), flags: readEnvFlags(values.env ?? [], env) },
     volumes: await Promise.all((values.volume ?? []).map((item) => checkVolume(item, cwd))),
     profile:
       values.permissionProfile === undefined ? undefined : await loadProfileAt(values.permissionProfile, cwd),
-    caCert: await caBundle(values.caCert, around.caPath, cwd),
+    caCert:
+      values.caCert === undefined ? undefined : (await readCaBundle(resolve(cwd, values.caCert))).join('\n'),
   };
-}
-
-/** What this run names is looked at now, what always holds when something is downloaded: parsing it takes a while. */
-async function caBundle(
-  flag: string | undefined,
-  always: string | undefined,
-  cwd: string,
-): Promise<(() => Promise<string>) | undefined> {
-  const read = async (path: string): Promise<string> => (await readCaBundle(resolve(cwd, path))).join('\n');
-  if (flag === undefined) return always === undefined ? undefined : () => read(always);
-  const text = await read(flag);
-  return () => Promise.resolve(text);
 }
 
 function checkGroup(group: string): void {

@@ -1,5 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Source } from '../runtime/runtime.ts';
+import { checkReachable } from './plan-permissions.ts';
+import type { PlannedRun } from './planned-run.ts';
 
 export interface TransportInputs {
   /** `--transport`. */
@@ -17,6 +19,26 @@ export interface ChosenTransport {
   readonly transport: 'stdio' | 'streamable-http';
   /** For HTTP: the port the server listens on. */
   readonly targetPort?: number;
+}
+
+/** The transport of a planned run whose image declares these ports. Fails, too, where it could not be reached that way. */
+export function transportOf(
+  {
+    request: { values },
+    resolved: { plan, source },
+    profile,
+  }: Pick<PlannedRun, 'request' | 'resolved' | 'profile'>,
+  exposedPorts: readonly number[],
+): ChosenTransport {
+  const chosen = chooseTransport({
+    flag: values.transport,
+    catalogue: plan?.transport,
+    source,
+    exposedPorts,
+    targetPort: values.targetPort ?? plan?.targetPort,
+  });
+  checkReachable(profile, chosen.transport);
+  return chosen;
 }
 
 /**

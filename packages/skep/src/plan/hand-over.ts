@@ -1,16 +1,15 @@
 import { isIPv4 } from 'node:net';
 import type { Field } from '@skep/core/settings/field.ts';
-import type { Context, Inside } from '../cli/context.ts';
-import type { Progress } from '../print/progress.ts';
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
 import { pythonIndex } from '../runtime/docker/python-index.ts';
-import type { CheckedRun, PlannedRun } from './plan-run.ts';
+import type { Surroundings } from './plan.ts';
+import type { CheckedRun, PlannedRun } from './planned-run.ts';
 
 /**
  * What a supervisor that runs a command for another program leaves to that program (decision 0189). Outside the
  * supervisor nothing is handed over.
  */
-type Where = Pick<Context, 'env' | 'inside'>;
+type Where = Pick<Surroundings, 'env' | 'inside'>;
 
 /** Flags that name a file or folder to be looked at, that keep the command attached, or that show what only this process knows. */
 export function handOverByFlags(values: RunValues, { inside }: Where): void {
@@ -41,9 +40,4 @@ export function handOverByCatalogue({ target, config }: CheckedRun, { inside }: 
 export function handOverByIndex({ resolved: { source } }: PlannedRun, { env, inside }: Where): void {
   const python = source.kind === 'package' && source.ecosystem === 'pypi';
   if (inside && python && pythonIndex(env) !== undefined) inside.handOver('a variable names its index');
-}
-
-/** Hands over at the first step: each is told before its work begins, and takes time. */
-export function handingOver({ handOver }: Inside): Progress {
-  return { step: (title) => handOver(title), detail() {}, end() {} };
 }

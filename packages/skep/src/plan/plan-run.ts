@@ -1,87 +1,84 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Context } from '../cli/context.ts';
-import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
-import { checkNothingToHide } from '../permissions/ignore-file.ts';
-import { profileMounts, type PermissionProfile } from '../permissions/profile.ts';
-import type { Runtime } from '../runtime/runtime.ts';
-import type { RunValues } from '../settings/run-settings.ts';
 import { openCatalog } from '../catalog/open-catalog.ts';
-import { parseTarget, type Target } from './parse-target.ts';
-import { checkInputs, type CheckedInputs } from './check-inputs.ts';
-import { chooseTransport } from './choose-transport.ts';
-import { mergeEnv, type MergedEnv } from './merge-env.ts';
-import { checkReachable, planPermissions } from './plan-permissions.ts';
+import { loadAppConfig } from '../config/app-config.ts';
+import { checkNothingToHide } from '../permissions/ignore-file.ts';
+import { profileMounts } from '../permissions/profile.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { buildRunConfig } from './build-config.ts';
+import { checkInputs } from './check-inputs.ts';
+import { transportOf } from './choose-transport.ts';
+import { handOverByCatalogue, handOverByIndex } from './hand-over.ts';
+import { parseTarget } from './parse-target.ts';
+import type { NewWorkload, Preparation, Surroundings } from './plan.ts';
+import { planPermissions } from './plan-permissions.ts';
+import type { CheckedRun, PlannedRun, RunRequest } from './planned-run.ts';
+import { trustedAlways } from './preparation.ts';
 import { resolveTarget, type Resolved } from './resolve-target.ts';
+import { wantedPort } from './wanted-port.ts';
+import { unusedBuild, unverified } from './warnings.ts';
 
-export interface RunRequest {
-  readonly target: string;
-  readonly values: RunValues;
-  /** What stood after `--`. */
-  readonly args: readonly string[] | undefined;
-}
-
-/** What was asked for, looked at by itself. */
-export interface CheckedRun {
-  readonly request: RunRequest;
-  readonly target: Target;
-  readonly config: AppConfig;
-  readonly inputs: CheckedInputs;
-}
-
-/** Everything decided about a run before anything is made. */
-export interface PlannedRun extends CheckedRun {
-  readonly resolved: Resolved;
-  readonly runtime: Runtime;
-  readonly profile: PermissionProfile;
-  readonly args: readonly string[];
+/** A run of what the command line names. Everything that can be wrong with it is found here (docs/behaviour/run.md). */
+export async function planRun(request: RunRequest, around: Surroundings): Promise<NewWorkload> {
+  const checked = await checkRun(request, around);
+  handOverByCatalogue(checked, around);
+  const { runtime, info } = await around.connect();
+  const planned = await decide(checked, around, runtime);
+  handOverByIndex(planned, around);
+  const { inputs, resolved } = planned;
+  const { values } = request;
+  const name = inputs.name ?? resolved.generatedName;
+  return {
+    is: 'new',
+    name,
+    runtime,
+    foreground: values.foreground,
+    rename: 'choose another --name',
+    port: { host: inputs.host, ...wantedPort(values, resolved.plan) },
+    env: { ...inputs.env, requirements: resolved.plan?.env ?? [] },
+    preparation: preparationOf(planned, around),
+    warnings: [
+      ...unusedBuild(values, resolved.source, runtime),
+      ...(values.imageVerification === 'warn' ? unverified(resolved.source) : []),
+    ],
+    configure: async (made) => buildRunConfig({ planned, name, ...made, info: await info }),
+  };
 }
 
 /** Fails for what is wrong with the command line and the files that it names. */
-export async function checkRun(request: RunRequest, { places, cwd, env }: Context): Promise<CheckedRun> {
+async function checkRun(request: RunRequest, around: Surroundings): Promise<CheckedRun> {
   const target = parseTarget(request.target);
-  const config = await loadAppConfig(places);
-  const caPath = config.caCertificatePath ?? env['NODE_EXTRA_CA_CERTS'];
-  const inputs = await checkInputs(request.values, { cwd, env, caPath });
-  return { request, target, config, inputs };
+  const config = await loadAppConfig(around.places);
+  return { request, target, config, inputs: await checkInputs(request.values, around) };
 }
 
-/** The steps of a run that look and decide: nothing exists afterwards that did not before. */
-export async function planRun(checked: CheckedRun, context: Context, runtime: Runtime): Promise<PlannedRun> {
+async function decide(checked: CheckedRun, around: Surroundings, runtime: Runtime): Promise<PlannedRun> {
   const { request, target, config, inputs } = checked;
   const { values } = request;
   const resolved = await resolveTarget(target, {
-    openCatalog: () => openCatalog({ config, version: context.program.version }),
-    runtimeKind: runtime.kind,
-    signal: context.signal,
+    openCatalog: () => openCatalog({ config, version: around.program.version }),
+    runtime,
+    signal: around.signal,
   });
   const profile = await planPermissions({
     flag: inputs.profile,
     catalogue: resolved.plan?.permissions,
     entry: `"${resolved.entryName ?? request.target}" of the catalogue`,
-    confirm: context.confirm,
+    confirm: around.confirm,
     network: values.network,
     volumes: inputs.volumes,
-    cwd: context.cwd,
+    cwd: around.cwd,
   });
   await checkNothingToHide({
-    file: context.places.ignoreFile,
+    file: around.places.ignoreFile,
     globally: values.ignoreGlobally,
-    mounts: profileMounts(profile, context.cwd),
+    mounts: profileMounts(profile, around.cwd),
     override: 'add --ignore-globally=false',
   });
   const args = request.args ?? resolved.plan?.args ?? [];
   checkArguments(request, resolved);
-  checkEarly(request, resolved, profile);
-  return { ...checked, resolved, runtime, profile, args };
-}
-
-/** The server's variables; asks a person for what is required and missing, as the last thing before work begins. */
-export function planEnv({ inputs, resolved }: PlannedRun, { ask }: Context): Promise<MergedEnv> {
-  return mergeEnv({
-    ...inputs.env,
-    requirements: resolved.plan?.env ?? [],
-    ...(ask === undefined ? {} : { ask }),
-  });
+  const planned = { ...checked, resolved, runtime, profile, args };
+  if (isTransportKnown(planned)) transportOf(planned, []);
+  return planned;
 }
 
 function checkArguments(request: RunRequest, { plan, entryName }: Resolved): void {
@@ -96,19 +93,20 @@ function checkArguments(request: RunRequest, { plan, entryName }: Resolved): voi
   });
 }
 
-/** What is known about the transport before the image is there; the rest is checked when it is. */
-function checkEarly({ values }: RunRequest, { plan, source }: Resolved, profile: PermissionProfile): void {
+/** Whether an image that is not there yet has no say in the transport, nor in its port. */
+function isTransportKnown({ request: { values }, resolved: { plan, source } }: PlannedRun): boolean {
   const told = values.transport ?? plan?.transport;
-  if (told === undefined) return;
-  const targetPort = values.targetPort ?? plan?.targetPort;
-  const needsImage = told === 'streamable-http' && targetPort === undefined && source.kind === 'image';
-  if (needsImage) return;
-  const { transport } = chooseTransport({
-    flag: values.transport,
-    catalogue: plan?.transport,
-    source,
-    exposedPorts: [],
-    targetPort,
-  });
-  checkReachable(profile, transport);
+  if (told !== 'streamable-http') return told !== undefined;
+  return source.kind !== 'image' || (values.targetPort ?? plan?.targetPort) !== undefined;
+}
+
+function preparationOf({ request, config, inputs, resolved }: PlannedRun, around: Surroundings): Preparation {
+  const { runtimeImage: baseImage, runtimeAddPackage: addPackages = [] } = request.values;
+  const { caCert } = inputs;
+  return {
+    source: resolved.source,
+    ...(baseImage === undefined ? {} : { baseImage }),
+    addPackages,
+    ...(caCert === undefined ? trustedAlways(config, around) : { caCert: async () => caCert }),
+  };
 }

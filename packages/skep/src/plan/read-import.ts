@@ -1,8 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readJsonText } from '@skep/core/files/read-limited.ts';
-import type { Places } from '@skep/core/files/places.ts';
-import type { Terminal } from '../print/terminal.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { parseVolume } from '../permissions/mount-declaration.ts';
 import { withNetworkMode } from '../permissions/network-mode.ts';
@@ -18,12 +16,11 @@ import { MAX_RUN_CONFIG_BYTES } from '../run-config/file.ts';
 import { fromToolhive } from '../run-config/import-toolhive.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Mount } from '../permissions/mount-declaration.ts';
+import type { Surroundings } from './plan.ts';
 import { checkReachable } from './plan-permissions.ts';
 
-export interface ImportSurroundings {
-  readonly cwd: string;
-  readonly places: Pick<Places, 'ignoreFile'>;
-  readonly terminal: Pick<Terminal, 'err'>;
+export interface ImportSurroundings extends Pick<Surroundings, 'cwd' | 'terminal'> {
+  readonly places: Pick<Surroundings['places'], 'ignoreFile'>;
 }
 
 /** Reads and checks the file of `--from-config`; nothing is made yet. Fails with `run/invalid-config` and as its parts do. */

@@ -38,7 +38,11 @@ function resolve(
   catalog = working,
 ): Promise<Resolved> {
   const signal = new AbortController().signal;
-  return resolveTarget(parseTarget(text), { openCatalog: async () => catalog, runtimeKind, signal });
+  return resolveTarget(parseTarget(text), {
+    openCatalog: async () => catalog,
+    runtime: { runsImages: runtimeKind === 'docker' },
+    signal,
+  });
 }
 
 describe('what runs', () => {

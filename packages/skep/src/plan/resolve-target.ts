@@ -1,7 +1,7 @@
 import type { LocalPlan, RunPlan } from '@skep/core/catalog/run-plan.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
-import type { RuntimeKind, Source } from '../runtime/runtime.ts';
+import type { Runtime, Source } from '../runtime/runtime.ts';
 import type { CatalogSource } from '../catalog/catalog-source.ts';
 import type { Target } from './parse-target.ts';
 import { checkPackageSource } from '../protocol/reference.ts';
@@ -22,7 +22,7 @@ export interface Resolved {
 
 export interface ResolveOptions {
   readonly openCatalog: () => Promise<CatalogSource>;
-  readonly runtimeKind: RuntimeKind;
+  readonly runtime: Pick<Runtime, 'runsImages'>;
   readonly signal: AbortSignal;
 }
 
@@ -39,7 +39,7 @@ export async function resolveTarget(target: Target, options: ResolveOptions): Pr
   const entry = await catalog.find(target.name, options.signal);
   if (entry) {
     const { choosePlan } = await import('@skep/core/catalog/run-plan.ts');
-    const plan = choosePlan(entry.document, { images: options.runtimeKind === 'docker' });
+    const plan = choosePlan(entry.document, { images: options.runtime.runsImages });
     if (!isLocal(plan)) throw noRemotes(`"${entry.name}" is a remote server`);
     const generatedName = nameOfEntry(target.name.includes('/') ? entry.name : target.name);
     return { source: sourceOf(plan.target), generatedName, plan, entryName: entry.name, catalog };

@@ -8,7 +8,7 @@ export interface WantedPort {
   readonly hint?: string;
 }
 
-/** The proxy's port: the flag, else the catalogue's for a server that is reached over HTTP. */
+/** The proxy's port: the flag, else the catalogue's for a server that is reached over HTTP (docs/behaviour/run.md#ports). */
 export function wantedPort(
   { proxyPort, transport }: Pick<RunValues, 'proxyPort' | 'transport'>,
   plan: LocalPlan | undefined,

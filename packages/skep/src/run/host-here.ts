@@ -7,8 +7,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import { keepLogsSmall } from '../supervisor/log-keeper.ts';
 import { refuseForeign } from '../supervisor/private-directory.ts';
-import { startEvents } from './start-events.ts';
-import { whenReady } from './when-ready.ts';
+import { startEvents, whenReady } from './tell-start.ts';
 
 /**
  * Hosts a saved workload in this process until it ends or the person presses Ctrl-C, then removes it completely

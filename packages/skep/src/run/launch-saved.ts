@@ -9,9 +9,8 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { SupervisorClient } from '../supervisor/client.ts';
 import { readStatus } from '../supervisor/state.ts';
-import { startEvents } from './start-events.ts';
-import { tellReady } from './when-ready.ts';
-import { warnOpen } from './warn-open.ts';
+import { warnOpen } from './tell-limits.ts';
+import { startEvents, tellReady } from './tell-start.ts';
 
 export interface LaunchChoice {
   readonly foreground: boolean;

@@ -7,8 +7,7 @@ import { exchange } from '../supervisor/exchange.ts';
 import { MAX_LINE_CHARS } from '../supervisor/json-lines.ts';
 import type { Request } from '../supervisor/protocol.ts';
 import { wakeEarly } from '../supervisor/wake-early.ts';
-import { startEvents } from './start-events.ts';
-import { tellReady } from './when-ready.ts';
+import { startEvents, tellReady } from './tell-start.ts';
 
 /**
  * `skep run` by a supervisor that is up and has everything ready (decision 0048): undefined when that is done. Else

@@ -1,3 +1,4 @@
+import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import type { Context } from '../cli/context.ts';
 import { notEnforced } from '../permissions/not-enforced.ts';
 import { profileMounts } from '../permissions/profile.ts';
@@ -13,4 +14,12 @@ export async function tellLimits(config: RunConfig, runtime: Runtime, context: C
   for (const limit of [...notEnforced(profile, runtime), ...cautions]) {
     context.terminal.err(`Warning: ${printable(`${name}: ${limit}`)}\n`);
   }
+}
+
+/** Warns of a proxy that other machines reach: web pages are kept out on every address; programs are not. */
+export function warnOpen(host: string, terminal: Pick<Context['terminal'], 'err'>): void {
+  if (isLoopback(host)) return;
+  terminal.err(
+    `Warning: listening on ${host}: whoever reaches this address from another machine can use the server without signing in\n`,
+  );
 }

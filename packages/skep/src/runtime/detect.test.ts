@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { selectRuntime, type SelectionProbes } from './detect.ts';
-import { endpointText } from './docker/endpoint.ts';
+import { selectRuntime } from './detect.ts';
+import type { EngineSearch } from './docker/find-engine.ts';
+import { searchEngine } from './docker/find-runtime.ts';
+import { endpointText, type Endpoint } from './docker/endpoint.ts';
 import type { Bubblewrap } from './sandbox/confine.ts';
+import { tryBubblewrap } from './sandbox/find-runtime.ts';
 
 interface Machine {
   readonly env?: Record<string, string>;
@@ -15,11 +18,16 @@ interface Machine {
   readonly bubblewrap?: boolean;
 }
 
-function machine(options: Machine): SelectionProbes {
+type Selection =
+  | { readonly kind: 'docker'; readonly endpoint: Endpoint }
+  | { readonly kind: 'sandbox'; readonly bubblewrap: Bubblewrap };
+
+function select(options: Machine): Promise<Selection> {
   const answering = options.answering ?? [];
   const sockets = options.sockets ?? answering.map((address) => address.replace('unix://', ''));
-  return {
-    env: options.env ?? {},
+  const env = options.env ?? {};
+  const search: EngineSearch = {
+    env,
     home: '/home/me',
     readText: (file) => Promise.resolve(options.files?.[file]),
     exists: (path) => Promise.resolve(sockets.includes(path)),
@@ -29,13 +37,20 @@ function machine(options: Machine): SelectionProbes {
         : Promise.reject(
             new SkepError('runtime/engine-unreachable', { message: `${endpointText(endpoint)} is dead` }),
           ),
-    sandbox: () =>
-      options.bubblewrap
-        ? Promise.resolve(BUBBLEWRAP)
-        : Promise.reject(
-            new SkepError('runtime/sandbox-unavailable', { message: 'bwrap is missing', hint: 'install it' }),
-          ),
   };
+  const bubblewrap = (): Promise<Bubblewrap> =>
+    options.bubblewrap
+      ? Promise.resolve(BUBBLEWRAP)
+      : Promise.reject(
+          new SkepError('runtime/sandbox-unavailable', { message: 'bwrap is missing', hint: 'install it' }),
+        );
+  return selectRuntime<Selection>(
+    (kind) =>
+      kind === 'docker'
+        ? searchEngine(search, (endpoint) => ({ kind, endpoint }))
+        : tryBubblewrap(bubblewrap, (found) => ({ kind, bubblewrap: found })),
+    env['SKEP_RUNTIME'],
+  );
 }
 
 const BUBBLEWRAP: Bubblewrap = {
@@ -108,7 +123,7 @@ describe('selectRuntime picks', () => {
       DOCKER,
     ],
   ])('%s', async (_what, options, expected) => {
-    const selection = await selectRuntime(machine(options));
+    const selection = await select(options);
     expect(selection.kind === 'docker' && endpointText(selection.endpoint)).toBe(expected);
   });
 
@@ -120,7 +135,7 @@ describe('selectRuntime picks', () => {
       { answering: [DOCKER], bubblewrap: true, files: withContext('x', 'unix:///gone') },
     ],
   ])('the sandbox %s', async (_what, options) => {
-    expect(await selectRuntime(machine(options))).toEqual({ kind: 'sandbox', bubblewrap: BUBBLEWRAP });
+    expect(await select(options)).toEqual({ kind: 'sandbox', bubblewrap: BUBBLEWRAP });
   });
 });
 
@@ -170,14 +185,14 @@ describe('selectRuntime refuses', () => {
       /bwrap is missing/,
     ],
   ])('%s', async (_what, options, code, message) => {
-    await expect(selectRuntime(machine(options))).rejects.toMatchObject({
+    await expect(select(options)).rejects.toMatchObject({
       code,
       message: expect.stringMatching(message),
     });
   });
 
   it('a dead engine of a variable with the way out that helps', async () => {
-    const dead = selectRuntime(machine({ env: { DOCKER_HOST: 'unix:///gone' }, bubblewrap: true }));
+    const dead = select({ env: { DOCKER_HOST: 'unix:///gone' }, bubblewrap: true });
     await expect(dead).rejects.toMatchObject({ hint: expect.stringContaining('unset the variable') });
   });
 });

@@ -1,95 +1,51 @@
-import { access } from 'node:fs/promises';
-import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
-import type { EngineClient } from './docker/client.ts';
-import type { EngineSearch, Refusal } from './docker/find-engine.ts';
-import type { Endpoint } from './docker/endpoint.ts';
-import type { RuntimeEnvironment } from './environment.ts';
-import type { Runtime, RuntimeKind } from './runtime.ts';
-import type { Bubblewrap } from './sandbox/confine.ts';
-import { userFile } from './user-file.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { RUNTIME_KINDS, type RuntimeKind } from '../settings/identity.ts';
+import type { Finding, FindRuntime, Refusal, RuntimeEnvironment } from './environment.ts';
+import type { Runtime } from './runtime.ts';
 
-/** How long an engine may take to answer a ping, in milliseconds. */
-const PING_MS = 5000;
+/** What workloads can run on, a row each; tried in the order of `RUNTIME_KINDS`, and loaded when it is tried. */
+const RUNTIMES: Readonly<Record<RuntimeKind, () => Promise<FindRuntime>>> = {
+  docker: async () => (await import('./docker/find-runtime.ts')).findDocker,
+  sandbox: async () => (await import('./sandbox/find-runtime.ts')).findSandbox,
+};
 
-export type Selection =
-  | { readonly kind: 'docker'; readonly endpoint: Endpoint }
-  | { readonly kind: 'sandbox'; readonly bubblewrap: Bubblewrap };
-
-export interface SelectionProbes extends EngineSearch {
-  /** A working bubblewrap; rejects with `runtime/sandbox-unavailable`. */
-  readonly sandbox: () => Promise<Bubblewrap>;
+/** The kind that a saved workload names, or `SKEP_RUNTIME`, or the first that works. Fails as `selectRuntime` does. */
+export async function detectRuntime(
+  environment: RuntimeEnvironment,
+  saved?: { readonly kind: RuntimeKind; readonly endpoint?: string },
+): Promise<Runtime> {
+  const find = async (kind: RuntimeKind): ReturnType<FindRuntime> =>
+    (await RUNTIMES[kind]())(environment, saved?.endpoint);
+  const open = await selectRuntime(find, saved?.kind ?? environment.env['SKEP_RUNTIME']);
+  return open();
 }
 
-const NAMED_HINT = 'start the engine that the variable names, or unset the variable';
-
 /**
- * Chooses what workloads run on: the kind that `SKEP_RUNTIME` (or `wanted`) names and nothing else, else an engine that
- * answers, else the sandbox. An engine named in a variable is never replaced by something else. Throws `runtime/unknown`, or `runtime/unavailable` with everything that was tried.
+ * The first kind that is found, or the one that is wanted and nothing else. What the person named in a variable is never
+ * replaced by something else. Fails with `runtime/unknown`, or with `runtime/unavailable` and everything that was tried.
  */
-export async function selectRuntime(probes: SelectionProbes, wanted?: RuntimeKind): Promise<Selection> {
-  const forced = wanted ?? forcedKind(probes.env['SKEP_RUNTIME']);
+export async function selectRuntime<Found>(
+  find: (kind: RuntimeKind) => Promise<Finding<Found>>,
+  wanted?: string,
+): Promise<Found> {
+  const forced = checkKind(wanted);
   const refusals: Refusal[] = [];
-  if (forced !== 'sandbox') {
-    const { findEngine } = await import('./docker/find-engine.ts');
-    const engine = await findEngine(probes);
-    if ('endpoint' in engine) return { kind: 'docker', endpoint: engine.endpoint };
-    refusals.push(...engine.refusals);
-    if (engine.exclusive) throw unavailable(forced, refusals, NAMED_HINT);
-  }
-  if (forced !== 'docker') {
-    try {
-      return { kind: 'sandbox', bubblewrap: await probes.sandbox() };
-    } catch (error) {
-      if (!hasCode(error, 'runtime/sandbox-unavailable')) throw error;
-      // Asked for by name, the sandbox's own error with its hint says more than a list of one.
-      if (forced === 'sandbox') throw error;
-      refusals.push({ strategy: 'sandbox', why: `${error.message}; ${error.hint}` });
-    }
+  for (const kind of forced === undefined ? RUNTIME_KINDS : [forced]) {
+    const finding = await find(kind);
+    if ('found' in finding) return finding.found;
+    if (forced !== undefined && finding.error) throw finding.error;
+    refusals.push(...finding.refusals);
+    if (finding.exclusive !== undefined) throw unavailable(forced, refusals, finding.exclusive);
   }
   throw unavailable(forced, refusals);
 }
 
-/** `selectRuntime` on the real machine. `wanted` is for a saved workload, which belongs to one kind. */
-export async function detectRuntime(environment: RuntimeEnvironment, wanted?: RuntimeKind): Promise<Runtime> {
-  const { env, home, platform, cacheDir } = environment;
-  /** Whoever answered has said already what it is. */
-  const asked = new Map<Endpoint, EngineClient>();
-  const selection = await selectRuntime(
-    {
-      env,
-      home,
-      readText: userFile,
-      exists: (path) =>
-        access(path).then(
-          () => true,
-          () => false,
-        ),
-      ping: async (endpoint) => {
-        const { EngineClient } = await import('./docker/client.ts');
-        const client = new EngineClient(endpoint);
-        await client.about(AbortSignal.timeout(PING_MS));
-        asked.set(endpoint, client);
-      },
-      sandbox: async () => {
-        const { findBubblewrap } = await import('./sandbox/bubblewrap.ts');
-        return findBubblewrap({ env, platform, cacheDir });
-      },
-    },
-    wanted,
-  );
-  if (selection.kind === 'docker') {
-    const { dockerRuntime } = await import('./docker/docker-runtime.ts');
-    return dockerRuntime(selection.endpoint, environment, asked.get(selection.endpoint));
-  }
-  const { sandboxRuntime } = await import('./sandbox/sandbox-runtime.ts');
-  return sandboxRuntime(environment, selection.bubblewrap);
-}
-
-function forcedKind(value: string | undefined): RuntimeKind | undefined {
-  if (!value) return undefined;
-  if (value === 'docker' || value === 'sandbox') return value;
+function checkKind(wanted: string | undefined): RuntimeKind | undefined {
+  if (!wanted) return undefined;
+  const kind = RUNTIME_KINDS.find((one) => one === wanted);
+  if (kind !== undefined) return kind;
   throw new SkepError('runtime/unknown', {
-    message: `runtime "${value}" not found; available runtimes: docker, sandbox`,
+    message: `runtime "${wanted}" not found; available runtimes: ${RUNTIME_KINDS.join(', ')}`,
   });
 }
 

@@ -1,3 +1,6 @@
+import type { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Runtime } from './runtime.ts';
+
 /** What a runtime may know about the machine and the user; built once in main.ts. */
 export interface RuntimeEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -15,3 +18,25 @@ export interface RuntimeEnvironment {
   /** A fresh token of at least 64 random bits in lower-case hex. */
   readonly randomId: () => string;
 }
+
+/** One thing that was tried and why it did not do. */
+export interface Refusal {
+  readonly strategy: string;
+  readonly why: string;
+}
+
+export type Finding<Found> =
+  | { readonly found: Found }
+  | {
+      readonly refusals: readonly Refusal[];
+      /** The person named what was tried, so nothing else may be used in its place: how to go on. */
+      readonly exclusive?: string;
+      /** Says more than a list of one, where the kind was asked for by name. */
+      readonly error?: SkepError;
+    };
+
+/** Looks for one kind of runtime on this machine; at `endpoint`, where a saved workload names the one it belongs to. */
+export type FindRuntime = (
+  environment: RuntimeEnvironment,
+  endpoint: string | undefined,
+) => Promise<Finding<() => Promise<Runtime>>>;

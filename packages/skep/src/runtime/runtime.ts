@@ -1,12 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Mount } from '../permissions/mount-declaration.ts';
 import type { PackageSource } from '../protocol/reference.ts';
-
-/**
- * The port to whatever workloads run on. Adapters (`docker/`, `sandbox/`) pass one contract test (contract.ts).
- * Every call takes its deadline from an AbortSignal; every failure is a SkepError with a `runtime/*` code.
- */
-export type RuntimeKind = 'docker' | 'sandbox';
+import type { RuntimeKind } from '../settings/identity.ts';
 
 export interface RuntimeInfo {
   readonly kind: RuntimeKind;
@@ -119,8 +114,19 @@ export interface RuntimeEvent {
   readonly action: 'start' | 'exit' | 'remove';
 }
 
+/**
+ * The port to whatever workloads run on. Adapters (`docker/`, `sandbox/`) pass one contract test (contract.ts).
+ * Every call takes its deadline from an AbortSignal; every failure is a SkepError with a `runtime/*` code.
+ */
 export interface Runtime {
+  /** Its name, for people and saved configurations. What it can is told below; nothing outside `runtime/` compares names. */
   readonly kind: RuntimeKind;
+  /** Runs images, and builds them of packages; else it runs packages alone. */
+  readonly runsImages: boolean;
+  /** Reaches a server that listens on the loopback address of its own network; else it has to listen on all addresses. */
+  readonly reachesLoopback: boolean;
+  /** What a server wrote for itself stays when it is made anew from another version of its package. */
+  readonly keepsFiles: boolean;
   /** Why the network `bridge` is that of the machine here; absent where workloads get one of their own. */
   readonly sharesNetwork?: string;
   /** Fails with a hint when the runtime cannot be used now. */

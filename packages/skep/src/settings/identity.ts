@@ -12,9 +12,14 @@ import {
 } from '@skep/core/settings/shape.ts';
 import { isWorkloadName } from './workload-name.ts';
 
+/** Names of what workloads can run on; `runtime/detect.ts` has a row for each. */
+export const RUNTIME_KINDS = ['docker', 'sandbox'] as const;
+
+export type RuntimeKind = (typeof RUNTIME_KINDS)[number];
+
 /** Which engine a workload belongs to; another engine's workloads are left alone. */
 const runtimeReference = members({
-  kind: oneOf('docker', 'sandbox'),
+  kind: oneOf(...RUNTIME_KINDS),
   id: text,
   endpoint: text,
   shares_network: optional(text),
@@ -94,7 +99,7 @@ export const identitySettings = settingsOf('Identity and lifecycle', [
     stored: optional(runtimeReference),
     local: true,
     brief: 'Force what workloads run on',
-    choices: ['docker', 'sandbox', 'kubernetes'],
+    choices: [...RUNTIME_KINDS, 'kubernetes'],
     notYetValues: ['kubernetes'],
     defaultText: 'the first that works',
   },

@@ -46,7 +46,7 @@ describe('an HTTP server in the network of the machine', () => {
   });
 
   test('is told to listen on loopback only', () => {
-    const spec = specOn({ kind: 'sandbox', sharesNetwork: 'a test says so' });
+    const spec = specOn({ reachesLoopback: true, sharesNetwork: 'a test says so' });
     expect(spec.env).toMatchObject({ MCP_HOST: '127.0.0.1' });
     expect(spec.ports).toEqual([]);
   });
@@ -75,14 +75,14 @@ describe('an HTTP server in a network of its own', () => {
   });
 
   test.each([
-    ['sandbox', '127.0.0.1'],
-    ['docker', '0.0.0.0'],
-  ] as const)('is told in the %s to listen where the proxy reaches it, on %s', (kind, address) => {
-    expect(specOn({ kind }).env).toMatchObject({ MCP_HOST: address });
+    [true, '127.0.0.1'],
+    [false, '0.0.0.0'],
+  ])('is told to listen where the proxy reaches it: its loopback %s, on %s', (reachesLoopback, address) => {
+    expect(specOn({ reachesLoopback }).env).toMatchObject({ MCP_HOST: address });
   });
 });
 
-function specOn(runtime: Pick<Runtime, 'kind' | 'sharesNetwork'>): WorkloadSpec {
+function specOn(runtime: Pick<Runtime, 'reachesLoopback' | 'sharesNetwork'>): WorkloadSpec {
   return toWorkloadSpec(http(3000), { owner: 'me', runtime });
 }
 

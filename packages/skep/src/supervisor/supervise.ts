@@ -1,30 +1,20 @@
-import type { Log } from '@skep/core/log/log.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Backend } from '@skep/proxy/backend/backend.ts';
 import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import { proxyLimits } from '../run-config/proxy-limits.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
-import type { Clock } from '@skep/core/time/clock.ts';
 import type { Tell } from './events.ts';
 import { forwardTarget, GRACE_MS, hostPortOf, inspectOwn, launch } from './launch.ts';
 import { untilHttpAnswer } from './http-probe.ts';
 import { crashedAtStart, untilReady, type Readiness } from './ready.ts';
-import type { StatusRecord } from './status-record.ts';
-import { watch } from './watch.ts';
+import { watch, type WatchDeps } from './watch.ts';
 
-export interface SuperviseDeps {
-  readonly runtime: Runtime;
+export interface SuperviseDeps extends WatchDeps {
   readonly startProxy: (options: ProxyOptions) => Promise<Proxy>;
-  /** See `HostDeps`. */
+  /** Skep's own, which servers are told. */
   readonly version: string;
-  readonly status: StatusRecord;
-  /** See `ownerOf`. */
-  readonly owner: string;
-  readonly clock: Clock;
-  readonly random: (min: number, max: number) => number;
   readonly fetch: typeof fetch;
-  readonly log: Log;
 }
 
 export interface SuperviseOptions {

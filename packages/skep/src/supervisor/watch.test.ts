@@ -31,8 +31,6 @@ async function watched({ backendEnded = () => {}, write = () => {} }: Faults) {
     runtime,
     owner,
     random,
-    version: '1',
-    startProxy: () => Promise.reject(new TypeError('there is one')),
     status: {
       async set(status) {
         write(status);
@@ -40,7 +38,6 @@ async function watched({ backendEnded = () => {}, write = () => {} }: Faults) {
       },
     },
     clock: manualClock(),
-    fetch,
     log: silentLog,
     proxy: {
       url: 'http://127.0.0.1:4001/mcp',

@@ -1,10 +1,23 @@
+import type { Log } from '@skep/core/log/log.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { Proxy } from '@skep/proxy/start.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 import { inspectOwn, launch } from './launch.ts';
 import { noRestarts, planRestart, type RestartHistory } from './restart.ts';
-import type { SuperviseDeps } from './supervise.ts';
+import type { StatusRecord } from './status-record.ts';
 
-interface Watched extends SuperviseDeps {
+export interface WatchDeps {
+  readonly runtime: Runtime;
+  readonly status: StatusRecord;
+  /** See `ownerOf`. */
+  readonly owner: string;
+  readonly clock: Clock;
+  readonly random: (min: number, max: number) => number;
+  readonly log: Log;
+}
+
+interface Watched extends WatchDeps {
   readonly proxy: Proxy;
   /** Where the proxy forwards to, for HTTP servers; a restart binds it again. */
   readonly hostPort: number | undefined;

@@ -8,7 +8,7 @@ export interface SpecOptions {
   readonly owner: string;
   /** Host port of the server's own port, for HTTP transports that are published. */
   readonly hostPort?: number;
-  readonly runtime: Pick<Runtime, 'kind' | 'sharesNetwork'>;
+  readonly runtime: Pick<Runtime, 'reachesLoopback' | 'sharesNetwork'>;
 }
 
 /** Short identity of one user's state directory, so that two of them can share an engine without touching each other. */
@@ -77,7 +77,7 @@ function transportEnv(config: RunConfig, runtime: SpecOptions['runtime']): Recor
  */
 function listeningAddress(config: RunConfig, runtime: SpecOptions['runtime']): string {
   if (usesHostNetwork(config, runtime)) return config.target_host || '127.0.0.1';
-  return runtime.kind === 'sandbox' ? '127.0.0.1' : '0.0.0.0';
+  return runtime.reachesLoopback ? '127.0.0.1' : '0.0.0.0';
 }
 
 /** True when the server's ports are those of the machine. */

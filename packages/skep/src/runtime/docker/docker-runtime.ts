@@ -42,6 +42,9 @@ export function dockerRuntime(
 ): Runtime {
   return {
     kind: 'docker',
+    runsImages: true,
+    reachesLoopback: false,
+    keepsFiles: false,
     probe: (signal) => probe(client, signal),
     prepare: (request) => prepare(client, environment, request),
     has: async (reference) => (await findImage(client, reference)) !== undefined,

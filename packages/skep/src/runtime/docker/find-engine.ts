@@ -2,12 +2,7 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { SOCKET_OVERRIDES, socketCandidates, type UserPlaces } from './candidates.ts';
 import { currentContext, type ContextQuestion } from './contexts.ts';
 import { endpointText, parseEndpoint, type Endpoint } from './endpoint.ts';
-
-/** One thing that was tried and why it did not do. */
-export interface Refusal {
-  readonly strategy: string;
-  readonly why: string;
-}
+import type { Refusal } from '../environment.ts';
 
 export interface EngineSearch extends UserPlaces {
   readonly readText: ContextQuestion['readText'];

@@ -22,6 +22,9 @@ import { MemoryWorkload } from './workload.ts';
  */
 export class MemoryRuntime implements Runtime {
   readonly kind = 'docker';
+  readonly runsImages = true;
+  readonly reachesLoopback = false;
+  readonly keepsFiles = false;
   readonly #programs: Map<string, MemoryProgram>;
   readonly #workloads = new Map<string, MemoryWorkload>();
   readonly #news = new EventEmitter();

@@ -55,6 +55,9 @@ export function sandboxRuntime(environment: RuntimeEnvironment, bubblewrap: Bubb
   const shared = typeof bubblewrap.network === 'string' ? { sharesNetwork: bubblewrap.network } : {};
   return {
     kind: 'sandbox',
+    runsImages: false,
+    reachesLoopback: true,
+    keepsFiles: true,
     ...shared,
     probe: async () => ({
       kind: 'sandbox',

@@ -1,0 +1,82 @@
+import { printable } from '@skep/core/terminal/printable.ts';
+import { referenceTo, type RunConfig } from '../run-config/run-config.ts';
+import { configGrants } from './config-grants.ts';
+import { requireConsent } from './consent.ts';
+import type { EnvInputs } from './merge-env.ts';
+import type { NewWorkload, Surroundings } from './plan.ts';
+import { preparationOf } from './preparation.ts';
+import { readImport } from './read-import.ts';
+import { unverified } from './warnings.ts';
+
+export interface ImportRequest {
+  readonly path: string;
+  /** `--trust-config`: the person grants what the file asks for. */
+  readonly trusted: boolean;
+  readonly foreground: boolean;
+  /** What was given instead of what the file says. */
+  readonly limits: Partial<RunConfig>;
+}
+
+/**
+ * A run of an exported file: the same name, port, variables and mounts (docs/behaviour/run.md#import). No flag may stand
+ * beside `--from-config`, so the file is where everything is put right.
+ */
+export async function planImport(request: ImportRequest, around: Surroundings): Promise<NewWorkload> {
+  const imported = await readImport(request.path, around);
+  await checkTrust(imported, request, around);
+  const { runtime, info } = await around.connect();
+  const preparation = await preparationOf(imported, around);
+  return {
+    is: 'new',
+    name: imported.name,
+    runtime,
+    foreground: request.foreground,
+    rename: 'give it another "name" in the file',
+    port: {
+      host: imported.host,
+      wanted: imported.port,
+      hint: 'set another "port" in the file, or 0 for a free one',
+    },
+    env: withSecrets(imported, around.env),
+    preparation,
+    warnings: unverified(preparation.source),
+    configure: async ({ port, merged, prepared }) => ({
+      ...imported,
+      image: prepared.reference,
+      image_is_ours: prepared.ours,
+      port,
+      ...request.limits,
+      env_vars: merged.env,
+      runtime: referenceTo(await info),
+    }),
+  };
+}
+
+/** A file may come from anywhere: what it gives away of this machine is the person's decision (`run/not-granted`). */
+async function checkTrust(config: RunConfig, request: ImportRequest, around: Surroundings): Promise<void> {
+  const grants = configGrants(config, around.cwd);
+  if (request.trusted) {
+    for (const grant of grants) around.terminal.err(`Granted: ${printable(grant)}\n`);
+    return;
+  }
+  await requireConsent({
+    who: `"${request.path}"`,
+    grants,
+    hint: 'read the file; to allow it, add --trust-config',
+    confirm: around.confirm,
+  });
+}
+
+/** Values of secret variables are not in the file: they come from `SKEP_SECRET_<NAME>`, or are asked for. */
+function withSecrets({ secret_env, env_vars }: RunConfig, env: Surroundings['env']): EnvInputs {
+  const given = secret_env.flatMap((name) => {
+    const value = env[`SKEP_SECRET_${name}`];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return {
+    file: Object.fromEntries(given),
+    flags: env_vars,
+    requirements: secret_env.map((name) => ({ name, required: true, secret: true })),
+    give: (name) => `in the environment, as SKEP_SECRET_${name}`,
+  };
+}

@@ -1,0 +1,45 @@
+import { checkNothingToHide } from '../permissions/ignore-file.ts';
+import { profileMounts } from '../permissions/profile.ts';
+import { loadRunConfig } from '../run-config/file.ts';
+import { checkKeys } from '../run-config/import-toolhive.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import type { SavedWorkload, Surroundings } from './plan.ts';
+import { preparationOf } from './preparation.ts';
+
+export interface StartRequest {
+  readonly name: string;
+  /** Nothing happens to a workload that runs. */
+  readonly isRunning: boolean;
+  readonly foreground: boolean;
+  /** What was given, from now on. */
+  readonly limits: Partial<RunConfig>;
+}
+
+/**
+ * A start of a saved workload. Mounts that the ignore file speaks against by now are refused, and an image or package that
+ * was pruned is to be prepared again.
+ */
+export async function planStart(
+  { name, isRunning, foreground, limits }: StartRequest,
+  around: Surroundings,
+): Promise<SavedWorkload> {
+  const config = await loadRunConfig(around.places, name);
+  const start = { is: 'saved', name, foreground } as const;
+  if (isRunning) return { ...start, changes: {} };
+  await checkNothingToHide({
+    file: around.places.ignoreFile,
+    globally: config.ignore_config?.load_global ?? true,
+    mounts: profileMounts(config.permission_profile, '/'),
+    override: 'remove the workload and run it with --ignore-globally=false',
+  });
+  // Saved by a release that did not look, or by a later one.
+  checkKeys(config.rest, `the saved configuration of "${name}"`);
+  const { runtime, info } = await around.connect(config.runtime);
+  await info;
+  const isThere = await runtime.has(config.image);
+  return {
+    ...start,
+    changes: limits,
+    ...(isThere ? {} : { missing: { runtime, preparation: await preparationOf(config, around) } }),
+  };
+}

@@ -1,0 +1,77 @@
+import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
+import type { Places } from '@skep/core/files/places.ts';
+import type { Terminal } from '../print/terminal.ts';
+import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
+import type { Prepared, PrepareRequest, Runtime, RuntimeInfo } from '../runtime/runtime.ts';
+import type { ConsentRequest } from './consent.ts';
+import type { EnvInputs, MergedEnv } from './merge-env.ts';
+import type { WantedPort } from './wanted-port.ts';
+
+/** What is to be there before a workload can start. */
+export type Preparation = Omit<PrepareRequest, 'report' | 'signal'>;
+
+/** Everything decided about a run before anything is made. `carryOut` alone makes things of it. */
+export type Plan = NewWorkload | SavedWorkload;
+
+interface Decided {
+  readonly name: string;
+  /** Hosted by the command itself, and removed when it ends. */
+  readonly foreground: boolean;
+}
+
+/** Of flags, or of an exported file. */
+export interface NewWorkload extends Decided {
+  readonly is: 'new';
+  readonly runtime: Runtime;
+  /** How the person gives it another name. */
+  readonly rename: string;
+  readonly port: WantedPort & { readonly host: string };
+  readonly env: EnvInputs;
+  readonly preparation: Preparation;
+  /** Lines for the person, told before the preparation. */
+  readonly warnings: readonly string[];
+  /** Fails when what is there now contradicts what was asked for. */
+  readonly configure: (made: Made) => Promise<RunConfig>;
+}
+
+/** Of a saved configuration. Nothing is claimed for it: its name and port are its own. */
+export interface SavedWorkload extends Decided {
+  readonly is: 'saved';
+  /** What it runs from, where that is not there any more. */
+  readonly missing?: { readonly runtime: Runtime; readonly preparation: Preparation };
+  /** What is saved from now on. */
+  readonly changes: Partial<RunConfig>;
+}
+
+/** What is known only once it is made. */
+export interface Made {
+  readonly port: number;
+  readonly merged: MergedEnv;
+  readonly prepared: Prepared;
+}
+
+/** A runtime, and which one it is: asked for while other things go on, because only what is saved says so. */
+export interface Connected {
+  readonly runtime: Runtime;
+  readonly info: Promise<RuntimeInfo>;
+}
+
+/** What planning may read, ask and connect to. */
+export interface Surroundings {
+  readonly places: Places;
+  /** What relative paths start from. */
+  readonly cwd: string;
+  /** Of the command itself: `-e KEY` takes its value from there. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly program: { readonly version: string };
+  readonly terminal: Pick<Terminal, 'err'>;
+  readonly signal: AbortSignal;
+  /** Asks the person for a value; absent where nobody can be asked. */
+  readonly ask?: (requirement: Requirement) => Promise<string>;
+  /** Asks the person yes or no; absent as `ask` is. */
+  readonly confirm?: Exclude<ConsentRequest['confirm'], undefined>;
+  /** Set where a supervisor plans for a command that asked it to (decision 0048). */
+  readonly inside?: { readonly handOver: (why: string) => never };
+  /** The runtime that a saved workload belongs to, or the best one there is. */
+  readonly connect: (reference?: RuntimeReference) => Promise<Connected>;
+}

@@ -1,0 +1,30 @@
+import type { AppConfig } from '../config/app-config.ts';
+import type { PermissionProfile } from '../permissions/profile.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { RunValues } from '../settings/run-settings.ts';
+import type { CheckedInputs } from './check-inputs.ts';
+import type { Target } from './parse-target.ts';
+import type { Resolved } from './resolve-target.ts';
+
+export interface RunRequest {
+  readonly target: string;
+  readonly values: RunValues;
+  /** What stood after `--`. */
+  readonly args: readonly string[] | undefined;
+}
+
+/** What was asked for, looked at by itself. */
+export interface CheckedRun {
+  readonly request: RunRequest;
+  readonly target: Target;
+  readonly config: AppConfig;
+  readonly inputs: CheckedInputs;
+}
+
+/** What was asked for, and what it means here. */
+export interface PlannedRun extends CheckedRun {
+  readonly resolved: Resolved;
+  readonly runtime: Runtime;
+  readonly profile: PermissionProfile;
+  readonly args: readonly string[];
+}

@@ -1,0 +1,161 @@
+import type { Lock } from '@skep/core/files/lock.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
+import type { Context } from '../cli/context.ts';
+import { openClient } from '../cli/open-client.ts';
+import { beginRuntime } from '../cli/open-runtime.ts';
+import { mountSources } from '../permissions/mount-sources.ts';
+import { profileMounts } from '../permissions/profile.ts';
+import { mergeEnv } from '../plan/merge-env.ts';
+import type { NewWorkload, Plan, Preparation, SavedWorkload, Surroundings } from '../plan/plan.ts';
+import { openProgress, type Progress } from '../print/progress.ts';
+import { deleteRunConfig, loadRunConfig, saveRunConfig } from '../run-config/file.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import { planPort } from '../runtime/free-port.ts';
+import type { Prepared, Runtime } from '../runtime/runtime.ts';
+import type { SupervisorClient } from '../supervisor/client.ts';
+import { isImageUsed } from '../supervisor/remove-workload.ts';
+import { holdPreparing } from '../workloads/name-lock.ts';
+import { claimName, promisedPorts } from './claim-name.ts';
+import { launchSaved } from './launch-saved.ts';
+import { tellLimits } from './tell-limits.ts';
+import { startEvents } from './tell-start.ts';
+
+/** What carrying a plan out stands on, and how what it has made so far is undone. */
+interface Work {
+  readonly context: Context;
+  readonly client: SupervisorClient;
+  readonly progress: Progress;
+  undo: readonly (() => Promise<void>)[];
+}
+
+/**
+ * Makes what a plan says: claims the name and port, asks for what is missing, prepares, saves, launches. The only place
+ * where a run makes anything. When a step fails, what the steps before it made is undone, the last first, and nothing
+ * that was there before, or is another's, is touched.
+ */
+export async function carryOut(plan: Plan, context: Context, progress = progressOf(context)): Promise<void> {
+  const client = openClient(context);
+  const work: Work = { context, client, progress, undo: [] };
+  try {
+    // Nothing is wrong with the plan, and a supervisor takes its time to start.
+    if (!plan.foreground && !context.inside) client.wake(context.signal);
+    await (plan.is === 'new' ? carryOutNew(plan, work) : carryOutSaved(plan, work));
+  } finally {
+    progress.end();
+    client.close();
+  }
+}
+
+async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
+  const { name, rename, runtime, foreground } = plan;
+  const { context, progress } = work;
+  const claimed = await claimName(name, runtime, context, rename);
+  await holding(claimed, name, work, async () => {
+    const config = await make(plan, work);
+    // What is said stays, and the line of the progress does not.
+    progress.end();
+    await tellLimits(config, runtime, context);
+    // From here on whoever launches it removes all of it, where it cannot be used.
+    work.undo = [];
+    if (context.inside) await context.inside.launch(config, runtime);
+    else await launchSaved(config, { ...work, foreground });
+  });
+}
+
+/** What a command of this context plans with. */
+export function surroundingsOf(context: Context): Surroundings {
+  const { signal } = context;
+  return { ...context, connect: (reference) => beginRuntime(context, { reference, signal }) };
+}
+
+/** A prepared workload, saved with where its mounts lead to on this machine today. */
+async function make(plan: NewWorkload, work: Work): Promise<RunConfig> {
+  const { context } = work;
+  const { places, random, ask } = context;
+  const choosePort = await planPort({ ...plan.port, promised: () => promisedPorts(context), random });
+  const merged = await mergeEnv({ ...plan.env, ...(ask === undefined ? {} : { ask }) });
+  for (const warning of plan.warnings) context.terminal.err(warning);
+  const prepared = await prepare(plan, work);
+  const config = await plan.configure({ port: await choosePort(), merged, prepared });
+  const mount_sources = await mountSources(profileMounts(config.permission_profile, '/'));
+  await saveRunConfig(places, { ...config, mount_sources });
+  work.undo = [...work.undo, () => deleteRunConfig(places, plan.name)];
+  return config;
+}
+
+async function carryOutSaved(plan: SavedWorkload, work: Work): Promise<void> {
+  const { context, client, progress } = work;
+  await renew(plan, work);
+  if (plan.foreground) {
+    const { hostHere } = await import('./host-here.ts');
+    return hostHere(await loadRunConfig(context.places, plan.name), context);
+  }
+  await client.start(plan.name, { signal: context.signal, tell: startEvents(progress, context.terminal) });
+}
+
+/** Prepares again what is missing; the saved configuration then says what it is called now. */
+async function renew({ name, missing, changes }: SavedWorkload, work: Work): Promise<void> {
+  const { places, terminal } = work.context;
+  if (!missing) return Object.keys(changes).length === 0 ? undefined : change(name, changes, places);
+  await holding(await holdPreparing(work.context), name, work, async () => {
+    const before = await loadRunConfig(places, name);
+    const { reference: image, ours: image_is_ours } = await prepare({ name, ...missing }, work);
+    if (image !== before.image && missing.runtime.keepsFiles) terminal.err(keptFiles(name));
+    await change(name, { ...changes, image, image_is_ours }, places);
+    work.undo = [];
+  });
+}
+
+/** Read now: it may have been removed while its package was prepared. */
+async function change(name: string, changes: Partial<RunConfig>, places: Context['places']): Promise<void> {
+  await saveRunConfig(places, { ...(await loadRunConfig(places, name)), ...changes });
+}
+
+/** Code and data cannot be told apart in what a server wrote beside its code, so the person decides. */
+function keptFiles(name: string): string {
+  return `Warning: ${name} has another version now, and still what the earlier one wrote for itself; to begin without that, remove it with skep rm ${name} and run it again\n`;
+}
+
+interface Preparing {
+  readonly name: string;
+  readonly runtime: Runtime;
+  readonly preparation: Preparation;
+}
+
+async function prepare({ name, runtime, preparation }: Preparing, work: Work): Promise<Prepared> {
+  const { progress: report, context } = work;
+  const prepared = await runtime.prepare({ ...preparation, report, signal: context.signal });
+  const discard = async (): Promise<void> => {
+    if (await isImageUsed(prepared.reference, name, context.places)) return;
+    await runtime.discard(prepared.reference);
+  };
+  if (prepared.ours) work.undo = [discard];
+  return prepared;
+}
+
+/** Undoes what was made before the lock is let go, where the work fails. */
+async function holding(lock: Lock, name: string, work: Work, action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    work.progress.end();
+    for (const step of work.undo.toReversed()) await step().catch(tellLeft(name, work.context));
+    throw error;
+  } finally {
+    lock.release();
+  }
+}
+
+/** What cannot be undone is told: what the person must hear is why the run failed. */
+function tellLeft(name: string, { terminal }: Context): (error: unknown) => void {
+  return (error) => {
+    const reason = error instanceof SkepError ? error.message : 'internal error';
+    terminal.err(`Warning: not all that was made for ${name} is removed (${printable(reason)})\n`);
+  };
+}
+
+/** Inside a supervisor a step is told before its work begins, and takes time: the command that asked does it itself. */
+function progressOf({ inside, terminal }: Context): Progress {
+  return inside ? { step: inside.handOver, detail() {}, end() {} } : openProgress(terminal);
+}
