@@ -13,9 +13,9 @@ import {
 } from './workload-spec.ts';
 
 type Kind = SpecOptions['runtime'];
-const DOCKER: Kind = { kind: 'docker' };
-const SANDBOX: Kind = { kind: 'sandbox' };
-const SHARING: Kind = { kind: 'sandbox', sharesNetwork: 'it has none of its own' };
+const DOCKER: Kind = { reachesLoopback: false };
+const SANDBOX: Kind = { reachesLoopback: true };
+const SHARING: Kind = { reachesLoopback: true, sharesNetwork: 'it has none of its own' };
 
 interface Given {
   readonly runtime?: Kind;
