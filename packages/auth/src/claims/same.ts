@@ -1,14 +1,10 @@
 import type { Claims, ClaimValue } from './claims.ts';
 
 /**
- * Claim equality (docs/behaviour/registry.md#claims): values are sets, `"a"` equals `["a"]`, no claims equal only no
- * claims. A key with an empty list is a claim ("the key must be present") and differs from the key's absence.
+ * The first key, in the order of `a` and then of `b`, that makes two claim sets differ; undefined where they are equal
+ * (docs/behaviour/registry.md#claims): values are sets, `"a"` equals `["a"]`, no claims equal only no claims. A key with an
+ * empty list is a claim ("the key must be present") and differs from the key's absence.
  */
-export function sameClaims(a: Claims, b: Claims): boolean {
-  return firstDifference(a, b) === undefined;
-}
-
-/** The first key, in the order of `a` and then of `b`, that makes two claim sets differ; undefined where they are equal. */
 export function firstDifference(a: Claims, b: Claims): string | undefined {
   for (const key of Object.keys(a)) {
     if (!Object.hasOwn(b, key) || !sameValues(a[key], b[key])) return key;
@@ -18,7 +14,7 @@ export function firstDifference(a: Claims, b: Claims): string | undefined {
 
 /**
  * One text for all equal claim sets, by which they can be stored, compared and interned: keys sorted, values as sorted
- * lists without repeats, the empty text for no claims. `sameClaims(a, b)` exactly when the texts are equal.
+ * lists without repeats, the empty text for no claims. Claim sets are equal exactly when their texts are.
  */
 export function canonicalClaims(claims: Claims): string {
   const keys = Object.keys(claims).sort();
