@@ -2,15 +2,14 @@ import { changeServerStatus, changeVersionStatus } from './official/change-statu
 import { publishOfficial } from './official/publish-official.ts';
 import { validateOfficial } from './official/validate-official.ts';
 import type { Route } from '../route/route.ts';
+import { deleteRegistry, deleteSource } from './delete-resource.ts';
 import { deleteEntryVersion, deleteFromRegistry } from './entries/delete-version.ts';
 import { getEntryClaims, putEntryClaims } from './entries/entry-claims.ts';
 import { explainAccess } from './explain/explain-route.ts';
 import { publish } from './publish/publish.ts';
 import { publishToRegistry } from './publish/publish-to-registry.ts';
-import { deleteRegistry } from './registries/delete-registry.ts';
 import { putRegistry } from './registries/put-registry.ts';
 import { getRegistry, listRegistries, listRegistryEntries } from './registries/read-registries.ts';
-import { deleteSource } from './sources/delete-source.ts';
 import { putSource } from './sources/put-source.ts';
 import { getSource, listSourceEntries, listSources } from './sources/read-sources.ts';
 import { getSync, startSync } from './sources/sync-source.ts';

@@ -1,5 +1,4 @@
-import type { ClaimValue } from '@skep/auth/claims/claims.ts';
-import { shownClaims } from '../../access/claim-set.ts';
+import { type ClaimSet, shownClaims } from '../../access/claim-set.ts';
 import type { EntryIdentity, EntryKind, ListedEntry, VersionFacts } from '../../store/rows.ts';
 import type { EntryStore } from '../../store/store.ts';
 import type { PageQuery, SortKey } from './paging.ts';
@@ -10,47 +9,19 @@ const TYPES: Readonly<Record<EntryKind, EntryType>> = { server: 'MCP', plugin: '
 /** In the order of their types. */
 const KINDS = ['server', 'plugin', 'skill'] as const;
 
-/** What the entries listings say about an entry. Absent members are left out. */
-export interface EntryMembers {
-  readonly entryType: EntryType;
-  readonly namespace?: string;
-  readonly name: string;
+/** What the entries listings say about an entry. Members without a value are undefined, which JSON leaves out. */
+export function entryMembers({
+  kind,
+  namespace,
+  name,
+  claims,
+}: EntryIdentity & { readonly claims: ClaimSet }) {
+  return { entryType: TYPES[kind], namespace: namespace || undefined, name, claims: shownClaims(claims) };
 }
 
-export interface VersionMembers {
-  readonly version: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
-
-export function entryMembers({ kind, namespace, name }: EntryIdentity): EntryMembers {
-  return { entryType: TYPES[kind], ...(namespace === '' ? {} : { namespace }), name };
-}
-
-export function versionMembers({
-  version,
-  title,
-  description,
-  createdAt,
-  updatedAt,
-}: VersionFacts): VersionMembers {
-  return {
-    version,
-    ...(title === null ? {} : { title }),
-    ...(description === null ? {} : { description }),
-    createdAt,
-    updatedAt,
-  };
-}
-
-/** The member `claims` of a row, absent without claims. */
-export function claimsMember({ claims }: Pick<ListedEntry, 'claims'>): {
-  readonly claims?: Readonly<Record<string, ClaimValue>>;
-} {
-  const shown = shownClaims(claims);
-  return shown === undefined ? {} : { claims: shown };
+export function versionMembers({ version, title, description, createdAt, updatedAt }: VersionFacts) {
+  const texts = { title: title ?? undefined, description: description ?? undefined };
+  return { version, ...texts, createdAt, updatedAt };
 }
 
 /** Type, then namespace, then name. */

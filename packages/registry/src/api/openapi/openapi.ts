@@ -104,7 +104,13 @@ function headersOf(route: Route, status: number): (keyof typeof HEADERS)[] {
 
 /** Everything that a row may answer; what it says itself comes first. */
 export function repliesOf(route: Route): Readonly<Record<number, Reply>> {
-  return { ...commonReplies(route), ...route.replies };
+  const replies = Object.entries({ ...commonReplies(route), ...route.replies });
+  return Object.fromEntries(
+    replies.map(([status, reply]) => [
+      status,
+      typeof reply === 'string' ? { description: reply, schema: 'Error' } : reply,
+    ]),
+  );
 }
 
 /** A token, or none: the document is the same in every mode, and without sign-in nobody needs one. */

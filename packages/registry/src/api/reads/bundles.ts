@@ -5,7 +5,7 @@ import type { PageQuery, Reader } from '../../engine/page-walk.ts';
 import { bundleName, namespaceName, versionName } from '../route/path-parameters.ts';
 import { bundleLimit, bundleStatus, bundleVersions, cursor, search } from '../route/query-parameters.ts';
 import { registryRoute } from './registry-route.ts';
-import type { Answer, Reply, Route } from '../route/route.ts';
+import type { Answer, Replies, Route } from '../route/route.ts';
 import { listAnswer, pageAnswer } from './list-answer.ts';
 
 /** Below `x/<vendor>/`; the second form is where clients of other servers look. */
@@ -117,11 +117,11 @@ function pathsOf(many: string, rest: string): [string, ...string[]] {
   return [`/x/${own}/${many}${rest}`, `/x/${alias}/${many}${rest}`];
 }
 
-function repliesOf(good: string, schema: string, missing: string): Record<number, Reply> {
+function repliesOf(good: string, schema: string, missing: string): Replies {
   return {
     200: { description: good, schema },
     304: { description: 'It is still what If-None-Match names' },
-    400: { description: 'A parameter is invalid', schema: 'Error' },
-    404: { description: missing, schema: 'Error' },
+    400: 'A parameter is invalid',
+    404: missing,
   };
 }

@@ -16,8 +16,8 @@ export const getVersion = registryRoute({
   replies: {
     200: { description: 'The server', schema: 'ServerItem' },
     304: { description: 'The server is still the one that If-None-Match names' },
-    400: { description: 'A parameter is invalid', schema: 'Error' },
-    404: { description: 'There is no such registry, server or version', schema: 'Error' },
+    400: 'A parameter is invalid',
+    404: 'There is no such registry, server or version',
   },
   handler: (reader, { serverName: name, version }) => {
     const entry = entryOf(reader, name);

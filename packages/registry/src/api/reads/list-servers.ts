@@ -15,8 +15,8 @@ export const listServers = registryRoute({
   replies: {
     200: { description: 'A page of servers', schema: 'ServerList' },
     304: { description: 'The page is still the one that If-None-Match names' },
-    400: { description: 'A parameter is invalid', schema: 'Error' },
-    404: { description: 'There is no such registry', schema: 'Error' },
+    400: 'A parameter is invalid',
+    404: 'There is no such registry',
   },
   handler: (reader, _, query, caller) => {
     const page: PageQuery = {

@@ -16,8 +16,8 @@ export const listVersions = registryRoute({
   replies: {
     200: { description: 'A page of versions; none when there is no such server', schema: 'ServerList' },
     304: { description: 'The list is still the one that If-None-Match names' },
-    400: { description: 'A parameter is invalid', schema: 'Error' },
-    404: { description: 'There is no such registry', schema: 'Error' },
+    400: 'A parameter is invalid',
+    404: 'There is no such registry',
   },
   handler: (reader, { serverName: name }, { limit, cursor: after }) => {
     const range = { limit, ...(after === undefined ? {} : { after }) };

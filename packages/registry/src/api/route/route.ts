@@ -62,11 +62,14 @@ export interface Answer {
  */
 export type Access = 'public' | 'signed-in' | 'registry' | { readonly role: Role };
 
-/** One documented status of an endpoint. `schema` names a component of the OpenAPI document. */
+/** One documented status of an endpoint: what it means. `schema` names a component of the OpenAPI document. */
 export interface Reply {
   readonly description: string;
   readonly schema?: string;
 }
+
+/** What an endpoint answers, by status; a text alone describes an error. */
+export type Replies = Readonly<Record<number, Reply | string>>;
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -97,7 +100,7 @@ export interface Route {
   readonly query: Parameters;
   readonly body?: RequestBody;
   /** What the handler answers. What every endpoint of its access may answer besides is in common-replies.ts. */
-  readonly replies: Readonly<Record<number, Reply>>;
+  readonly replies: Replies;
   readonly handle: (context: ApiContext, call: Call) => Answer | Promise<Answer>;
 }
 

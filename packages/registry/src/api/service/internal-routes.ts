@@ -21,7 +21,7 @@ export const INTERNAL_ROUTES: readonly Route[] = [
     path: '/readiness',
     replies: {
       200: { description: 'They should', schema: 'Readiness' },
-      503: { description: 'Starting, stopping, or the store does not answer', schema: 'Error' },
+      503: 'Starting, stopping, or the store does not answer',
     },
     handler: async ({ ready, providersAway }) => {
       await ready();
@@ -45,8 +45,8 @@ export const INTERNAL_ROUTES: readonly Route[] = [
     path: '/metrics',
     replies: {
       200: { description: 'All metrics' },
-      404: { description: 'Metrics are not enabled', schema: 'Error' },
-      503: { description: 'Two others are reading them', schema: 'Error' },
+      404: 'Metrics are not enabled',
+      503: 'Two others are reading them',
     },
     handler: async ({ metrics }) => {
       const text = await metrics();

@@ -11,7 +11,7 @@ export const me = plainRoute({
   access: 'signed-in',
   replies: {
     200: { description: 'Subject and roles', schema: 'Caller' },
-    401: { description: 'There is no valid token, or the registry knows no callers', schema: 'Error' },
+    401: 'There is no valid token, or the registry knows no callers',
   },
   handler: (_, { authority }) => ({ status: 200, body: () => JSON.stringify(describeCaller(authority)) }),
 });

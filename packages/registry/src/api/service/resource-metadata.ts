@@ -13,7 +13,7 @@ const row = {
   query: {},
   replies: {
     200: { description: 'Protected resource metadata', schema: 'ResourceMetadata' },
-    404: { description: 'There is no sign-in', schema: 'Error' },
+    404: 'There is no sign-in',
   },
   handle: answer,
 } as const;
@@ -40,7 +40,7 @@ export const resourceMetadataRoutes: readonly Route[] = [
     path: { registry: registryName },
     replies: {
       ...row.replies,
-      400: { description: 'The name is empty or holds white space', schema: 'Error' },
+      400: 'The name is empty or holds white space',
     },
   },
 ];

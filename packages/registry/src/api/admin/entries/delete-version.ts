@@ -38,10 +38,10 @@ export const deleteEntryVersion = adminRoute({
   query: { version: storedVersion },
   replies: {
     ...GONE,
-    400: { description: 'The type or another parameter is invalid', schema: 'Error' },
-    403: { description: 'The caller lacks a claim of the entry', schema: 'Error' },
-    404: { description: 'No such version was published', schema: 'Error' },
-    409: { description: 'More than one entry has the bare name', schema: 'Error' },
+    400: 'The type or another parameter is invalid',
+    403: 'The caller lacks a claim of the entry',
+    404: 'No such version was published',
+    409: 'More than one entry has the bare name',
   },
   handler: (call, { type, name, version }, query) =>
     deleteVersion(call, entryAddress(type, name), version ?? query.version),
@@ -59,15 +59,9 @@ export const deleteFromRegistry = adminRoute({
   query: { version: storedVersion },
   replies: {
     ...GONE,
-    400: { description: 'A parameter is invalid', schema: 'Error' },
-    403: {
-      description: 'The caller may not enter the registry, or lacks a claim of the entry',
-      schema: 'Error',
-    },
-    404: {
-      description: 'There is no such registry, or no such version was published to it',
-      schema: 'Error',
-    },
+    400: 'A parameter is invalid',
+    403: 'The caller may not enter the registry, or lacks a claim of the entry',
+    404: 'There is no such registry, or no such version was published to it',
   },
   handler: async (call, { registry, serverName: name, version }, query) => {
     const { sources } = await enterRegistry(call, registry);

@@ -16,9 +16,9 @@ const row = {
 } as const;
 
 const REFUSALS = {
-  403: { description: 'The caller lacks a claim of the entry, or one it sends', schema: 'Error' },
-  404: { description: 'No such entry was published', schema: 'Error' },
-  409: { description: 'More than one entry has the bare name', schema: 'Error' },
+  403: 'The caller lacks a claim of the entry, or one it sends',
+  404: 'No such entry was published',
+  409: 'More than one entry has the bare name',
 } as const;
 
 export const getEntryClaims = adminRoute({
@@ -29,7 +29,7 @@ export const getEntryClaims = adminRoute({
   summary: 'Read the claims of a published entry',
   replies: {
     200: { description: 'The claims; an empty map where there are none', schema: 'ClaimsBody' },
-    400: { description: 'The type or another parameter is invalid', schema: 'Error' },
+    400: 'The type or another parameter is invalid',
     ...REFUSALS,
   },
   handler: async (call, { type, name }) => {
@@ -50,7 +50,7 @@ export const putEntryClaims = adminRoute({
   body: CLAIMS_BODY,
   replies: {
     204: { description: 'Replaced' },
-    400: { description: 'A parameter or the claims are invalid', schema: 'Error' },
+    400: 'A parameter or the claims are invalid',
     ...REFUSALS,
   },
   handler: async (call, { type, name }) => {

@@ -3,8 +3,7 @@ import type { AccessFacts, EntryCopy } from '../../../access/explain-access.ts';
 import type { ClaimSet } from '../../../access/claim-set.ts';
 import type { EntryIdentity, EntryKind, NamedRegistry, NamedSource } from '../../../store/rows.ts';
 import type { Store } from '../../../store/store.ts';
-import { unknownRegistry } from '../registries/visible-registry.ts';
-import { unknownSource } from '../sources/visible-source.ts';
+import { unknownResource } from '../resource.ts';
 
 /** What somebody wants to have explained; all absent asks about roles only. */
 export interface AccessQuestion {
@@ -45,10 +44,11 @@ export async function accessFacts(
   sight: Sight = EVERYTHING,
 ): Promise<AccessFacts> {
   const registry = records.registries.find(({ name }) => name === question.registry);
-  if (question.registry !== undefined && registry === undefined) throw unknownRegistry(question.registry);
+  if (question.registry !== undefined && registry === undefined)
+    throw unknownResource('registry', question.registry);
   if (registry !== undefined && !sight.enters(registry.claims)) return { registry: labelled(registry) };
   const source = records.sources.find(({ name, claims }) => name === question.source && sight.reads(claims));
-  if (question.source !== undefined && source === undefined) throw unknownSource(question.source);
+  if (question.source !== undefined && source === undefined) throw unknownResource('source', question.source);
   const among = source === undefined ? (registry?.sources ?? reachable(records, sight)) : [source.name];
   return {
     ...(registry === undefined ? {} : { registry: labelled(registry) }),

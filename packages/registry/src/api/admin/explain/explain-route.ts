@@ -57,9 +57,9 @@ export const explainAccess = adminRoute({
   },
   replies: {
     200: { description: 'Every decision, in words', schema: 'AccessReport' },
-    400: { description: 'A parameter is invalid', schema: 'Error' },
-    403: { description: 'Only super-admins may ask about others', schema: 'Error' },
-    404: { description: 'What is asked about does not exist for the one who asks', schema: 'Error' },
+    400: 'A parameter is invalid',
+    403: 'Only super-admins may ask about others',
+    404: 'What is asked about does not exist for the one who asks',
   },
   handler: async (call, _, { registry, source, entry, type, claims: supposed }) => {
     if (supposed !== undefined) enforce(decideRole(call.authority, 'superAdmin'));

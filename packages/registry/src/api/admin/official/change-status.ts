@@ -18,12 +18,9 @@ const ROW = {
   body: STATUS_BODY,
 } as const;
 const REFUSALS = {
-  400: { description: 'The status, its message or another parameter is invalid', schema: 'Error' },
-  403: {
-    description: 'The caller may not enter the registry, or lacks a claim of the entry',
-    schema: 'Error',
-  },
-  404: { description: 'There is no such registry, or no such version was published to it', schema: 'Error' },
+  400: 'The status, its message or another parameter is invalid',
+  403: 'The caller may not enter the registry, or lacks a claim of the entry',
+  404: 'There is no such registry, or no such version was published to it',
 } as const;
 
 /** `PATCH /v0/servers/{serverName}/versions/{version}/status` of the official API. */

@@ -19,10 +19,10 @@ export const publishOfficial = officialRoutes({
   body: OFFICIAL_BODY,
   replies: {
     200: { description: 'Published', schema: 'ServerItem' },
-    400: { description: 'The document, its claims, name or version are invalid', schema: 'Error' },
-    403: { description: 'The caller may not enter the registry, or lacks a claim it sends', schema: 'Error' },
-    404: { description: 'There is no such registry, or no managed source to publish to', schema: 'Error' },
-    409: { description: 'The version exists, or the claims differ from the first version', schema: 'Error' },
+    400: 'The document, its claims, name or version are invalid',
+    403: 'The caller may not enter the registry, or lacks a claim it sends',
+    404: 'There is no such registry, or no managed source to publish to',
+    409: 'The version exists, or the claims differ from the first version',
   },
   handler: async (call, target) => {
     await requireManaged(call, target);

@@ -18,8 +18,8 @@ export const validateOfficial = officialRoutes({
     200: { description: 'What is wrong with the document, if anything', schema: 'Validation' },
   },
   below: {
-    400: { description: 'The registry parameter is invalid', schema: 'Error' },
-    404: { description: 'There is no such registry', schema: 'Error' },
+    400: 'The registry parameter is invalid',
+    404: 'There is no such registry',
   },
   handler: async (call) => {
     const fault = faultOf(() => {

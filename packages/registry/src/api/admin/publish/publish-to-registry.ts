@@ -21,14 +21,10 @@ export const publishToRegistry = adminRoute({
   body: FLAT_PUBLISH_BODY,
   replies: {
     201: { description: 'Published: the stored document', schema: 'Published' },
-    400: { description: 'The body, its claims, name or version are invalid', schema: 'Error' },
-    403: { description: 'The caller may not enter the registry, or lacks a claim it sends', schema: 'Error' },
-    404: { description: 'There is no such registry', schema: 'Error' },
-    409: {
-      description:
-        'The version exists, the claims differ from the first version, or there is no managed source',
-      schema: 'Error',
-    },
+    400: 'The body, its claims, name or version are invalid',
+    403: 'The caller may not enter the registry, or lacks a claim it sends',
+    404: 'There is no such registry',
+    409: 'The version exists, the claims differ from the first version, or there is no managed source',
   },
   enter: (call, { registry }) => enterServedRegistry(call, registry),
   handler: async (call, { registry: name }) => {

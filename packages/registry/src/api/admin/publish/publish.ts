@@ -19,13 +19,9 @@ export const publish = adminRoute({
   body: PUBLISH_BODY,
   replies: {
     201: { description: 'Published: the stored document', schema: 'Published' },
-    400: { description: 'The body, its claims, name or version are invalid', schema: 'Error' },
-    403: { description: 'The caller lacks a claim it sends', schema: 'Error' },
-    409: {
-      description:
-        'The version exists, the claims differ from the first version, or there is no managed source',
-      schema: 'Error',
-    },
+    400: 'The body, its claims, name or version are invalid',
+    403: 'The caller lacks a claim it sends',
+    409: 'The version exists, the claims differ from the first version, or there is no managed source',
   },
   handler: async (call) => {
     const { body } = call;

@@ -1,17 +1,15 @@
 import type { Claims } from '@skep/auth/claims/claims.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import type { Authority } from '../../../access/authority.ts';
-import { decideCreate, decideReference, decideUpdate } from '../../../access/admin-scope.ts';
+import { decideCreate, decideReference } from '../../../access/admin-scope.ts';
 import { enforce } from '../../../access/decision.ts';
 import { storedClaims, type ClaimSet } from '../../../access/claim-set.ts';
 import { RESERVED_NAMES } from '../../../config/shape.ts';
 import type { DecideOnRegistry, RegistryFacts } from '../../../store/decisions.ts';
 import { badRequest } from '../../route/parameter.ts';
-import { adminRoute, jsonAnswer } from '../admin-route.ts';
+import { adminRoute } from '../admin-route.ts';
 import { REGISTRY_BODY } from '../bodies.ts';
-import { claimsChange } from '../claims-change.ts';
-import { enforceWith } from '../refuse.ts';
-import { requireNewName, resourceName } from '../resource-name.ts';
+import { enforceUpdate, putAnswer, requireNewName, resourceName } from '../resource.ts';
 import { registryInfo } from './registry-info.ts';
 
 interface RegistryRequest {
@@ -34,11 +32,8 @@ export const putRegistry = adminRoute({
   replies: {
     200: { description: 'Replaced', schema: 'RegistryInfo' },
     201: { description: 'Created', schema: 'RegistryInfo' },
-    400: { description: 'The name or body is invalid, or a source does not exist', schema: 'Error' },
-    403: {
-      description: 'It is from the configuration file, or the caller lacks a claim of it or of a source',
-      schema: 'Error',
-    },
+    400: 'The name or body is invalid, or a source does not exist',
+    403: 'It is from the configuration file, or the caller lacks a claim of it or of a source',
   },
   handler: async (call, { name }) => {
     const request = { name, ...call.body };
@@ -51,11 +46,7 @@ export const putRegistry = adminRoute({
     });
     await call.applied(revision);
     const info = registryInfo(value.registry);
-    const answer = {
-      ...jsonAnswer(value.created ? 201 : 200, info),
-      ...claimsChange(before, settings.claims),
-    };
-    return value.created ? { ...answer, location: `/v1/registries/${encodeURIComponent(name)}` } : answer;
+    return putAnswer('registry', { created: value.created, info, before, after: settings.claims });
   },
 });
 
@@ -67,10 +58,7 @@ function decision(authority: Authority, request: RegistryRequest): DecideOnRegis
       requireNewName('registry', name, RESERVED_NAMES);
       enforce(decideCreate(authority, claims));
     } else {
-      const { creationType } = existing;
-      enforceWith(decideUpdate(authority, { creationType, claims: storedClaims(existing.claims) }, claims), {
-        'config-created': `cannot modify config-created registry via API: ${name}`,
-      });
+      enforceUpdate('registry', authority, existing, claims);
     }
     requireSources(authority, request, facts);
   };

@@ -3,14 +3,13 @@ import { storedClaims } from '../../../access/claim-set.ts';
 import type { VersionPlace } from '../../../store/reads/listed-entries.ts';
 import type { ListedVersion, StoredRegistry } from '../../../store/rows.ts';
 import { type AdminCall, adminRoute, jsonAnswer } from '../admin-route.ts';
-import { claimsMember, entryMembers, versionMembers } from '../entry-rows.ts';
+import { entryMembers, versionMembers } from '../entry-rows.ts';
 import { compareKeys, pageCursor, pageLimit, pageOf, type PageQuery, type SortKey } from '../paging.ts';
-import { resourceName } from '../resource-name.ts';
+import { resourceName, visibleRegistry } from '../resource.ts';
 import { registryInfoFor } from './registry-info.ts';
-import { visibleRegistry } from './visible-registry.ts';
 
-const NOT_FOUND = { description: 'There is no such registry for this caller', schema: 'Error' } as const;
-const BAD_REQUEST = { description: 'A parameter is invalid', schema: 'Error' } as const;
+const NOT_FOUND = 'There is no such registry for this caller';
+const BAD_REQUEST = 'A parameter is invalid';
 
 /** Needs no role; a row whose claims the caller does not satisfy is left out. */
 export const listRegistries = adminRoute({
@@ -76,7 +75,6 @@ export const listRegistryEntries = adminRoute({
     const entries = items.map(({ version, sourceName, position }) => ({
       ...entryMembers(version),
       ...versionMembers(version),
-      ...claimsMember(version),
       sourceName,
       position,
     }));

@@ -4,11 +4,11 @@ import { shownClaims, storedClaims } from '../../../access/claim-set.ts';
 import type { StoredRegistry } from '../../../store/rows.ts';
 import type { AdminCall } from '../admin-route.ts';
 
-/** How a registry is shown; `claims` is absent where there are none. */
-export function registryInfo(registry: StoredRegistry): object {
+/** How a registry is shown; `claims` is undefined where there are none. */
+export function registryInfo(registry: StoredRegistry) {
   const { name, creationType, sources, createdAt, updatedAt } = registry;
   const claims = shownClaims(registry.claims);
-  return { name, ...(claims === undefined ? {} : { claims }), creationType, sources, createdAt, updatedAt };
+  return { name, claims, creationType, sources, createdAt, updatedAt };
 }
 
 /**

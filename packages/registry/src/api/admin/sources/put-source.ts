@@ -1,17 +1,15 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Authority } from '../../../access/authority.ts';
-import { decideCreate, decideUpdate } from '../../../access/admin-scope.ts';
+import { decideCreate } from '../../../access/admin-scope.ts';
 import { enforce } from '../../../access/decision.ts';
-import { type ClaimSet, exactClaims, storedClaims } from '../../../access/claim-set.ts';
+import { type ClaimSet, exactClaims } from '../../../access/claim-set.ts';
 import { decodeSource } from '../../../sources/open-source.ts';
 import type { DecideOnSource } from '../../../store/decisions.ts';
 import type { SourceSettings, StoredSource } from '../../../store/rows.ts';
 import { badRequest } from '../../route/parameter.ts';
-import { adminRoute, jsonAnswer } from '../admin-route.ts';
+import { adminRoute } from '../admin-route.ts';
 import { SOURCE_BODY } from '../bodies.ts';
-import { claimsChange } from '../claims-change.ts';
-import { enforceWith } from '../refuse.ts';
-import { requireNewName, resourceName } from '../resource-name.ts';
+import { enforceUpdate, putAnswer, requireNewName, resourceName } from '../resource.ts';
 import { checkRequested } from './requested-settings.ts';
 import { sourceInfo } from './source-info.ts';
 
@@ -29,12 +27,9 @@ export const putSource = adminRoute({
   replies: {
     200: { description: 'Replaced', schema: 'SourceInfo' },
     201: { description: 'Created', schema: 'SourceInfo' },
-    400: {
-      description: 'The name or body is invalid, or the source would become another kind',
-      schema: 'Error',
-    },
-    403: { description: 'It is from the configuration file, or the caller lacks a claim', schema: 'Error' },
-    409: { description: 'There is a managed source already', schema: 'Error' },
+    400: 'The name or body is invalid, or the source would become another kind',
+    403: 'It is from the configuration file, or the caller lacks a claim',
+    409: 'There is a managed source already',
   },
   handler: async (call, { name }) => {
     const { body: settings } = call;
@@ -48,11 +43,7 @@ export const putSource = adminRoute({
     await call.applied(revision);
     await call.sync.sourceChanged(name);
     const info = sourceInfo(value.source, await call.store.readStatus(name));
-    const answer = {
-      ...jsonAnswer(value.created ? 201 : 200, info),
-      ...claimsChange(before, settings.claims),
-    };
-    return value.created ? { ...answer, location: `/v1/sources/${encodeURIComponent(name)}` } : answer;
+    return putAnswer('source', { created: value.created, info, before, after: settings.claims });
   },
 });
 
@@ -61,10 +52,7 @@ function decision(authority: Authority, name: string, settings: SourceSettings):
   return ({ existing, managed }) => {
     enforce(decideCreate(authority, claims));
     if (existing !== undefined) {
-      const { creationType } = existing;
-      enforceWith(decideUpdate(authority, { creationType, claims: storedClaims(existing.claims) }, claims), {
-        'config-created': `cannot modify config-created source via API: ${name}`,
-      });
+      enforceUpdate('source', authority, existing, claims);
       requireSameKind(existing, settings);
       return;
     }

@@ -1,16 +1,15 @@
 import { decideRead } from '../../../access/admin-scope.ts';
 import { storedClaims } from '../../../access/claim-set.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
-import { claimsMember, entriesAfter, entryKey, entryMembers, versionMembers } from '../entry-rows.ts';
+import { entriesAfter, entryKey, entryMembers, versionMembers } from '../entry-rows.ts';
 import { pageCursor, pageLimit, pageOf } from '../paging.ts';
-import { resourceName } from '../resource-name.ts';
+import { resourceName, visibleSource } from '../resource.ts';
 import { sourceInfo } from './source-info.ts';
-import { visibleSource } from './visible-source.ts';
 
 const access = { role: 'manageSources' } as const;
 
-const NOT_FOUND = { description: 'There is no such source for this caller', schema: 'Error' } as const;
-const BAD_REQUEST = { description: 'A parameter is invalid', schema: 'Error' } as const;
+const NOT_FOUND = 'There is no such source for this caller';
+const BAD_REQUEST = 'A parameter is invalid';
 
 /** A row (docs/behaviour/registry.md#administration) whose claims the caller does not satisfy is left out. */
 export const listSources = adminRoute({
@@ -78,7 +77,6 @@ export const listSourceEntries = adminRoute({
     const { items, ...next } = pageOf(entries, entryKey, query);
     const rows = items.map((entry) => ({
       ...entryMembers(entry),
-      ...claimsMember(entry),
       versions: entry.versions.map(versionMembers),
     }));
     return jsonAnswer(200, { entries: rows, ...next });

@@ -2,24 +2,22 @@ import { formatDuration } from '@skep/core/time/duration.ts';
 import { shownClaims } from '../../../access/claim-set.ts';
 import { withoutUrlSecrets } from '../../../sources/url-secrets.ts';
 import type { StoredSource, SyncStatus } from '../../../store/rows.ts';
-import { syncStatusInfo } from './sync-status-info.ts';
 
-/** How a source is shown (docs/behaviour/registry.md#sources-over-the-api); members without a value are left out. */
-export function sourceInfo(source: StoredSource, status: SyncStatus | undefined): object {
+/** How a source is shown (docs/behaviour/registry.md#sources-over-the-api); members without a value are undefined, which JSON leaves out. */
+export function sourceInfo(source: StoredSource, status: SyncStatus | undefined) {
   const { name, kind, creationType, filter, interval, orphaned, createdAt, updatedAt } = source;
-  const claims = shownClaims(source.claims);
   return {
     name,
     type: kind,
     creationType,
     sourceType: kind,
-    ...(source.format === null ? {} : { format: source.format }),
+    format: source.format ?? undefined,
     sourceConfig: shownConfig(source.config),
-    ...(filter === null ? {} : { filterConfig: jsonValue(filter) }),
-    ...(interval === null ? {} : { syncSchedule: formatDuration(interval) }),
-    ...(claims === undefined ? {} : { claims }),
-    ...(status === undefined ? {} : { syncStatus: syncStatusInfo(status) }),
-    ...(orphaned ? { orphaned } : {}),
+    filterConfig: filter === null ? undefined : jsonValue(filter),
+    syncSchedule: interval === null ? undefined : formatDuration(interval),
+    claims: shownClaims(source.claims),
+    syncStatus: status && syncStatusInfo(status),
+    orphaned: orphaned || undefined,
     createdAt,
     updatedAt,
   };
@@ -42,4 +40,32 @@ function shownConfig(config: string): unknown {
 
 function jsonValue(text: string): unknown {
   return JSON.parse(text);
+}
+
+/** How a source is doing (docs/behaviour/registry.md#source-status); members without a value are undefined. */
+export function syncStatusInfo(status: SyncStatus): object {
+  const { phase, message, attemptCount, changed, counts } = status;
+  return {
+    phase,
+    message,
+    lastSyncTime: status.lastSync ?? undefined,
+    lastAttempt: status.lastAttempt ?? undefined,
+    lastSuccessTime: status.lastSuccess ?? undefined,
+    nextSyncTime: status.nextSync ?? undefined,
+    hash: status.contentHash ?? undefined,
+    attemptCount,
+    changed,
+    serverCount: counts.server,
+    skillCount: counts.skill,
+    pluginCount: counts.plugin,
+    skipped: skippedOf(status.report),
+  };
+}
+
+/** What the last good data left out. The report is written by the synchronisation, which may be of another version. */
+function skippedOf(report: string | null): readonly unknown[] | undefined {
+  const value: unknown = report === null ? null : JSON.parse(report);
+  const skipped: unknown =
+    typeof value === 'object' && value !== null ? Reflect.get(value, 'skipped') : undefined;
+  return Array.isArray(skipped) && skipped.length > 0 ? skipped : undefined;
 }

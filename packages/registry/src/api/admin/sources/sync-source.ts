@@ -1,9 +1,8 @@
 import { isSynced } from '../../../store/rows.ts';
 import { badRequest } from '../../route/parameter.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
-import { resourceName } from '../resource-name.ts';
-import { syncStatusInfo } from './sync-status-info.ts';
-import { unknownSource, visibleSource } from './visible-source.ts';
+import { resourceName, unknownResource, visibleSource } from '../resource.ts';
+import { syncStatusInfo } from './source-info.ts';
 
 const row = {
   paths: ['/v1/sources/{name}/sync'],
@@ -12,7 +11,7 @@ const row = {
   query: {},
 } as const;
 
-const NOT_FOUND = { description: 'There is no such source for this caller', schema: 'Error' } as const;
+const NOT_FOUND = 'There is no such source for this caller';
 
 /** Asks for a synchronisation now; its result is in the status. */
 export const startSync = adminRoute({
@@ -23,7 +22,7 @@ export const startSync = adminRoute({
   summary: 'Synchronise a source now',
   replies: {
     202: { description: 'Asked for; the status as it is', schema: 'SyncStatus' },
-    400: { description: 'The source is none that is synchronised', schema: 'Error' },
+    400: 'The source is none that is synchronised',
     404: NOT_FOUND,
   },
   handler: async (call, { name }) => {
@@ -34,7 +33,7 @@ export const startSync = adminRoute({
     if (orphaned) throw badRequest(`source ${name} is not synchronised: it left the configuration file`);
     await call.sync.syncNow(name);
     const status = await call.store.readStatus(name);
-    if (status === undefined) throw unknownSource(name);
+    if (status === undefined) throw unknownResource('source', name);
     return jsonAnswer(202, syncStatusInfo(status));
   },
 });
@@ -47,13 +46,13 @@ export const getSync = adminRoute({
   summary: 'How the synchronisation of a source is doing',
   replies: {
     200: { description: 'The status', schema: 'SyncStatus' },
-    400: { description: 'A parameter is invalid', schema: 'Error' },
+    400: 'A parameter is invalid',
     404: NOT_FOUND,
   },
   handler: async (call, { name }) => {
     await visibleSource(call, name);
     const status = await call.store.readStatus(name);
-    if (status === undefined) throw unknownSource(name);
+    if (status === undefined) throw unknownResource('source', name);
     return jsonAnswer(200, syncStatusInfo(status));
   },
 });

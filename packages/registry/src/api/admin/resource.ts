@@ -1,0 +1,114 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { decideDelete, decideRead, decideUpdate } from '../../access/admin-scope.ts';
+import type { Authority } from '../../access/authority.ts';
+import type { Claims } from '@skep/auth/claims/claims.ts';
+import { type ClaimSet, storedClaims } from '../../access/claim-set.ts';
+import { enforce } from '../../access/decision.ts';
+import { label } from '../../shape/texts.ts';
+import type { StoredRegistry, StoredSource } from '../../store/rows.ts';
+import { badRequest, type Parameter, WORD } from '../route/parameter.ts';
+import { segment } from '../route/path-parameters.ts';
+import type { Answer } from '../route/route.ts';
+import { type AdminCall, jsonAnswer } from './admin-route.ts';
+import { claimsChange } from './claims-change.ts';
+import { enforceWith } from './refuse.ts';
+
+// What sources and registries have in common: a name, claims, and who made them.
+
+type Resource = 'source' | 'registry';
+
+const UNKNOWN = { source: 'store/source-unknown', registry: 'registry/unknown-registry' } as const;
+const PATHS = { source: '/v1/sources', registry: '/v1/registries' } as const;
+
+/** Name of a source or registry in a path. Only new names have to have the form of one. */
+export const resourceName: Parameter<string> = {
+  description: 'Name of the source or registry',
+  schema: WORD,
+  parse: (text) => segment('name', text),
+};
+
+/** Fails with `registry/bad-request` for a name that nothing new may have. */
+export function requireNewName(what: Resource, name: string, reserved?: ReadonlySet<string>): void {
+  const [issue] = label.safeParse(name).error?.issues ?? [];
+  if (issue !== undefined) throw badRequest(`invalid ${what} name: ${issue.message}`);
+  if (reserved?.has(name)) throw badRequest(`invalid ${what} name: ${name} is a reserved word`);
+}
+
+export function unknownResource(what: Resource, name: string): SkepError {
+  return new SkepError(UNKNOWN[what], { message: notFound(what, name) });
+}
+
+/** A source that the caller may see. One that is hidden and one that is not there fail with the same words. */
+export async function visibleSource(call: AdminCall, name: string): Promise<StoredSource> {
+  return visible('source', name, call, await call.store.readSource(name));
+}
+
+/** A registry that the caller may see, likewise. */
+export async function visibleRegistry(call: AdminCall, name: string): Promise<StoredRegistry> {
+  return visible('registry', name, call, await call.store.readRegistry(name));
+}
+
+function visible<R extends { readonly claims: ClaimSet }>(
+  what: Resource,
+  name: string,
+  { authority }: AdminCall,
+  found: R | undefined,
+): R {
+  if (found === undefined) throw unknownResource(what, name);
+  enforce(decideRead(authority, storedClaims(found.claims)), notFound(what, name));
+  return found;
+}
+
+function notFound(what: Resource, name: string): string {
+  return `${what} not found: ${name}`;
+}
+
+type Existing = Pick<StoredSource | StoredRegistry, 'name' | 'creationType' | 'claims'>;
+
+/** Whether the caller may give something that exists these claims, and replace all of it. */
+export function enforceUpdate(
+  what: Resource,
+  authority: Authority,
+  existing: Existing,
+  claims: Claims,
+): void {
+  const decision = decideUpdate(authority, scopeOf(existing), claims);
+  enforceWith(decision, {
+    'config-created': `cannot modify config-created ${what} via API: ${existing.name}`,
+  });
+}
+
+/** Whether the caller may delete what is called so. */
+export function enforceDelete(
+  what: Resource,
+  name: string,
+  authority: Authority,
+  existing: Existing | undefined,
+): void {
+  if (existing === undefined) throw unknownResource(what, name);
+  const decision = decideDelete(authority, scopeOf(existing));
+  enforceWith(decision, { 'config-created': `cannot delete config-created ${what} via API: ${name}` });
+}
+
+function scopeOf({ creationType, claims }: Existing): Parameters<typeof decideDelete>[1] {
+  return { creationType, claims: storedClaims(claims) };
+}
+
+/** What a PUT answers, with the claims for the audit log. */
+export function putAnswer(
+  what: Resource,
+  {
+    created,
+    info,
+    before,
+    after,
+  }: {
+    readonly created: boolean;
+    readonly info: { readonly name: string };
+    readonly before: ClaimSet | undefined;
+    readonly after: ClaimSet;
+  },
+): Answer {
+  const answer = { ...jsonAnswer(created ? 201 : 200, info), ...claimsChange(before, after) };
+  return created ? { ...answer, location: `${PATHS[what]}/${encodeURIComponent(info.name)}` } : answer;
+}
