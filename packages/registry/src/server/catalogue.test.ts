@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type Catalogue, openCatalogue } from './catalogue.ts';
+import { buildInfo } from '../config/build-info.ts';
 import { DEFAULT_LIMITS } from '../shape/limits.ts';
 import { ReadEngine } from '../engine/read-engine.ts';
 import type { NamedSource } from '../store/rows.ts';
@@ -61,9 +62,10 @@ it('keeps a password of an address out of the store, and signs in with that of t
     randomId: () => 'one',
     log: silentLog,
     stop: new AbortController().signal,
-    surroundings: { env: {}, tempDir: tmpdir(), userAgent: 'skep-registry/test' },
-    observe: () => undefined,
-    reconciled: () => undefined,
+    env: {},
+    tempDir: tmpdir(),
+    build: buildInfo({ version: 'v24.0.0', platform: 'linux', arch: 'x64' }),
+    operations: { synced: () => undefined, reconciled: () => undefined },
   });
   expect(signedIn).toEqual([basic('hunter2')]);
   const [stored] = await store.listSources();

@@ -3,35 +3,27 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { RegistryConfig } from '../config/config.ts';
 import { StoreFollower } from '../engine/follow-store.ts';
 import type { ReadEngine } from '../engine/read-engine.ts';
-import type { SourceSurroundings } from '../sources/kind.ts';
 import { openSource } from '../sources/open-source.ts';
 import { GivenSources, storable } from '../sources/given-sources.ts';
 import type { Revision } from '../store/changes.ts';
 import type { ReconcileReport } from '../store/desired-state.ts';
 import type { StoredSource } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import { type Clock, utcTime } from '@skep/core/time/clock.ts';
-import type { Ingest } from '../sync/ingest.ts';
+import { utcTime } from '@skep/core/time/clock.ts';
+import type { AppOptions } from './app-options.ts';
+import type { Operations } from './operations.ts';
 import { Reconciler } from '../sync/reconciler.ts';
 import { type SyncControl, SyncScheduler } from '../sync/scheduler.ts';
-import type { SyncEvent } from '../sync/source-loop.ts';
 
-export interface CatalogueOptions {
+export interface CatalogueOptions extends Pick<
+  AppOptions,
+  'ingest' | 'clock' | 'random' | 'randomId' | 'log' | 'build' | 'env' | 'tempDir' | 'stop'
+> {
   readonly config: Pick<RegistryConfig, 'sources' | 'registries' | 'limits'>;
   readonly store: Store;
   readonly engine: ReadEngine;
-  readonly ingest: Ingest;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly randomId: () => string;
-  readonly log: Log;
-  /** Ends the waiting for the first looks; opening then fails with the signal's reason. */
-  readonly stop: AbortSignal;
-  readonly surroundings: Omit<SourceSurroundings, 'clock' | 'limits'>;
-  /** Hears of every synchronisation that ended. */
-  readonly observe: (event: SyncEvent) => void;
-  /** Hears what a start or a reload changed in the store. */
-  readonly reconciled: (report: ReconcileReport) => void;
+  /** Hear of every synchronisation that ended, and what a start or a reload changed in the store. */
+  readonly operations: Pick<Operations, 'synced' | 'reconciled'>;
 }
 
 /** What is served, kept in step with the configuration, the store, and the places that entries come from. */
@@ -51,42 +43,40 @@ export interface Catalogue {
  * running then.
  */
 export async function openCatalogue(options: CatalogueOptions): Promise<Catalogue> {
-  const { config, store, engine, ingest, clock, random, log, observe } = options;
-  let { limits } = config;
+  const { config, store, engine, ingest, clock, random, log, operations, build, env, tempDir } = options;
+  const userAgent = `skep-registry/${build.version}`;
   const given = new GivenSources(config.sources);
+  let { limits } = config;
   let served: readonly StoredSource[] = [];
-  const follower = new StoreFollower({
-    store,
-    engine,
-    log,
-    onSources: (sources) => {
-      served = sources;
-      scheduler.update(sources);
-    },
-  });
+  const onSources = (sources: readonly StoredSource[]): void => {
+    served = sources;
+    scheduler.update(sources);
+  };
+  const follower = new StoreFollower({ store, engine, log, onSources });
   const scheduler = new SyncScheduler({
     parts: {
       store,
       ingest,
-      get limits() {
-        return limits;
-      },
+      limits: () => limits,
       now: () => utcTime(clock),
       apply: (...commit) => follower.reachWith(...commit),
     },
-    open: (one, before) => openSource(given.of(one), { ...options.surroundings, clock, limits, before }),
+    open: (one, before) => openSource(given.of(one), { env, tempDir, userAgent, clock, limits, before }),
     clock,
     random,
     log,
     owner: options.randomId(),
-    observe,
+    observe: (event) => operations.synced(event),
   });
   const reconciler = new Reconciler({
     store,
     clock,
     log,
     replica: options.randomId(),
-    reconciled: (changes) => report(options, changes),
+    reconciled: (changes) => {
+      operations.reconciled(changes);
+      logReconciled(log, changes);
+    },
   });
   const close = async (): Promise<void> => {
     await reconciler.close();
@@ -121,9 +111,7 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
   };
 }
 
-function report({ log, reconciled }: CatalogueOptions, changes: ReconcileReport): void {
-  const { sources, registries, blocked } = changes;
-  reconciled(changes);
+function logReconciled(log: Log, { sources, registries, blocked }: ReconcileReport): void {
   log.info({ sources, registries }, 'configuration reconciled with the store');
   for (const { source, registries: keepers } of blocked) {
     log.warn(

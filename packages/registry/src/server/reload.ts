@@ -1,58 +1,31 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '@skep/core/time/clock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Log } from '@skep/core/log/log.ts';
 import { openSignIn, type SignIn } from '../api/sign-in/sign-in.ts';
-import { endSignIn, type SignInSlot } from '../api/sign-in/sign-in-slot.ts';
+import { endSignIn } from '../api/sign-in/sign-in-slot.ts';
 import type { PreparedAudit } from '../audit/audit-switch.ts';
-import type { Catalogue } from './catalogue.ts';
-import type { ServeAddresses } from './serve-addresses.ts';
+import type { AppOptions } from './app-options.ts';
 import { configDifference } from '../config/config-difference.ts';
 import type { RegistryConfig } from '../config/config.ts';
-import type { Limits } from '../shape/limits.ts';
 import { keysForRestart, limitsInForce } from './keys-for-restart.ts';
-import type { Operations } from './operations.ts';
+import type { Running } from './running.ts';
 
-/** What of a running server a reload changes. */
-export interface Reloadable {
-  /** The newest that was taken over. */
-  config: RegistryConfig;
-  /** Those of it, as far as they can be taken over. */
-  limits: Limits;
-  /** The reload that runs. */
-  reloading: Promise<unknown> | undefined;
-  /** It serves, and was not asked to stop. */
-  ready: boolean;
-  operations: Operations | undefined;
-  catalogue: Catalogue | undefined;
-  readonly signIn: SignInSlot;
-}
+type ReloadOptions = Pick<AppOptions, 'config' | 'addresses' | 'clock' | 'random' | 'log'>;
 
-export interface ReloadServices {
-  /** The one of the start. */
-  readonly config: RegistryConfig;
-  readonly addresses: Pick<ServeAddresses, 'isChosen'>;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Log;
-}
-
-/** Takes over a new configuration, as `App.reload` says. */
-export function reloading(
-  options: ReloadServices,
-  state: Reloadable,
-): (config: RegistryConfig) => Promise<readonly string[]> {
-  return async (config) => {
-    // A server that stops, or is in the middle of another reload, has no place to put it.
-    if (!state.ready || state.reloading !== undefined) throw new SkepError('registry/not-ready');
-    const run = reloaded(config, options, state);
-    state.reloading = run.catch(() => undefined);
-    try {
-      return await run;
-    } finally {
-      state.reloading = undefined;
-    }
-  };
+/** Takes over a new configuration, as `App.reload` says; `options` hold the one of the start. */
+export async function reload(
+  config: RegistryConfig,
+  options: ReloadOptions,
+  running: Running,
+): Promise<readonly string[]> {
+  // A server that stops, or is in the middle of another reload, has no place to put it.
+  if (!running.isReady || running.reloading !== undefined) throw new SkepError('registry/not-ready');
+  const run = takeOver(config, options, running);
+  running.reloading = run.catch(() => undefined);
+  try {
+    return await run;
+  } finally {
+    running.reloading = undefined;
+  }
 }
 
 /**
@@ -61,8 +34,8 @@ export function reloading(
  */
 async function changedSignIn(
   { auth }: RegistryConfig,
-  options: ReloadServices,
-  { config: before }: Reloadable,
+  options: ReloadOptions,
+  { config: before }: Running,
 ): Promise<SignIn | undefined> {
   const readsFile = auth.mode === 'oauth' && auth.providers.some((one) => one.caCertPath !== undefined);
   if (!readsFile && isDeepStrictEqual(auth, before.auth)) return undefined;
@@ -70,12 +43,12 @@ async function changedSignIn(
 }
 
 /** Everything that can fail is tried before anything changes, and taken back when the store refuses the rest. */
-async function reloaded(
+async function takeOver(
   config: RegistryConfig,
-  options: ReloadServices,
-  state: Reloadable,
+  options: ReloadOptions,
+  running: Running,
 ): Promise<readonly string[]> {
-  const { catalogue, operations } = state;
+  const { catalogue, operations } = running;
   if (catalogue === undefined || operations === undefined) throw new SkepError('registry/not-ready');
   if (config.auth.mode === 'anonymous' && !options.addresses.isChosen) {
     throw new SkepError('config/invalid', {
@@ -83,7 +56,7 @@ async function reloaded(
       hint: 'restart it, and it serves this machine alone; or give --address',
     });
   }
-  const signIn = await changedSignIn(config, options, state);
+  const signIn = await changedSignIn(config, options, running);
   let audit: PreparedAudit | undefined;
   try {
     audit = operations.auditable ? await operations.prepareAudit(config.audit) : undefined;
@@ -94,12 +67,12 @@ async function reloaded(
     throw error;
   }
   if (signIn !== undefined) {
-    state.signIn.replace(signIn);
-    state.signIn.askProviders();
+    running.signIn.replace(signIn);
+    running.signIn.askProviders();
   }
-  const before = state.config;
-  state.config = config;
-  state.limits = limitsInForce(options.config.limits, config.limits);
+  const before = running.config;
+  running.config = config;
+  running.limits = limitsInForce(options.config.limits, config.limits);
   await audit?.use().catch((err: unknown) => {
     options.log.error({ err }, 'the former audit log could not be closed');
   });

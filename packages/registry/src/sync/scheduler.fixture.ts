@@ -27,7 +27,7 @@ export function schedulerOf({ store, observe, ...fixture }: SchedulerFixture): S
       ingest: async (input) => Promise.resolve(ingest(input)),
       apply: async () => Promise.resolve(),
       now: () => utcTime(fixture.clock),
-      limits: { ...DEFAULT_LIMITS, maxCatalogueSize: 100_000 },
+      limits: () => ({ ...DEFAULT_LIMITS, maxCatalogueSize: 100_000 }),
     },
     random: () => 0.5,
     log: silentLog,

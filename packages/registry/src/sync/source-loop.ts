@@ -217,7 +217,7 @@ export class SourceLoop {
     if (phase === 'syncing') return false;
     if (occasion === 'start' || occasion === 'asked') return false;
     const { parts, clock } = this.#options;
-    const key = contentKey(this.stored, parts.limits);
+    const key = contentKey(this.stored, parts.limits());
     if (phase === 'complete' && knownBytes(key, contentHash) === undefined) return false;
     if (occasion === 'changed') return phase === 'complete';
     return nextSync !== null && Date.parse(nextSync) > clock.now();

@@ -16,7 +16,8 @@ export interface SyncParts {
   readonly apply: (revision: Revision, source: string, entries: readonly StoredEntry[]) => Promise<void>;
   /** RFC 3339 UTC. */
   readonly now: () => string;
-  readonly limits: Limits;
+  /** Those in force now. */
+  readonly limits: () => Limits;
 }
 
 /** One synchronisation that somebody holds the lease for. */
@@ -38,7 +39,8 @@ export interface SyncTask {
  * Content that is known already causes no write but that of the status.
  */
 export async function syncSource(parts: SyncParts, task: SyncTask, signal: AbortSignal): Promise<SyncStatus> {
-  const { store, ingest, apply, now, limits } = parts;
+  const { store, ingest, apply, now } = parts;
+  const limits = parts.limits();
   const { stored, source, lease, before, nextSync, inTurn } = task;
   const key = contentKey(stored, limits);
   const known = knownBytes(key, before.contentHash);
