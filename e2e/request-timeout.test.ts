@@ -44,6 +44,15 @@ describe.skipIf(!engine.available)(title('SKEP_PROXY_REQUEST_TIMEOUT', engine), 
     expect(await secondsOfACall(url)).toBeLessThan(20);
   }, 120_000);
 
+  test('is named by --explain, which starts nothing', async () => {
+    const env = { SKEP_PROXY_REQUEST_TIMEOUT: '2s' };
+    const { code, stdout } = await user.skep(['run', '--explain', '--name', 'told', image], { env });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^request_timeout +2s +SKEP_PROXY_REQUEST_TIMEOUT +1m0s \(default\)$/m);
+    expect(stdout).toMatch(/^name +told +--name$/m);
+    expect((await user.skep(['list', '--all', '--format', 'json'])).stdout).not.toContain('"told"');
+  });
+
   test.each(['5', '0s', '-1s', 'never'])(
     'of %s is refused by its name, before anything is made',
     async (value) => {

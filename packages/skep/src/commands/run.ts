@@ -1,12 +1,13 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import { defineCommand } from '../cli/command.ts';
+import type { Context } from '../cli/context.ts';
 import { handOverByFlags } from '../plan/hand-over.ts';
+import type { NewWorkload } from '../plan/plan.ts';
 import { planImport } from '../plan/plan-import.ts';
 import { planRun } from '../plan/plan-run.ts';
 import { carryOut, surroundingsOf } from '../run/carry-out.ts';
-import { givenLimits } from '../run-config/proxy-limits.ts';
-import { besideFromConfig, runSettings } from '../settings/run-settings.ts';
+import { besideFromConfig, runSettings, type RunValues } from '../settings/run-settings.ts';
 
 export const run = defineCommand({
   usage: 'skep run [flags] SERVER [-- ARGS...]',
@@ -30,10 +31,13 @@ export const run = defineCommand({
   settings: runSettings,
   async run({ values, settings, given, positionals: [target], rest }, context) {
     handOverByFlags(values, context);
+    const agree = (): Promise<boolean> => Promise.resolve(true);
+    // What is only explained is granted nothing.
+    const around = surroundingsOf(values.explain ? { ...context, confirm: agree } : context);
     if (values.fromConfig === undefined) {
       if (target === undefined)
         throw new SkepError('usage/missing-argument', { message: 'missing argument SERVER' });
-      return carryOut(await planRun({ target, values, args: rest }, surroundingsOf(context)), context);
+      return explainOr(values, await planRun({ target, values, settings, args: rest }, around), context);
     }
     const other = [...given].filter((name) => !besideFromConfig.some((allowed) => allowed === name));
     if (other.length > 0 || target !== undefined || rest !== undefined) {
@@ -49,10 +53,16 @@ export const run = defineCommand({
       });
     }
     const { fromConfig: path, trustConfig: trusted, foreground } = values;
-    const request = { path, trusted, foreground, limits: givenLimits(settings) };
-    await carryOut(await planImport(request, surroundingsOf(context)), context);
+    await explainOr(values, await planImport({ path, trusted, foreground, settings }, around), context);
   },
 });
+
+/** Makes what was planned, or only says what decided it. */
+async function explainOr({ explain }: RunValues, plan: NewWorkload, context: Context): Promise<void> {
+  if (!explain) return carryOut(plan, context);
+  const { explainPlan } = await import('../plan/explain.ts');
+  context.terminal.out(explainPlan(plan));
+}
 
 function flagOf(name: string): string {
   const rows: readonly Field[] = runSettings;

@@ -4,7 +4,6 @@ import type { RuntimeInfo } from '../runtime/runtime.ts';
 import { transportOf } from './choose-transport.ts';
 import type { Made } from './plan.ts';
 import type { PlannedRun } from './planned-run.ts';
-import type { Resolved } from './resolve-target.ts';
 
 export interface BuildInputs extends Made {
   readonly planned: PlannedRun;
@@ -28,7 +27,6 @@ export function buildRunConfig({ planned, name, port, merged, prepared, info }: 
     package: source.kind === 'package' ? source : undefined,
     // Images are not built, so what they would be built from is not kept.
     ...(source.kind === 'package' ? {} : { runtime_config: undefined }),
-    ...originOf(resolved),
     cmd_args: args,
     transport,
     target_port: targetPort,
@@ -46,23 +44,4 @@ export function buildRunConfig({ planned, name, port, merged, prepared, info }: 
 function namedBy(host: string, port: number): readonly string[] | undefined {
   const isName = !isIPv4(host) && host.toLowerCase() !== 'localhost';
   return isName ? [`http://${host.toLowerCase()}:${port}`] : undefined;
-}
-
-/** Where the server came from. A file of this machine says nothing elsewhere. */
-function originOf({ entryName, catalog }: Resolved): Partial<RunConfig> {
-  if (entryName === undefined) return {};
-  return {
-    registry_server_name: entryName,
-    ...(catalog?.kind === 'API endpoint' ? { registry_api_url: withoutLogin(catalog.location) } : {}),
-    ...(catalog?.kind === 'remote file' ? { registry_url: withoutLogin(catalog.location) } : {}),
-  };
-}
-
-/** An exported file travels; what signs in to the catalogue does not. */
-function withoutLogin(address: string): string {
-  const url = new URL(address);
-  if (url.username === '' && url.password === '') return address;
-  url.username = '';
-  url.password = '';
-  return url.href;
 }

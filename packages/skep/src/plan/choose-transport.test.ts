@@ -14,18 +14,13 @@ test.each([
   ],
   ['an image with several ports', { source: image, exposedPorts: [1, 2] }, { transport: 'stdio' }],
   [
-    'the catalogue over the image',
-    { source: image, exposedPorts: [1], catalogue: 'stdio' },
-    { transport: 'stdio' },
-  ],
-  [
-    'the flag over the catalogue',
-    { source: image, exposedPorts: [1], catalogue: 'streamable-http', flag: 'stdio' },
+    'what is wanted over the image',
+    { source: image, exposedPorts: [1], wanted: 'stdio' },
     { transport: 'stdio' },
   ],
   [
     'a named port',
-    { source: npm, exposedPorts: [], flag: 'streamable-http', targetPort: 8 },
+    { source: npm, exposedPorts: [], wanted: 'streamable-http', targetPort: 8 },
     { transport: 'streamable-http', targetPort: 8 },
   ],
 ] as const)('%s', (_, inputs, chosen) => {
@@ -33,12 +28,12 @@ test.each([
 });
 
 test('an HTTP server whose port nobody names is refused', () => {
-  const inputs = { source: image, exposedPorts: [1, 2], flag: 'streamable-http' } as const;
+  const inputs = { source: image, exposedPorts: [1, 2], wanted: 'streamable-http' } as const;
   expect(() => chooseTransport(inputs)).toThrow('declares the ports 1, 2');
 });
 
 test('sse is not available', () => {
-  expect(() => chooseTransport({ source: image, exposedPorts: [], catalogue: 'sse' })).toThrow(
+  expect(() => chooseTransport({ source: image, exposedPorts: [], wanted: 'sse' })).toThrow(
     expect.objectContaining({ code: 'usage/not-available' }),
   );
 });

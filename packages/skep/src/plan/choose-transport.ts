@@ -1,13 +1,12 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Source } from '../runtime/runtime.ts';
+import type { RunValues } from '../settings/run-settings.ts';
 import { checkReachable } from './plan-permissions.ts';
 import type { PlannedRun } from './planned-run.ts';
 
 export interface TransportInputs {
-  /** `--transport`. */
-  readonly flag?: 'stdio' | 'streamable-http' | 'sse' | undefined;
-  /** What the catalogue says. */
-  readonly catalogue?: 'stdio' | 'streamable-http' | 'sse' | undefined;
+  /** `--transport`, else what the catalogue says. */
+  readonly wanted?: RunValues['transport'];
   readonly source: Source;
   /** TCP ports the image declares, known once it is there. */
   readonly exposedPorts: readonly number[];
@@ -25,17 +24,16 @@ export interface ChosenTransport {
 export function transportOf(
   {
     request: { values },
-    resolved: { plan, source },
+    resolved: { source },
     profile,
   }: Pick<PlannedRun, 'request' | 'resolved' | 'profile'>,
   exposedPorts: readonly number[],
 ): ChosenTransport {
   const chosen = chooseTransport({
-    flag: values.transport,
-    catalogue: plan?.transport,
+    wanted: values.transport,
     source,
     exposedPorts,
-    targetPort: values.targetPort ?? plan?.targetPort,
+    targetPort: values.targetPort,
   });
   checkReachable(profile, chosen.transport);
   return chosen;
@@ -46,9 +44,9 @@ export function transportOf(
  * stdio (decision 0040). An HTTP server whose port nobody names is an error.
  */
 export function chooseTransport(inputs: TransportInputs): ChosenTransport {
-  const { flag, catalogue, source, exposedPorts, targetPort } = inputs;
+  const { wanted, source, exposedPorts, targetPort } = inputs;
   const told = source.kind === 'image' && exposedPorts.length === 1 ? 'streamable-http' : 'stdio';
-  const transport = flag ?? catalogue ?? told;
+  const transport = wanted ?? told;
   if (transport === 'sse')
     throw new SkepError('usage/not-available', {
       message: 'the transport "sse" is not available yet',

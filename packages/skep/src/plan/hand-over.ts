@@ -14,8 +14,8 @@ type Where = Pick<Surroundings, 'env' | 'inside'>;
 /** Flags that name a file or folder to be looked at, that keep the command attached, or that show what only this process knows. */
 export function handOverByFlags(values: RunValues, { inside }: Where): void {
   if (!inside) return;
-  const { foreground, debug, host, permissionProfile = '' } = values;
-  if (foreground || debug === true) inside.handOver('it shows what happens');
+  const { foreground, explain, debug, host, permissionProfile = '' } = values;
+  if (foreground || explain || debug === true) inside.handOver('it shows what happens');
   // Names are looked up by threads that everything in the process shares.
   if (!isIPv4(host) && host !== 'localhost') inside.handOver('--host is a name');
   const named = new Set(

@@ -1,11 +1,14 @@
+import type { Settings } from '@skep/core/settings/field.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { referenceTo, type RunConfig } from '../run-config/run-config.ts';
+import { givenLimits } from '../run-config/proxy-limits.ts';
 import { configGrants } from './config-grants.ts';
 import { requireConsent } from './consent.ts';
 import type { EnvInputs } from './merge-env.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { preparationOf } from './preparation.ts';
 import { readImport } from './read-import.ts';
+import { settingsOfFile } from './settings-of-run.ts';
 import { unverified } from './warnings.ts';
 
 export interface ImportRequest {
@@ -13,8 +16,8 @@ export interface ImportRequest {
   /** `--trust-config`: the person grants what the file asks for. */
   readonly trusted: boolean;
   readonly foreground: boolean;
-  /** What was given instead of what the file says. */
-  readonly limits: Partial<RunConfig>;
+  /** Flags and variables; the limits among them are used instead of what the file says. */
+  readonly settings: Settings;
 }
 
 /**
@@ -22,7 +25,7 @@ export interface ImportRequest {
  * beside `--from-config`, so the file is where everything is put right.
  */
 export async function planImport(request: ImportRequest, around: Surroundings): Promise<NewWorkload> {
-  const imported = await readImport(request.path, around);
+  const { config: imported, text, document } = await readImport(request.path, around);
   await checkTrust(imported, request, around);
   const { runtime, info } = await around.connect();
   const preparation = await preparationOf(imported, around);
@@ -31,6 +34,7 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
     name: imported.name,
     runtime,
     foreground: request.foreground,
+    settings: settingsOfFile({ path: request.path, text, document }, request.settings),
     rename: 'give it another "name" in the file',
     port: {
       host: imported.host,
@@ -45,7 +49,7 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
       image: prepared.reference,
       image_is_ours: prepared.ours,
       port,
-      ...request.limits,
+      ...givenLimits(request.settings),
       env_vars: merged.env,
       runtime: referenceTo(await info),
     }),

@@ -1,9 +1,11 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import { openCatalog } from '../catalog/open-catalog.ts';
 import { loadAppConfig } from '../config/app-config.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { runSettings } from '../settings/run-settings.ts';
 import { buildRunConfig } from './build-config.ts';
 import { checkInputs } from './check-inputs.ts';
 import { transportOf } from './choose-transport.ts';
@@ -14,6 +16,7 @@ import { planPermissions } from './plan-permissions.ts';
 import type { CheckedRun, PlannedRun, RunRequest } from './planned-run.ts';
 import { trustedAlways } from './preparation.ts';
 import { resolveTarget, type Resolved } from './resolve-target.ts';
+import { settingsOfRun } from './settings-of-run.ts';
 import { wantedPort } from './wanted-port.ts';
 import { unusedBuild, unverified } from './warnings.ts';
 
@@ -31,6 +34,7 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
     is: 'new',
     name,
     runtime,
+    settings: planned.settings,
     foreground: values.foreground,
     rename: 'choose another --name',
     port: { host: inputs.host, ...wantedPort(values, resolved.plan) },
@@ -76,7 +80,9 @@ async function decide(checked: CheckedRun, around: Surroundings, runtime: Runtim
   });
   const args = request.args ?? resolved.plan?.args ?? [];
   checkArguments(request, resolved);
-  const planned = { ...checked, resolved, runtime, profile, args };
+  const settings = settingsOfRun({ ...checked, resolved }, around);
+  const merged = { ...request, values: valuesOf(runSettings, settings) };
+  const planned = { ...checked, request: merged, settings, resolved, runtime, profile, args };
   if (isTransportKnown(planned)) transportOf(planned, []);
   return planned;
 }
@@ -94,10 +100,10 @@ function checkArguments(request: RunRequest, { plan, entryName }: Resolved): voi
 }
 
 /** Whether an image that is not there yet has no say in the transport, nor in its port. */
-function isTransportKnown({ request: { values }, resolved: { plan, source } }: PlannedRun): boolean {
-  const told = values.transport ?? plan?.transport;
-  if (told !== 'streamable-http') return told !== undefined;
-  return source.kind !== 'image' || (values.targetPort ?? plan?.targetPort) !== undefined;
+function isTransportKnown({ request: { values }, resolved: { source } }: PlannedRun): boolean {
+  const { transport, targetPort } = values;
+  if (transport !== 'streamable-http') return transport !== undefined;
+  return source.kind !== 'image' || targetPort !== undefined;
 }
 
 function preparationOf({ request, config, inputs, resolved }: PlannedRun, around: Surroundings): Preparation {

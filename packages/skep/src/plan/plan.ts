@@ -1,4 +1,5 @@
 import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
+import type { Settings } from '@skep/core/settings/field.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Terminal } from '../print/terminal.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
@@ -27,6 +28,8 @@ export interface NewWorkload extends Decided {
   readonly rename: string;
   readonly port: WantedPort & { readonly host: string };
   readonly env: EnvInputs;
+  /** What decided it, with where each came from. */
+  readonly settings: Settings;
   readonly preparation: Preparation;
   /** Lines for the person, told before the preparation. */
   readonly warnings: readonly string[];

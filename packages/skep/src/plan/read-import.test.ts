@@ -19,7 +19,7 @@ async function imported(more: object) {
   await writeFile(path.join(dir, 'x.json'), JSON.stringify({ ...minimal, ...more }));
   const terminal = { err: (text: string) => void said.push(text) };
   const places = { ignoreFile: path.join(dir, 'skepignore') };
-  const config = await readImport('x.json', { cwd: dir, places, terminal });
+  const { config } = await readImport('x.json', { cwd: dir, places, terminal });
   return { config, said };
 }
 

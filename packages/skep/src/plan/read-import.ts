@@ -23,11 +23,19 @@ export interface ImportSurroundings extends Pick<Surroundings, 'cwd' | 'terminal
   readonly places: Pick<Surroundings['places'], 'ignoreFile'>;
 }
 
+interface ReadImport {
+  readonly config: RunConfig;
+  /** The file, to name places in it. */
+  readonly text: string;
+  /** What it says under the names that Skep has for it. */
+  readonly document: unknown;
+}
+
 /** Reads and checks the file of `--from-config`; nothing is made yet. Fails with `run/invalid-config` and as its parts do. */
 export async function readImport(
   path: string,
   { cwd, places, terminal }: ImportSurroundings,
-): Promise<RunConfig> {
+): Promise<ReadImport> {
   const { value, text } = await readJsonText(resolve(cwd, path), {
     maxBytes: MAX_RUN_CONFIG_BYTES,
     what: 'run configuration',
@@ -45,7 +53,7 @@ export async function readImport(
     override: 'set "ignore_config": {"load_global": false} in the file',
   });
   for (const warning of warnings) terminal.err(`Warning: ${printable(warning)}\n`);
-  return { ...config, permission_profile: profile };
+  return { config: { ...config, permission_profile: profile }, text, document };
 }
 
 function checkSupported(config: RunConfig, path: string): void {

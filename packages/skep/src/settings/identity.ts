@@ -77,6 +77,12 @@ export const identitySettings = settingsOf('Identity and lifecycle', [
   },
   {
     kind: 'bool',
+    flag: 'explain',
+    brief: 'Print where each setting comes from, and start nothing',
+    default: false,
+  },
+  {
+    kind: 'bool',
     flag: 'foreground',
     short: 'f',
     brief: 'Stay attached; Ctrl-C removes the server, a killed command leaves it running',

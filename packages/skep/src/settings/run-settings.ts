@@ -33,6 +33,7 @@ export type RunValues = Values<typeof runSettings>;
 export const besideFromConfig: readonly (keyof RunValues)[] = [
   'fromConfig',
   'trustConfig',
+  'explain',
   'foreground',
   'debug',
   'help',

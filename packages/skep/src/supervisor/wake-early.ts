@@ -58,5 +58,5 @@ function needsSupervisor(argv: readonly string[]): boolean {
   return !flags.some((flag) => OTHERWISE.test(flag));
 }
 
-/** In the foreground nobody else hosts the workload, and help needs nobody; short ones may come together. */
-const OTHERWISE = /^(?:--foreground|--help|-(?!-)[^=]*[fh])/;
+/** In the foreground nobody else hosts the workload, help and explanations need nobody; short ones may come together. */
+const OTHERWISE = /^(?:--foreground|--help|--explain|-(?!-)[^=]*[fh])/;

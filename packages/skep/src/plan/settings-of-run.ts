@@ -1,0 +1,95 @@
+import type { LocalPlan } from '@skep/core/catalog/run-plan.ts';
+import { memberPlace } from '@skep/core/json/member-place.ts';
+import type { FieldValue, Origin, Setting, Settings } from '@skep/core/settings/field.ts';
+import { mergeSettings } from '@skep/core/settings/merge.ts';
+import { fromStored, storedRows } from '@skep/core/settings/stored.ts';
+import { packageReference } from '../protocol/reference.ts';
+import { runSettings } from '../settings/run-settings.ts';
+import type { Surroundings } from './plan.ts';
+import type { CheckedRun } from './planned-run.ts';
+import type { Resolved } from './resolve-target.ts';
+
+/** What one place says about settings, those left out that it says nothing about. */
+function layer(
+  origin: Origin,
+  place: string,
+  values: Readonly<Record<string, FieldValue | undefined>>,
+): Settings {
+  const said = Object.entries(values).filter(
+    (pair): pair is [string, FieldValue] =>
+      pair[1] !== undefined && (typeof pair[1] !== 'object' || Object.keys(pair[1]).length > 0),
+  );
+  return new Map(said.map(([name, value]): [string, Setting] => [name, { value, origin, place }]));
+}
+
+/** Everything that decides a run of what the command line names, with where each comes from. */
+export function settingsOfRun(
+  { request, inputs, config, resolved }: CheckedRun & { readonly resolved: Resolved },
+  { env, places }: Pick<Surroundings, 'env' | 'places'>,
+): Settings {
+  const { settings, args, values } = request;
+  const { plan, source, catalog, entryName } = resolved;
+  const image = source.kind === 'image' ? source.reference : packageReference(source);
+  const location = catalog && withoutLogin(catalog.location);
+  return mergeSettings(runSettings, [
+    new Map([...settings, ...layer('flag', '--env', { env: inputs.env.flags })]),
+    layer('flag', 'the command line', { cmd_args: args, ...(plan ? {} : { image }) }),
+    layer('file', values.envFile ?? '', { env: inputs.env.file }),
+    layer('registry', `catalogue entry "${entryName ?? ''}"`, {
+      ...(plan && { ...wished(plan, values.transport), image }),
+      registry_server_name: entryName,
+    }),
+    layer('config', places.configFile, {
+      caCert: config.caCertificatePath,
+      registry_api_url: catalog?.kind === 'API endpoint' ? location : undefined,
+      registry_url: catalog?.kind === 'remote file' ? location : undefined,
+    }),
+    layer('env', 'NODE_EXTRA_CA_CERTS', { caCert: env['NODE_EXTRA_CA_CERTS'] }),
+  ]);
+}
+
+/** What a catalogue says about running a server. */
+function wished(
+  { transport, targetPort, proxyPort, args, env, permissions }: LocalPlan,
+  given: string | undefined,
+): Readonly<Record<string, FieldValue | undefined>> {
+  const defaults = env.flatMap((one) => (one.default === undefined ? [] : [[one.name, one.default]]));
+  return {
+    transport,
+    targetPort,
+    // What speaks stdio is reached by nobody but its proxy, for which any port will do.
+    proxyPort: (given ?? transport) === 'stdio' ? undefined : proxyPort,
+    cmd_args: args,
+    env: Object.fromEntries(defaults) as Record<string, string>,
+    permission_profile: permissions,
+  };
+}
+
+/** An exported file travels; what signs in to the catalogue does not. */
+function withoutLogin(address: string): string {
+  if (!URL.canParse(address)) return address;
+  const url = new URL(address);
+  if (url.username === '' && url.password === '') return address;
+  url.username = '';
+  url.password = '';
+  return url.href;
+}
+
+/** What an imported file says, with the line of each, under what was given beside it. */
+export function settingsOfFile(
+  file: { readonly path: string; readonly text: string; readonly document: unknown },
+  given: Settings,
+): Settings {
+  const said = new Map<string, Setting>();
+  for (const row of storedRows(runSettings)) {
+    const path = row.key.split('.');
+    const value = path.reduce<unknown>(
+      (object, name) => (object as Record<string, unknown> | undefined)?.[name],
+      file.document,
+    );
+    if (value === undefined || value === null) continue;
+    const place = `${file.path}:${memberPlace(file.text, path)?.line ?? 1}`;
+    said.set(row.name, { value: fromStored(row, value) ?? '', origin: 'file', place });
+  }
+  return mergeSettings(runSettings, [given, said]);
+}
