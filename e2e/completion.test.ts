@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { programFile } from './registry/process.ts';
 import { openUser, skepEntry, type TestUser } from './skep.ts';
 
 let user: TestUser;
@@ -92,4 +93,13 @@ test.each(['bash', 'zsh', 'fish'])('the script for %s is one that this shell can
   const file = path.join(user.dir, `script.${shell}`);
   writeFileSync(file, stdout);
   expect(spawnSync(shell, ['-n', file]).status).toBe(0);
+});
+
+test('skep-registry completes its commands too', async () => {
+  const registry = (...args: string[]) =>
+    spawnSync(process.execPath, ['--', programFile(), ...args], { encoding: 'utf8' }).stdout;
+  expect(registry('completion', 'bash')).toContain(
+    'complete -o default -F _skep_registry_complete skep-registry',
+  );
+  expect(registry('complete', '--', 'mig')).toMatch(/^migrate\t.+\n$/);
 });

@@ -9,7 +9,7 @@ if (tooOld !== undefined) {
   process.stderr.write(tooOld);
   process.exitCode = 1;
 } else if (isMainThread) {
-  const { runProcess } = await import('./process.ts');
+  const { runProcess } = await import('./commands/process.ts');
   process.exitCode = await runProcess(new URL(import.meta.url));
 } else {
   const { INGEST_THREAD, runIngestThread } = await import('./sync/ingest-thread.ts');

@@ -3,14 +3,14 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { toTerminal } from '@skep/core/errors/to-terminal.ts';
+import { runProgram } from '@skep/core/command/program.ts';
 import { places as placesOf, type Places } from '@skep/core/files/places.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import { onTestFinished } from 'vitest';
 import type { Context } from './cli/context.ts';
-import { dispatch } from './cli/dispatch.ts';
-import type { Terminal } from './print/terminal.ts';
+import { SKEP } from './commands.ts';
+import type { Terminal } from '@skep/core/command/terminal.ts';
 import { MemoryRuntime } from './runtime/memory/memory-runtime.ts';
 import { idle } from './runtime/memory/program.ts';
 import { runForCommand } from './commands/run-for-command.ts';
@@ -124,14 +124,9 @@ export class CommandUnderTest {
     const argv = typeof line === 'string' ? line.split(' ').filter((word) => word !== '') : line;
     const said = { out: '', err: '' };
     const context = this.#context(situation, said);
-    const debug = argv.includes('--debug') || (context.env['SKEP_DEBUG'] ?? '') !== '';
-    try {
-      await dispatch(argv, context);
-      return { status: 0, ...said };
-    } catch (error) {
-      const { text, exitCode } = toTerminal(error, { color: context.terminal.colorErr, debug });
-      return { status: exitCode, out: said.out, err: said.err + text };
-    }
+    const { terminal, env } = context;
+    const status = await runProgram(SKEP, argv, { terminal, env, open: () => context });
+    return { status, ...said };
   }
 
   /** Runs one command that has to succeed; resolves to what it printed on stdout. */

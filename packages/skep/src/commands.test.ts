@@ -1,12 +1,16 @@
 import { expect, test } from 'vitest';
-import { COMMANDS, type CommandRow } from './commands.ts';
+import type { CommandRow } from '@skep/core/command/command.ts';
+import type { Context } from './cli/context.ts';
+import { COMMANDS, SKEP } from './commands.ts';
 
-const rows: readonly CommandRow[] = COMMANDS.flatMap((row) => ('members' in row ? row.members : [row]));
+const rows: readonly CommandRow<Context>[] = COMMANDS.flatMap((row) =>
+  'members' in row ? row.members : [row],
+);
 
 test.each(rows.map((row) => [row.name, row] as const))(
   '%s can be loaded and says how it is used',
   async (_, row) => {
-    const command = await row.load();
+    const command = await row.load(SKEP);
     const help = command.help({ width: 100, color: false });
     expect(help).toContain(`Usage: skep `);
     expect(help).toContain(row.name);

@@ -1,30 +1,6 @@
-import type { Command } from './cli/command.ts';
+import type { CommandEntry, Program } from '@skep/core/command/command.ts';
+import { commonSettings } from './cli/command.ts';
 import type { Context } from './cli/context.ts';
-
-/** What completion offers for a command's arguments. */
-export type ArgumentKind = 'workload' | 'server' | 'shell';
-
-export interface CommandRow {
-  readonly name: string;
-  readonly aliases?: readonly string[];
-  /** Heading in `skep --help`; absent for commands that are not shown there. */
-  readonly group?: string;
-  /** One line, no full stop. */
-  readonly brief: string;
-  readonly argument?: ArgumentKind;
-  readonly load: () => Promise<Command>;
-  /** Tried first: undefined when it has done what the command is for, else the context to do it in. Loads little. */
-  readonly shortcut?: () => Promise<
-    (argv: readonly string[], context: Context) => Promise<Context | undefined>
-  >;
-}
-
-export interface CommandFamily {
-  readonly name: string;
-  readonly group: string;
-  readonly brief: string;
-  readonly members: readonly CommandRow[];
-}
 
 const run = 'Run servers';
 const look = 'Look at them';
@@ -32,7 +8,7 @@ const catalogue = 'Find servers';
 const skep = 'Skep itself';
 
 /** Every command. Implementations are loaded when they are run, so that none pays for another. */
-export const COMMANDS: readonly (CommandRow | CommandFamily)[] = [
+export const COMMANDS: readonly CommandEntry<Context>[] = [
   {
     name: 'run',
     group: run,
@@ -142,7 +118,8 @@ export const COMMANDS: readonly (CommandRow | CommandFamily)[] = [
     group: skep,
     brief: 'Print the completion script for a shell',
     argument: 'shell',
-    load: async () => (await import('./commands/completion.ts')).completion,
+    load: async (program) =>
+      (await import('@skep/core/command/completion.ts')).completionCommand(program, commonSettings),
   },
   {
     name: 'version',
@@ -158,6 +135,24 @@ export const COMMANDS: readonly (CommandRow | CommandFamily)[] = [
   {
     name: 'complete',
     brief: 'Answer a completion script',
-    load: async () => (await import('./commands/completion.ts')).complete,
+    load: async (program) =>
+      (await import('@skep/core/command/completion.ts')).completeCommand(program, commonSettings),
   },
 ];
+
+export const SKEP: Program<Context> = {
+  name: 'skep',
+  about: [
+    'Skep runs MCP servers, each in its own container or sandbox, behind one local URL.',
+    'Try\n  skep search time\n  skep run everything\n  skep list',
+  ],
+  closing: ['skep COMMAND --help says more about a command.'],
+  commands: COMMANDS,
+  prefix: 'skep ',
+  debugVariable: 'SKEP_DEBUG',
+  repeated: ['workload'],
+  offers: {
+    workload: async (context) => (await import('./commands/completion.ts')).offerWorkloads(context),
+    server: async (context) => (await import('./commands/completion.ts')).offerServers(context),
+  },
+};

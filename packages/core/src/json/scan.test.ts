@@ -240,6 +240,8 @@ const written = fc.oneof(
     '"__proto__"',
   ),
 );
+// V8 takes an escaped name for a backslash where it has seen that name in the same place of another object (Node 24).
+const writtenNames = written.filter((text) => !(JSON.parse(text) as string).includes('\\'));
 const scalars = fc.oneof(
   written,
   fc.stringMatching(/^-?(?:0|[1-9]\d{0,40})(?:\.\d{1,9})?(?:[eE][+-]?\d{1,4})?$/),
@@ -276,7 +278,7 @@ const { hostile } = fc.letrec<{ hostile: Hostile }>((tie) => ({
       .tuple(fc.array(tie('hostile'), { maxLength: 4 }), spaces)
       .map(([items, white]) => joined('[', items, ']', white)),
     fc
-      .tuple(fc.array(fc.tuple(written, tie('hostile')), { maxLength: 5 }), spaces)
+      .tuple(fc.array(fc.tuple(writtenNames, tie('hostile')), { maxLength: 5 }), spaces)
       .map(([members, white]) => object(members, white)),
   ),
 }));

@@ -16,9 +16,11 @@ export type ValueOf<F extends Field> = F['kind'] extends 'int' | 'float' | 'dura
             ? Choice
             : string;
 
-/** All values of a table by field name; a field without a default may be undefined. */
+/** All values of a table by field name; a field without a default may be undefined unless it is required. */
 export type Values<Rows extends readonly Field[]> = {
-  readonly [F in Rows[number] as F['name']]: F extends { readonly default: FieldValue }
+  readonly [F in Rows[number] as F['name']]: F extends
+    | { readonly default: FieldValue }
+    | { readonly required: true }
     ? ValueOf<F>
     : ValueOf<F> | undefined;
 };

@@ -55,6 +55,8 @@ export interface Field {
   /** Placeholder in help, for example `hostPort:containerPort`. */
   readonly placeholder?: string;
   readonly default?: FieldValue;
+  /** Some flag or variable must give it. */
+  readonly required?: true;
   /** Default as documented when it is computed, for example `generated from the image`. */
   readonly defaultText?: string;
   readonly choices?: readonly string[];

@@ -36,6 +36,13 @@ export function checkNeeds(rows: readonly Field[], settings: Settings): void {
   }
 }
 
+/** Fails with `usage/missing-argument` when a row that is required has no value. */
+export function checkRequired(rows: readonly Field[], settings: Settings): void {
+  const missing = rows.find((row) => row.required === true && !settings.has(row.name));
+  if (missing === undefined) return;
+  throw new SkepError('usage/missing-argument', { message: `the flag "${labelOf(missing)}" is missing` });
+}
+
 /** What people call a setting: its flag, else its key, else its variable. */
 export function labelOf(row: Field): string {
   return row.flag === undefined ? (row.key ?? row.env ?? row.name) : `--${row.flag}`;

@@ -103,7 +103,8 @@ export function describe(row: Field): string {
     row.notYetValues === undefined ? '' : `later: ${row.notYetValues.join(', ')}`,
     row.notYet === true ? 'later' : '',
   ].filter((note) => note !== '');
-  return notes.length === 0 ? row.brief : `${row.brief} (${notes.join('; ')})`;
+  const brief = row.required === true ? `${row.brief}; required` : row.brief;
+  return notes.length === 0 ? brief : `${brief} (${notes.join('; ')})`;
 }
 
 /** Settings that only a variable sets. */

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
-import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts';
+import { defineSettings, type Values } from '@skep/core/settings/define-settings.ts';
 import { printableJson, printableLines } from '@skep/core/terminal/printable.ts';
 import { type AccessReport, accessReport } from '../access/access-report.ts';
 import {
@@ -9,24 +8,19 @@ import {
   type AccessQuestion,
   type AccessRecords,
 } from '../api/admin/explain/access-question.ts';
-import { type Command, COMMON_ROWS, FORMAT_ROW } from '../command.ts';
+import { commonSettings, configSetting, defineCommand, formatSettings } from './command.ts';
 import type { RegistryConfig } from '../config/config.ts';
 import { storePlace } from '../config/store-place.ts';
-import type { Host } from '../host.ts';
+import type { Host } from './host.ts';
 import { openStore } from '../store/open-store.ts';
 import { explainedCaller } from './explained-caller.ts';
-import { problemsError } from './problems.ts';
-import { loadServed } from './serve-config.ts';
+import { loadConfig, servable } from './load-config.ts';
 
 const rows = defineSettings([
-  {
-    name: 'config',
-    kind: 'path',
-    flag: 'config',
-    placeholder: 'FILE',
-    group: 'What decides',
-    brief: 'the configuration file; its sources, registries and roles count as they stand in it; required',
-  },
+  configSetting(
+    'What decides',
+    'the configuration file; its sources, registries and roles count as they stand in it',
+  ),
   {
     name: 'claims',
     kind: 'string',
@@ -77,14 +71,14 @@ const rows = defineSettings([
     choices: ['server', 'skill', 'plugin'],
     default: 'server',
   },
-  FORMAT_ROW,
-  ...COMMON_ROWS,
+  ...formatSettings,
+  ...commonSettings,
 ]);
 
-type ExplainValues = ReturnType<typeof valuesOf<typeof rows>>;
+type ExplainValues = Values<typeof rows>;
 
-export const explain: Command = {
-  usage: 'explain --config FILE --claims JSON|FILE [flags]',
+export const explain = defineCommand({
+  usage: 'skep-registry explain --config FILE --claims JSON|FILE [flags]',
   summary: 'Say why a caller may or may not do or see something',
   description: [
     'Prints the decisions of the very rules that the server enforces: roles, the gate of a registry, and whether an ' +
@@ -100,29 +94,18 @@ export const explain: Command = {
       what: 'why is it not in their list?',
     },
   ],
-  rows,
-  run: async (host, settings) => {
-    const values = valuesOf(rows, settings);
-    const config = await servedConfig(host, values.config);
+  settings: rows,
+  async run({ values }, host) {
+    const config = servable(await loadConfig(host, values));
     const authority = await explainedCaller(host, values, config.auth);
     const report = accessReport(authority, await factsOf(host, config, questionOf(values)));
-    host.stdout.write(
+    host.terminal.out(
       values.format === 'json'
         ? `${printableJson(JSON.stringify(report))}\n`
         : printableLines(inWords(report)),
     );
-    return 0;
   },
-};
-
-async function servedConfig(host: Host, path: string | undefined): Promise<RegistryConfig> {
-  if (path === undefined) {
-    throw new SkepError('usage/missing-argument', { message: 'the flag "--config" is missing' });
-  }
-  const loaded = await loadServed(host, { config: path });
-  if ('problems' in loaded) throw problemsError(path, loaded.problems, host.stderr);
-  return loaded.config;
-}
+});
 
 function questionOf({ registry, source, entry, type }: ExplainValues): AccessQuestion {
   return {

@@ -7,7 +7,7 @@ import { ANONYMOUS, type Authority, authorityOf } from '../access/authority.ts';
 import { supposedCaller } from '../access/supposed-caller.ts';
 import { openSignIn } from '../api/sign-in/sign-in.ts';
 import type { AuthConfig } from '../config/auth.ts';
-import type { Host } from '../host.ts';
+import type { Host } from './host.ts';
 
 const MAX_BYTES = 64 * 1024;
 const LIMITS = { maxBytes: MAX_BYTES, what: 'claims' } as const;

@@ -1,21 +1,14 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts';
-import { type Command, COMMON_ROWS } from '../command.ts';
+import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { commonSettings, configSetting, defineCommand } from './command.ts';
 import { storePlace } from '../config/store-place.ts';
-import type { Host } from '../host.ts';
+import type { Host } from './host.ts';
 import { migrationTarget } from '../store/schema/migrate.ts';
 import { storeText, migrateStore, readSchema } from '../store/open-store.ts';
-import { storeConfig } from './store-config.ts';
+import { loadConfig } from './load-config.ts';
 
 const rows = defineSettings([
-  {
-    name: 'config',
-    kind: 'path',
-    flag: 'config',
-    placeholder: 'FILE',
-    group: 'Migrating',
-    brief: 'the configuration file (YAML); required',
-  },
+  configSetting('Migrating', 'the configuration file (YAML)'),
   {
     name: 'steps',
     kind: 'int',
@@ -34,16 +27,16 @@ const rows = defineSettings([
     brief: 'do not ask',
     default: false,
   },
-  ...COMMON_ROWS,
+  ...commonSettings,
 ]);
 
 /** Nobody has a thousand migrations; a number beyond it is a slip of the hand. */
-const MOST_STEPS = 1000;
+const MAX_STEPS = 1000;
 
 type Direction = 'up' | 'down';
 
-export const migrate: Command = {
-  usage: 'migrate up|down --config FILE [flags]',
+export const migrate = defineCommand({
+  usage: 'skep-registry migrate up|down --config FILE [flags]',
   summary: 'Change the schema of the store',
   description: [
     'serve migrates up by itself. Migrations run in one transaction, as the migration user of the configuration; of ' +
@@ -56,19 +49,16 @@ export const migrate: Command = {
       what: 'take the last migration back',
     },
   ],
-  rows,
+  settings: rows,
   positionals: [{ name: 'up|down', required: true }],
-  run: async (host, settings, [given = '']) => {
-    const { config: path, steps, yes } = valuesOf(rows, settings);
+  async run({ values: { config, steps, yes }, positionals: [given = ''] }, host) {
+    const { terminal } = host;
     const direction = directionOf(given, steps);
-    const place = storePlace(await storeConfig(host, path), host);
+    const place = storePlace(await loadConfig(host, { config }), host);
     const { version } = await readSchema(place);
     const target = migrationTarget(version, direction, steps);
-    host.stderr.write(`Store ${storeText(place)}\nSchema ${String(version)}, target ${String(target)}\n`);
-    if (target === version) {
-      host.stdout.write('Nothing to do.\n');
-      return 0;
-    }
+    terminal.err(`Store ${storeText(place)}\nSchema ${version}, target ${target}\n`);
+    if (target === version) return terminal.out('Nothing to do.\n');
     if (!yes) await confirm(host, direction);
     // What was confirmed is what is done, even if somebody else has migrated meanwhile.
     const run = await migrateStore(place, (before) => {
@@ -76,18 +66,17 @@ export const migrate: Command = {
         throw new SkepError('store/conflict', { message: 'the schema has changed meanwhile' });
       return target;
     });
-    host.stdout.write(`Schema is now ${String(run.after)}.\n`);
-    return 0;
+    terminal.out(`Schema is now ${run.after}.\n`);
   },
-};
+});
 
 function directionOf(given: string, steps: number): Direction {
   if (given !== 'up' && given !== 'down') {
     throw new SkepError('usage/invalid-value', { message: `"${given}" is neither up nor down` });
   }
-  if (!Number.isInteger(steps) || steps < 0 || steps > MOST_STEPS) {
+  if (!Number.isInteger(steps) || steps < 0 || steps > MAX_STEPS) {
     throw new SkepError('usage/invalid-value', {
-      message: `--num-steps "${String(steps)}" must be from 0 to ${String(MOST_STEPS)}`,
+      message: `--num-steps "${steps}" must be from 0 to ${MAX_STEPS}`,
     });
   }
   if (given === 'down' && steps === 0) {

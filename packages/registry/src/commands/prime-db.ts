@@ -1,21 +1,14 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts';
-import { type Command, COMMON_ROWS } from '../command.ts';
+import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { commonSettings, configSetting, defineCommand } from './command.ts';
 import { storePlace } from '../config/store-place.ts';
-import type { Host } from '../host.ts';
+import type { Host } from './host.ts';
 import type { PostgresPlace } from '../store/postgres/connect.ts';
 import { primeDatabase, type PrimedLogin, primeStatements } from '../store/postgres/prime-database.ts';
-import { storeConfig } from './store-config.ts';
+import { loadConfig } from './load-config.ts';
 
 const rows = defineSettings([
-  {
-    name: 'config',
-    kind: 'path',
-    flag: 'config',
-    placeholder: 'FILE',
-    group: 'Preparing',
-    brief: 'the configuration file (YAML); required',
-  },
+  configSetting('Preparing', 'the configuration file (YAML)'),
   {
     name: 'dryRun',
     kind: 'bool',
@@ -24,14 +17,14 @@ const rows = defineSettings([
     brief: 'print the SQL with the password left out, and do nothing',
     default: false,
   },
-  ...COMMON_ROWS,
+  ...commonSettings,
 ]);
 
 /** PostgreSQL cuts longer names off, and would then mean another role. */
 const LONGEST_NAME_BYTES = 63;
 
-export const primeDb: Command = {
-  usage: 'prime-db USERNAME --config FILE [flags]',
+export const primeDb = defineCommand({
+  usage: 'skep-registry prime-db USERNAME --config FILE [flags]',
   summary: 'Prepare a PostgreSQL database for the application user',
   description: [
     'Connects as the migration user and makes a login for the application, with the right to read and write rows and ' +
@@ -45,28 +38,23 @@ export const primeDb: Command = {
       what: 'see what would be done',
     },
   ],
-  rows,
+  settings: rows,
   positionals: [{ name: 'USERNAME', required: true }],
-  run: async (host, settings, [user = '']) => {
-    const { config, dryRun } = valuesOf(rows, settings);
+  async run({ values: { config, dryRun }, positionals: [user = ''] }, host) {
     checkName(user);
-    const place = storePlace(await storeConfig(host, config), host);
+    const place = storePlace(await loadConfig(host, { config: config }), host);
     if (place.kind !== 'postgres') {
       throw new SkepError('store/invalid-settings', {
         message: 'the configuration has no database',
         hint: 'add "database" to it; an embedded store needs no preparation',
       });
     }
-    if (dryRun) {
-      host.stdout.write(`${sqlText(place, user)}\n`);
-      return 0;
-    }
+    if (dryRun) return host.terminal.out(`${sqlText(place, user)}\n`);
     const login = loginBy(place, place.token === undefined ? await passwordFrom(host, user) : '');
     await primeDatabase(place, { user, login });
-    host.stderr.write(`User "${user}" may now use the database.\n`);
-    return 0;
+    host.terminal.err(`User "${user}" may now use the database.\n`);
   },
-};
+});
 
 function loginBy({ token }: PostgresPlace, password: string): PrimedLogin {
   return token === undefined ? { kind: 'password', password } : { kind: 'rds-iam' };

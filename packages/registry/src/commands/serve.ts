@@ -1,32 +1,24 @@
+import { once } from 'node:events';
 import { openLog, type LogLevel } from '@skep/core/log/pino-log.ts';
 import type { Log } from '@skep/core/log/log.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
-import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts';
+import { defineSettings, type Values } from '@skep/core/settings/define-settings.ts';
 import { type App, startApp } from '../server/app.ts';
 import { buildInfo } from '../config/build-info.ts';
-import { type Command, COMMON_ROWS } from '../command.ts';
+import { commonSettings, configSetting, defineCommand } from './command.ts';
 import { storePlace } from '../config/store-place.ts';
 import { type Environment, withAliases } from '../config/environment.ts';
 import { unreadVariables } from '../config/overrides.ts';
-import type { Host } from '../host.ts';
+import type { Host } from './host.ts';
 import { Repeated } from './repeated.ts';
 import { startWarnings } from '../server/start-warnings.ts';
 import { ingestInThread } from '../sync/ingest-thread.ts';
 import { loadedFields } from './loaded-fields.ts';
-import { problemsError } from './problems.ts';
 import { serveAddresses } from '../server/serve-addresses.ts';
-import { loadServed, reload } from './serve-config.ts';
+import { type ConfigFlags, loadConfig, readConfig, servable } from './load-config.ts';
 
 const rows = defineSettings([
-  {
-    name: 'config',
-    kind: 'path',
-    flag: 'config',
-    placeholder: 'FILE',
-    group: 'Serving',
-    brief: 'the configuration file (YAML); required',
-  },
+  configSetting('Serving', 'the configuration file (YAML)'),
   {
     name: 'address',
     kind: 'string',
@@ -61,7 +53,7 @@ const rows = defineSettings([
     group: 'Log',
     brief: 'debug, info, warn or error; LOG_LEVEL is read when it is not set',
   },
-  ...COMMON_ROWS,
+  ...commonSettings,
 ]);
 
 interface Serving {
@@ -69,10 +61,10 @@ interface Serving {
   readonly log: Log;
 }
 
-type ServeValues = ReturnType<typeof valuesOf<typeof rows>>;
+type ServeValues = Values<typeof rows>;
 
-export const serve: Command = {
-  usage: 'serve --config FILE [flags]',
+export const serve = defineCommand({
+  usage: 'skep-registry serve --config FILE [flags]',
   summary: 'Serve the registries of a configuration file',
   description: [
     'Starts when every source of the configuration has been loaded, and looks at each again at its interval. The ' +
@@ -88,43 +80,36 @@ export const serve: Command = {
       what: 'for this machine only',
     },
   ],
-  rows,
-  run: async (host, settings) => {
-    const values = valuesOf(rows, settings);
-    const stop = stopRequested(host);
-    const starting = start(host, values, stop.signal);
+  settings: rows,
+  async run({ values }, host) {
+    const { signal } = host;
+    const starting = start(host, values);
     const reloads = new Repeated(async () => {
       // Asked for during the start, it comes after it: the file may have been read before it was changed.
       const serving = await starting.catch(() => undefined);
-      if (serving === undefined || stop.signal.aborted) return;
-      await reopened(serving);
-      await reload(host, values, { ...serving, stop: stop.signal });
+      if (serving === undefined || signal.aborted) return;
+      await reopenLogs(serving);
+      await reload(host, values, serving);
     });
     const forgetReload = host.onReload(() => void reloads.request());
     try {
       const { app } = await starting;
-      await stop.requested;
+      if (!signal.aborted) await once(signal, 'abort');
       await app.close();
-      return 0;
     } catch (error) {
       // Nothing was served yet, and what the start had begun is taken back.
-      if (error === stop.signal.reason) return 0;
-      throw error;
+      if (error !== signal.reason) throw error;
     } finally {
       forgetReload();
-      stop.forget();
     }
   },
-};
+});
 
-async function start(host: Host, values: ServeValues, stop: AbortSignal): Promise<Serving> {
-  if (values.config === undefined)
-    throw new SkepError('usage/missing-argument', { message: 'the flag "--config" is missing' });
+async function start(host: Host, values: ServeValues): Promise<Serving> {
   serveAddresses(values, 'oauth');
   const env = withAliases(host.env);
-  const loaded = await loadServed(host, { ...values, config: values.config });
-  if ('problems' in loaded) throw problemsError(values.config, loaded.problems, host.stderr);
-  const addresses = serveAddresses(values, loaded.config.auth.mode);
+  const config = servable(await loadConfig(host, values));
+  const addresses = serveAddresses(values, config.auth.mode);
   const level = logLevelOf(host, values, env);
   const active = new ActiveSpan();
   const log = await openLog({
@@ -133,12 +118,12 @@ async function start(host: Host, values: ServeValues, stop: AbortSignal): Promis
     context: () => active.ids(),
   });
   warnAtStart(log, { env, unknownLevel: level.unknown });
-  for (const { fields, message } of startWarnings(loaded.config)) log.warn(fields, message);
-  const place = storePlace(loaded.config, host);
-  log.info(loadedFields(loaded.config, place), 'configuration loaded');
+  for (const { fields, message } of startWarnings(config)) log.warn(fields, message);
+  const place = storePlace(config, host);
+  log.info(loadedFields(config, place), 'configuration loaded');
   let isServing = false;
   const app = await startApp({
-    config: loaded.config,
+    config,
     storePlace: place,
     addresses,
     build: buildInfo({ version: host.nodeVersion, platform: host.platform, arch: host.arch }),
@@ -154,7 +139,7 @@ async function start(host: Host, values: ServeValues, stop: AbortSignal): Promis
     random: host.random,
     randomId: host.randomId,
     releaseMemory: () => host.releaseMemory(),
-    stop,
+    stop: host.signal,
   });
   isServing = true;
   announce(host, app, log);
@@ -163,12 +148,36 @@ async function start(host: Host, values: ServeValues, stop: AbortSignal): Promis
 }
 
 /** Log rotation sends SIGHUP. Where the new file cannot be opened the old one goes on. */
-async function reopened({ app, log }: Serving): Promise<void> {
+async function reopenLogs({ app, log }: Serving): Promise<void> {
   try {
     await app.reopenLogs();
     log.info({}, 'log files opened anew');
   } catch (err) {
     log.error({ err }, 'the audit log cannot be opened anew; the old file stays in use');
+  }
+}
+
+/** Reads the configuration again (SIGHUP). What cannot be used is one line in the log, and the old one goes on. */
+async function reload(host: Host, flags: ConfigFlags, { app, log }: Serving): Promise<void> {
+  try {
+    const loaded = await readConfig(host, flags);
+    if ('problems' in loaded) {
+      const { problems } = loaded;
+      return log.error({ problems }, 'the new configuration is not valid; the old one stays in use');
+    }
+    const kept = await app.reload(servable(loaded.config));
+    log.info({ path: loaded.config.path }, 'configuration reloaded');
+    for (const setting of kept) {
+      log.warn(
+        { setting },
+        'setting has changed and stays as it was at the start; restart to use the new one',
+      );
+    }
+    for (const { fields, message } of startWarnings(loaded.config)) log.warn(fields, message);
+  } catch (err) {
+    // The program ends, and what it does not take over any more is no fault of the file.
+    if (host.signal.aborted) return;
+    log.error({ err }, 'the new configuration cannot be used; the old one stays in use');
   }
 }
 
@@ -190,7 +199,7 @@ function logLevelOf(host: Host, { logLevel, debug }: ServeValues, env: Environme
   const asked = logLevel ?? env['LOG_LEVEL'] ?? '';
   const known = LEVELS[asked.toLowerCase()];
   // People at a terminal get one line in words instead (see announce).
-  const usual = host.stderr.isTTY ? 'warn' : 'info';
+  const usual = host.terminal.liveErr ? 'warn' : 'info';
   const effective = debug ? 'debug' : (known ?? usual);
   return asked === '' || known !== undefined ? { effective } : { effective, unknown: asked };
 }
@@ -212,28 +221,9 @@ function announce(host: Host, app: App, log: Log): void {
     url: `${app.urls.public}/registry/${name}/v0.1/servers`,
   }));
   log.info({ ...app.urls, registries }, 'serving');
-  if (!host.stderr.isTTY) return;
+  if (!host.terminal.liveErr) return;
   for (const { name, servers, url } of registries) {
-    host.stderr.write(`Serving registry "${name}" (${String(servers)} servers) at ${url}\n`);
+    host.terminal.err(`Serving registry "${name}" (${servers} servers) at ${url}\n`);
   }
-  host.stderr.write('Stop with Ctrl-C.\n');
-}
-
-interface StopRequest {
-  readonly requested: Promise<void>;
-  /** Aborts at the same moment. */
-  readonly signal: AbortSignal;
-  readonly forget: () => void;
-}
-
-/** The first request to stop ends the service in order; the second ends the process at once. */
-function stopRequested(host: Host): StopRequest {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const stop = new AbortController();
-  const forget = host.onStop(() => {
-    if (stop.signal.aborted) host.exit(1);
-    stop.abort();
-    resolve();
-  });
-  return { requested: promise, signal: stop.signal, forget };
+  host.terminal.err('Stop with Ctrl-C.\n');
 }

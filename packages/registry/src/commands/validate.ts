@@ -1,17 +1,16 @@
 import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readBytes } from '@skep/core/files/read-limited.ts';
-import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts';
+import { defineSettings } from '@skep/core/settings/define-settings.ts';
 import { printableJson, printableLines } from '@skep/core/terminal/printable.ts';
-import { type Command, COMMON_ROWS, FORMAT_ROW } from '../command.ts';
+import { commonSettings, defineCommand, formatSettings } from './command.ts';
 import type { RegistryConfig } from '../config/config.ts';
 import { storePlace } from '../config/store-place.ts';
-import type { Host } from '../host.ts';
+import type { Host } from './host.ts';
 import { unavailable } from '../sources/source-body.ts';
 import { type StorePlace, storeText } from '../store/open-store.ts';
 import { ingest, type IngestReport } from '../sync/ingest.ts';
-import { loadFrom } from './load-from.ts';
-import { problemsError } from './problems.ts';
+import { readConfig, withoutProblems } from './load-config.ts';
 
 const rows = defineSettings([
   {
@@ -40,38 +39,35 @@ const rows = defineSettings([
     default: false,
     needs: ['file'],
   },
-  FORMAT_ROW,
-  ...COMMON_ROWS,
+  ...formatSettings,
+  ...commonSettings,
 ]);
 
-export const validate: Command = {
-  usage: 'validate --config FILE | --file CATALOGUE [flags]',
+export const validate = defineCommand({
+  usage: 'skep-registry validate --config FILE | --file CATALOGUE [flags]',
   summary: 'Check a configuration or a catalogue file',
   examples: [
     { command: 'skep-registry validate --config registry.yaml', what: 'would it start?' },
     { command: 'skep-registry validate --file catalog.json --strict', what: 'is every entry usable?' },
   ],
-  rows,
-  run: async (host, settings) => {
-    const { config, file, format, strict } = valuesOf(rows, settings);
+  settings: rows,
+  async run({ values: { config, file, format, strict } }, host) {
     if (config !== undefined) return validateConfig(host, config, format);
     if (file !== undefined) return validateCatalogue(host, file, { format, strict });
     throw new SkepError('usage/missing-argument', { message: 'nothing to check: give --config or --file' });
   },
-};
+});
 
 type Format = 'text' | 'json';
 
-async function validateConfig(host: Host, path: string, format: Format): Promise<number> {
-  const loaded = await loadFrom(host, path);
+async function validateConfig(host: Host, path: string, format: Format): Promise<void> {
+  const loaded = await readConfig(host, { config: path });
   if (format === 'json') {
     const problems = 'problems' in loaded ? loaded.problems : [];
-    host.stdout.write(`${printableJson(JSON.stringify({ valid: problems.length === 0, problems }))}\n`);
+    host.terminal.out(`${printableJson(JSON.stringify({ valid: problems.length === 0, problems }))}\n`);
   }
-  if ('problems' in loaded) throw problemsError(path, loaded.problems, host.stderr);
-  if (format === 'text')
-    host.stdout.write(`${configSummary(path, loaded.config, storePlace(loaded.config, host))}\n`);
-  return 0;
+  const config = withoutProblems(host, { config: path }, loaded);
+  if (format === 'text') host.terminal.out(`${configSummary(path, config, storePlace(config, host))}\n`);
 }
 
 function configSummary(path: string, config: RegistryConfig, place: StorePlace): string {
@@ -92,10 +88,10 @@ async function validateCatalogue(
   host: Host,
   path: string,
   { format, strict }: { readonly format: Format; readonly strict: boolean },
-): Promise<number> {
+): Promise<void> {
   const bytes = await readBytes(path, { maxBytes: MAX_CATALOGUE_BYTES, what: 'catalogue' });
   const { report } = ingest({ bytes, label: path });
-  host.stdout.write(
+  host.terminal.out(
     format === 'json'
       ? `${printableJson(JSON.stringify(report))}\n`
       : printableLines(catalogueSummary(path, report)),
@@ -108,7 +104,7 @@ async function validateCatalogue(
     });
   }
   const findings = report.skippedTotal + report.warnings.length;
-  if (!strict || findings === 0) return 0;
+  if (!strict || findings === 0) return;
   throw new SkepError('config/invalid', {
     message: `${String(findings)} findings in the catalogue "${path}"`,
     hint: 'correct what is listed, or leave --strict out',

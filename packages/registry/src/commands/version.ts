@@ -1,18 +1,16 @@
-import { defineSettings, valuesOf } from '@skep/core/settings/define-settings.ts';
+import { defineSettings } from '@skep/core/settings/define-settings.ts';
 import { buildInfo } from '../config/build-info.ts';
-import { type Command, COMMON_ROWS, FORMAT_ROW } from '../command.ts';
+import { commonSettings, defineCommand, formatSettings } from './command.ts';
 
-const rows = defineSettings([FORMAT_ROW, ...COMMON_ROWS]);
+const rows = defineSettings([...formatSettings, ...commonSettings]);
 
-export const version: Command = {
-  usage: 'version [flags]',
+export const version = defineCommand({
+  usage: 'skep-registry version [flags]',
   summary: 'Show what is installed',
-  rows,
-  run: async (host, settings) => {
+  settings: rows,
+  async run({ values: { format } }, host) {
     const build = buildInfo({ version: host.nodeVersion, platform: host.platform, arch: host.arch });
-    const { format } = valuesOf(rows, settings);
     const text = `skep-registry ${build.version} (${build.runtime_version}, ${build.platform})`;
-    host.stdout.write(`${format === 'json' ? JSON.stringify(build) : text}\n`);
-    return 0;
+    host.terminal.out(`${format === 'json' ? JSON.stringify(build) : text}\n`);
   },
-};
+});

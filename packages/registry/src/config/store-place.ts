@@ -1,4 +1,4 @@
-import type { Host } from '../host.ts';
+import type { Host } from '@skep/core/command/host.ts';
 import type { StorePlace } from '../store/open-store.ts';
 import { rdsToken } from '../store/postgres/rds-token.ts';
 import type { StoreConfig } from './config.ts';

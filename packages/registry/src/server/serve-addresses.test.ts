@@ -1,4 +1,3 @@
-import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import { fromArgv } from '@skep/core/settings/from-argv.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { expect, it } from 'vitest';
@@ -7,10 +6,11 @@ import { serveAddresses, type ServeAddresses } from './serve-addresses.ts';
 
 /** Where `serve` with these flags listens. */
 function addressesOf(mode: 'anonymous' | 'oauth', flags: readonly string[]): ServeAddresses {
-  const { rows } = serve;
+  const { settings: rows } = serve;
   const given = fromArgv({ rows, positionals: [] }, ['--config', 'registry.yaml', ...flags]);
-  const { address, internalAddress } = valuesOf(rows, mergeSettings(rows, [given.settings]));
-  return serveAddresses({ address, internalAddress: String(internalAddress) }, mode);
+  const settings = mergeSettings(rows, [given.settings]);
+  const text = (name: string) => settings.get(name)?.value as string | undefined;
+  return serveAddresses({ address: text('address'), internalAddress: text('internalAddress') ?? '' }, mode);
 }
 
 it('listens on this machine alone without sign-in, where whoever reaches it may write, unless an address is given', () => {

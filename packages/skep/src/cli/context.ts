@@ -1,37 +1,28 @@
+import type { Host } from '@skep/core/command/host.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Ask, Confirm } from './ask.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Clock } from '@skep/core/time/clock.ts';
 import type { OnFault } from '../supervisor/faults.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
 import type { Program } from '../supervisor/spawn-supervisor.ts';
 import type { Woken } from '../supervisor/wake-early.ts';
-import type { Terminal } from '../print/terminal.ts';
 
 /** Everything of the outside world that a command may use. Made once, in main.ts. */
-export interface Context {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly home: string;
-  readonly cwd: string;
-  readonly platform: NodeJS.Platform;
+export interface Context extends Host {
   readonly uid: number | undefined;
   /** Name of the user who runs this; absent when the system knows none. */
   readonly osUser?: string;
   readonly self: ProcessIdentity;
   readonly places: Places;
   readonly program: Program;
-  readonly terminal: Terminal;
   /** Asks the person; absent where nobody can be asked. */
   readonly ask?: Ask;
   /** Asks the person to agree; absent as `ask` is. */
   readonly confirm?: Confirm;
-  readonly clock: Clock;
   /** A whole number in [min, max], cryptographically random. */
   readonly random: (min: number, max: number) => number;
   readonly fetch: typeof fetch;
-  /** Aborts at the first Ctrl-C or SIGTERM; a second one ends the process at once. */
-  readonly signal: AbortSignal;
   readonly isAlive: (process: ProcessIdentity) => boolean;
   /** Ends a process: asks it (SIGTERM), or leaves it no choice (SIGKILL). */
   readonly end: (pid: number, how: 'SIGTERM' | 'SIGKILL') => void;

@@ -1,12 +1,14 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest } from '../command-under-test.fixture.ts';
-import { COMMANDS, type CommandFamily, type CommandRow } from '../commands.ts';
+import type { CommandEntry } from '@skep/core/command/command.ts';
+import type { Context } from '../cli/context.ts';
+import { COMMANDS } from '../commands.ts';
 
 const bench = (): ReturnType<typeof commandUnderTest> => commandUnderTest({ supervisor: 'none' });
 
 /** The words of every command, those that are not shown included. */
-const everyCommand: readonly string[] = COMMANDS.flatMap((row: CommandRow | CommandFamily) =>
+const everyCommand: readonly string[] = COMMANDS.flatMap((row: CommandEntry<Context>) =>
   'members' in row
     ? row.members.map(({ name }) => `${row.name} ${name}`)
     : [row.name, ...(row.aliases ?? [])],

@@ -2,36 +2,32 @@ import { randomInt } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { homedir, tmpdir, userInfo } from 'node:os';
+import { abortOnSignals } from '@skep/core/command/host.ts';
+import { runProgram } from '@skep/core/command/program.ts';
+import { openTerminal } from '@skep/core/command/terminal.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { toTerminal } from '@skep/core/errors/to-terminal.ts';
 import type { Ask, Confirm } from './ask.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { identify, isAlive } from '../supervisor/process-identity.ts';
 import type { Context } from './context.ts';
-import { dispatch } from './dispatch.ts';
-import { openTerminal } from '../print/terminal.ts';
+import { SKEP } from '../commands.ts';
 
 /** Runs one command in this process; resolves to the exit status. The only place, with main.ts, that uses globals. */
 export async function main(argv: readonly string[], version: string): Promise<number> {
   const { stdout, stderr, env } = process;
   const terminal = openTerminal({ stdin, stdout, stderr, env });
-  const debug = argv.includes('--debug') || (process.env['SKEP_DEBUG'] ?? '') !== '';
   // A pager that was closed is no reason to complain.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
     throw error;
   });
-  try {
-    await dispatch(argv, openContext(version, terminal));
-    return 0;
-  } catch (error) {
-    const { text, exitCode } = toTerminal(error, { color: terminal.colorErr, debug });
-    terminal.err(text);
-    return exitCode;
-  }
+  return runProgram(SKEP, argv, { terminal, env, open: () => openContext(version, terminal) });
 }
+
+/** What shells expect of a process that a signal has ended. */
+const STATUSES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 
 /** Looking at process.stdin would load what reads it, and asking about it what talks to terminals and networks. */
 const stdin = {
@@ -61,7 +57,7 @@ function openContext(version: string, terminal: Context['terminal']): Context {
     clock: systemClock,
     random: (min, max) => randomInt(min, max + 1),
     fetch,
-    signal: abortOnSignals(),
+    signal: abortOnSignals(process, STATUSES, new SkepError('run/cancelled')),
     isAlive: (other) => isAlive(other, platform),
     end: endProcess,
     onFault(listener) {
@@ -100,19 +96,3 @@ const confirmOnTerminal: Confirm = async (question) => {
   const { confirmAt } = await import('./ask.ts');
   return confirmAt(process.stderr, question);
 };
-
-/** The first signal asks to end; the second one ends at once, with the status shells expect. */
-function abortOnSignals(): AbortSignal {
-  const controller = new AbortController();
-  for (const [name, number] of [
-    ['SIGINT', 2],
-    ['SIGTERM', 15],
-    ['SIGHUP', 1],
-  ] as const) {
-    process.on(name, () => {
-      if (controller.signal.aborted) process.exit(128 + number);
-      controller.abort(new SkepError('run/cancelled'));
-    });
-  }
-  return controller.signal;
-}

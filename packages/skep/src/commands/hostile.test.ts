@@ -6,7 +6,9 @@ import {
   openCommandUnderTest,
   type CommandUnderTest,
 } from '../command-under-test.fixture.ts';
-import { COMMANDS, type CommandFamily, type CommandRow } from '../commands.ts';
+import type { CommandEntry } from '@skep/core/command/command.ts';
+import type { Context } from '../cli/context.ts';
+import { COMMANDS } from '../commands.ts';
 import { runSettings } from '../settings/run-settings.ts';
 
 let skep: CommandUnderTest;
@@ -16,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => skep.close());
 
 /** Commands that end by themselves. */
-const commands = COMMANDS.flatMap((row: CommandRow | CommandFamily) =>
+const commands = COMMANDS.flatMap((row: CommandEntry<Context>) =>
   'members' in row ? row.members.map(({ name }) => [row.name, name]) : [[row.name]],
 ).filter(([name]) => name !== 'supervise');
 const flags = runSettings.flatMap((row) => ('flag' in row ? [`--${row.flag}`] : []));

@@ -1,6 +1,6 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context, Inside } from '../cli/context.ts';
-import type { Terminal } from '../print/terminal.ts';
+import type { Terminal } from '@skep/core/command/terminal.ts';
 import { run } from './run.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';

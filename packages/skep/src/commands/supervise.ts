@@ -33,7 +33,7 @@ export const supervise = defineCommand({
   async run({ values }, context) {
     const word = openReadyWord(context.env);
     try {
-      const level = values.debug === true ? 'debug' : 'info';
+      const level = values.debug ? 'debug' : 'info';
       const log = await openLog({ level, fields: { pid: context.self.pid } });
       const lock = await becomeTheOne(context);
       if (lock) await host(lock, { context, log, onOpen: word.up });

@@ -1,7 +1,7 @@
 import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
 import type { Settings } from '@skep/core/settings/field.ts';
 import type { Places } from '@skep/core/files/places.ts';
-import type { Terminal } from '../print/terminal.ts';
+import type { Terminal } from '@skep/core/command/terminal.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Prepared, PrepareRequest, Runtime, RuntimeInfo } from '../runtime/runtime.ts';
 import type { ConsentRequest } from './consent.ts';

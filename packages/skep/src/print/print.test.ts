@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Terminal } from './terminal.ts';
-import { openTerminal } from './terminal.ts';
+import type { Terminal } from '@skep/core/command/terminal.ts';
+import { openTerminal } from '@skep/core/command/terminal.ts';
 import { displayWidth } from './display-width.ts';
 import { openProgress } from './progress.ts';
 import { toFacts, toTable } from './table.ts';

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import type { Report } from '../runtime/runtime.ts';
-import type { Terminal } from './terminal.ts';
+import type { Terminal } from '@skep/core/command/terminal.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 
 export interface Progress extends Report {

@@ -1,4 +1,4 @@
-import type { Terminal } from '../print/terminal.ts';
+import type { Terminal } from '@skep/core/command/terminal.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Progress } from '../print/progress.ts';
 import type { Tell } from '../supervisor/events.ts';

@@ -2,52 +2,49 @@ import { randomUUID } from 'node:crypto';
 import { homedir, tmpdir } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Host, Output } from './host.ts';
-import { runProgram } from './program.ts';
-import { inputOf } from './stream-input.ts';
+import { abortOnSignals } from '@skep/core/command/host.ts';
+import { runProgram } from '@skep/core/command/program.ts';
+import { openTerminal, type Terminal } from '@skep/core/command/terminal.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
+import type { Host } from './host.ts';
+import { REGISTRY } from './program.ts';
+import { inputOf } from './stream-input.ts';
 
 /** Runs this process's command line; the only place, with main.ts, that uses globals. `entry` is where its threads start. */
 export function runProcess(entry: URL): Promise<number> {
-  return runProgram(process.argv.slice(2), processHost(entry));
+  const { argv, env, stdin, stdout, stderr } = process;
+  // Who writes hears of a failure by a callback. Without a listener, a reader that leaves would end the program.
+  for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
+  const terminal = openTerminal({ stdin, stdout, stderr, env });
+  return runProgram(REGISTRY, argv.slice(2), { terminal, env, open: () => processHost(entry, terminal) });
 }
 
-function processHost(entry: URL): Host {
+function processHost(entry: URL, terminal: Terminal): Host {
+  let signal: AbortSignal | undefined;
   return {
     env: process.env,
-    workingDirectory: process.cwd(),
+    cwd: process.cwd(),
     home: homedir(),
     temp: tmpdir(),
     platform: process.platform,
     arch: process.arch,
     nodeVersion: process.version,
-    stdout: outputOf(process.stdout),
-    stderr: outputOf(process.stderr),
+    terminal,
+    stdout: process.stdout,
     stdin: inputOf(process.stdin, process.stderr),
     entry,
     clock: systemClock,
     random: Math.random,
     randomId: randomUUID,
-    onStop: (listener) => {
-      process.on('SIGINT', listener).on('SIGTERM', listener);
-      return () => process.off('SIGINT', listener).off('SIGTERM', listener);
+    // A command that does not ask ends at the first signal.
+    get signal() {
+      return (signal ??= abortOnSignals(process, { SIGINT: 1, SIGTERM: 1 }));
     },
     onReload: (listener) => {
       process.on('SIGHUP', listener);
       return () => process.off('SIGHUP', listener);
     },
-    exit: (code) => process.exit(code),
     releaseMemory,
-  };
-}
-
-function outputOf(stream: NodeJS.WriteStream): Output {
-  // Who writes hears of a failure by the callback. Without a listener, a reader that leaves would end the program.
-  stream.on('error', () => undefined);
-  return {
-    write: (text, written) => stream.write(text, written),
-    isTTY: stream.isTTY,
-    columns: stream.columns,
   };
 }
 

@@ -1,21 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import { COMMANDS } from '../commands.ts';
-import { offersFor, type OfferSources } from './offers.ts';
+import { offersFor } from '@skep/core/command/offers.ts';
+import type { Program } from '@skep/core/command/command.ts';
+import type { Context } from './cli/context.ts';
+import { COMMANDS, SKEP } from './commands.ts';
 
 const named =
   (...values: string[]) =>
   async () =>
     values.map((value) => ({ value, brief: '' }));
-const sources: OfferSources = {
-  commands: COMMANDS,
-  arguments: {
+const program: Program<Context> = {
+  ...SKEP,
+  offers: {
     workload: named('time', 'fetch'),
     server: named('everything', 'io.example/everything', 'x;touch X', '$(touch X)', '`id`', 'a b'),
-    shell: named('bash'),
   },
 };
 const offered = async (...words: string[]): Promise<readonly string[]> =>
-  (await offersFor(words, sources)).map(({ value }) => value);
+  (await offersFor(words, program, {} as Context)).map(({ value }) => value);
 
 describe('offers', () => {
   test.each([
@@ -51,7 +52,10 @@ describe('offers', () => {
     ],
     [['stop', 'time', ''], ['fetch']],
     [['restart', 'f'], ['fetch']],
-    [['completion', ''], ['bash']],
+    [
+      ['completion', ''],
+      ['bash', 'zsh', 'fish'],
+    ],
     [['nonsense', ''], []],
     [['$(touch X)', ''], []],
   ])('for %j are %j', async (words, expected) => {
@@ -76,7 +80,7 @@ describe('offers', () => {
 
   test('leave out flags that do nothing yet', async () => {
     const run = COMMANDS.find(({ name }) => name === 'run');
-    const settings = run && 'load' in run ? (await run.load()).settings : [];
+    const settings = run && 'load' in run ? (await run.load(SKEP)).settings : [];
     const later = settings.flatMap(({ flag, notYet }) => (notYet === true && flag ? [`--${flag}`] : []));
     expect(later).not.toEqual([]);
     expect((await offered('run', '--')).filter((flag) => later.includes(flag))).toEqual([]);

@@ -1,6 +1,15 @@
 import { createInterface, type Interface } from 'node:readline';
 import { Writable } from 'node:stream';
-import type { Input } from './host.ts';
+
+/** What people or scripts type in. */
+export interface Input {
+  readonly isTTY: boolean;
+  /**
+   * One line without its end; undefined when there is none left. At a terminal the question is shown on standard error
+   * first, and a hidden answer is not shown while it is typed.
+   */
+  readLine(question: string, answer: 'shown' | 'hidden'): Promise<string | undefined>;
+}
 
 /** Reads lines of a stream, with questions on another. What follows a line that was read stays for the next. */
 export function inputOf(stream: NodeJS.ReadStream, questions: NodeJS.WritableStream): Input {

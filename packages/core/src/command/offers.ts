@@ -1,17 +1,7 @@
-import type { Field } from '@skep/core/settings/field.ts';
-import type { ArgumentKind, CommandFamily, CommandRow } from '../commands.ts';
-
-/** One thing that a shell may put in place of the word at the cursor. */
-export interface Offer {
-  readonly value: string;
-  readonly brief: string;
-}
-
-export interface OfferSources {
-  readonly commands: readonly (CommandRow | CommandFamily)[];
-  /** What a command's argument can be; asked only when such an argument is completed. */
-  readonly arguments: Readonly<Record<ArgumentKind, () => Promise<readonly Offer[]>>>;
-}
+import type { Field } from '../settings/field.ts';
+import { SHELLS } from './completion-scripts.ts';
+import type { Host } from './host.ts';
+import { findEntry, type CommandRow, type Named, type Offer, type Program } from './command.ts';
 
 /** What a shell takes as it stands, without quotes. Names of a catalogue that hold anything else are not offered. */
 const PLAIN = /^[\w./:=@+-]+$/u;
@@ -20,41 +10,44 @@ const PLAIN = /^[\w./:=@+-]+$/u;
  * What can stand in place of the last of `words`, which are all words after the program's name up to the cursor, as they
  * were typed. Nothing in them is expanded or run.
  */
-export async function offersFor(words: readonly string[], sources: OfferSources): Promise<readonly Offer[]> {
+export async function offersFor<H extends Host>(
+  words: readonly string[],
+  program: Program<H>,
+  host: H,
+): Promise<readonly Offer[]> {
   const current = words.at(-1) ?? '';
-  const offers = await candidates(words.slice(0, -1), current, sources);
+  const offers = await candidates(words.slice(0, -1), { current, program, host });
   return offers.filter(({ value }) => value.startsWith(current) && PLAIN.test(value));
 }
 
-async function candidates(
-  before: readonly string[],
-  current: string,
-  sources: OfferSources,
-): Promise<readonly Offer[]> {
-  const [word, ...rest] = before;
-  if (word === undefined) return rowOffers(sources.commands);
-  const row = find(sources.commands, word);
-  if (row === undefined) return [];
-  if (!('members' in row)) return commandOffers(row, rest, { current, sources });
-  const [member, ...memberRest] = rest;
-  if (member === undefined) return rowOffers(row.members.map((one) => ({ ...one, group: row.group })));
-  const found = find(row.members, member);
-  return found === undefined ? [] : commandOffers(found, memberRest, { current, sources });
-}
-
-interface Typing {
+interface Typing<H extends Host> {
   readonly current: string;
-  readonly sources: OfferSources;
+  readonly program: Program<H>;
+  readonly host: H;
 }
 
-async function commandOffers(
-  row: CommandRow,
+async function candidates<H extends Host>(
+  [word, ...rest]: readonly string[],
+  typing: Typing<H>,
+): Promise<readonly Offer[]> {
+  const { commands } = typing.program;
+  if (word === undefined) return rowOffers(commands.filter(({ group }) => group !== undefined));
+  const entry = findEntry(commands, word);
+  if (entry === undefined || !('members' in entry)) return entry ? commandOffers(entry, rest, typing) : [];
+  const [member, ...left] = rest;
+  if (member === undefined) return rowOffers(entry.members);
+  const row = findEntry(entry.members, member);
+  return row === undefined ? [] : commandOffers(row, left, typing);
+}
+
+async function commandOffers<H extends Host>(
+  row: CommandRow<H>,
   given: readonly string[],
-  { current, sources }: Typing,
+  { current, program, host }: Typing<H>,
 ): Promise<readonly Offer[]> {
   // What stands behind -- belongs to the server.
   if (given.includes('--')) return [];
-  const { settings } = await row.load();
+  const { settings } = await row.load(program);
   const open = valueFor(settings, given.at(-1));
   if (open !== undefined) return choiceOffers(open, '');
   const [flag = '', value] = current.split('=', 2);
@@ -63,17 +56,14 @@ async function commandOffers(
   if (current.startsWith('-')) return flagOffers(settings);
   if (row.argument === undefined) return [];
   const taken = given.filter((word, at) => !word.startsWith('-') && !valueFor(settings, given[at - 1]));
-  if (taken.length > 0 && row.argument !== 'workload') return [];
-  const offers = await sources.arguments[row.argument]();
+  if (taken.length > 0 && program.repeated?.includes(row.argument) !== true) return [];
+  if (row.argument === 'shell') return SHELLS.map((value) => ({ value, brief: '' }));
+  const offers = (await program.offers?.[row.argument]?.(host)) ?? [];
   return offers.filter((offer) => !taken.includes(offer.value));
 }
 
-const rowOffers = (rows: readonly (CommandRow | CommandFamily)[]): readonly Offer[] =>
-  rows.flatMap(({ name, group, brief }) => (group === undefined ? [] : [{ value: name, brief }]));
-
-function find<Row extends CommandRow | CommandFamily>(rows: readonly Row[], word: string): Row | undefined {
-  return rows.find((row) => row.name === word || ('load' in row && row.aliases?.includes(word) === true));
-}
+const rowOffers = (entries: readonly Named[]): readonly Offer[] =>
+  entries.map(({ name, brief }) => ({ value: name, brief }));
 
 const fieldOf = (settings: readonly Field[], word: string): Field | undefined =>
   settings.find(({ flag, short }) => word === `--${flag ?? ''}` || word === `-${short ?? ''}`);

@@ -1,0 +1,141 @@
+import { defineSettings, valuesOf, type Values } from '../settings/define-settings.ts';
+import type { Field, Settings } from '../settings/field.ts';
+import { fromArgv, type Positional } from '../settings/from-argv.ts';
+import { fromEnv } from '../settings/from-env.ts';
+import { mergeSettings } from '../settings/merge.ts';
+import { checkRequired } from '../settings/relations.ts';
+import { toHelp, type Example, type HelpStyle } from '../settings/to-help.ts';
+import type { Host } from './host.ts';
+
+export interface CommandInput<Rows extends readonly Field[]> {
+  readonly values: Values<Rows>;
+  /** The same with where each came from. */
+  readonly settings: Settings;
+  /** Names of the settings that were given as flags. */
+  readonly given: ReadonlySet<string>;
+  readonly positionals: readonly string[];
+  /** What stood after `--`; undefined when nothing did. */
+  readonly rest: readonly string[] | undefined;
+}
+
+export interface CommandDefinition<Rows extends readonly Field[], H extends Host> {
+  /** `skep stop [flags] [NAME...]` */
+  readonly usage: string;
+  /** One sentence without full stop. */
+  readonly summary: string;
+  readonly description?: readonly string[];
+  readonly examples?: readonly Example[];
+  readonly positionals?: readonly Positional[];
+  /** What follows `--` is passed on instead of being positional. */
+  readonly rest?: boolean;
+  readonly settings: Rows;
+  run(input: CommandInput<Rows>, host: H): Promise<void>;
+}
+
+/** One command, ready to be run or described; everything derives from its definition. */
+export interface Command<H extends Host> {
+  readonly summary: string;
+  readonly settings: readonly Field[];
+  help(style: HelpStyle): string;
+  /** Parses the arguments after the command's name, answers `--help`, or runs. */
+  execute(argv: readonly string[], host: H): Promise<void>;
+}
+
+/** A program of commands: dispatch, help, completion and the reference page derive from it. */
+export interface Program<H extends Host> {
+  /** As it is called. */
+  readonly name: string;
+  /** Paragraphs of the overview before and after the commands; a title stands on the first line of a block. */
+  readonly about: readonly string[];
+  readonly closing: readonly string[];
+  readonly commands: readonly CommandEntry<H>[];
+  /** What errors put before the name of a command that there is none of. */
+  readonly prefix: string;
+  /** Does what `--debug` does. */
+  readonly debugVariable?: string;
+  /** What the arguments of commands can be, by `CommandRow.argument`; asked only when one is completed. */
+  readonly offers?: Readonly<Record<string, (host: H) => Promise<readonly Offer[]>>>;
+  /** Those of `offers` that stand for any number of arguments. */
+  readonly repeated?: readonly string[];
+}
+
+/** What is shown of a command or a family of them. */
+export interface Named {
+  readonly name: string;
+  readonly aliases?: readonly string[];
+  /** Heading in the overview; absent for commands that are not shown there. */
+  readonly group?: string;
+  /** One line, no full stop. */
+  readonly brief: string;
+}
+
+export type CommandEntry<H extends Host> = CommandRow<H> | CommandFamily<H>;
+
+export interface CommandRow<H extends Host> extends Named {
+  /** What completion offers for its arguments: one of `Program.offers`, or `shell`. */
+  readonly argument?: string;
+  /** Loads its code; given the program, because completion looks at all of it. */
+  readonly load: (program: Program<H>) => Promise<Command<H>>;
+  /** Tried first: undefined when it has done what the command is for, else the host to do it with. Loads little. */
+  readonly shortcut?: () => Promise<(argv: readonly string[], host: H) => Promise<H | undefined>>;
+}
+
+export interface CommandFamily<H extends Host> extends Named {
+  readonly members: readonly CommandRow<H>[];
+}
+
+/** One thing that a shell may put in place of the word at the cursor. */
+export interface Offer {
+  readonly value: string;
+  readonly brief: string;
+}
+
+const group = 'General';
+
+/** The flags that every command has: a program says what `--debug` shows in it, and how it words `--help`. */
+export function commonSettings<const Debug extends { readonly brief: string; readonly env?: string }>(
+  debug: Debug,
+  help = 'Show this help',
+) {
+  return defineSettings([
+    { name: 'debug', kind: 'bool', flag: 'debug', group, default: false, ...debug },
+    { name: 'help', kind: 'bool', flag: 'help', short: 'h', group, brief: help },
+  ]);
+}
+
+/**
+ * Makes what gives definitions their life in a program; the type of `input.values` in `run` follows from `settings`. A
+ * program with other names for its variables says how they are read.
+ */
+export function commandDefiner<H extends Host>(variables = (env: Host['env']) => env) {
+  return <const Rows extends readonly Field[]>(definition: CommandDefinition<Rows, H>): Command<H> => {
+    const { summary, settings: rows } = definition;
+    const help = (style: HelpStyle): string => toHelp({ ...definition, rows }, style);
+    return {
+      summary,
+      settings: rows,
+      help,
+      async execute(argv, host) {
+        const { terminal } = host;
+        const parsed = fromArgv({ ...definition, rows }, argv);
+        if (parsed.help) return terminal.out(help({ width: terminal.width, color: terminal.colorOut }));
+        for (const warning of parsed.warnings) terminal.err(`Warning: ${warning}\n`);
+        const settings = mergeSettings(rows, [parsed.settings, fromEnv(rows, variables(host.env))]);
+        checkRequired(rows, settings);
+        const { positionals, rest } = parsed;
+        const given = new Set(parsed.settings.keys());
+        await definition.run({ values: valuesOf(rows, settings), settings, given, positionals, rest }, host);
+      },
+    };
+  };
+}
+
+/** The command or family of that name. */
+export function findEntry<E extends Named>(entries: readonly E[], word: string): E | undefined {
+  return entries.find((entry) => namesOf(entry).includes(word));
+}
+
+/** What a command is called. */
+export function namesOf({ name, aliases = [] }: Named): readonly string[] {
+  return [name, ...aliases];
+}

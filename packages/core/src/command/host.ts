@@ -1,0 +1,33 @@
+import type { Clock } from '../time/clock.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What every command takes from around it. Only the entry of a program makes one from the real process. */
+export interface Host {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+  readonly cwd: string;
+  readonly platform: NodeJS.Platform;
+  readonly terminal: Terminal;
+  readonly clock: Clock;
+  /** Aborts when the person or the system asks the program to end; a second time ends it at once. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Aborts at the first of these signals; the second one ends the process at once, with the status that it is given here.
+ * The signals no longer do what they do by themselves.
+ */
+export function abortOnSignals(
+  process: Pick<NodeJS.Process, 'on' | 'exit'>,
+  statuses: Readonly<Record<string, number>>,
+  reason?: Error,
+): AbortSignal {
+  const controller = new AbortController();
+  for (const [name, status] of Object.entries(statuses)) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(status);
+      controller.abort(reason);
+    });
+  }
+  return controller.signal;
+}

@@ -1,0 +1,116 @@
+import { styleText } from 'node:util';
+import { SkepError } from '../errors/skep-error.ts';
+import { toTerminal } from '../errors/to-terminal.ts';
+import { suggestion } from '../settings/did-you-mean.ts';
+import {
+  findEntry,
+  namesOf,
+  type CommandFamily,
+  type CommandRow,
+  type Named,
+  type Program,
+} from './command.ts';
+import type { Host } from './host.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Runs one command line (without the program's name); resolves to the exit status, every failure told. */
+export async function runProgram<H extends Host>(
+  program: Program<H>,
+  argv: readonly string[],
+  { terminal, env, open }: { terminal: Terminal; env: Host['env']; open: () => H },
+): Promise<number> {
+  try {
+    await dispatch(program, argv, open());
+    return 0;
+  } catch (error) {
+    const { debugVariable = '' } = program;
+    const debug = argv.includes('--debug') || (env[debugVariable] ?? '') !== '';
+    const { text, exitCode } = toTerminal(error, { color: terminal.colorErr, debug });
+    terminal.err(text);
+    return exitCode;
+  }
+}
+
+/** Runs the command that `argv` names; without one, shows what there is. */
+async function dispatch<H extends Host>(
+  program: Program<H>,
+  argv: readonly string[],
+  host: H,
+): Promise<void> {
+  const { terminal } = host;
+  const { name, commands, prefix } = program;
+  // `--debug` belongs to every command and may also stand before its name.
+  const debug = argv.slice(0, argv[0] === '--debug' ? 1 : 0);
+  const [first, ...rest] = argv.slice(debug.length);
+  const word = first === '--version' ? 'version' : first;
+  if (word === undefined || ['--help', '-h', 'help'].includes(word)) {
+    if (word === 'help' && rest.length > 0) return dispatch(program, [...rest, '--help'], host);
+    return terminal.out(overview(program, terminal.colorOut));
+  }
+  if (word.startsWith('-')) {
+    throw new SkepError('usage/unknown-flag', {
+      message: `unknown flag "${word}"`,
+      hint: `flags come after the command: ${name} ${commands[0]?.name ?? ''} --help`,
+    });
+  }
+  const entry = find(commands, word, { prefix, help: name });
+  if (!('members' in entry)) return execute(entry, [...debug, ...rest], { program, host });
+  const [member, ...left] = rest;
+  if (member === undefined || member === '--help' || member === '-h') {
+    return terminal.out(familyHelp(program, entry, terminal.colorOut));
+  }
+  const where = `${name} ${entry.name}`;
+  const row = find(entry.members, member, { prefix: `${where} `, help: where });
+  return execute(row, [...debug, ...left], { program, host });
+}
+
+async function execute<H extends Host>(
+  row: CommandRow<H>,
+  argv: readonly string[],
+  { program, host }: { program: Program<H>; host: H },
+): Promise<void> {
+  const shortcut = await row.shortcut?.();
+  const left = shortcut ? await shortcut(argv, host) : host;
+  if (left) await (await row.load(program)).execute(argv, left);
+}
+
+function find<E extends Named>(
+  entries: readonly E[],
+  word: string,
+  { prefix, help }: { prefix: string; help: string },
+): E {
+  const found = findEntry(entries, word);
+  if (found !== undefined) return found;
+  const isShown = (entry: E): boolean => entry.group !== undefined || entries.every((one) => !one.group);
+  throw new SkepError('usage/unknown-command', {
+    message: `unknown command "${prefix}${word}"`,
+    hint: suggestion(word, entries.filter(isShown).flatMap(namesOf), `see ${help} --help`),
+  });
+}
+
+function overview<H extends Host>(program: Program<H>, color: boolean): string {
+  const shown = program.commands.filter((entry) => entry.group !== undefined);
+  const groups = [...new Set(shown.map((entry) => entry.group ?? ''))].map((group) =>
+    [group, ...shown.filter((entry) => entry.group === group).map((entry) => line(program, entry))].join(
+      '\n',
+    ),
+  );
+  const blocks = [...program.about, ...groups].map((block) =>
+    block.replace(/^.+(?=\n)/, (title) => bold(title, color)),
+  );
+  return `${[...blocks, ...program.closing].join('\n\n')}\n`;
+}
+
+function familyHelp<H extends Host>(program: Program<H>, family: CommandFamily<H>, color: boolean): string {
+  const lines = family.members.map((row) => line(program, row)).join('\n');
+  return `${family.brief}\n\n${bold('Usage:', color)} ${program.name} ${family.name} COMMAND\n\n${lines}\n`;
+}
+
+function line({ commands }: { commands: readonly Named[] }, entry: Named): string {
+  const width = Math.max(...commands.map((one) => namesOf(one).join(', ').length)) + 2;
+  return `  ${namesOf(entry).join(', ').padEnd(width)}${entry.brief}`;
+}
+
+function bold(text: string, color: boolean): string {
+  return color ? styleText('bold', text, { validateStream: false }) : text;
+}

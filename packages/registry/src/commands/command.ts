@@ -1,0 +1,43 @@
+import { commandDefiner, commonSettings as commonSettingsOf } from '@skep/core/command/command.ts';
+import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import type { Field } from '@skep/core/settings/field.ts';
+import { withAliases } from '../config/environment.ts';
+import type { Host } from './host.ts';
+
+/** Gives the definition of a command of `skep-registry` its life. */
+export const defineCommand = commandDefiner<Host>(withAliases);
+
+/** Flags that every command has. */
+export const commonSettings = commonSettingsOf(
+  { brief: 'log everything, and show the cause of an error' },
+  'show this help',
+);
+
+/** `--format` of commands that show data. */
+export const formatSettings = defineSettings([
+  {
+    name: 'format',
+    kind: 'choice',
+    flag: 'format',
+    group: 'Output',
+    brief: 'how to print the result',
+    choices: ['text', 'json'],
+    default: 'text',
+  },
+]);
+
+/** `--config` of commands that cannot do without. */
+export function configSetting<const Group extends string, const Brief extends string>(
+  group: Group,
+  brief: Brief,
+) {
+  return {
+    name: 'config',
+    kind: 'path',
+    flag: 'config',
+    placeholder: 'FILE',
+    required: true,
+    group,
+    brief,
+  } as const satisfies Field;
+}
