@@ -1,11 +1,16 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
-import { commandUnderTest, controlsIn, type CommandUnderTest } from '../command-under-test.fixture.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  commandUnderTest,
+  controlsIn,
+  openCommandUnderTest,
+  type CommandUnderTest,
+} from '../command-under-test.fixture.ts';
 
 /** One that runs, one over HTTP, and one that is stopped. */
-async function threeServers(): Promise<CommandUnderTest> {
-  const skep = await commandUnderTest();
+async function threeServers(opening = commandUnderTest()): Promise<CommandUnderTest> {
+  const skep = await opening;
   await skep.output('run fake:1 --name alpha -l team=core -l tier=one');
   await skep.output(
     'run example/tools:2 --name beta-with-a-longer-name --transport streamable-http --target-port 80',
@@ -18,10 +23,16 @@ async function threeServers(): Promise<CommandUnderTest> {
 const namesIn = (json: string): unknown =>
   (JSON.parse(json) as readonly { readonly name: string }[]).map(({ name }) => name);
 
+/** For tests that only look. */
+let servers: CommandUnderTest;
+beforeAll(async () => {
+  servers = await threeServers(openCommandUnderTest());
+});
+afterAll(() => servers.close());
+
 describe('skep list', () => {
   test('shows what runs in columns that stand below each other', async () => {
-    const skep = await threeServers();
-    const [head = '', ...rows] = (await skep.output('list')).trimEnd().split('\n');
+    const [head = '', ...rows] = (await servers.output('list')).trimEnd().split('\n');
     expect(head.split(/ {2,}/)).toEqual(['NAME', 'PACKAGE', 'STATUS', 'URL', 'PORT', 'GROUP', 'CREATED']);
     expect(rows.map((row) => row.split(/ {2,}/).slice(0, 3))).toEqual([
       ['alpha', 'fake:1', 'running'],
@@ -35,19 +46,17 @@ describe('skep list', () => {
   });
 
   test.each([80, 135])('is the same on a terminal of %d columns, and to a file', async (width) => {
-    const skep = await threeServers();
-    const plain = await skep.output('list --all');
-    expect(await skep.output('list --all', { terminal: { width, liveOut: true, colorOut: true } })).toBe(
+    const plain = await servers.output('list --all');
+    expect(await servers.output('list --all', { terminal: { width, liveOut: true, colorOut: true } })).toBe(
       plain,
     );
   });
 
   test('shows stopped ones with --all, and under its short name', async () => {
-    const skep = await threeServers();
-    expect(namesIn(await skep.output('list --format json'))).toEqual(['alpha', 'beta-with-a-longer-name']);
+    expect(namesIn(await servers.output('list --format json'))).toEqual(['alpha', 'beta-with-a-longer-name']);
     const all = ['alpha', 'beta-with-a-longer-name', 'gamma'];
-    expect(namesIn(await skep.output('list --all --format json'))).toEqual(all);
-    expect(namesIn(await skep.output('ls -a --format=json'))).toEqual(all);
+    expect(namesIn(await servers.output('list --all --format json'))).toEqual(all);
+    expect(namesIn(await servers.output('ls -a --format=json'))).toEqual(all);
   });
 
   test.each([
@@ -58,13 +67,11 @@ describe('skep list', () => {
     ['--group other', []],
     ['--group default -l tier=one', ['alpha']],
   ])('chooses with %s', async (flags, names) => {
-    const skep = await threeServers();
-    expect(namesIn(await skep.output(`list --all --format json ${flags}`))).toEqual(names);
+    expect(namesIn(await servers.output(`list --all --format json ${flags}`))).toEqual(names);
   });
 
   test('has one shape for scripts, with the keys in their order', async () => {
-    const skep = await threeServers();
-    const items = JSON.parse(await skep.output('list --all --format json')) as readonly object[];
+    const items = JSON.parse(await servers.output('list --all --format json')) as readonly object[];
     const shared = ['name', 'package', 'url', 'port', 'transport_type', 'proxy_mode', 'status'];
     expect(items.map((item) => Object.keys(item))).toEqual([
       [...shared, 'created_at', 'started_at', 'labels', 'group'],
@@ -84,8 +91,7 @@ describe('skep list', () => {
   });
 
   test('gives clients what they read, by name', async () => {
-    const skep = await threeServers();
-    const { mcpServers } = JSON.parse(await skep.output('list --format mcpservers')) as {
+    const { mcpServers } = JSON.parse(await servers.output('list --format mcpservers')) as {
       mcpServers: Record<string, unknown>;
     };
     expect(Object.keys(mcpServers)).toEqual(['alpha', 'beta-with-a-longer-name']);
@@ -149,8 +155,7 @@ async function writeStatus(skep: CommandUnderTest, name: string, change: object)
 
 describe('skep status', () => {
   test('shows one server, a fact a line', async () => {
-    const skep = await threeServers();
-    const lines = (await skep.output('status alpha')).trimEnd().split('\n');
+    const lines = (await servers.output('status alpha')).trimEnd().split('\n');
     expect(lines.map((line) => line.split(':')[0])).toEqual([
       'Name',
       'Status',
@@ -168,9 +173,8 @@ describe('skep status', () => {
   });
 
   test('has one shape for scripts, with an uptime only while it runs', async () => {
-    const skep = await threeServers();
     const keysOf = async (name: string): Promise<readonly string[]> =>
-      Object.keys(JSON.parse(await skep.output(`status ${name} --format json`)) as object);
+      Object.keys(JSON.parse(await servers.output(`status ${name} --format json`)) as object);
     const always = ['name', 'status', 'package', 'url', 'port', 'transport', 'proxy_mode', 'group'];
     expect(await keysOf('alpha')).toEqual([...always, 'uptime']);
     expect(await keysOf('gamma')).toEqual(always);

@@ -1,0 +1,126 @@
+import { createInterface } from 'node:readline';
+import { describe, expect, test } from 'vitest';
+import {
+  commandUnderTest,
+  ctrlC,
+  NOTHING_LEFT,
+  type CommandUnderTest,
+} from '../command-under-test.fixture.ts';
+import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
+import type { MemoryProgram } from '../runtime/memory/program.ts';
+
+/** A server that answers `initialize` and says nothing else. */
+const answering: MemoryProgram = (process) => {
+  createInterface({ input: process.stdin }).on('line', (line) => {
+    const { id, method, params } = JSON.parse(line) as {
+      id?: unknown;
+      method: string;
+      params?: { protocolVersion?: unknown };
+    };
+    if (method !== 'initialize') return;
+    const result = {
+      protocolVersion: params?.protocolVersion,
+      capabilities: {},
+      serverInfo: { name: 'answering', version: '2' },
+    };
+    process.write(`${JSON.stringify({ jsonrpc: '2.0', id, result })}\n`);
+  });
+};
+
+const bench = (): Promise<CommandUnderTest> =>
+  commandUnderTest({ runtime: new MemoryRuntime({ 'fake:1': answering }), supervisor: 'asked' });
+
+describe('skep run --foreground', () => {
+  test('hosts the server behind a real proxy until Ctrl-C, and leaves nothing', async () => {
+    const skep = await bench();
+    const pressed = ctrlC();
+    let answer: Promise<unknown> | undefined;
+    const { status, out, err } = await skep.run('run fake:1 --name a1 --foreground', {
+      signal: pressed.signal,
+      onOut(url) {
+        answer = initialize(url.trim()).finally(pressed.press);
+      },
+    });
+    expect(status).toBe(0);
+    expect(out).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp\n$/);
+    expect(err).toContain('a1 is running (answering 2). Press Ctrl-C to stop and remove it.\n');
+    expect(await answer).toMatchObject({ serverInfo: { name: 'answering', version: '2' } });
+    expect(await skep.left()).toEqual(NOTHING_LEFT);
+  });
+
+  test('is shown by other commands like any other while it runs', async () => {
+    const skep = await bench();
+    const pressed = ctrlC();
+    let listed: Promise<string> | undefined;
+    await skep.run('run fake:1 --name a1 -f', {
+      signal: pressed.signal,
+      onOut() {
+        listed = skep.output('list --format json').finally(pressed.press);
+      },
+    });
+    expect(JSON.parse((await listed) ?? '')).toMatchObject([{ name: 'a1', status: 'running' }]);
+  });
+
+  test('leaves nothing of a server that crashes at its start', async () => {
+    const skep = await bench();
+    skep.runtime.crash = { exitCode: 4, says: 'no token\n' };
+    const { status, out, err } = await skep.run('run fake:1 --name a1 --foreground');
+    expect({ status, out }).toEqual({ status: 1, out: '' });
+    expect(err).toContain('  no token\n');
+    expect(err).toContain('with exit status 4');
+    expect(await skep.left()).toEqual(NOTHING_LEFT);
+  });
+
+  test('asks nothing and says no URL before the server can be used', async () => {
+    const runtime = new MemoryRuntime({ 'fake:1': () => {} });
+    const skep = await commandUnderTest({ runtime, supervisor: 'asked' });
+    const pressed = ctrlC();
+    const running = skep.run('run fake:1 --name a1 --foreground', { signal: pressed.signal });
+    await expect.poll(() => runtime.startsOf('a1'), { timeout: 9_000 }).toBe(1);
+    pressed.press();
+    expect(await running).toMatchObject({ status: 1, out: '' });
+    expect(await skep.left()).toEqual(NOTHING_LEFT);
+  });
+});
+
+describe('skep start --foreground', () => {
+  test('hosts a stopped workload on its address, and removes it at the end', async () => {
+    const skep = await bench();
+    const url = await skep.output('run fake:1 --name a1');
+    await skep.output('stop a1');
+    const pressed = ctrlC();
+    const outcome = await skep.run('start --foreground a1', {
+      signal: pressed.signal,
+      onOut: () => pressed.press(),
+    });
+    expect(outcome).toMatchObject({ status: 0, out: url });
+    expect(await skep.left()).toEqual(NOTHING_LEFT);
+  });
+
+  test.each([
+    ['start --foreground a1 a2', 'Error: --foreground takes exactly one name; keep one of them\n'],
+    [
+      'start --foreground missing',
+      'Error: workload "missing" not found; see the names with skep list --all\n',
+    ],
+  ])('%s is refused', async (line, message) => {
+    const skep = await bench();
+    expect(await skep.refusal(line)).toBe(message);
+  });
+});
+
+async function initialize(url: string): Promise<unknown> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+    }),
+  });
+  const text = await response.text();
+  const { result } = JSON.parse(text.replace(/^(?:event: .*\n|id: .*\n|data: )*/, '')) as { result: unknown };
+  return result;
+}
