@@ -9,6 +9,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts'],
+          setupFiles: ['scripts/left-behind.ts'],
           isolate: false,
           testTimeout: 10_000,
         },
