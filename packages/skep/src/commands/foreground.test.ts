@@ -6,8 +6,8 @@ import {
   NOTHING_LEFT,
   type CommandUnderTest,
 } from '../command-under-test.fixture.ts';
-import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
-import type { MemoryProgram } from '../runtime/memory/program.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
+import type { MemoryProgram } from '../runtime/doubles/program.ts';
 
 /** A server that answers `initialize` and says nothing else. */
 const answering: MemoryProgram = (process) => {

@@ -1,8 +1,8 @@
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, ctrlC, type CommandUnderTest } from '../command-under-test.fixture.ts';
-import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
-import type { MemoryProcess } from '../runtime/memory/program.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
+import type { MemoryProcess } from '../runtime/doubles/program.ts';
 
 interface Talker {
   readonly skep: CommandUnderTest;

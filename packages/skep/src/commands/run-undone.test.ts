@@ -10,8 +10,8 @@ import {
   NOTHING_LEFT,
   type CommandUnderTest,
 } from '../command-under-test.fixture.ts';
-import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
-import { idle } from '../runtime/memory/program.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
+import { idle } from '../runtime/doubles/program.ts';
 import type { Prepared, PrepareRequest } from '../runtime/runtime.ts';
 import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 

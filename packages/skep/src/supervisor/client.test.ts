@@ -8,7 +8,7 @@ import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
 import { saveRunConfig } from '../run-config/file.ts';
-import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { clearAddress, readAddress, whatIsKept, writeAddress, type Address } from './address.ts';
 import { testClient } from './client.fixture.ts';
 import type { SupervisorClient } from './client.ts';

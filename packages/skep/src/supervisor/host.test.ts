@@ -9,7 +9,7 @@ import type { ProxyOptions } from '@skep/proxy/start.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
 import { saveRunConfig } from '../run-config/file.ts';
-import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { Host } from './host.ts';
 import type { StartEvent } from './events.ts';
 import { RESTART } from './restart.ts';

@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
-import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import type { Runtime, WorkloadSpec } from '../runtime/runtime.ts';
 import type { StartEvent } from './events.ts';
 import { forwardTarget, launch } from './launch.ts';

@@ -1,7 +1,7 @@
 import { systemClock } from '@skep/core/time/clock.ts';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { describe, expect, test } from 'vitest';
-import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import type { StartEvent } from './events.ts';
 import { untilHttpAnswer } from './http-probe.ts';
 import { untilReady, type Readiness } from './ready.ts';

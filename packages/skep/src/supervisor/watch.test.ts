@@ -2,7 +2,7 @@ import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { expect, test } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
-import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { launch } from './launch.ts';
 import type { StatusWord } from './state.ts';
 import { watch } from './watch.ts';

@@ -1,10 +1,8 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { negotiateVersion } from './api-version.ts';
 import { endpointText, type Endpoint } from './endpoint.ts';
 import { unreachable } from './failure.ts';
-import { readBody } from './read-body.ts';
 
 export interface EngineRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -154,4 +152,37 @@ function parseJson(text: string): unknown {
   } catch {
     return text; // plain-text answers such as "OK" are legal
   }
+}
+
+/** Newest engine API this client was written against, and the oldest it can work with. */
+const OURS = { newest: 51, oldest: 24 };
+
+/**
+ * The API version to speak: the lower of the engine's newest and ours, because engines refuse versions above their own.
+ * Takes the `Api-Version` header of `/_ping`. Throws `runtime/engine-refused` for an engine that is too old.
+ */
+export function negotiateVersion(offered: string): string {
+  const minor = Number(/^1\.(\d{1,3})$/.exec(offered)?.[1] ?? Number.NaN);
+  if (!(minor >= OURS.oldest)) {
+    throw new SkepError('runtime/engine-refused', {
+      message: `the container engine speaks API version "${offered}", at least 1.${OURS.oldest} is needed`,
+      hint: 'update the container engine',
+    });
+  }
+  return `1.${Math.min(minor, OURS.newest)}`;
+}
+
+/** Reads a whole answer as text. A connection that breaks in the middle is an error, never a short text. */
+export async function readBody(
+  response: IncomingMessage,
+  endpoint: Endpoint,
+  signal?: AbortSignal,
+): Promise<string> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+  } catch (error) {
+    throw unreachable(endpoint, error, signal);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }

@@ -1,8 +1,41 @@
+import { createHash } from 'node:crypto';
+import path from 'node:path';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
-import { SOCKET_OVERRIDES, socketCandidates, type UserPlaces } from './candidates.ts';
-import { currentContext, type ContextQuestion } from './contexts.ts';
+import { z } from 'zod';
 import { endpointText, parseEndpoint, type Endpoint } from './endpoint.ts';
 import type { Refusal } from '../environment.ts';
+
+interface SocketCandidate {
+  /** Product the path belongs to, for messages. */
+  readonly owner: string;
+  readonly path: string;
+}
+
+interface UserPlaces {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+}
+
+/** Sockets to try, in order (docs/behaviour/run.md#finding-the-engine). */
+function socketCandidates({ env, home }: UserPlaces): SocketCandidate[] {
+  const runtimeDir = env['XDG_RUNTIME_DIR'];
+  const inHome = (owner: string, rest: string) => ({ owner, path: path.join(home, rest) });
+  return [
+    { owner: 'Podman', path: '/var/run/podman/podman.sock' },
+    ...(runtimeDir ? [{ owner: 'Podman', path: path.join(runtimeDir, 'podman/podman.sock') }] : []),
+    inHome('Podman', '.local/share/containers/podman/machine/podman.sock'),
+    { owner: 'Docker', path: '/var/run/docker.sock' },
+    ...(runtimeDir ? [{ owner: 'Docker', path: path.join(runtimeDir, 'docker.sock') }] : []),
+    inHome('Docker', '.docker/run/docker.sock'),
+    inHome('Docker', '.docker/desktop/docker.sock'),
+    inHome('Rancher Desktop', '.rd/docker.sock'),
+    inHome('OrbStack', '.orbstack/run/docker.sock'),
+    inHome('Colima', '.colima/default/docker.sock'),
+  ];
+}
+
+/** Variables that name a socket; the first one set wins and nothing else is tried. */
+export const SOCKET_OVERRIDES = ['SKEP_PODMAN_SOCKET', 'SKEP_DOCKER_SOCKET', 'SKEP_COLIMA_SOCKET'] as const;
 
 export interface EngineSearch extends UserPlaces {
   readonly readText: ContextQuestion['readText'];
@@ -85,5 +118,51 @@ async function refusal(search: EngineSearch, endpoint: Endpoint): Promise<string
     return error.code === 'runtime/aborted'
       ? `no answer in time from ${endpointText(endpoint)}`
       : error.message;
+  }
+}
+
+const configShape = z.object({ currentContext: z.string().optional() });
+const metaShape = z.object({ Endpoints: z.object({ docker: z.object({ Host: z.string() }) }) });
+
+interface ContextQuestion {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+  /** Text of a file, undefined when it does not exist. */
+  readonly readText: (file: string) => Promise<string | undefined>;
+}
+
+/**
+ * The engine address of the current docker context: `DOCKER_CONTEXT`, else `currentContext` of the docker config
+ * (contexts lie under the SHA-256 of their name). Undefined for no or the `default` context. Throws
+ * `runtime/unavailable` when the context is named and cannot be read.
+ */
+async function currentContext(
+  question: ContextQuestion,
+): Promise<{ name: string; host: string } | undefined> {
+  const directory = question.env['DOCKER_CONFIG'] ?? path.join(question.home, '.docker');
+  const name =
+    question.env['DOCKER_CONTEXT'] || (await configured(question, path.join(directory, 'config.json')));
+  if (!name || name === 'default') return undefined;
+  const id = createHash('sha256').update(name).digest('hex');
+  const text = await question.readText(path.join(directory, 'contexts/meta', id, 'meta.json'));
+  const meta = metaShape.safeParse(parseJson(text));
+  if (!meta.success) {
+    throw new SkepError('runtime/unavailable', {
+      message: `docker context "${name}" has no readable engine address`,
+    });
+  }
+  return { name, host: meta.data.Endpoints.docker.Host };
+}
+
+async function configured(question: ContextQuestion, file: string): Promise<string | undefined> {
+  const config = configShape.safeParse(parseJson(await question.readText(file)));
+  return config.success ? config.data.currentContext : undefined;
+}
+
+function parseJson(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? 'null') as unknown;
+  } catch {
+    return undefined; // the shape check answers
   }
 }

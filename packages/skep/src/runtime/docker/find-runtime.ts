@@ -1,11 +1,10 @@
 import { access } from 'node:fs/promises';
 import type { Finding, FindRuntime, RuntimeEnvironment } from '../environment.ts';
 import { userFile } from '../user-file.ts';
-import { SOCKET_OVERRIDES } from './candidates.ts';
 import { EngineClient } from './client.ts';
 import { dockerRuntime } from './docker-runtime.ts';
 import type { Endpoint } from './endpoint.ts';
-import { findEngine, type EngineSearch } from './find-engine.ts';
+import { findEngine, SOCKET_OVERRIDES, type EngineSearch } from './find-engine.ts';
 
 /** How long an engine may take to answer a ping, in milliseconds. */
 const PING_MS = 5000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { registryLogin } from './credentials.ts';
 import { isMoving, parseImageReference } from './image-reference.ts';
-import { negotiateVersion } from './api-version.ts';
+import { negotiateVersion } from './client.ts';
 import { parseEndpoint } from './endpoint.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;

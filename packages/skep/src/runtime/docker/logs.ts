@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { LogChunk, LogRequest } from '../runtime.ts';
-import type { EngineClient } from './client.ts';
+import { readBody, type EngineClient } from './client.ts';
 import { Demultiplexer, type Frame } from './demultiplex.ts';
 import { refused, unreachable } from './failure.ts';
-import { readBody } from './read-body.ts';
 
 /** What a container wrote. Following ends with the container, with the signal, or with an error of the engine. */
 export async function* containerLogs(

@@ -5,7 +5,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
-import { removeIfEmpty } from './remove-if-empty.ts';
+import { removeIfEmpty } from './remove-files.ts';
 import { packagesDirectory } from './places.ts';
 import { scratchName } from './scratch.ts';
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
@@ -15,6 +16,7 @@ import type {
   Runtime,
   WorkloadSpec,
 } from '../runtime.ts';
+import { userFile } from '../user-file.ts';
 import { checkWorkloadName } from '../workload-name.ts';
 import type { Bubblewrap } from './confine.ts';
 import { checkMounts, checkSpec } from './check-spec.ts';
@@ -22,7 +24,6 @@ import { closedMounts, confinedUser } from './confined-user.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { confinedWorkload } from './confinement.ts';
 import { sandboxEvents } from './events.ts';
-import { sandboxId } from './identity.ts';
 import { launch } from './launch.ts';
 import { bootId } from './linux-process.ts';
 import { earlierPart, followFile } from './log-file.ts';
@@ -30,13 +31,11 @@ import { packageCommand } from './package-program.ts';
 import { fetchedTree, hasTree, packageTree, removeTree } from './package-trees.ts';
 import { NETWORK_FILES, type NetworkTools } from './own-network.ts';
 import { attachPipes, holdPipes, makePipes, untilReleased, type HeldPipes } from './pipes.ts';
-import { removeFiles } from './remove-files.ts';
-import { removeIfEmpty } from './remove-if-empty.ts';
+import { removeFiles, removeIfEmpty, sweepDirectory } from './remove-files.ts';
 import { serverState } from './server-state.ts';
 import { packagesDirectory, workloadPlaces, workloadsDirectory, type WorkloadPlaces } from './places.ts';
 import { runState } from './run-record.ts';
 import { scratchDirectory, scratchName } from './scratch.ts';
-import { sweepDirectory } from './sweep.ts';
 import { encodeSpec, readSpec } from './spec-file.ts';
 import { killBelow, stopProcesses } from './stop.ts';
 
@@ -332,4 +331,11 @@ class Sandbox {
     this.#held.get(name)?.release();
     this.#held.delete(name);
   }
+}
+
+/** Identity of this user's sandbox on this machine: a home directory shared by machines has one for each. */
+async function sandboxId(environment: RuntimeEnvironment): Promise<string> {
+  const machine = ((await userFile('/etc/machine-id')) ?? '').trim();
+  const hash = createHash('sha256').update(`skep\0${machine}\0${workloadsDirectory(environment)}`);
+  return `sandbox-${hash.digest('hex').slice(0, 16)}`;
 }
