@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { markdownTable } from '@skep/core/settings/to-markdown.ts';
 import { commandsPage } from './docs/commands-page.ts';
 import { decisionFaults, decisionIndex, readDecision } from './docs/decisions.ts';
 import { errorCodesPage } from './docs/error-codes-page.ts';
@@ -11,7 +10,9 @@ import { projectReferenceFaults } from './docs/project-references.ts';
 import { proxyChainPage } from './docs/proxy-chain-page.ts';
 import { registryConfigPage } from './docs/registry-config-page.ts';
 import { registryRoutesPage } from './docs/registry-routes-page.ts';
+import { runConfigSchema } from './docs/run-config-schema.ts';
 import { runSettingsPage } from './docs/run-settings-page.ts';
+import { markdownTable } from './docs/to-markdown.ts';
 
 /**
  * Writes docs/reference from the product's tables, and the list of decisions. With `--check` it writes nothing and exits 1
@@ -23,6 +24,7 @@ const NOTE = '<!-- Written by `npm run docs` from the tables in the code; edit t
 const PAGES: readonly Page[] = [
   commandsPage,
   runSettingsPage,
+  runConfigSchema,
   proxyChainPage,
   registryRoutesPage,
   registryConfigPage,
@@ -98,6 +100,7 @@ async function renderAll(pages: readonly Page[]): Promise<ReadonlyMap<string, st
   const rendered = await Promise.all(
     [index, ...pages].map(async (page): Promise<[string, string]> => {
       const body = (await page.render()).trimEnd();
+      if (page.file.endsWith('.json')) return [page.file, `${body}\n`];
       return [page.file, `${NOTE}\n\n# ${page.title}\n\n${body}\n`];
     }),
   );

@@ -1,4 +1,4 @@
-import { escapeCell, markdownTable } from '@skep/core/settings/to-markdown.ts';
+import { escapeCell, markdownTable } from './to-markdown.ts';
 import { COMMANDS } from '../../packages/skep/src/commands.ts';
 import type { Page } from './page.ts';
 

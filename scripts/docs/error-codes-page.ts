@@ -1,5 +1,5 @@
 import { CODES, type CodeRow } from '@skep/core/errors/codes.ts';
-import { escapeCell, markdownTable } from '@skep/core/settings/to-markdown.ts';
+import { escapeCell, markdownTable } from './to-markdown.ts';
 import type { Page } from './page.ts';
 
 const rows = Object.entries<CodeRow>(CODES).toSorted(([a], [b]) => (a < b ? -1 : 1));

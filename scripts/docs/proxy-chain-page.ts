@@ -1,4 +1,4 @@
-import { markdownTable } from '@skep/core/settings/to-markdown.ts';
+import { markdownTable } from './to-markdown.ts';
 import { chain, type Steps } from '../../packages/proxy/src/call/chain.ts';
 import type { Page } from './page.ts';
 

@@ -1,4 +1,4 @@
-import { escapeCell, markdownTable } from '@skep/core/settings/to-markdown.ts';
+import { escapeCell, markdownTable } from './to-markdown.ts';
 import { configShape } from '../../packages/registry/src/config/shape.ts';
 import { keptUntilRestart } from '../../packages/registry/src/shape/restart.ts';
 import type { Page } from './page.ts';

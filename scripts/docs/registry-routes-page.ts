@@ -1,4 +1,4 @@
-import { escapeCell, markdownTable } from '@skep/core/settings/to-markdown.ts';
+import { escapeCell, markdownTable } from './to-markdown.ts';
 import { repliesOf } from '../../packages/registry/src/api/openapi/openapi.ts';
 import { ROUTES } from '../../packages/registry/src/api/routes.ts';
 import type { Page } from './page.ts';

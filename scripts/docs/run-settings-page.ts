@@ -1,4 +1,4 @@
-import { toMarkdown } from '@skep/core/settings/to-markdown.ts';
+import { toMarkdown } from './to-markdown.ts';
 import { runSettings } from '../../packages/skep/src/settings/run-settings.ts';
 import type { Page } from './page.ts';
 

@@ -1,10 +1,8 @@
 import * as fc from 'fast-check';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { hasCode } from '../errors/skep-error.ts';
 import { defineSettings } from './define-settings.ts';
 import { fromFile } from './from-file.ts';
-import { toJsonSchema } from './to-json-schema.ts';
 
 const group = 'General';
 const rows = defineSettings([
@@ -169,49 +167,5 @@ test('any text is read or refused as a configuration error, never otherwise', as
         }
       },
     ),
-  );
-});
-
-test('the JSON Schema accepts what the reader accepts', async () => {
-  const validate = new Ajv2020().compile(toJsonSchema(rows));
-  const value = fc.constantFrom<unknown>(
-    'a',
-    'b',
-    '30s',
-    '1',
-    1,
-    1.5,
-    -1,
-    70_000,
-    true,
-    null,
-    ['a'],
-    [1],
-    { A: 'x' },
-    { A: 1 },
-  );
-  const document = fc.record(
-    {
-      host: value,
-      port: value,
-      timeout: value,
-      debug: value,
-      mode: value,
-      volumes: value,
-      env_vars: value,
-      other: value,
-      otel: fc.record({ rate: value }, { requiredKeys: [] }),
-    },
-    { requiredKeys: [] },
-  );
-  await fc.assert(
-    fc.asyncProperty(document, async (config) => {
-      const accepted = await read(JSON.stringify(config), 'json').then(
-        () => true,
-        () => false,
-      );
-      expect(validate(config), JSON.stringify(config)).toBe(accepted);
-    }),
-    { numRuns: 500 },
   );
 });

@@ -1,7 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { defineSettings } from './define-settings.ts';
 import { toHelp } from './to-help.ts';
-import { toMarkdown } from './to-markdown.ts';
 import { wrapText } from './wrap-text.ts';
 
 const rows = defineSettings([
@@ -99,34 +98,6 @@ test('colour marks headings and dims what is not available', () => {
   expect(text).toContain('\u001B[1mOne:\u001B[22m');
   expect(text).toContain('\u001B[2m      --token string');
   expect(toHelp(page, { width: 100, color: false })).not.toContain('\u001B');
-});
-
-describe('reference tables', () => {
-  test('show one table per group without empty columns', () => {
-    expect(toMarkdown(rows)).toBe(`## One
-
-| Flag | Type | Default | Meaning | Key |
-| --- | --- | --- | --- | --- |
-| \`-e\`, \`--env\` | pairs \`KEY=VALUE\` |  | A variable. | \`env_vars\` |
-| \`--wait\` | duration | 30s | How long to wait. |  |
-
-## Two
-
-| Flag | Type | Default | Meaning | Variable |
-| --- | --- | --- | --- | --- |
-| \`-f\`, \`--foreground\` | bool | false | Stay. |  |
-| \`--token\` | string |  | Token. Secret. *Not available yet.* | \`X_TOKEN\` |
-| \`--mode\` | \`a\`, \`b\` |  | Mode. Not available yet: b. |  |
-|  | \`docker\`, \`sandbox\` |  | Runtime. | \`X_RUNTIME\` |
-`);
-  });
-
-  test('keep a bar inside its cell', () => {
-    const [row] = defineSettings([
-      { name: 'a', kind: 'string', flag: 'a', group: 'G', brief: 'x | y', default: '<z>' },
-    ]);
-    expect(toMarkdown([row])).toContain('| &lt;z> | x \\| y. |');
-  });
 });
 
 test.each([

@@ -1,5 +1,5 @@
-import type { Field, FieldKind } from './field.ts';
-import { availableChoices } from './parse-value.ts';
+import type { Field, FieldKind } from '@skep/core/settings/field.ts';
+import { availableChoices } from '@skep/core/settings/parse-value.ts';
 
 export interface JsonSchema {
   readonly $schema?: string;
@@ -51,6 +51,8 @@ function mapping(rows: readonly Field[], prefix: string): JsonSchema {
 }
 
 function property(row: Field): JsonSchema {
+  // Its shape is code, which a schema cannot say.
+  if (row.stored !== undefined) return { description: row.brief };
   const ranged = row.kind === 'int' || row.kind === 'float';
   return {
     ...SHAPE[row.kind],

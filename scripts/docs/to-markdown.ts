@@ -1,6 +1,6 @@
-import type { Field } from './field.ts';
-import { showDefault } from './show-value.ts';
-import { groupsOf, placeholderOf } from './to-help.ts';
+import type { Field } from '@skep/core/settings/field.ts';
+import { showDefault } from '@skep/core/settings/show-value.ts';
+import { groupsOf, placeholderOf } from '@skep/core/settings/to-help.ts';
 
 /** Reference tables, one per group, in Markdown; columns that no row of the table uses are left out. */
 export function toMarkdown(rows: readonly Field[]): string {
