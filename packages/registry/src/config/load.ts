@@ -14,8 +14,8 @@ import type { RegistryConfig } from './config.ts';
 import type { Limits } from '../shape/limits.ts';
 import { override, type Override } from './overrides.ts';
 import { pathText, type Problem } from '../shape/problem.ts';
-import { resolveAuth } from './resolve-auth.ts';
-import { type ConfigDraft, configShape, type ConfigShape } from './shape.ts';
+import { resolveAuth } from './auth.ts';
+import { configShape, type ConfigDraft, type ConfigShape } from './shape.ts';
 import { sourceSettings } from '../sources/source-body.ts';
 import { readYaml, type YamlText } from './yaml-text.ts';
 

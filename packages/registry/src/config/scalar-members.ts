@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { innerShape } from '../shape/inner-shape.ts';
+import { innerShape } from '../shape/draft.ts';
 import type { ConfigPath } from '../shape/problem.ts';
 
 /** A member that holds one value, and how a text that stands for the value is read. */

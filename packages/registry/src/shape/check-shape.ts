@@ -1,6 +1,6 @@
 import { didYouMean } from '@skep/core/settings/did-you-mean.ts';
 import { z } from 'zod';
-import { innerShape } from './inner-shape.ts';
+import { innerShape } from './draft.ts';
 import type { ConfigPath, Problem } from './problem.ts';
 
 type Issue = z.core.$ZodIssue;

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { innerShape } from './inner-shape.ts';
 
 /** A value as far as it can be read: every member may be missing, and texts are any texts. */
 export type Draft<T> = T extends string
@@ -44,4 +43,16 @@ function draftMember(shape: unknown, value: unknown): unknown {
 
 function isMap(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What a shape says about a value that is written, without what makes it optional, fills it in or turns it into another. */
+export function innerShape(shape: unknown): unknown {
+  const wraps =
+    shape instanceof z.ZodOptional ||
+    shape instanceof z.ZodNullable ||
+    shape instanceof z.ZodDefault ||
+    shape instanceof z.ZodPrefault ||
+    shape instanceof z.ZodReadonly;
+  if (wraps) return innerShape(shape.unwrap());
+  return shape instanceof z.ZodPipe ? innerShape(shape.in) : shape;
 }

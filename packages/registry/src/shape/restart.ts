@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { innerShape } from './inner-shape.ts';
+import { innerShape } from './draft.ts';
 
 /** Marks a member of a shape whose value a running server keeps until its next start. */
 export const AT_START = { restart: true } as const;

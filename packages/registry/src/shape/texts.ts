@@ -45,3 +45,8 @@ function durationOf(text: string): number {
     return 0;
   }
 }
+
+/** Says in JSON Schema that an object holds exactly one of these members. */
+export function exactlyOne(members: readonly string[]) {
+  return { oneOf: members.map((member) => ({ required: [member] })) };
+}

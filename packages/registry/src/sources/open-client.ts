@@ -1,4 +1,4 @@
-import { type Client, createClient } from '@skep/core/fetch/client.ts';
+import { createClient, type Client } from '@skep/core/fetch/client.ts';
 import type { RetryOptions } from '@skep/core/fetch/retry.ts';
 
 /** What one fetch of a source may take. */
@@ -41,4 +41,27 @@ export async function withClient<T>(
   } finally {
     await client.close();
   }
+}
+
+/** What a server said about the state of a document, to be asked about later (RFC 9110 §8.8). */
+export interface Validators {
+  readonly etag?: string;
+  readonly lastModified?: string;
+}
+
+/** `headers` has lower-case names. */
+export function validatorsOf(headers: Readonly<Record<string, string>>): Validators {
+  const { etag, 'last-modified': lastModified } = headers;
+  return {
+    ...(etag ? { etag } : {}),
+    ...(lastModified ? { lastModified } : {}),
+  };
+}
+
+/** The headers that ask for the document only when it has changed; none when there is nothing to go by (RFC 9110 §13.1). */
+export function conditionsFor({ etag, lastModified }: Validators): Record<string, string> {
+  return {
+    ...(etag === undefined ? {} : { 'if-none-match': etag }),
+    ...(lastModified === undefined ? {} : { 'if-modified-since': lastModified }),
+  };
 }

@@ -1,7 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isSynced, type StoredSource, type SyncStatus } from '../store/rows.ts';
-import { Lanes } from './lanes.ts';
-import { type Attempt, type LoopOptions, SourceLoop } from './source-loop.ts';
+import { SourceLoop, Lanes, type Attempt, type LoopOptions } from './source-loop.ts';
 
 export type SchedulerOptions = Omit<LoopOptions, 'lanes'>;
 

@@ -1,15 +1,14 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
+import { utcTime, type Clock } from '@skep/core/time/clock.ts';
 import { decodeSource } from '../sources/open-source.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourceKind, StoredSource, SyncStatus } from '../store/rows.ts';
 import type { Lease } from '../store/store.ts';
-import { type Clock, utcTime } from '@skep/core/time/clock.ts';
 import { contentKey, knownBytes } from './content-hash.ts';
-import type { Lanes } from './lanes.ts';
 import { LEASE_MS, withLease } from './lease.ts';
-import { type FailureClass, failureClass, reportOf, syncFailed, syncStarted } from './status.ts';
-import { type SyncParts, syncSource } from './sync-source.ts';
+import { failureClass, reportOf, syncFailed, syncStarted, type FailureClass } from './status.ts';
+import { syncSource, type SyncParts } from './sync-source.ts';
 import { syncLimit, waitFor } from './timing.ts';
 
 /** What happened to a synchronisation, for metrics and audit. */
@@ -272,4 +271,26 @@ function logSuccess(log: Log, source: string, status: SyncStatus): void {
     log.warn({ source, name, version, reason }, 'entry left out');
   }
   for (const warning of report.warnings) log.warn({ source }, warning);
+}
+
+/** Runs at most so many things at once; the others wait in the order they came. */
+export class Lanes {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#free -= 1;
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    }
+  }
 }

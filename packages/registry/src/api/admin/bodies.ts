@@ -1,14 +1,14 @@
-import { type ClaimLimits, type Claims, NO_CLAIMS, parseClaims } from '@skep/auth/claims/claims.ts';
+import { NO_CLAIMS, parseClaims, type ClaimLimits, type Claims } from '@skep/auth/claims/claims.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
 import { claims } from '../../shape/claims.ts';
-import { exactlyOne } from '../../shape/exactly-one.ts';
+import { exactlyOne } from '../../shape/texts.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../shape/limits.ts';
 import { parseSourceBody, requestShape } from '../../sources/source-body.ts';
 import type { SourceSettings } from '../../store/rows.ts';
 import { badRequest } from '../route/parameter.ts';
 import type { RequestBody } from '../route/route.ts';
-import { type JsonBody, readJsonBody } from './json-body.ts';
+import { readJsonBody, type JsonBody } from './json-body.ts';
 
 /** A body that an endpoint takes, and how its bytes become what the handler works with. */
 export interface BodyRow<T> extends RequestBody {

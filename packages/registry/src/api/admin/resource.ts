@@ -1,17 +1,16 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Claims } from '@skep/auth/claims/claims.ts';
 import { decideDelete, decideRead, decideUpdate } from '../../access/admin-scope.ts';
 import type { Authority } from '../../access/authority.ts';
-import type { Claims } from '@skep/auth/claims/claims.ts';
-import { type ClaimSet, storedClaims } from '../../access/claim-set.ts';
-import { enforce } from '../../access/decision.ts';
+import { storedClaims, type ClaimSet } from '../../access/claim-set.ts';
+import { enforce, enforceWith } from '../../access/decision.ts';
 import { label } from '../../shape/texts.ts';
 import type { StoredRegistry, StoredSource } from '../../store/rows.ts';
-import { badRequest, type Parameter, WORD } from '../route/parameter.ts';
+import { badRequest, WORD, type Parameter } from '../route/parameter.ts';
 import { segment } from '../route/path-parameters.ts';
 import type { Answer } from '../route/route.ts';
-import { type AdminCall, jsonAnswer } from './admin-route.ts';
+import { jsonAnswer, type AdminCall } from './admin-route.ts';
 import { claimsChange } from './claims-change.ts';
-import { enforceWith } from './refuse.ts';
 
 // What sources and registries have in common: a name, claims, and who made them.
 

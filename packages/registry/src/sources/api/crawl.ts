@@ -1,8 +1,8 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Answer } from '@skep/core/fetch/client.ts';
 import type { Limits } from '../../shape/limits.ts';
-import { type ApiItem, type ListName, readPage } from './page.ts';
-import { conditionsFor, type Validators, validatorsOf } from '../validators.ts';
+import { readPage, type ApiItem, type ListName } from './page.ts';
+import { conditionsFor, validatorsOf, type Validators } from '../open-client.ts';
 
 /** A list that fitted on one page, and how to ask whether it is still the same. */
 export interface SinglePage {

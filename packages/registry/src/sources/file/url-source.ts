@@ -3,10 +3,9 @@ import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Answer } from '@skep/core/fetch/client.ts';
 import type { ConditionalSource } from '../source.ts';
-import { type OpenClient, withClient } from '../open-client.ts';
+import { withClient, conditionsFor, validatorsOf, type OpenClient, type Validators } from '../open-client.ts';
 import type { SourceContent } from '../source.ts';
 import { splitCredentials } from '../url-credentials.ts';
-import { conditionsFor, type Validators, validatorsOf } from '../validators.ts';
 
 /** A `file` source with a URL. User information in the URL is sent as basic authentication. */
 export interface FileUrlSourceOptions {

@@ -7,10 +7,9 @@ import { badRequest, type Parameter } from '../../route/parameter.ts';
 import { registryName, serverName, versionName } from '../../route/path-parameters.ts';
 import { registryPaths } from '../../reads/registry-route.ts';
 import type { Answer } from '../../route/route.ts';
-import { type AdminCall, adminRoute, NO_CONTENT } from '../admin-route.ts';
+import { adminRoute, NO_CONTENT, type AdminCall } from '../admin-route.ts';
 import { ANY_TARGET, enterRegistry, requireTarget, targetIn } from '../publish/target-registry.ts';
-import { chooseVersion } from './choose-entry.ts';
-import { entryAddress, entryName, entryType, UNSUPPORTED_TYPE } from './entry-address.ts';
+import { entryAddress, entryName, entryType, UNSUPPORTED_TYPE, chooseVersion } from './entry-address.ts';
 
 const GONE = { 204: { description: 'Deleted; the last version takes the entry with it' } } as const;
 

@@ -1,7 +1,8 @@
 import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
-import type { EntryAddress } from '../../../store/decisions.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { EntryAddress, PickEntry, ExistingEntry } from '../../../store/decisions.ts';
 import type { EntryKind } from '../../../store/rows.ts';
-import { badRequest, type Parameter, WORD } from '../../route/parameter.ts';
+import { badRequest, WORD, type Parameter } from '../../route/parameter.ts';
 import { segment } from '../../route/path-parameters.ts';
 
 const KINDS: ReadonlyMap<string, EntryKind> = new Map([
@@ -43,4 +44,27 @@ export function entryAddress(kind: EntryKind, name: string): EntryAddress {
   const slash = name.indexOf('/');
   if (slash < 0) return { kind, name };
   return { kind, namespace: name.slice(0, slash), name: name.slice(slash + 1) };
+}
+
+/** The one entry under an address. Fails with `registry/not-found`, or `registry/ambiguous-name` where several have it. */
+export function chooseEntry({ kind, name }: EntryAddress): PickEntry {
+  return ([entry, ...others]) => {
+    if (entry === undefined) throw new SkepError('registry/not-found');
+    if (others.length > 0) {
+      throw new SkepError('registry/ambiguous-name', {
+        message: `more than one ${kind} is called ${JSON.stringify(name)}: give namespace%2Fname`,
+      });
+    }
+    return entry;
+  };
+}
+
+/** The entry under an address if it has the version: what is unknown is 404 before what is forbidden is 403. */
+export function chooseVersion(address: EntryAddress, version: string): PickEntry {
+  const choose = chooseEntry(address);
+  return (found): ExistingEntry => {
+    const entry = choose(found);
+    if (!entry.versions.includes(version)) throw new SkepError('registry/not-found');
+    return entry;
+  };
 }

@@ -5,8 +5,7 @@ import { shownClaims, storedClaims, type ClaimSet } from '../../../access/claim-
 import { adminRoute, jsonAnswer, NO_CONTENT } from '../admin-route.ts';
 import { CLAIMS_BODY } from '../bodies.ts';
 import { claimsChange } from '../claims-change.ts';
-import { chooseEntry } from './choose-entry.ts';
-import { entryAddress, entryName, entryType, INVALID_TYPE } from './entry-address.ts';
+import { entryAddress, entryName, entryType, INVALID_TYPE, chooseEntry } from './entry-address.ts';
 
 const row = {
   paths: ['/v1/entries/{type}/{name}/claims'],

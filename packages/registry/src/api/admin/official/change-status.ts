@@ -6,7 +6,7 @@ import type { MarkedVersions } from '../../../store/store.ts';
 import { serverName, versionName } from '../../route/path-parameters.ts';
 import type { AdminCall } from '../admin-route.ts';
 import { STATUS_BODY } from '../bodies.ts';
-import { chooseEntry, chooseVersion } from '../entries/choose-entry.ts';
+import { chooseEntry, chooseVersion } from '../entries/entry-address.ts';
 import type { Target } from '../publish/publish-entry.ts';
 import { requireTarget } from '../publish/target-registry.ts';
 import { officialItem, officialRoutes, requireManaged } from './official-route.ts';

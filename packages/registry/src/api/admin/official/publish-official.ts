@@ -2,9 +2,8 @@ import { memberSlice } from '@skep/core/json/scan.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { OFFICIAL_BODY } from '../bodies.ts';
 import type { JsonBody } from '../json-body.ts';
-import { readPayload } from '../publish/payload.ts';
+import { readPayload, requireClaims } from '../publish/payload.ts';
 import { publishEntry } from '../publish/publish-entry.ts';
-import { requireClaims } from '../publish/require-claims.ts';
 import { officialItem, officialRoutes, requireManaged } from './official-route.ts';
 
 /** `POST /v0/publish` of the official API: the body is a server document, and the answer shows it as lists do. */

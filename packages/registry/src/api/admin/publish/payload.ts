@@ -1,16 +1,18 @@
-import type { Claims } from '@skep/auth/claims/claims.ts';
+import { NO_CLAIMS, type Claims } from '@skep/auth/claims/claims.ts';
 import { decodeEntry } from '@skep/core/catalog/decode-entry.ts';
 import type { Entry, EntryKind } from '@skep/core/catalog/entry.ts';
-import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
+import { serverNameFault, versionFault } from '@skep/core/catalog/entry-name.ts';
 import { compactText, memberSlice } from '@skep/core/json/scan.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
+import type { Authority } from '../../../access/authority.ts';
+import { enforce } from '../../../access/decision.ts';
+import { decideClaimsGiven } from '../../../access/publish-rules.ts';
 import { sizeFault } from '../../../sync/document-limits.ts';
 import { badRequest } from '../../route/parameter.ts';
 import type { Limits } from '../../../shape/limits.ts';
 import { claimsOf } from '../bodies.ts';
 import type { JsonBody } from '../json-body.ts';
 import { flatServerDocument } from './flat-server.ts';
-import { publishedVersionFault } from './version-rule.ts';
 
 /** What somebody wants to publish, decoded and checked by itself. */
 export interface Payload {
@@ -100,5 +102,26 @@ function requireSmallMeta({ json }: Entry, maxBytes: number): void {
 function memberOf(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
     ? Reflect.get(value, key)
+    : undefined;
+}
+
+/** Said before anything is said about the claims or the document themselves (docs/behaviour/registry.md#publishing). */
+export function requireClaims(authority: Authority, { value }: JsonBody): void {
+  if (Object.hasOwn(value, 'claims')) return;
+  enforce(decideClaimsGiven(authority, NO_CLAIMS));
+}
+
+/** Comparators at the start, alternatives, and wildcards in the place of a number: what package managers call a range. */
+const RANGE = /^[\^~<>=]|\|\||(?:^|\.)[xX*](?:$|[.+-])/;
+
+/**
+ * Why nothing can be published under `version`, or undefined (docs/behaviour/registry.md#publishing). A range would be
+ * stored as one version that nobody can install.
+ */
+function publishedVersionFault(version: string): string | undefined {
+  const fault = versionFault(version);
+  if (fault !== undefined) return fault;
+  return RANGE.test(version)
+    ? `the version must be one version, not the range ${JSON.stringify(version)}`
     : undefined;
 }

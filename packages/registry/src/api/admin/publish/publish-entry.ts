@@ -1,13 +1,13 @@
-import { officialText } from '../../../engine/official-text.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import type { Entry } from '@skep/core/catalog/entry.ts';
+import { officialText } from '../../../engine/official-text.ts';
 import { decidePublish } from '../../../access/publish-rules.ts';
 import { exactClaims, storedClaims } from '../../../access/claim-set.ts';
 import { identityOf, type NamedRegistry, type StoredSource } from '../../../store/rows.ts';
 import type { PublishFacts } from '../../../store/decisions.ts';
 import type { PublishedVersion, PublishRequest } from '../../../store/store.ts';
 import type { AdminCall } from '../admin-route.ts';
-import { enforceWith, type RefusalWords } from '../refuse.ts';
+import { enforceWith, type RefusalWords } from '../../../access/decision.ts';
 import type { Payload } from './payload.ts';
 
 /** Where a door publishes to. */
