@@ -9,7 +9,7 @@ import { runtimeContract } from '@skep/cli/runtime/contract.ts';
 import type { ContractHarness } from '@skep/cli/runtime/contract/bench.ts';
 import type { Report, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { findBubblewrap } from '@skep/cli/runtime/sandbox/bubblewrap.ts';
-import { sandboxRuntime } from '@skep/cli/runtime/sandbox/sandbox-runtime.ts';
+import { SandboxRuntime } from '@skep/cli/runtime/sandbox/sandbox-runtime.ts';
 import type { RuntimeKind } from '@skep/cli/settings/identity.ts';
 import { npmRegistryWith } from './fixtures/npm-registry.ts';
 import { engine, ensureNodeBase, ensureScriptImage } from './images.ts';
@@ -52,7 +52,7 @@ describe.skipIf(!sandboxThere.available)(title('the sandbox runtime', sandboxThe
       const script = readFileSync(probeScript, 'utf8');
       await using registry = await npmRegistryWith('skep-probe', script);
       const env = { ...environment.env, npm_config_registry: registry.url };
-      const own = sandboxRuntime({ ...environment, env }, await findBubblewrap(environment));
+      const own = new SandboxRuntime({ ...environment, env }, await findBubblewrap(environment));
       const source = { kind: 'package', ecosystem: 'npm', name: 'skep-probe' } as const;
       const { signal } = new AbortController();
       const { reference } = await own.prepare({ source, addPackages: [], report: silent, signal });

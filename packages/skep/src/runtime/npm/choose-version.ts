@@ -1,5 +1,5 @@
 import { comparePrecedence } from '@skep/core/catalog/version-order.ts';
-import type { Packument } from './packument.ts';
+import { z } from 'zod';
 
 /**
  * The exact version that a tag, range or exact version means today, as npm chooses: an exact version, else a tag, else
@@ -55,4 +55,27 @@ function ceiling(operator: string, given: readonly bigint[]): string {
   if (given.length === 2 || operator === '~') return `${major}.${minor + 1n}.0`;
   if (operator === '^' && minor > 0n) return `${major}.${minor + 1n}.0`;
   return `${major}.${minor}.${patch + 1n}`;
+}
+
+/** As much of a package's document as Skep looks at; everything else passes through untouched. */
+const shape = z.looseObject({
+  'dist-tags': z.record(z.string(), z.string()).default({}),
+  /** None when everything was unpublished. */
+  versions: z
+    .record(
+      z.string(),
+      z.looseObject({
+        dist: z.looseObject({ tarball: z.string().optional() }).optional(),
+        deprecated: z.union([z.string(), z.boolean()]).optional(),
+      }),
+    )
+    .default({}),
+});
+
+/** What a registry answers about a package (npm "package-metadata"). */
+export type Packument = z.infer<typeof shape>;
+
+/** Undefined for a document that is none. */
+export function decodePackument(value: unknown): Packument | undefined {
+  return shape.safeParse(value).data;
 }

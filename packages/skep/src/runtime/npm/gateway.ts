@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { pipeline } from 'node:stream/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isNpmName } from '../../protocol/npm-name.ts';
-import type { Packument } from './packument.ts';
+import type { Packument } from './choose-version.ts';
 import { SHORT, type Upstream } from './upstream.ts';
 
 export interface GatewayOptions {

@@ -1,7 +1,6 @@
 import type { PackageSource } from '../../protocol/reference.ts';
-import { chooseVersion } from './choose-version.ts';
+import { chooseVersion, type Packument } from './choose-version.ts';
 import { npmSpecifier, packageMissing } from './failure.ts';
-import type { Packument } from './packument.ts';
 import { SHORT, type Upstream } from './upstream.ts';
 
 export interface ResolvedVersion {

@@ -11,7 +11,7 @@ import {
 import type { RuntimeEnvironment } from '../environment.ts';
 import { defaultRegistry } from './program.ts';
 import { npmSetting, readNpmConfig, type NpmConfig } from './npmrc.ts';
-import { decodePackument, type Packument } from './packument.ts';
+import { decodePackument, type Packument } from './choose-version.ts';
 import { authorization, clientIdentity } from './logins.ts';
 import { npmConnections, registriesSet, registryFor, registryUrl, withoutLogin } from './registries.ts';
 

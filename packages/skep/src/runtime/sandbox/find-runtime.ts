@@ -8,8 +8,8 @@ export const findSandbox: FindRuntime = (environment) =>
   tryBubblewrap(
     () => findBubblewrap(environment),
     (bubblewrap) => async () => {
-      const { sandboxRuntime } = await import('./sandbox-runtime.ts');
-      return sandboxRuntime(environment, bubblewrap);
+      const { SandboxRuntime } = await import('./sandbox-runtime.ts');
+      return new SandboxRuntime(environment, bubblewrap);
     },
   );
 

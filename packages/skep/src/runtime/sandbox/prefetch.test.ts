@@ -8,7 +8,7 @@ import type { PackageSource } from '../../protocol/reference.ts';
 import type { Bubblewrap } from './confine.ts';
 import { packageCommand, packageHome } from './package-program.ts';
 import { writeManifest } from './prefetch.ts';
-import { sandboxRuntime } from './sandbox-runtime.ts';
+import { SandboxRuntime } from './sandbox-runtime.ts';
 
 const report: Report = { step() {}, detail() {} };
 
@@ -24,7 +24,7 @@ it('asks no registry for an exact version that is there already', async () => {
       cacheDir,
     } as unknown as RuntimeEnvironment;
     const source: PackageSource = { kind: 'package', ecosystem: 'npm', name: 'x', version: '1.2.3' };
-    const runtime = sandboxRuntime(environment, {} as Bubblewrap);
+    const runtime = new SandboxRuntime(environment, {} as Bubblewrap);
     const { signal } = new AbortController();
     const fetch = () => runtime.prepare({ source, addPackages: [], report, signal });
     await expect(fetch()).rejects.toMatchObject({ code: 'runtime/prefetch-failed' });

@@ -14,6 +14,7 @@ import type {
   Prepared,
   PrepareRequest,
   Runtime,
+  RuntimeInfo,
   WorkloadSpec,
 } from '../runtime.ts';
 import { userFile } from '../user-file.ts';
@@ -43,48 +44,6 @@ import { killBelow, stopProcesses } from './stop.ts';
 const POLL_MS = 1000;
 /** The first of such looks comes after this, each later one after as much more. */
 const LOOK_MS = 20;
-
-/**
- * The runtime port without a container engine: each workload is a process tree in a bubblewrap sandbox. Its state lies
- * in one directory per workload and in the process table, never in this object alone, so any later process of the same
- * user can take over. Only an attachment made before `start` needs the same object for both.
- */
-export function sandboxRuntime(environment: RuntimeEnvironment, bubblewrap: Bubblewrap): Runtime {
-  const sandbox = new Sandbox(environment, bubblewrap);
-  const shared = typeof bubblewrap.network === 'string' ? { sharesNetwork: bubblewrap.network } : {};
-  return {
-    kind: 'sandbox',
-    runsImages: false,
-    reachesLoopback: true,
-    keepsFiles: true,
-    ...shared,
-    probe: async () => ({
-      kind: 'sandbox',
-      id: await sandboxId(environment),
-      version: bubblewrap.version,
-      endpoint: bubblewrap.program,
-      ...shared,
-    }),
-    cautions: (wanted) => sandbox.cautions(wanted),
-    prepare: (request) => prepare(environment, bubblewrap, request),
-    has: (reference) => hasTree(environment, reference),
-    discard: (reference) => sandbox.discard(reference),
-    sweep: () => sandbox.sweep(),
-    create: (spec) => sandbox.create(spec),
-    replace: (spec) => sandbox.replace(spec),
-    // A package tree is named after its exact version.
-    isCurrent: async () => true,
-    start: (name) => sandbox.start(name),
-    attach: (name) => sandbox.attach(name),
-    wait: (name, signal) => sandbox.wait(name, signal),
-    stop: (name, graceMs) => sandbox.stop(name, graceMs),
-    remove: (name) => sandbox.remove(name),
-    inspect: (name) => sandbox.inspect(name),
-    list: () => sandbox.list(),
-    logs: (name, request) => sandbox.logs(name, request),
-    events: (signal) => sandbox.events(signal),
-  };
-}
 
 async function prepare(
   environment: RuntimeEnvironment,
@@ -117,7 +76,17 @@ function ownNetworkOf(spec: WorkloadSpec, bubblewrap: Bubblewrap): NetworkTools 
   return spec.network === 'bridge' && typeof bubblewrap.network === 'object' ? bubblewrap.network : undefined;
 }
 
-class Sandbox {
+/**
+ * The runtime port without a container engine: each workload is a process tree in a bubblewrap sandbox. Its state lies
+ * in one directory per workload and in the process table, never in this object alone, so any later process of the same
+ * user can take over. Only an attachment made before `start` needs the same object for both.
+ */
+export class SandboxRuntime implements Runtime {
+  readonly kind = 'sandbox';
+  readonly runsImages = false;
+  readonly reachesLoopback = true;
+  readonly keepsFiles = true;
+  readonly sharesNetwork?: string;
   readonly #environment: RuntimeEnvironment;
   readonly #bubblewrap: Bubblewrap;
   /** Pipes of workloads that were attached to before their start. */
@@ -126,6 +95,27 @@ class Sandbox {
   constructor(environment: RuntimeEnvironment, bubblewrap: Bubblewrap) {
     this.#environment = environment;
     this.#bubblewrap = bubblewrap;
+    if (typeof bubblewrap.network === 'string') this.sharesNetwork = bubblewrap.network;
+  }
+
+  async probe(): Promise<RuntimeInfo> {
+    const { kind, sharesNetwork } = this;
+    const { version, program: endpoint } = this.#bubblewrap;
+    const id = await sandboxId(this.#environment);
+    return { kind, id, version, endpoint, ...(sharesNetwork === undefined ? {} : { sharesNetwork }) };
+  }
+
+  prepare(request: PrepareRequest): Promise<Prepared> {
+    return prepare(this.#environment, this.#bubblewrap, request);
+  }
+
+  has(reference: string): Promise<boolean> {
+    return hasTree(this.#environment, reference);
+  }
+
+  /** A package tree is named after its exact version. */
+  async isCurrent(): Promise<boolean> {
+    return true;
   }
 
   async discard(reference: string): Promise<void> {
