@@ -12,9 +12,10 @@ import { recordFile, recordRun } from './unsteady.ts';
  */
 interface Gate {
   readonly name: string;
-  readonly command: readonly string[];
-  /** The gate is a test run: its cases are counted instead of the gate itself. */
-  readonly counted?: true;
+  /** Absent for a test run. */
+  readonly command?: readonly string[];
+  /** Projects of vitest.config.ts, run side by side. Their cases are counted instead of the gate itself. */
+  readonly projects?: readonly string[];
   /**
    * Files with a failure run once more, and what passes only then is named at the end: these tests drive real
    * components on a machine that others load. A gate with more failing files than this is not unlucky but broken.
@@ -24,7 +25,6 @@ interface Gate {
   readonly measures?: true;
 }
 
-const vitest = (project: string): readonly string[] => ['vitest', 'run', '--project', project];
 const GATES: readonly Gate[] = [
   { name: 'format', command: ['oxfmt', '--check'] },
   { name: 'lint', command: ['oxlint', '--type-aware', '--deny-warnings'] },
@@ -33,9 +33,9 @@ const GATES: readonly Gate[] = [
   { name: 'layers', command: ['node', 'scripts/check-layers.ts'] },
   { name: 'unused', command: ['knip'] },
   { name: 'docs', command: ['node', 'scripts/docs.ts', '--check'] },
-  { name: 'unit', command: vitest('unit'), counted: true },
+  { name: 'unit', projects: ['unit'] },
   { name: 'bundle', command: ['node', 'scripts/bundle.ts'] },
-  { name: 'e2e', command: vitest('e2e'), counted: true, secondAttempt: { filesAtMost: 2 } },
+  { name: 'e2e', projects: ['e2e-engine', 'e2e'], secondAttempt: { filesAtMost: 2 } },
   { name: 'bench', command: ['node', 'bench/main.ts', '--smoke'], measures: true },
 ];
 
@@ -95,46 +95,81 @@ function listed(lines: readonly string[]): string {
 
 /** Runs one gate and adds its counts to the total. */
 async function passes(gate: Gate): Promise<boolean> {
-  if (!gate.counted) {
-    const holds = (await run(gate.command)) === 0;
+  const { name, command, projects, secondAttempt } = gate;
+  if (command !== undefined) {
+    const holds = (await run(command)).code === 0;
     total[holds ? 'passed' : 'failed'] += 1;
     return holds;
   }
-  if (gate.secondAttempt) attempted = true;
-  const first = await runTests(gate, []);
+  if (secondAttempt) attempted = true;
+  const first = await runProjects(projects ?? [], []);
   total.passed += first.passed;
   total.skipped += first.skipped;
   const { failedFiles, failedCases } = first;
-  const again = failedFiles.length > 0 && failedFiles.length <= (gate.secondAttempt?.filesAtMost ?? 0);
-  const last = again ? await runTests(gate, failedFiles) : first;
-  if (again) unsteady.push(...failedCases.filter((name) => !last.failedCases.includes(name)));
+  const again = failedFiles.length > 0 && failedFiles.length <= (secondAttempt?.filesAtMost ?? 0);
+  const last = again ? await runTests([`${name}*`], failedFiles) : first;
+  if (again) unsteady.push(...failedCases.filter((one) => !last.failedCases.includes(one)));
   // Those of the first attempt that passed now; a run that broke outside its cases fails as one.
   if (again) total.passed += Math.max(0, failedCases.length - last.failedCases.length);
   total.failed += Math.max(last.failedCases.length, last.code === 0 ? 0 : 1);
   return last.code === 0;
 }
 
-async function runTests(gate: Gate, files: readonly string[]): Promise<TestRun> {
-  const report = path.join(scratch, `${gate.name}-${files.length}.json`);
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const code = await run([...gate.command, ...reporters, ...files]);
-  if (!existsSync(report)) return { code, passed: 0, skipped: 0, failedFiles: [], failedCases: [] };
-  return { code, ...countCases(report) };
+/** What several projects have to say goes out one after the other, so that it can be read. */
+async function runProjects(projects: readonly string[], files: readonly string[]): Promise<TestRun> {
+  const runs = await Promise.all(
+    projects.map((project, at) => runTests([project], files, at === 0 ? 'inherit' : 'pipe')),
+  );
+  for (const { output } of runs) process.stdout.write(output);
+  return {
+    code: Math.max(...runs.map(({ code }) => code)),
+    output: '',
+    passed: runs.reduce((sum, { passed }) => sum + passed, 0),
+    skipped: runs.reduce((sum, { skipped }) => sum + skipped, 0),
+    failedFiles: runs.flatMap(({ failedFiles }) => failedFiles),
+    failedCases: runs.flatMap(({ failedCases }) => failedCases),
+  };
 }
 
-function run([program = '', ...args]: readonly string[]): Promise<number> {
+async function runTests(
+  projects: readonly string[],
+  files: readonly string[],
+  stdout: 'inherit' | 'pipe' = 'inherit',
+): Promise<TestRun> {
+  const report = path.join(scratch, `${projects.join('-').replace('*', '-all')}-${files.length}.json`);
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const named = projects.flatMap((project) => ['--project', project]);
+  const ran = await run(['vitest', 'run', ...named, ...reporters, ...files], stdout);
+  if (!existsSync(report)) return { ...ran, passed: 0, skipped: 0, failedFiles: [], failedCases: [] };
+  return { ...ran, ...countCases(report) };
+}
+
+interface Ran {
+  readonly code: number;
+  /** Empty where it went to the terminal itself. */
+  readonly output: string;
+}
+
+function run(
+  [program = '', ...args]: readonly string[],
+  stdout: 'inherit' | 'pipe' = 'inherit',
+): Promise<Ran> {
   // The workspace's own binaries first: that is also where its Node comes from.
   const env = {
     ...process.env,
     PATH: `${path.join(root, 'node_modules/.bin')}${path.delimiter}${process.env['PATH']}`,
   };
   return new Promise((resolve) => {
-    const child = spawn(program, args, { cwd: root, env, stdio: 'inherit' });
+    const child = spawn(program, args, { cwd: root, env, stdio: ['inherit', stdout, stdout] });
+    const chunks: Buffer[] = [];
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (chunk: Buffer) => chunks.push(chunk));
+    }
     child.on('error', (error) => {
       console.error(`Error: cannot start ${program}: ${error.message}`);
-      resolve(1);
+      resolve({ code: 1, output: '' });
     });
-    child.on('exit', (code) => resolve(code ?? 1));
+    child.on('close', (code) => resolve({ code: code ?? 1, output: Buffer.concat(chunks).toString() }));
   });
 }
 
@@ -155,9 +190,7 @@ interface Counts {
   readonly failedCases: readonly string[];
 }
 
-interface TestRun extends Counts {
-  readonly code: number;
-}
+interface TestRun extends Counts, Ran {}
 
 function countCases(file: string): Counts {
   const report: JsonReport = JSON.parse(readFileSync(file, 'utf8'));
