@@ -1,0 +1,110 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { describe, expect, test } from 'vitest';
+import { commandUnderTest, NOTHING_LEFT } from '../command-under-test.fixture.ts';
+import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
+import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
+import { idle } from '../runtime/memory/program.ts';
+
+/** What a run asks of a runtime until it runs. */
+const ASKED = new Set<string | symbol>([
+  'attach',
+  'cautions',
+  'create',
+  'has',
+  'inspect',
+  'isCurrent',
+  'prepare',
+  'probe',
+  'start',
+]);
+const RUNNING = { saved: ['a1'], statuses: ['a1'], workloads: ['a1'] };
+/** More than any run asks. */
+const MANY = 40;
+
+interface Trouble {
+  /** The call that fails, counted from now; 0 for none. */
+  at: number;
+  /** What failed. */
+  failed?: string;
+  hasPrepared?: boolean;
+}
+
+/** A runtime that fails once, at the call that the trouble says. */
+function troubled(trouble: Trouble): MemoryRuntime {
+  const runtime = new MemoryRuntime({ 'fake:1': idle, fake: idle });
+  return new Proxy(runtime, {
+    get(target, key) {
+      const member: unknown = Reflect.get(target, key, target);
+      if (typeof member !== 'function') return member;
+      return (...given: unknown[]): unknown => {
+        if (ASKED.has(key) && trouble.at > 0 && (trouble.at -= 1) === 0) {
+          trouble.failed = String(key);
+          return Promise.reject(new SkepError('runtime/engine-unreachable', { message: 'no' }));
+        }
+        if (key === 'prepare') trouble.hasPrepared = true;
+        return member.apply(target, given);
+      };
+    },
+  });
+}
+
+/** Fails one call after the other until the line does without failing; resolves to what was made to fail. */
+async function atEachStep(trouble: Trouble, attempt: () => Promise<void>): Promise<readonly string[]> {
+  const failed: string[] = [];
+  for (let at = 1; at < MANY; at += 1) {
+    delete trouble.failed;
+    delete trouble.hasPrepared;
+    trouble.at = at;
+    await attempt();
+    const was: string | undefined = trouble.failed;
+    trouble.at = 0;
+    if (was === undefined) return failed;
+    failed.push(was);
+  }
+  throw new Error(`it still asks after ${failed.join(', ')}`);
+}
+
+const FILE = { name: 'a1', image: 'fake', transport: 'stdio', package: { kind: 'package', ecosystem: 'npm', name: 'fake' } }; // prettier-ignore
+
+describe.each(['up', 'asked'] as const)('with a supervisor that is %s', (supervisor) => {
+  test.each([
+    ['flags', 'run npx://fake --name a1'],
+    ['an exported file', 'run --from-config file.json'],
+  ])('a run of %s that fails at any step leaves nothing, and its name free', async (_, line) => {
+    const trouble: Trouble = { at: 0 };
+    const runtime = troubled(trouble);
+    const skep = await commandUnderTest({ supervisor, runtime, files: { 'file.json': FILE } });
+    await skep.startSupervisor();
+    const failed = await atEachStep(trouble, async () => {
+      const { status } = await skep.run(line);
+      expect(await skep.left()).toEqual(status === 0 ? RUNNING : NOTHING_LEFT);
+      // What was fetched for it is gone, too.
+      expect(runtime.discarded.splice(0).length > 0).toBe(status !== 0 && trouble.hasPrepared === true);
+      trouble.at = 0;
+      await skep.output('rm a1');
+      runtime.discarded.splice(0);
+    });
+    expect(failed).toEqual(expect.arrayContaining(['prepare', 'cautions', 'create', 'start']));
+  });
+});
+
+test('a start that fails at any step leaves the saved configuration as it was', async () => {
+  const trouble: Trouble = { at: 0 };
+  const skep = await commandUnderTest({ runtime: troubled(trouble), supervisor: 'asked' });
+  await skep.output('run npx://fake --name a1');
+  await skep.output('stop a1');
+  const { places } = skep;
+  // Pruned meanwhile: the tree of the package is not there any more.
+  await saveRunConfig(places, { ...(await loadRunConfig(places, 'a1')), image: 'pruned' });
+  const before = await loadRunConfig(places, 'a1');
+  const failed = await atEachStep(trouble, async () => {
+    const { status } = await skep.run('start a1');
+    const prepared = { ...before, image: 'fake' };
+    const after = await loadRunConfig(places, 'a1');
+    if (['probe', 'has', 'prepare'].includes(trouble.failed ?? '')) expect(after).toEqual(before);
+    else expect(after).toEqual(prepared);
+    trouble.at = 0;
+    if (status !== 0) await saveRunConfig(places, before);
+  });
+  expect(failed).toEqual(expect.arrayContaining(['probe', 'has', 'prepare', 'start']));
+});
