@@ -113,7 +113,7 @@ const CHUNKS = [
   },
   {
     name: 'asking',
-    test: /\/skep\/src\/(?:run\/(?:run-through-supervisor|tell-start)|print\/progress|supervisor\/(?:address|answer|connect|events|exchange|failure|greeting|json-lines|private-directory|spawn-supervisor|wake-early|watcher))|\/core\/src\/files\/lock/,
+    test: /\/skep\/src\/(?:run\/(?:run-through-supervisor|tell-start)|print\/progress|supervisor\/(?:address|connect|exchange|json-lines|protocol|private-directory|spawn-supervisor|wake-early|watcher))|\/core\/src\/files\/lock/,
   },
   {
     name: 'catalogue',

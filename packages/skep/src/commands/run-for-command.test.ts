@@ -10,7 +10,7 @@ import { loadRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { idle } from '../runtime/doubles/program.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import type { StartEvent } from '../supervisor/events.ts';
+import type { StartEvent } from '../supervisor/protocol.ts';
 import { Host } from '../supervisor/host.ts';
 import type { RunOperation } from '../supervisor/server.ts';
 import { readStatus } from '../supervisor/state.ts';

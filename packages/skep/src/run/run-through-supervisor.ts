@@ -1,11 +1,10 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context } from '../cli/context.ts';
 import { openProgress } from '../print/progress.ts';
-import { readEndpoint } from '../supervisor/answer.ts';
+import { readEndpoint, type Request } from '../supervisor/protocol.ts';
 import { connect, type Connection } from '../supervisor/connect.ts';
 import { exchange } from '../supervisor/exchange.ts';
 import { MAX_LINE_CHARS } from '../supervisor/json-lines.ts';
-import type { Request } from '../supervisor/protocol.ts';
 import { wakeEarly } from '../supervisor/wake-early.ts';
 import { startEvents, tellReady } from './tell-start.ts';
 

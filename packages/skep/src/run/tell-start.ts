@@ -1,8 +1,8 @@
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Progress } from '../print/progress.ts';
-import type { Tell } from '../supervisor/events.ts';
-import type { Endpoint } from '../supervisor/host.ts';
+import type { Tell } from '../supervisor/protocol.ts';
+import type { Endpoint } from '../supervisor/protocol.ts';
 
 /** Shows a start to the person who waits: steps as progress, a crashing server's last lines as they are. */
 export function startEvents(progress: Progress, terminal: Terminal): Tell {

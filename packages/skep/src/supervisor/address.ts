@@ -4,20 +4,24 @@ import { basename, dirname, join } from 'node:path';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { members, optional, text, wholeNumber, type ShapeType } from '@skep/core/settings/shape.ts';
 import { whyNotPrivate } from './private-directory.ts';
-import type { ProcessIdentity } from './process-identity.ts';
 
 /**
  * Where the supervisor of a state directory listens and which process it is. Written by the holder of the supervisor's
  * lock, read by every command: what the environment says of runtime or temporary directories never matters.
  */
-export interface Address extends ProcessIdentity {
+export type Address = ShapeType<typeof addressShape>;
+
+const process = { pid: wholeNumber(1), started: text };
+const addressShape = members({
+  ...process,
   /** Real path of the state directory: in a copy of it the address is another's. */
-  readonly state: string;
-  readonly socket: string;
+  state: text,
+  socket: text,
   /** The process that starts the supervisor again when it was killed; absent where there is none. */
-  readonly watcher?: ProcessIdentity;
-}
+  watcher: optional(members(process)),
+});
 
 const SOCKET_ENDING = '.sock';
 const fileOf = (places: Places): string => join(places.supervisorDir, 'address.json');
@@ -31,24 +35,13 @@ export const supervisorLock = (places: Places): string => join(places.locksDir, 
  */
 export async function readAddress(places: Places, uid: number | undefined): Promise<Address | undefined> {
   try {
-    const address: unknown = JSON.parse(await readOwn(places, uid));
-    return isAddress(address) && address.state === (await realOf(places.stateDir)) ? address : undefined;
+    const address = addressShape(JSON.parse(await readOwn(places, uid)), () => {
+      throw new SkepError('supervisor/protocol');
+    });
+    return address.state === (await realOf(places.stateDir)) ? address : undefined;
   } catch {
     return undefined;
   }
-}
-
-/** By hand: what looks for a supervisor is loaded before anything else is. */
-function isAddress(value: unknown): value is Address {
-  if (!isProcess(value) || !('state' in value) || !('socket' in value)) return false;
-  const { state, socket } = value;
-  const watched = !('watcher' in value) || isProcess(value.watcher);
-  return typeof state === 'string' && typeof socket === 'string' && watched;
-}
-
-function isProcess(value: unknown): value is ProcessIdentity {
-  if (typeof value !== 'object' || value === null || !('pid' in value) || !('started' in value)) return false;
-  return Number.isSafeInteger(value.pid) && Number(value.pid) > 0 && typeof value.started === 'string';
 }
 
 /** Fails, however, when the file or its directory is a link or somebody else's. */

@@ -13,7 +13,7 @@ import { clearAddress, readAddress, whatIsKept, writeAddress, type Address } fro
 import { testClient } from './client.fixture.ts';
 import type { SupervisorClient } from './client.ts';
 import { Host } from './host.ts';
-import type { Greeting } from './greeting.ts';
+import type { Greeting } from './protocol.ts';
 import { testServer } from './server.fixture.ts';
 
 const self = { pid: process.pid, started: 'me' };

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readAddress, whatIsKept, type Address } from './address.ts';
-import { readGreeting } from './greeting.ts';
+import { readGreeting } from './protocol.ts';
 import { readLines, type Lines } from './json-lines.ts';
 import { refuseForeign, whyNotPrivate } from './private-directory.ts';
 import type { ProcessIdentity } from './process-identity.ts';
@@ -48,9 +48,7 @@ export async function connect(options: ConnectOptions): Promise<Connection | und
   const lines = readLines(socket);
   const first = await firstLine({ socket, lines, address }, options);
   if (first === undefined) return undefined;
-  const greeting = readGreeting(first);
-  if (greeting === undefined) throw new SkepError('supervisor/protocol');
-  const { version, pid, started, state, data } = greeting;
+  const { version, pid, started, state, data } = readGreeting(first);
   const own = await whatIsKept(places);
   // The address came with a copy of another state directory.
   if (state !== own.state) {

@@ -1,10 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { readAnswer } from './answer.ts';
+import { readAnswer, tellNobody, type Tell, fromFailure, type Request } from './protocol.ts';
 import type { Connection } from './connect.ts';
-import { tellNobody, type Tell } from './events.ts';
-import { fromFailure } from './failure.ts';
 import { writeLine } from './json-lines.ts';
-import type { Request } from './protocol.ts';
 
 export interface CallOptions {
   readonly tell?: Tell;

@@ -11,7 +11,7 @@ import { decodeRunConfig } from '../run-config/run-config.ts';
 import { saveRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { Host } from './host.ts';
-import type { StartEvent } from './events.ts';
+import type { StartEvent } from './protocol.ts';
 import { RESTART } from './restart.ts';
 import { resume, type Resume } from './resume.ts';
 import { readStatus, writeStatus, type StatusWord } from './state.ts';

@@ -1,41 +1,28 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
-import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Clock } from '@skep/core/time/clock.ts';
-import type { Tell } from './events.ts';
-import { tellNobody } from './events.ts';
+import { tellNobody, type Endpoint, type Tell } from './protocol.ts';
 import { inspectOwn } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
-import type { Readiness } from './ready.ts';
 import { removeWorkload } from './remove-workload.ts';
 import { readStatus } from './state.ts';
 import { openStatusRecord, type StatusRecord } from './status-record.ts';
-import { supervise, type Supervised } from './supervise.ts';
+import { supervise, type Supervised, type SuperviseDeps } from './supervise.ts';
 
-export interface HostDeps {
+export interface HostDeps extends Omit<SuperviseDeps, 'runtime' | 'status'> {
   readonly places: Places;
   /** The runtime a workload belongs to; fails when it does not answer or is another one by now. */
   readonly openRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
   /** The same for a command that has just made sure of it. */
   readonly connectRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
-  readonly startProxy: (options: ProxyOptions) => Promise<Proxy>;
-  /** Skep's own, which servers are told. */
-  readonly version: string;
-  /** See `ownerOf`. */
-  readonly owner: string;
-  readonly clock: Clock;
-  readonly random: (min: number, max: number) => number;
-  readonly fetch: typeof fetch;
   readonly self: ProcessIdentity;
   readonly isAlive: (process: ProcessIdentity) => boolean;
   /** Asks a process to end (SIGTERM). */
   readonly terminate: (pid: number) => void;
-  readonly log: Log;
   /** The log file of one workload's proxy. */
   readonly openWorkloadLog: (config: Pick<RunConfig, 'name' | 'debug'>) => Promise<WorkloadLog>;
 }
@@ -43,13 +30,6 @@ export interface HostDeps {
 export interface WorkloadLog {
   readonly log: Log;
   close(): void;
-}
-
-export interface Endpoint {
-  readonly url: string;
-  readonly port: number;
-  /** What a start found out; absent where it did not have to start anything. */
-  readonly readiness?: Readiness;
 }
 
 export interface StartRequest {
@@ -165,16 +145,14 @@ export class Host {
   }
 
   async #take(config: RunConfig, request: StartRequest): Promise<Endpoint> {
-    const { openRuntime, connectRuntime, openWorkloadLog, startProxy, version } = this.#deps;
-    const { owner, clock, random, fetch } = this.#deps;
+    const { openRuntime, connectRuntime, openWorkloadLog } = this.#deps;
     const connect = request.how === 'start' ? connectRuntime : openRuntime;
     const runtime = request.runtime ?? (await connect(config.runtime));
     const file = await openWorkloadLog(config);
     let supervised: Supervised;
     try {
       const status = this.record(config.name);
-      const deps = { runtime, startProxy, version, owner, clock, random, fetch, status, log: file.log };
-      supervised = await supervise(config, request, deps);
+      supervised = await supervise(config, request, { ...this.#deps, runtime, status, log: file.log });
     } catch (error) {
       file.close();
       throw error;

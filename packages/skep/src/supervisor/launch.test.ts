@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import type { Runtime, WorkloadSpec } from '../runtime/runtime.ts';
-import type { StartEvent } from './events.ts';
+import type { StartEvent } from './protocol.ts';
 import { forwardTarget, launch } from './launch.ts';
 import { toWorkloadSpec } from './workload-spec.ts';
 

@@ -4,7 +4,7 @@ import { profileMounts } from '../permissions/profile.ts';
 import { choosePort, isFree } from '../runtime/free-port.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
-import type { Tell } from './events.ts';
+import type { Tell } from './protocol.ts';
 import { HOST_PORT_LABEL, isOwn, SPEC_LABEL, toWorkloadSpec, usesHostNetwork } from './workload-spec.ts';
 
 export interface LaunchOptions {

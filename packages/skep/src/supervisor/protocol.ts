@@ -1,40 +1,145 @@
-import { z } from 'zod';
+import { CODES, type Code } from '@skep/core/errors/codes.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
+import {
+  listOf,
+  members,
+  oneOf,
+  optional,
+  recordOf,
+  text,
+  wholeNumber,
+  type MembersOf,
+  type Shape,
+  type ShapeType,
+} from '@skep/core/settings/shape.ts';
 
 /**
  * What is spoken on the supervisor's socket: JSON lines in UTF-8. The supervisor greets; the client sends one request;
- * the supervisor answers with any number of events and one result or error (answer.ts); the client closes. The greeting (greeting.ts)
- * and the operation `retire` never change, so that any version can replace any other.
+ * the supervisor answers with any number of events and one result or error; the client closes. The greeting and the
+ * operation `retire` never change, so that any version can replace any other.
  */
-const name = z.string();
-export const requestSchema = z.discriminatedUnion('op', [
+const greeting = members({
+  skep: oneOf('supervisor'),
+  version: text,
+  pid: wholeNumber(),
+  started: text,
+  /** The directories it works on; see `whatIsKept`. */
+  state: text,
+  data: text,
+});
+export type Greeting = ShapeType<typeof greeting>;
+
+const request = variants('op', {
   /** Starts a saved workload. Result: endpoint. Closing the connection before the result undoes it. */
-  z.object({ op: z.literal('start'), name }),
+  start: { name: text },
   /**
    * Carries out `skep run` with these arguments, in this environment and working directory, where everything for it is
    * ready; fails with `supervisor/not-here`, and nothing made, where it is not (decision 0048). Events: `told`, then
    * `saved`, then those of a start. Result: endpoint.
    */
-  z.object({
-    op: z.literal('run'),
-    argv: z.array(z.string()),
-    env: z.record(z.string(), z.string()),
-    cwd: z.string(),
-  }),
+  run: { argv: listOf(text), env: recordOf(text), cwd: text },
   /** Result: `{ stopped }`. */
-  z.object({ op: z.literal('stop'), name, graceMs: z.number() }),
-  z.object({ op: z.literal('remove'), name }),
+  stop: { name: text, graceMs: wholeNumber() },
+  remove: { name: text },
   /** Answers when everything that should run and nobody hosts was taken up. */
-  z.object({ op: z.literal('settle') }),
+  settle: {},
   /** Ends the supervisor when it hosts nothing. Result: `{ ending }`. */
-  z.object({ op: z.literal('rest') }),
+  rest: {},
   /** Ends the supervisor; what it hosts runs on. */
-  z.object({ op: z.literal('retire') }),
-]);
-export type Request = z.infer<typeof requestSchema>;
-
-export const failureSchema = z.object({
-  code: z.string(),
-  message: z.string(),
-  hint: z.string(),
-  detail: z.record(z.string(), z.unknown()),
+  retire: {},
 });
+export type Request = ShapeType<typeof request>;
+
+const event = variants('kind', {
+  step: { title: text },
+  /** What the person must know, and what goes on all the same. */
+  warning: { text },
+  /** A line the server wrote before it ended. */
+  output: { line: text },
+  /** Text for standard error, from a run that the supervisor carries out for a command. */
+  told: { text },
+  /** From here on such a run is the start of a saved workload; `url` is what clients will connect to. */
+  saved: { name: text, url: text },
+});
+/** What the supervisor tells the person who waits for a start. */
+export type StartEvent = ShapeType<typeof event>;
+export type Tell = (event: StartEvent) => void;
+export const tellNobody: Tell = () => {};
+
+const failure = members({
+  code: text,
+  message: text,
+  hint: text,
+  detail: (value): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {}),
+});
+/** An error as it travels. */
+type Failure = ShapeType<typeof failure>;
+
+const readiness = variants('is', {
+  /** `server`: how it calls itself, for people. */
+  answered: { server: optional(text) },
+  /** An HTTP server that has not answered yet. */
+  silent: {},
+  /** The person did not want to know. */
+  unchecked: {},
+});
+/** What a start found out about the server. */
+export type Readiness = ShapeType<typeof readiness>;
+
+/** Where clients connect to; `readiness` is absent where nothing had to be started. */
+const endpoint = members({ url: text, port: wholeNumber(), readiness: optional(readiness) });
+export type Endpoint = ShapeType<typeof endpoint>;
+
+/** One line of the supervisor after its greeting. */
+export type Answer =
+  | { readonly event: StartEvent }
+  | { readonly error: Failure }
+  | { readonly result: unknown };
+
+/** The readers of lines fail with `supervisor/protocol`. */
+export const readGreeting = (line: unknown): Greeting => greeting(line, () => fail());
+export const readRequest = (line: unknown): Request => request(line, () => fail('the request is not known'));
+/** The result of `start` and `run`. */
+export const readEndpoint = (result: unknown): Endpoint => endpoint(result, () => fail());
+
+export function readAnswer(line: unknown): Answer {
+  if (!isRecord(line)) return fail();
+  if ('result' in line) return { result: line['result'] };
+  return 'event' in line
+    ? { event: event(line['event'], () => fail()) }
+    : { error: failure(line['error'], () => fail()) };
+}
+
+function fail(message?: string): never {
+  throw new SkepError('supervisor/protocol', message === undefined ? {} : { message });
+}
+
+/** What is not a SkepError keeps its text to itself. */
+export function toFailure(error: unknown): Failure {
+  const known = error instanceof SkepError ? error : new SkepError('internal/bug', { cause: error });
+  return { code: known.code, message: known.message, hint: known.hint, detail: { ...known.detail } };
+}
+
+export function fromFailure({ code, message, hint, detail }: Failure): SkepError {
+  const isCode = (one: string): one is Code => Object.hasOwn(CODES, one);
+  return new SkepError(isCode(code) ? code : 'supervisor/protocol', { message, hint, detail });
+}
+
+type Shapes = Readonly<Record<string, Shape<unknown>>>;
+type Variants<Key extends string, Cases extends Readonly<Record<string, Shapes>>> = {
+  [Case in keyof Cases & string]: { readonly [One in Key]: Case } & MembersOf<Cases[Case]>;
+}[keyof Cases & string];
+
+/** One of several kinds of objects, which the member `key` tells apart. */
+function variants<const Key extends string, const Cases extends Readonly<Record<string, Shapes>>>(
+  key: Key,
+  cases: Cases,
+): Shape<Variants<Key, Cases>> {
+  return (value, refuse) => {
+    const [kind, shapes] =
+      Object.entries(cases).find(([one]) => isRecord(value) && value[key] === one) ??
+      refuse('is of no known kind');
+    return { [key]: kind, ...members(shapes)(value, refuse) } as Variants<Key, Cases>;
+  };
+}

@@ -1,19 +1,17 @@
 import { writeSync } from 'node:fs';
-import { z } from 'zod';
-import { toFailure } from './failure.ts';
-import { failureSchema } from './protocol.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
+import { readAnswer, toFailure, type Answer } from './protocol.ts';
 import { READY_FD } from './spawn-supervisor.ts';
 
-const wordSchema = z.union([
-  /** Clients are answered, by this supervisor or by another one that was there already. */
-  z.object({ up: z.literal(true) }),
-  z.object({ error: failureSchema }),
-]);
-export type ReadyWord = z.infer<typeof wordSchema>;
+/** `up`: clients are answered, by this supervisor or by another one that was there already. */
+export type ReadyWord = { readonly up: true } | Extract<Answer, { readonly error: unknown }>;
 
 export function parseReadyWord(line: string): ReadyWord | undefined {
   try {
-    return wordSchema.parse(JSON.parse(line));
+    const word: unknown = JSON.parse(line);
+    if (isRecord(word) && word['up'] === true) return { up: true };
+    const answer = readAnswer(word);
+    return 'error' in answer ? answer : undefined;
   } catch {
     return undefined;
   }

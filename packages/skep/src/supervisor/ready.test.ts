@@ -2,9 +2,9 @@ import { systemClock } from '@skep/core/time/clock.ts';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
-import type { StartEvent } from './events.ts';
+import type { Readiness, StartEvent } from './protocol.ts';
 import { untilHttpAnswer } from './http-probe.ts';
-import { untilReady, type Readiness } from './ready.ts';
+import { untilReady } from './ready.ts';
 
 const spec = {
   name: 'a1',

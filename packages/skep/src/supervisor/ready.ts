@@ -3,7 +3,7 @@ import { member } from '@skep/proxy/message/json-rpc.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import type { Tell } from './events.ts';
+import type { Readiness, Tell } from './protocol.ts';
 import { lastLines } from './last-lines.ts';
 
 const SHOWN_LINES = 10;
@@ -17,15 +17,6 @@ const PATIENCE = { mute: 10_000, writing: 60_000 } as const;
 
 /** Before a server that could not be asked is asked again. */
 const AGAIN_MS = 1_000;
-
-/** What a start found out about the server. */
-export type Readiness =
-  /** `server`: how it calls itself, for people. */
-  | { readonly is: 'answered'; readonly server?: string }
-  /** An HTTP server that has not answered yet. */
-  | { readonly is: 'silent' }
-  /** The person did not want to know. */
-  | { readonly is: 'unchecked' };
 
 export interface ReadyOptions {
   readonly runtime: Runtime;

@@ -2,7 +2,7 @@ import type { Places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { whatIsKept } from './address.ts';
-import type { Greeting } from './greeting.ts';
+import type { Greeting } from './protocol.ts';
 import { serve, type ServerOptions } from './server.ts';
 
 /** What a test says of its supervisor; the rest is as it usually is. */

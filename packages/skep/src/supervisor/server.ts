@@ -1,12 +1,10 @@
 import type { Socket } from 'node:net';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { openDoor, type Door, type DoorOptions } from './door.ts';
-import type { Tell } from './events.ts';
-import type { Endpoint, Host } from './host.ts';
-import { toFailure } from './failure.ts';
-import type { Greeting } from './greeting.ts';
+import { type Tell, toFailure, type Greeting, readRequest, type Request } from './protocol.ts';
+import type { Host } from './host.ts';
+import type { Endpoint } from './protocol.ts';
 import { readLines, writeLine } from './json-lines.ts';
-import { requestSchema, type Request } from './protocol.ts';
 import type { Resume } from './resume.ts';
 
 export interface ServerOptions extends Omit<DoorOptions, 'onConnection'> {
@@ -105,10 +103,7 @@ async function converse(socket: Socket, serving: Omit<Turn, 'gone'>): Promise<vo
   try {
     // Whoever speaks out of turn is told so on the same connection.
     for await (const line of readLines(socket, { destroyOnReturn: false })) {
-      const request = requestSchema.safeParse(line);
-      if (!request.success)
-        throw new SkepError('supervisor/protocol', { message: 'the request is not known' });
-      void answer(socket, request.data, { ...serving, gone: gone.signal });
+      void answer(socket, readRequest(line), { ...serving, gone: gone.signal });
     }
   } catch (error) {
     options.log.warn({ err: error }, 'a client spoke out of turn');

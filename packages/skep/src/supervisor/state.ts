@@ -1,16 +1,41 @@
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { z } from 'zod';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { readJson } from '@skep/core/files/read-limited.ts';
+import {
+  members,
+  oneOf,
+  optional,
+  text,
+  textThat,
+  wholeNumber,
+  withDefault,
+  type ShapeType,
+} from '@skep/core/settings/shape.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
 import { damagedHint, namesIn } from '../run-config/file.ts';
-import type { statusSchema } from './status-schema.ts';
 
+const isTime = (value: string): boolean =>
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z$/.test(value) && !Number.isNaN(Date.parse(value));
+const time = textThat(isTime, 'is no time');
+
+/** What a status file must be. */
+const statusShape = members({
+  status: oneOf('starting', 'running', 'unhealthy', 'stopping', 'stopped', 'removing', 'error'),
+  /** What a person should know about it. */
+  status_context: optional(text),
+  created_at: time,
+  updated_at: time,
+  started_at: optional(time),
+  /** The process that hosts the workload's proxy; 0 when none does. */
+  process_id: wholeNumber(0),
+  /** Start time of that process, so that a reused pid is not taken for it. */
+  process_started: withDefault(text, ''),
+});
 /** One workload's status file (docs/behaviour/run.md#status). */
-export type WorkloadStatus = z.infer<typeof statusSchema>;
+export type WorkloadStatus = ShapeType<typeof statusShape>;
 export type StatusWord = WorkloadStatus['status'];
 
 const MAX_STATUS_BYTES = 64 * 1024;
@@ -25,10 +50,9 @@ const pathOf = (places: Places, name: string): string =>
 export async function readStatus(places: Places, name: string): Promise<WorkloadStatus | undefined> {
   const path = pathOf(places, name);
   try {
-    const content = await readJson(path, { maxBytes: MAX_STATUS_BYTES, what: 'status file' });
-    // Loaded where there is something to check: whoever has no workloads need not wait for it.
-    const { statusSchema } = await import('./status-schema.ts');
-    return statusSchema.parse(content);
+    return statusShape(await readJson(path, { maxBytes: MAX_STATUS_BYTES, what: 'status file' }), (why) => {
+      throw new SkepError('workload/state-unreadable', { message: why });
+    });
   } catch (error) {
     if (hasCode(error, 'file/not-found')) return undefined;
     // For whoever looks into it; what cannot even be copied is as much of an error as what cannot be read.

@@ -4,10 +4,11 @@ import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import { proxyLimits } from '../run-config/proxy-limits.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
-import type { Tell } from './events.ts';
+import type { Tell } from './protocol.ts';
 import { forwardTarget, GRACE_MS, hostPortOf, inspectOwn, launch } from './launch.ts';
 import { untilHttpAnswer } from './http-probe.ts';
-import { crashedAtStart, untilReady, type Readiness } from './ready.ts';
+import { crashedAtStart, untilReady } from './ready.ts';
+import { type Readiness } from './protocol.ts';
 import { watch, type WatchDeps } from './watch.ts';
 
 export interface SuperviseDeps extends WatchDeps {

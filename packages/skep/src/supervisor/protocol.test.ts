@@ -1,7 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { assert, constantFrom, jsonValue, oneof, property, record } from 'fast-check';
 import { expect, test } from 'vitest';
-import { readAnswer, readEndpoint, type Answer } from './answer.ts';
+import { readAnswer, readEndpoint, type Answer } from './protocol.ts';
 
 test.each<Answer>([
   { event: { kind: 'step', title: 'Starting' } },
