@@ -2,8 +2,8 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, NOTHING_LEFT } from '../command-under-test.fixture.ts';
 import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
-import { MemoryRuntime } from '../runtime/memory/memory-runtime.ts';
-import { idle } from '../runtime/memory/program.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
+import { idle } from '../runtime/doubles/program.ts';
 
 /** What a run asks of a runtime until it runs. */
 const ASKED = new Set<string | symbol>([
