@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { DatabaseSync } from 'node:sqlite';
-import { covers } from '@skep/auth/claims/covers.ts';
+import { firstUncovered } from '@skep/auth/claims/covers.ts';
 import { parseClaims } from '@skep/auth/claims/claims.ts';
 import { callerClaims, guardedEntries } from './guarded.ts';
 
@@ -19,7 +19,7 @@ function page(caller: number, limit: number): string {
   const held = callerClaims(caller);
   const servers: unknown[] = [];
   for (const row of all.iterate()) {
-    if (!covers(held, parseClaims(JSON.parse(String(row['claims']))), 'all')) continue;
+    if (firstUncovered(held, parseClaims(JSON.parse(String(row['claims']))), 'all') !== undefined) continue;
     servers.push({ server: JSON.parse(String(row['document'])), _meta: {} });
     if (servers.length === limit) break;
   }

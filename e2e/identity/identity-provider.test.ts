@@ -4,7 +4,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { covers } from '@skep/auth/claims/covers.ts';
+import { firstUncovered } from '@skep/auth/claims/covers.ts';
 import { authenticate, type Authentication } from '@skep/auth/resource/authenticate.ts';
 import { TokenCache } from '@skep/auth/token/cache.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
@@ -71,7 +71,7 @@ describe('an issued token', () => {
       identity: { subject: 'bob', issuer: idp.issuer, claims },
     });
     const held = answer.kind === 'identity' ? answer.identity.claims : {};
-    expect(covers(held, { org: 'acme', team: 'data' }, 'all')).toBe(true);
+    expect(firstUncovered(held, { org: 'acme', team: 'data' }, 'all')).toBeUndefined();
   });
 
   test('is checked once while it is cached', async () => {

@@ -22,33 +22,24 @@ export interface UncoveredClaim {
 }
 
 /**
- * Claim containment, the one algorithm (docs/behaviour/registry.md#claim-containment): do the caller's claims contain
- * the resource's? Exact and case-sensitive, no coercion; only own keys of the caller count; a resource value of a wrong
- * type is never covered. Claims that the resource does not mention are irrelevant. Allocates nothing.
+ * Claim containment, the one algorithm (docs/behaviour/registry.md#claim-containment): the first claim of the resource that
+ * the caller's claims do not contain; undefined where they contain all. Exact and case-sensitive, no coercion; only own keys
+ * of the caller count; a resource value of a wrong type is never covered. Claims that the resource does not mention are
+ * irrelevant. Allocates nothing where the answer is yes.
  */
-export function covers(caller: RawClaims, resource: RawClaims, match: ArrayMatch): boolean {
-  return firstUncoveredKey(caller, resource, match) === undefined;
-}
-
-/** What made `covers` say no; undefined where it says yes. */
 export function firstUncovered(
   caller: RawClaims,
   resource: RawClaims,
   match: ArrayMatch,
 ): UncoveredClaim | undefined {
-  const key = firstUncoveredKey(caller, resource, match);
-  if (key === undefined) return undefined;
-  const required = resource[key];
-  const reason = uncoveredReason(caller, key, required, match) ?? 'corrupt';
-  const held = Object.hasOwn(caller, key) ? caller[key] : undefined;
-  const lacking = reason === 'corrupt' ? [] : strings(required).filter((value) => !holds(held, value));
-  return { key, reason, lacking, match };
-}
-
-/** The order of keys decides which failure is named, never whether there is one. */
-function firstUncoveredKey(caller: RawClaims, resource: RawClaims, match: ArrayMatch): string | undefined {
+  // The order of keys decides which failure is named, never whether there is one.
   for (const key in resource) {
-    if (uncoveredReason(caller, key, resource[key], match) !== undefined) return key;
+    const required = resource[key];
+    const reason = uncoveredReason(caller, key, required, match);
+    if (reason === undefined) continue;
+    const held = Object.hasOwn(caller, key) ? caller[key] : undefined;
+    const lacking = reason === 'corrupt' ? [] : strings(required).filter((value) => !holds(held, value));
+    return { key, reason, lacking, match };
   }
   return undefined;
 }

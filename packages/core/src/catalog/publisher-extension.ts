@@ -80,7 +80,6 @@ const extension = z.looseObject({ ...display, ...running });
 
 export type PublisherExtension = z.infer<typeof extension>;
 export type ExtensionPermissions = z.infer<typeof permissions>;
-export type ExtensionEnvironmentVariable = z.infer<typeof environmentVariable>;
 export type OAuthConfig = z.infer<typeof oauthConfig>;
 
 /** The block of `key`; a document with a single package or remote may key it differently. */

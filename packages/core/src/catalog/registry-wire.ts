@@ -3,7 +3,7 @@ import { SkepError } from '../errors/skep-error.ts';
 import { decodeEntry } from './decode-entry.ts';
 import type { ServerEntry } from './entry.ts';
 import { compactText } from '../json/scan.ts';
-import { OFFICIAL_META, type OfficialMeta } from './official-meta.ts';
+import type { OFFICIAL_META, OfficialMeta } from './official-meta.ts';
 import type { Skipped } from './registry-file.ts';
 import type { ServerDocument } from './server-json.ts';
 
@@ -16,20 +16,6 @@ export interface ServerItem {
 export interface ServerList {
   readonly servers: readonly ServerItem[];
   readonly metadata: { readonly count: number; readonly nextCursor?: string };
-}
-
-/** The official block as a registry writes it. Times are RFC 3339 UTC. */
-export interface ServedMeta {
-  readonly status: string;
-  readonly publishedAt: string;
-  readonly updatedAt: string;
-  readonly statusChangedAt: string;
-  readonly isLatest: boolean;
-}
-
-/** `{"server":…,"_meta":…}` around a document that is already JSON text, byte for byte. */
-export function serverItemJson(documentJson: string, meta: ServedMeta): string {
-  return `{"server":${documentJson},"_meta":{"${OFFICIAL_META}":${JSON.stringify(meta)}}}`;
 }
 
 /** The text before, between and after the items of a list; `count` is the number of items on this page. */

@@ -97,8 +97,6 @@ export const serverDocument = z.looseObject({
 export type ServerDocument = z.infer<typeof serverDocument>;
 export type ServerPackage = z.infer<typeof packageEntry>;
 export type ServerRemote = z.infer<typeof remote>;
-export type ServerTransport = z.infer<typeof transport>;
 /** A value somebody gives: an environment variable or header has a name, a template variable only its key. */
 export type ServerInput = z.infer<typeof input>;
-export type ServerKeyValueInput = z.infer<typeof keyValueInput>;
 export type ServerArgument = z.infer<typeof argument>;

@@ -2,7 +2,6 @@ import { expect, test, describe } from 'vitest';
 import { CODES, type Code, type CodeRow } from './codes.ts';
 import { hasCode, SkepError } from './skep-error.ts';
 import { tellsAll, toHttp } from './to-http.ts';
-import { toRpc } from './to-rpc.ts';
 import { toTerminal } from './to-terminal.ts';
 
 const codes = Object.keys(CODES) as Code[];
@@ -20,14 +19,13 @@ describe.each(codes)('%s', (code) => {
     expect(row.hint).toMatch(/^\S.*(?:[^.\s]|\.\.)$/u);
   });
 
-  test('renders for terminal, HTTP and JSON-RPC', () => {
+  test('renders for terminal and HTTP', () => {
     const error = new SkepError(code);
     expect(toTerminal(error, plain)).toEqual({
       text: `Error: ${row.title}; ${row.hint}\n`,
       exitCode: row.exitCode,
     });
     expect(toHttp(error).status).toBe(row.httpStatus);
-    expect(toRpc(error, 1).error.code).toBe(row.rpcCode ?? -32603);
   });
 });
 
@@ -37,7 +35,6 @@ test('an error that is no SkepError shows none of its text', () => {
     `Error: ${CODES['internal/bug'].title}; ${CODES['internal/bug'].hint}\n`,
   );
   expect(toHttp(leak)).toEqual({ status: 500, body: '{"error":"internal server error"}' });
-  expect(JSON.stringify(toRpc(leak))).not.toContain('hunter2');
 });
 
 test.each<[Code, number, string]>([
@@ -86,14 +83,6 @@ test('control characters and line breaks of a quoted value do not reach the term
   const hidden = toTerminal(new SkepError('usage/conflict', { message: 'a\u202Eb', hint: '\u2066c' }), plain);
   expect(hidden.text).toBe('Error: a\u{FFFD}b; \u{FFFD}c\n');
   expect(text.indexOf('\n')).toBe(text.length - 1);
-});
-
-test.each([['7'], [7], [0]])('the JSON-RPC id %j comes back with its type', (id) => {
-  expect(toRpc(new SkepError('config/invalid'), id).id).toBe(id);
-});
-
-test('an unknown JSON-RPC id is left out, not null', () => {
-  expect(Object.hasOwn(toRpc(new SkepError('config/invalid')), 'id')).toBe(false);
 });
 
 test('hasCode tells codes apart', () => {

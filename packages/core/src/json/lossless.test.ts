@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isRawNumber, parseLossless, serializeLossless } from './lossless.ts';
+import { parseLossless, serializeLossless } from './lossless.ts';
 
 const limits = { maxBytes: 1_000_000 };
 const roundTrip = (text: string): string => serializeLossless(parseLossless(text, limits));
@@ -32,7 +32,7 @@ test('numbers that survive stay numbers', () => {
 
 test('a number that only its text represents can be told', () => {
   const [one, big, text] = parseLossless('[1, 1.0, "1"]', limits) as unknown[];
-  expect([one, big, text].map(isRawNumber)).toEqual([false, true, false]);
+  expect([one, big, text].map((value) => typeof value)).toEqual(['number', 'object', 'string']);
 });
 
 test('an object that looks like a raw number is data', () => {

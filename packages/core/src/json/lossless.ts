@@ -23,7 +23,6 @@ interface SourceTextJson {
     reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
   ): unknown;
   rawJSON(text: string): RawNumber;
-  isRawJSON(value: unknown): value is RawNumber;
 }
 
 const json = JSON as unknown as SourceTextJson;
@@ -56,11 +55,6 @@ export function serializeLossless(value: unknown): string {
   const text: string | undefined = JSON.stringify(value);
   if (text === undefined) throw new SkepError('internal/bug', { message: 'a value has no JSON form' });
   return text;
-}
-
-/** True for a number that only its text represents. */
-export function isRawNumber(value: unknown): value is RawNumber {
-  return json.isRawJSON(value);
 }
 
 /**
