@@ -28,7 +28,7 @@ const problemsOf = (value: unknown): string[] =>
   );
 
 const keys = (count: number): Record<string, string> =>
-  Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${String(index)}`, 'v']));
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
 const values = (count: number): object => ({ org: Array.from({ length: count }, String) });
 const text = (bytes: number): object => ({ org: 'x'.repeat(bytes) });
 

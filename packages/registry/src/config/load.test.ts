@@ -69,11 +69,11 @@ describe('loadConfig', () => {
   });
 
   it('takes as many claims as its own limits allow, and says where there are more', async () => {
-    const claims = `{ org: [${Array.from({ length: 300 }, (_, index) => `"${String(index)}"`).join()}] }`;
+    const claims = `{ org: [${Array.from({ length: 300 }, (_, index) => `"${index}"`).join()}] }`;
     const text = (most: number): string => `sources: [{ name: one, managed: {}, claims: ${claims} }]
 registries: [{ name: all, sources: [one], claims: ${claims} }]
 auth: { mode: anonymous, authz: { roles: { superAdmin: [${claims}] } } }
-limits: { claims: { maxValues: ${String(most)} } }
+limits: { claims: { maxValues: ${most} } }
 `;
     const claimed = { claims: expect.stringContaining('"299"') };
     expect(await load(text(300))).toMatchObject({
@@ -205,10 +205,7 @@ limits: { claims: { maxValues: ${String(most)} } }
   });
 
   it('refuses an alias bomb instead of expanding it', async () => {
-    const layers = Array.from(
-      { length: 9 },
-      (_, n) => `l${String(n + 1)}: &l${String(n + 1)} [${`*l${String(n)},`.repeat(9)}]`,
-    );
+    const layers = Array.from({ length: 9 }, (_, n) => `l${n + 1}: &l${n + 1} [${`*l${n},`.repeat(9)}]`);
     const loaded = await load(['l0: &l0 [x,x]', ...layers].join('\n'));
     expect(loaded).toEqual({ problems: [expect.stringContaining('Excessive alias count')] });
   });

@@ -88,7 +88,7 @@ function report(problems: readonly Problem[], yaml: YamlText, options: LoadOptio
 }
 
 function position(path: string, line: number, column: number): string {
-  return `${path}:${String(line)}:${String(column)}`;
+  return `${path}:${line}:${column}`;
 }
 
 /** Paths become absolute: relative ones start at the configuration file, so that it works from every directory. */

@@ -11,7 +11,7 @@ export interface Problem {
 /** `sources[0].file.path`; the empty text for the whole document. */
 export function pathText(path: ConfigPath): string {
   return path.reduce<string>((text, step) => {
-    if (typeof step === 'number') return `${text}[${String(step)}]`;
+    if (typeof step === 'number') return `${text}[${step}]`;
     return text === '' ? String(step) : `${text}.${String(step)}`;
   }, '');
 }

@@ -81,7 +81,7 @@ describe('an address of this machine', () => {
     // This git finds nothing: the failure is that it was looked for.
     ['git', (origin) => ({ repository: `${origin}/c.git` }), 'source/ref-not-found'],
   ])('is open to the operator, and to others where that is allowed: %s', async (kind, block, code) => {
-    const source = [kind, block(`http://127.0.0.1:${String(port)}`)] as const;
+    const source = [kind, block(`http://127.0.0.1:${port}`)] as const;
     await expect(fetched('CONFIG', source)).rejects.toMatchObject({ code });
     await expect(fetched('API', source, { allowPrivateIP: true })).rejects.toMatchObject({ code });
   });
@@ -152,7 +152,7 @@ describe('a limit of the configuration', () => {
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
-    origin = `http://127.0.0.1:${String(typeof address === 'object' && address !== null ? address.port : 0)}`;
+    origin = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
   });
   afterAll(() => server.close());
 

@@ -11,7 +11,7 @@ const KIB = 1024;
 /** A catalogue of about so many bytes, most of them in titles. */
 function catalogue(bytes: number) {
   const servers = Array.from({ length: bytes / (100 * KIB) }, (_, at) => ({
-    name: `a/b${String(at)}`,
+    name: `a/b${at}`,
     version: '1',
     description: 'x',
     title: 't'.repeat(100 * KIB),

@@ -32,7 +32,7 @@ describe('Reconciler', () => {
     reconciler = new Reconciler({
       store: {
         reconcile: async ({ sources: [source] }, replica) => {
-          await answered(`reconcile ${String(source?.name)} as ${String(replica)}`);
+          await answered(`reconcile ${source?.name} as ${replica}`);
           return { revision: 7, value: { inForce, sources: NOTHING, registries: NOTHING, blocked: [] } };
         },
         renewReplica: (replica) => answered(`renew ${replica}`),

@@ -50,7 +50,7 @@ const hanging = ({ name }: StoredSource): Source => ({
 });
 
 function scheduler(opener: (source: StoredSource) => Source = open): SyncScheduler {
-  const owner = `replica ${String(schedulers.length)}`;
+  const owner = `replica ${schedulers.length}`;
   const made = schedulerOf({ store, clock, owner, open: opener });
   schedulers.push(made);
   return made;
@@ -135,7 +135,7 @@ it('looks again soon when its lease was taken away, whatever the interval', asyn
 });
 
 it('has one bound for a first start, however many places never answer, and local files do not wait for them', async () => {
-  const away = Array.from({ length: 40 }, (_, index) => named(`away-${String(index)}`));
+  const away = Array.from({ length: 40 }, (_, index) => named(`away-${index}`));
   const file = named('one', { kind: 'file', config: '{"path":"/c.json"}' });
   const sources = await configured(...away, file);
   const isReady = vi.fn();
@@ -151,7 +151,7 @@ it('has one bound for a first start, however many places never answer, and local
 });
 
 it('does not hold a start for places that never answer and whose entries are stored', async () => {
-  const away = Array.from({ length: 40 }, (_, index) => named(`away-${String(index)}`));
+  const away = Array.from({ length: 40 }, (_, index) => named(`away-${index}`));
   const file = named('one', { kind: 'file', config: '{"path":"/c.json"}' });
   const sources = await configured(...away, file);
   for (const { name } of away) await store.writeStatus(name, statusAt(utcTime(clock)));

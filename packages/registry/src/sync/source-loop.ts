@@ -258,7 +258,7 @@ function asError(error: unknown): Error {
 }
 
 function tooLate(name: string, limit: number): SkepError {
-  const message = `source "${name}" was not synchronised within ${String(limit / 1000)} s`;
+  const message = `source "${name}" was not synchronised within ${limit / 1000} s`;
   return new SkepError('source/timeout', { message });
 }
 

@@ -63,7 +63,7 @@ export function reportOf({ report }: Pick<SyncStatus, 'report'>): IngestReport |
 function messageFor(report: IngestReport | undefined): string {
   const skipped = report?.skippedTotal ?? 0;
   const done = 'Sync completed successfully';
-  return skipped === 0 ? done : `${done}; ${String(skipped)} invalid entries were left out`;
+  return skipped === 0 ? done : `${done}; ${skipped} invalid entries were left out`;
 }
 
 /** Where a synchronisation failed, as metrics count it (docs/behaviour/registry.md#source-status). */

@@ -23,8 +23,8 @@ const STEPS: readonly Step[] = [
   ['POST', '/v1/entries', { body: { skill: skill('io.one') } }],
   ['POST', '/v1/entries', { body: { skill: skill('io.two') } }],
   ...['/registry/open/v0', '/v0'].flatMap((door): Step[] => [
-    ['POST', `${door}/publish`, { body: { ...document('9'), name: `io.acme/${String(door.length)}` } }],
-    ['POST', `${door}/publish`, { body: { ...document('9'), name: `io.acme/${String(door.length)}` } }],
+    ['POST', `${door}/publish`, { body: { ...document('9'), name: `io.acme/${door.length}` } }],
+    ['POST', `${door}/publish`, { body: { ...document('9'), name: `io.acme/${door.length}` } }],
     ['POST', `${door}/publish`, { body: '{' }],
     ['POST', `${door}/validate`, { body: document('9') }],
     ['PATCH', `${door}/servers/io.acme%2Fx/versions/1/status`, { body: { status: 'deprecated' } }],

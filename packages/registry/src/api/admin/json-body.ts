@@ -46,9 +46,7 @@ function parsed(text: string): unknown {
   } catch {
     const place = jsonErrorPlace(text);
     throw invalidBody(
-      place === undefined
-        ? 'not valid JSON'
-        : `not valid JSON at line ${String(place.line)}, column ${String(place.column)}`,
+      place === undefined ? 'not valid JSON' : `not valid JSON at line ${place.line}, column ${place.column}`,
     );
   }
 }

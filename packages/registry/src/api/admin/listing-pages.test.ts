@@ -12,9 +12,7 @@ function skillOf(namespace: string): NewEntry {
 /** Sources that hold partly the same names and versions. */
 const HELD: Readonly<Record<string, readonly NewEntry[]>> = {
   catalog: [
-    ...Array.from({ length: COUNT }, (_, index) =>
-      serverOf(`io.a/s${String(index)}`, { '1': '{}', '2': '{}' }),
-    ),
+    ...Array.from({ length: COUNT }, (_, index) => serverOf(`io.a/s${index}`, { '1': '{}', '2': '{}' })),
     skillOf('n1'),
     skillOf('n2'),
     { ...skillOf('n1'), kind: 'plugin' },
@@ -60,7 +58,7 @@ describe('a page of a listing', () => {
       const found: object[] = [];
       for (let cursor: string | undefined = ''; cursor !== undefined;) {
         const page: Awaited<ReturnType<typeof pageOf>> = await pageOf(
-          `${url}?limit=${String(limit)}&cursor=${cursor}`,
+          `${url}?limit=${limit}&cursor=${cursor}`,
         );
         found.push(...page.entries);
         cursor = page.nextCursor;

@@ -21,7 +21,7 @@ const MAX_CURSOR = 8192;
 
 /** Absent means everything at once, which is what clients without paging expect. */
 export const pageLimit: Parameter<number | undefined> = {
-  description: `Rows per page; more than ${String(MAX_LIMIT)} gives ${String(MAX_LIMIT)}, absent gives all rows`,
+  description: `Rows per page; more than ${MAX_LIMIT} gives ${MAX_LIMIT}, absent gives all rows`,
   schema: { type: 'integer', minimum: 1 },
   parse: (text) => {
     if (text === undefined || text === '') return undefined;

@@ -187,7 +187,7 @@ describe('looking again', () => {
     let round = 0;
     const { opener } = scriptedClient(() => {
       round += 1;
-      const item = itemOf({ name: `io.a/r${String(round)}`, at: round, text: 'x'.repeat(500) });
+      const item = itemOf({ name: `io.a/r${round}`, at: round, text: 'x'.repeat(500) });
       return { body: JSON.stringify({ servers: [item] }) };
     });
     const source = apiSource(
@@ -412,7 +412,7 @@ describe('a registry that misbehaves', () => {
   test('too many servers are refused', async () => {
     const servers = Array.from({ length: 20_000 }, () => '{}').join(',');
     const { source } = started((_request, index) => ({
-      body: `{"servers":[${servers}],"metadata":{"nextCursor":"${String(index)}"}}`,
+      body: `{"servers":[${servers}],"metadata":{"nextCursor":"${index}"}}`,
     }));
     await expect(source.fetch(idle)).rejects.toMatchObject({ code: 'source/too-large' });
   });
@@ -420,7 +420,7 @@ describe('a registry that misbehaves', () => {
   test.each([201, 304])('the status %s is no list', async (status) => {
     await expect(started(() => ({ status })).source.fetch(idle)).rejects.toMatchObject({
       code: 'source/bad-answer',
-      message: `"https://r.example/registry/main/v0.1/servers" answered with status ${String(status)} instead of a list`,
+      message: `"https://r.example/registry/main/v0.1/servers" answered with status ${status} instead of a list`,
     });
   });
 

@@ -57,7 +57,7 @@ export async function crawl(get: GetPage, start: CrawlStart): Promise<Crawl | un
       throw endless(label, `come back to the cursor "${page.nextCursor.slice(0, 100)}"`);
     seen.add(page.nextCursor);
     const next = await get(withCursor(first, page.nextCursor), {});
-    page = readAnswer(next, { label: `${label} (page ${String(number)})`, limits, list });
+    page = readAnswer(next, { label: `${label} (page ${number})`, limits, list });
     bytes += next.body.byteLength;
     for (const item of page.items) items.push(item);
     if (items.length > maxServers || bytes > limits.maxCatalogueSize) throw tooLarge(label, limits);
@@ -72,7 +72,7 @@ function readAnswer(
 ): ReturnType<typeof readPage> {
   if (status === 200) return readPage(body, { label, maxServers: limits.apiSource.maxServers, list });
   throw new SkepError('source/bad-answer', {
-    message: `"${label}" answered with status ${String(status)} instead of a list`,
+    message: `"${label}" answered with status ${status} instead of a list`,
     detail: { status },
   });
 }

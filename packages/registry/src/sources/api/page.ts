@@ -55,7 +55,7 @@ export interface PageOptions {
  * `catalog/not-json` and `catalog/wrong-shape` as any catalogue does.
  */
 export function readPage(body: Uint8Array, { label, maxServers, list }: PageOptions): ApiPage {
-  if (mayHoldMoreValuesThan(MAX_VALUES, body)) throw tooLarge(label, `${String(MAX_VALUES)} values`);
+  if (mayHoldMoreValuesThan(MAX_VALUES, body)) throw tooLarge(label, `${MAX_VALUES} values`);
   const { text, value } = parseCatalogueText(body, { label });
   const decoded = page.safeParse(value);
   const listed = items.safeParse(decoded.data?.[list]);
@@ -67,7 +67,7 @@ export function readPage(body: Uint8Array, { label, maxServers, list }: PageOpti
     });
   }
   const values = listed.data ?? [];
-  if (values.length > maxServers) throw tooLarge(label, `${String(maxServers)} ${list}`);
+  if (values.length > maxServers) throw tooLarge(label, `${maxServers} ${list}`);
   const array = memberSlice(text, [list]) ?? '';
   const slices = findElements(array).map((span) => rawAt(array, span));
   const read = list === 'servers' ? readItem : readBundle;

@@ -55,7 +55,7 @@ test('the hash tells that nothing changed where the server does not', async () =
 test.each([204, 206, 304])('an unasked status %s is a failure', async (status) => {
   await expect(served({ status }).source.fetch(idle)).rejects.toMatchObject({
     code: 'fetch/bad-status',
-    message: `"https://files.example/r.json" answered with status ${String(status)} instead of a document`,
+    message: `"https://files.example/r.json" answered with status ${status} instead of a document`,
   });
 });
 

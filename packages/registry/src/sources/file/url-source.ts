@@ -37,7 +37,7 @@ export function fileUrlSource(options: FileUrlSourceOptions, open: OpenClient): 
   function take(answer: Answer): SourceContent {
     const { status, body: bytes } = answer;
     if (status !== 200) {
-      const message = `"${label}" answered with status ${String(status)} instead of a document`;
+      const message = `"${label}" answered with status ${status} instead of a document`;
       throw new SkepError('fetch/bad-status', { message, detail: { status } });
     }
     const content = { bytes, hash: hash('sha256', bytes) };

@@ -56,7 +56,7 @@ class GlobReader {
 
   read(): readonly Part[] {
     if (this.#pattern === '') throw this.#fault('is empty');
-    if (this.#chars.length > MAX_LENGTH) throw this.#fault(`is longer than ${String(MAX_LENGTH)} characters`);
+    if (this.#chars.length > MAX_LENGTH) throw this.#fault(`is longer than ${MAX_LENGTH} characters`);
     const parts = this.#sequence(false);
     if (this.#at < this.#chars.length) throw this.#fault('has a "}" without "{"');
     return parts;

@@ -38,7 +38,7 @@ export async function pinAddress(
   return {
     settings: [
       ['http.followRedirects', 'false'],
-      ...(isIP(host) === 0 ? [['http.curloptResolve', `${host}:${String(port)}:${listed}`] as const] : []),
+      ...(isIP(host) === 0 ? [['http.curloptResolve', `${host}:${port}:${listed}`] as const] : []),
     ],
     sshOptions: [],
   };

@@ -9,8 +9,8 @@ const repository = parseRepository('https://git.example:8443/a.git');
 function settingsOf(env: Readonly<Record<string, string>>): Map<string, string> {
   return new Map(
     Array.from({ length: Number(env['GIT_CONFIG_COUNT']) }, (_, index) => [
-      env[`GIT_CONFIG_KEY_${String(index)}`] ?? '',
-      env[`GIT_CONFIG_VALUE_${String(index)}`] ?? '',
+      env[`GIT_CONFIG_KEY_${index}`] ?? '',
+      env[`GIT_CONFIG_VALUE_${index}`] ?? '',
     ]),
   );
 }

@@ -122,8 +122,8 @@ function secretsOf({ username, password }: GitCredentials): Record<string, strin
 /** git-config(1), GIT_CONFIG_COUNT. */
 function configVariables(settings: readonly Setting[]): Record<string, string> {
   const pairs = settings.flatMap(([name, value], index) => [
-    [`GIT_CONFIG_KEY_${String(index)}`, name],
-    [`GIT_CONFIG_VALUE_${String(index)}`, value],
+    [`GIT_CONFIG_KEY_${index}`, name],
+    [`GIT_CONFIG_VALUE_${index}`, value],
   ]);
   return { GIT_CONFIG_COUNT: String(settings.length), ...Object.fromEntries(pairs) };
 }

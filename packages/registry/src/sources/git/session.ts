@@ -90,10 +90,10 @@ function named(error: unknown, url: string, limits: { timeoutMs: number; maxByte
   if (!(error instanceof SkepError)) return error;
   const { code, cause, detail } = error;
   if (code === 'source/timeout') {
-    const message = `"${url}" was not fetched within ${String(limits.timeoutMs)} ms`;
+    const message = `"${url}" was not fetched within ${limits.timeoutMs} ms`;
     return new SkepError(code, { message, detail, cause });
   }
   if (code !== 'source/too-large' || detail['maxBytes'] === undefined) return error;
-  const message = `"${url}" gives more than ${String(limits.maxBytes)} bytes for one file`;
+  const message = `"${url}" gives more than ${limits.maxBytes} bytes for one file`;
   return new SkepError(code, { message, detail, cause });
 }

@@ -51,7 +51,7 @@ export const changeServerStatus = officialRoutes({
     const items = marked.map((version) => officialItem(version, versions));
     return {
       status: 200,
-      body: () => `{"updatedCount":${String(items.length)},"servers":[${items.join(',')}]}`,
+      body: () => `{"updatedCount":${items.length},"servers":[${items.join(',')}]}`,
     };
   },
 });

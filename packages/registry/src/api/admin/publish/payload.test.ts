@@ -35,7 +35,7 @@ describe('what can be published', () => {
   ])('refuses a %s that would be costly to search and to serve', async (what, more, bytes, most) => {
     const body = { server: server('io.acme/large', '1.0.0', more) };
     const response = await admin.send('POST', '/v1/entries', { body });
-    const error = `invalid server: the ${what} has ${String(bytes)} bytes, at most ${String(most)} are allowed`;
+    const error = `invalid server: the ${what} has ${bytes} bytes, at most ${most} are allowed`;
     expect([response.statusCode, response.json().error]).toEqual([400, error]);
   });
 

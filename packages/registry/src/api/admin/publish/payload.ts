@@ -86,16 +86,14 @@ function requireHttpRemotes(value: unknown): void {
   for (const [index, remote] of remotes.entries()) {
     const url = memberOf(remote, 'url');
     if (typeof url !== 'string' || /^https?:\/\/\S+$/iu.test(url)) continue;
-    throw badRequest(`invalid server: remotes[${String(index)}].url must be an http or https URL`);
+    throw badRequest(`invalid server: remotes[${index}].url must be an http or https URL`);
   }
 }
 
 function requireSmallMeta({ json }: Entry, maxBytes: number): void {
   const bytes = Buffer.byteLength(memberSlice(json, ['_meta', PUBLISHER_META]) ?? '');
   if (bytes > maxBytes) {
-    throw badRequest(
-      `the publisher's block of _meta has ${String(bytes)} bytes, at most ${String(maxBytes)} are allowed`,
-    );
+    throw badRequest(`the publisher's block of _meta has ${bytes} bytes, at most ${maxBytes} are allowed`);
   }
 }
 

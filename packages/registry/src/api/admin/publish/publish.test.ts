@@ -207,7 +207,7 @@ describe('where it is published', () => {
   it('is visible to the next read of every registry that lists the source', async () => {
     const admin = await adminUnderTest();
     for (const [index, door] of DOORS.entries()) {
-      const name = `io.acme/next${String(index)}`;
+      const name = `io.acme/next${index}`;
       await admin.send('POST', door, { as: 'writer', body: wrapped(name, '1', ACME) });
       const list = await admin.send('GET', `/open/v0.1/servers?search=${encodeURIComponent(name)}`, {
         as: 'writer',

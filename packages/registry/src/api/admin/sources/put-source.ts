@@ -71,7 +71,7 @@ function requireSameKind(existing: StoredSource, settings: SourceSettings): void
   const [before, after] = [existing, settings].map((one) => decodeSource(one).form);
   if (before !== after) {
     throw badRequest(
-      `changing source type is not allowed: ${existing.name} reads ${existing.kind}.${String(before)}, not ${existing.kind}.${String(after)}`,
+      `changing source type is not allowed: ${existing.name} reads ${existing.kind}.${before}, not ${existing.kind}.${after}`,
     );
   }
 }
