@@ -31,7 +31,7 @@ function kindBlocks(): Readonly<Record<string, Block>> {
 /** The members that a source of any kind may have. */
 const commonMembers = {
   syncPolicy: z
-    .strictObject({ interval: duration().describe('between two looks, as `30m`') })
+    .strictObject({ interval: duration().describe('between two polls, as `30m`') })
     .optional()
     .describe(`required for ${SOURCE_KINDS.filter(isSynced).join(', ')}`),
   filter: filterShape

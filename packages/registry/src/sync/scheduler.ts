@@ -7,7 +7,7 @@ export type SchedulerOptions = Omit<LoopOptions, 'lanes'>;
 /** Synchronisation, as far as others steer it. */
 export interface SyncControl {
   /**
-   * A source was made, replaced or deleted, and the commit is applied. A first look at it starts at once; for inline
+   * A source was made, replaced or deleted, and the commit is applied. A first synchronisation of it starts at once; for inline
    * data, which needs no waiting, the promise resolves when its entries are served.
    */
   sourceChanged(name: string): Promise<void>;
@@ -26,7 +26,7 @@ const LONGEST_START = 30_000;
 /** How soon to see whether another replica has loaded a source that the store has nothing of. */
 const ELSEWHERE_MS = 500;
 
-/** Looks at every source at start, after a change, and then at its interval, until it is closed. */
+/** Synchronises every source at start, after a change, and then at its interval, until it is closed. */
 export class SyncScheduler implements SyncControl {
   readonly #options: LoopOptions;
   readonly #loops = new Map<string, SourceLoop>();
@@ -41,7 +41,7 @@ export class SyncScheduler implements SyncControl {
   }
 
   /**
-   * Looks at every source for the first time. Waits for files on this machine, and for sources elsewhere that the store has
+   * Synchronises every source for the first time. Waits for files on this machine, and for sources elsewhere that the store has
    * nothing of, whoever loads them; for all together not longer than `LONGEST_START`. A file of the configuration that was
    * never loaded fails with `registry/no-first-sync`: that is a mistake in it. Another place that does not answer is a state
    * of the world, and what somebody made through the API must not keep the server from starting: both are logged, and tried
@@ -67,7 +67,7 @@ export class SyncScheduler implements SyncControl {
     }
   }
 
-  /** Brings the loops in line with the sources: new and changed ones are looked at now, those that are gone end. */
+  /** Brings the loops in line with the sources: new and changed ones are synchronised now, those that are gone end. */
   update(sources: readonly StoredSource[]): void {
     if (this.#closing.signal.aborted) return;
     const wanted = new Map(sources.filter(isRead).map((source) => [source.name, source]));
@@ -131,7 +131,7 @@ export class SyncScheduler implements SyncControl {
     await Promise.allSettled(this.#ending);
   }
 
-  /** The first look that has ended, of this process or of another: until then there may be nothing to serve. */
+  /** The first synchronisation that has ended, of this process or of another: until then there may be nothing to serve. */
   async #loaded(loop: SourceLoop, first: Promise<Attempt>, ended: AbortSignal): Promise<Attempt> {
     for (let attempt = await first; ; attempt = await loop.run('changed')) {
       const isStored = (attempt.status?.contentHash ?? null) !== null;
@@ -153,7 +153,7 @@ export class SyncScheduler implements SyncControl {
   }
 }
 
-/** The store had no time for the look: nobody knows what it would have found. */
+/** The store had no time for the synchronisation: nobody knows what it would have found. */
 const isBusy = (failure: Error | undefined): boolean =>
   failure instanceof SkepError && BUSY.has(failure.code);
 const BUSY: ReadonlySet<string> = new Set(['store/locked', 'store/conflict', 'store/unavailable']);

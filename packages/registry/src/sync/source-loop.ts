@@ -41,10 +41,10 @@ export interface LoopOptions {
   readonly observe: (event: SyncEvent) => void;
 }
 
-/** How soon to look again whether the other replica has finished, or its lease has run out. */
-const LOOK_AGAIN_MS = LEASE_MS / 2;
+/** How soon to check again whether the other replica has finished, or its lease has run out. */
+const CHECK_AGAIN_MS = LEASE_MS / 2;
 
-/** Why a look is taken: a plain turn is left out when another replica has been there in the meantime. */
+/** Why a source is synchronised: a plain turn is left out when another replica has been there in the meantime. */
 export type Occasion = 'start' | 'asked' | 'changed' | 'turn';
 
 /** `status` is undefined when the source is gone or the store did not answer. */
@@ -55,7 +55,7 @@ export interface Attempt {
   readonly isElsewhere?: true;
 }
 
-/** Looks at one source, never twice at once, at its interval until it is closed. */
+/** Synchronises one source at its interval until it is closed; never two runs at once. */
 export class SourceLoop {
   readonly stored: StoredSource;
   readonly #options: LoopOptions;
@@ -76,7 +76,7 @@ export class SourceLoop {
   }
 
   /**
-   * Looks now, or joins the look that is going on. Who asks gets one more look after that one, which may have read the place
+   * Synchronises now, or joins the run that is going on. Who asks gets one more run after that one, which may have read the place
    * before it changed. Never rejects.
    */
   run(occasion: Occasion): Promise<Attempt> {
@@ -204,7 +204,7 @@ export class SourceLoop {
     return { status, failure };
   }
 
-  /** An end in the middle is nobody's failure: it is as if the look had not been taken. */
+  /** A cancelled run is not a failure; the earlier status is restored. */
   async #stopped(before: SyncStatus): Promise<Attempt> {
     await this.#options.parts.store.writeStatus(this.stored.name, before, this.#lease);
     return { status: before };
@@ -231,7 +231,7 @@ export class SourceLoop {
 
   #schedule({ status, isElsewhere }: Attempt, occasion: Occasion): void {
     const turn = this.#wait(status);
-    const wait = isElsewhere === true ? Math.min(turn ?? LOOK_AGAIN_MS, LOOK_AGAIN_MS) : turn;
+    const wait = isElsewhere === true ? Math.min(turn ?? CHECK_AGAIN_MS, CHECK_AGAIN_MS) : turn;
     if (wait === undefined || this.#closing.signal.aborted) return;
     // Who asks wants to see what is there now, which whoever was at it then may not have seen.
     const next = isElsewhere === true && occasion === 'asked' ? 'asked' : 'turn';
@@ -248,7 +248,7 @@ export class SourceLoop {
   }
 }
 
-/** Who has lost the lease looks again soon, whatever the interval: whoever took it may have died at it. */
+/** Who has lost the lease tries again soon, whatever the interval: whoever took it may have died at it. */
 function takenOver(failure: Error): { readonly isElsewhere?: true } {
   return failure instanceof SkepError && failure.code === 'store/lease-lost' ? { isElsewhere: true } : {};
 }

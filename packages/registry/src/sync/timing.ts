@@ -6,7 +6,7 @@ const LONGEST_SYNC = 5 * 60_000;
 const SHORTEST_LIMIT = 10_000;
 
 /**
- * Milliseconds until the next look at a source (docs/behaviour/registry.md#schedule): its interval, doubled with every
+ * Milliseconds until the next synchronisation of a source (docs/behaviour/registry.md#schedule): its interval, doubled with every
  * further failure in a row up to eight times but not beyond six hours, ±10 %. `random` is at least 0 and below 1.
  */
 export function waitFor(interval: number, failures: number, random: number): number {

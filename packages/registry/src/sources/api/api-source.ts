@@ -58,7 +58,7 @@ type Look = State & { readonly content?: SourceContent };
 
 /**
  * The servers of another registry that speaks the MCP Registry API v0.1, and the skills and plugins of one that lists
- * them. Between full looks only what changed of the servers is asked for (`updated_since`); a version that vanished without a `deleted` status is noticed by the next full look. A fetch
+ * them. Between full polls only what changed of the servers is asked for (`updated_since`); a version that vanished without a `deleted` status is noticed by the next full poll. A fetch
  * that fails changes nothing that is remembered. Making the source fails with `fetch/invalid-url`, fetching with
  * `fetch/*`, `source/bad-answer`, `-endless`, `-too-large` and `catalog/not-json`.
  */

@@ -37,7 +37,7 @@ interface BundleLook {
   readonly holdsBundles: boolean;
 }
 
-/** The lists beside that of the servers: at each look where there are any, else as rarely as the look says. */
+/** The lists beside that of the servers: at each poll where there are any, else as rarely as `everyMs` says. */
 export async function bundlesNow(
   get: GetPage,
   before: BundleState | undefined,
@@ -58,7 +58,7 @@ interface Asked {
   readonly servers: URL;
   readonly limits: ListLimits;
   readonly holdsBundles: boolean;
-  /** What the look before found. */
+  /** What the poll before found. */
   readonly before: FoundBundles | undefined;
 }
 

@@ -4,15 +4,15 @@ import type { ListLimits } from './crawl.ts';
 import type { ApiItem } from './page.ts';
 import type { SourceContent } from '../source.ts';
 
-/** What is known of a registry's list, by key. Deleted items stay until the next full look, to be hidden. */
+/** What is known of a registry's list, by key. Deleted items stay until the list is read whole again, to be hidden. */
 export type ApiMirror = ReadonlyMap<string, ApiItem>;
 
-/** How far a look for changes reaches back behind the newest one: a commit may become visible after a later one. */
+/** How far a poll for changes reaches back behind the newest one: a commit may become visible after a later one. */
 const OVERLAP_MS = 60_000;
 /** A change that lies further ahead than clocks differ is none: asking from there would miss every real one. */
 const MAX_AHEAD_MS = 24 * 60 * 60_000;
 
-/** Whether it holds more than a list may. Looks for changes only ever add to it. */
+/** Whether it holds more than a list may. Polls for changes only ever add to it. */
 export function exceeds(mirror: ApiMirror, max: ListLimits): boolean {
   if (mirror.size > max.apiSource.maxServers) return true;
   let bytes = 0;

@@ -17,7 +17,7 @@ export const fileKind = sourceKind({
     path: nonEmpty.optional().describe('from the folder of the configuration; either it or url'),
     url: httpUrl.optional().describe('http or https; either it or path'),
     data: nonEmpty.optional().describe('a catalogue itself; through the API only'),
-    timeout: duration().prefault(formatDuration(TIMEOUT_MS)).describe('of a look at url'),
+    timeout: duration().prefault(formatDuration(TIMEOUT_MS)).describe('of one request to url'),
   }),
   brief: 'a file on this machine or at an address',
   relativePaths: ['path'],

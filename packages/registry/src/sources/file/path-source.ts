@@ -8,7 +8,7 @@ export interface FileSourceOptions {
   readonly name: string;
   /** Absolute. */
   readonly path: string;
-  /** Folders in which the file must lie, looked at for every fetch; absent means anywhere. */
+  /** Folders in which the file must lie, checked before every fetch; absent means anywhere. */
   readonly within?: readonly string[];
   /** Default 100 MiB. */
   readonly maxBytes?: number;

@@ -4,7 +4,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 
-const LOOK_EVERY_MS = 200;
+const MEASURE_EVERY_MS = 200;
 
 export interface FolderLimit {
   readonly folder: string;
@@ -13,8 +13,8 @@ export interface FolderLimit {
 }
 
 /**
- * Looks now and then how much a folder holds while another program fills it, and aborts the returned signal with
- * `source/too-large` beyond the limit; git itself has no limit for what it fetches. `stop` ends the looking.
+ * Measures now and then how much a folder holds while another program fills it, and aborts the returned signal with
+ * `source/too-large` beyond the limit; git itself has no limit for what it fetches. `stop` ends the measuring.
  */
 export function limitFolder({ folder, maxBytes, clock }: FolderLimit): {
   signal: AbortSignal;
@@ -24,7 +24,7 @@ export function limitFolder({ folder, maxBytes, clock }: FolderLimit): {
   let cancel = (): void => {};
   let stopped = false;
   const next = (): void => {
-    if (!stopped && !over.signal.aborted) cancel = clock.after(LOOK_EVERY_MS, () => void look()).cancel;
+    if (!stopped && !over.signal.aborted) cancel = clock.after(MEASURE_EVERY_MS, () => void look()).cancel;
   };
   const look = async (): Promise<void> => {
     try {

@@ -13,7 +13,7 @@ import { parseRepository } from './repository-url.ts';
 const auth = z
   .strictObject({
     username: nonEmpty.optional().describe('of HTTP basic authentication, with passwordFile'),
-    passwordFile: nonEmpty.optional().describe('absolute; read again at every look'),
+    passwordFile: nonEmpty.optional().describe('absolute; read again at every poll'),
     sshKeyFile: nonEmpty
       .regex(/^[\w./@+=:-]+$/, 'may have letters, digits and ./_@+=:- only')
       .optional()
