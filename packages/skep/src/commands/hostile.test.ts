@@ -25,10 +25,27 @@ const flags = runSettings.flatMap((row) => ('flag' in row ? [`--${row.flag}`] : 
 
 /** What a person mistypes, and what somebody else hands to a script. */
 const word = fc.oneof(
-  fc.constantFrom('', '-', '--', '=', '/', '..', '~', ':', '@', '\0', '\u001B[2J', '-1', '99999999999', '🎈'),
+  fc.constantFrom(
+    '',
+    '-',
+    '--',
+    '=',
+    '/',
+    '..',
+    '~',
+    ':',
+    '@',
+    '\0',
+    '\u001B[2J',
+    '-1',
+    '99999999999',
+    '🎈',
+    '\u202E',
+    '\uFFFF',
+  ),
   fc.constantFrom('fake:1', 'a1', 'npx://fake', 'uvx://x@y', 'time', '/dev/null', './x'),
   fc.constantFrom(...flags),
-  fc.string({ maxLength: 12, unit: 'binary' }),
+  fc.string({ maxLength: 12, unit: 'binary-ascii' }),
 );
 /** Nothing may be waited for, nor looked up in the network. */
 const allowed = (words: readonly string[]): boolean =>
@@ -59,7 +76,7 @@ test('whatever a flag of run is given, the run ends in order and a failure leave
 
 test('whatever a file of variables, a profile or an exported file holds, the run ends in order', async () => {
   const content = fc.oneof(
-    fc.string({ maxLength: 60, unit: 'binary' }),
+    fc.string({ maxLength: 60, unit: 'binary-ascii' }),
     fc.json(),
     fc.constant('{"name":"a1"}'),
   );

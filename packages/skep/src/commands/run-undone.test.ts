@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import {
   commandUnderTest,
@@ -252,10 +253,34 @@ test('what cannot be saved is not started, and what was fetched for it goes agai
 test('a package that another workload runs from is kept when a run of it fails', async () => {
   const { skep, runtime } = await whileFetching(async () => {});
   await skep.output('run npx://fake --name a1');
-  const port = await busyPort();
-  await skep.refusal(`run npx://fake --name a2 --proxy-port ${port}`);
+  runtime.meanwhile = async () => {
+    await mkdir(join(skep.places.runConfigsDir, 'a2.json', 'in-the-way'), { recursive: true });
+  };
+  expect((await skep.run('run npx://fake --name a2')).status).toBe(1);
   expect(runtime.discarded).toEqual([]);
 });
+
+test('what fails behind the saving, and before the launch, is not saved any more', async () => {
+  const { skep, runtime } = await whileFetching(async () => {});
+  runtime.cautions = () => Promise.reject(new SkepError('runtime/engine-unreachable'));
+  expect(await skep.refusal('run npx://fake')).toContain('the container engine does not answer');
+  expect(runtime.discarded).toEqual(['fake']);
+});
+
+test.each(WAYS)(
+  'what the engine refuses to make is told, and nothing of it is left (%s)',
+  async (supervisor) => {
+    for (const step of ['create', 'start'] as const) {
+      const skep = await commandUnderTest({ supervisor });
+      const refusal = new SkepError('runtime/engine-refused', { message: 'network "mine" not found' });
+      skep.runtime[step] = () => Promise.reject(refusal);
+      const { status, out, err } = await skep.run('run fake:1 --network mine');
+      expect({ status, out }).toEqual({ status: 1, out: '' });
+      expect(err).toContain('Error: network "mine" not found; ');
+      expect(await skep.left()).toEqual(NOTHING_LEFT);
+    }
+  },
+);
 
 test('Ctrl-C while a package is fetched saves and starts nothing', async () => {
   const pressed = ctrlC();
