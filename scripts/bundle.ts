@@ -118,7 +118,7 @@ const CHUNKS = [
   {
     name: 'catalogue',
     minShareCount: 2,
-    test: /\/skep\/src\/(?:catalog\/(?!api-catalog)|config|cli\/format-setting)|\/core\/src\/settings\/from-file\.ts/,
+    test: /\/skep\/src\/(?:catalog\/(?!api-catalog)|config)|\/core\/src\/settings\/from-file\.ts/,
   },
   { name: 'entries', minShareCount: 2, test: /\/core\/src\/catalog\// },
   // What a stored run configuration is, for those who only read one.

@@ -2,16 +2,17 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import type { Log } from '@skep/core/log/log.ts';
-import { causeText } from './cause-text.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
+import type { Role } from '../claims/roles.ts';
+import { causeText } from './cause-text.ts';
 import { discover, type IssuerMetadata } from './discovery.ts';
+import type { Identity } from './identity.ts';
 import { introspect } from './introspect.ts';
 import { checkIssuerUrl, createIssuerFetch, type IssuerFetch, type PlainHttp } from './issuer-fetch.ts';
 import { fetchKeys } from './jwks.ts';
 import { KEYS_OUTAGE_MS, KeySet, type LoadedKeys } from './key-set.ts';
-import { invalid, type TokenOutcome, unavailable } from './outcome.ts';
-import { limitedIdentity, type ProviderGrants } from './provider-grants.ts';
-import { looksLikeJwt, type TokenRules, verifyJwt } from './verify.ts';
+import { invalid, unavailable, type TokenOutcome } from './outcome.ts';
+import { looksLikeJwt, verifyJwt, type TokenRules } from './verify.ts';
 
 /** One identity provider as configured (docs/behaviour/registry.md#providers). */
 export interface ProviderSettings {
@@ -216,4 +217,26 @@ function secretOf(settings: ProviderSettings): (() => Promise<string>) | undefin
   if (clientSecret !== undefined) return () => Promise.resolve(clientSecret);
   if (file === undefined) return undefined;
   return async () => (await readText(file, { maxBytes: 64 * 1024, what: 'client secret file' })).trim();
+}
+
+/** What an identity provider may say about its callers; all of it where a member is absent. */
+interface ProviderGrants {
+  /** Roles that its tokens may lead to. */
+  readonly roles?: readonly Role[] | undefined;
+  /** Claims that count; `iss`, which is checked, always does. */
+  readonly claims?: readonly string[] | undefined;
+}
+
+/**
+ * What is left of an identity when its provider speaks for these claims and roles only. Whatever decides looks at claims and
+ * roles; subject, name and address stay for logs.
+ */
+function limitedIdentity(identity: Identity, { roles, claims }: ProviderGrants): Identity {
+  const speaksFor = (key: string): boolean => key === 'iss' || (claims?.includes(key) ?? true);
+  return {
+    ...identity,
+    groups: speaksFor('groups') ? identity.groups : [],
+    claims: Object.fromEntries(Object.entries(identity.claims).filter(([key]) => speaksFor(key))),
+    ...(roles === undefined ? {} : { grantable: roles }),
+  };
 }

@@ -1,11 +1,10 @@
 import type { z } from 'zod';
 import { faultLine } from './checked-text.ts';
 import type { Entry, EntryKind } from './entry.ts';
-import { type CompactText, repeatedMember } from '../json/scan.ts';
+import { repeatedMember, type CompactText } from '../json/scan.ts';
 import { officialMetaOf } from './official-meta.ts';
-import { pluginDocument, type Plugin } from './plugin.ts';
+import { pluginDocument, skillDocument, type Plugin, type Skill } from './bundle.ts';
 import { serverDocument } from './server-json.ts';
-import { skillDocument, type Skill } from './skill.ts';
 
 /** One candidate of a catalogue: its text, the value this text has, and the registry's `_meta` beside it. */
 export interface RawEntry extends CompactText {

@@ -1,7 +1,6 @@
 import type { OfficialMeta } from './official-meta.ts';
-import type { Plugin } from './plugin.ts';
+import type { Plugin, Skill } from './bundle.ts';
 import type { ServerDocument } from './server-json.ts';
-import type { Skill } from './skill.ts';
 
 interface Common {
   readonly name: string;

@@ -103,6 +103,21 @@ export function commonSettings<const Debug extends { readonly brief: string; rea
   ]);
 }
 
+/** `--format` of commands that show data. */
+export function formatSettings(brief: string) {
+  return defineSettings([
+    {
+      name: 'format',
+      kind: 'choice',
+      flag: 'format',
+      group: 'Output',
+      brief,
+      choices: ['text', 'json'],
+      default: 'text',
+    },
+  ]);
+}
+
 /**
  * Makes what gives definitions their life in a program; the type of `input.values` in `run` follows from `settings`. A
  * program with other names for its variables says how they are read.

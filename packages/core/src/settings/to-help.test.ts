@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { defineSettings } from './define-settings.ts';
-import { toHelp } from './to-help.ts';
-import { wrapText } from './wrap-text.ts';
+import { toHelp, wrapText } from './to-help.ts';
 
 const rows = defineSettings([
   {

@@ -2,7 +2,6 @@ import { styleText } from 'node:util';
 import type { Field } from './field.ts';
 import { availableChoices } from './parse-value.ts';
 import { showDefault } from './show-value.ts';
-import { wrapText } from './wrap-text.ts';
 
 export interface HelpPage {
   /** `skep run [flags] SERVER [-- ARGS...]` */
@@ -135,4 +134,17 @@ function bold(text: string, style: HelpStyle): string {
 
 function dim(text: string, style: HelpStyle): string {
   return style.color ? styleText('dim', text, { validateStream: false }) : text;
+}
+
+/** Lines of at most `width` columns, broken at spaces; a longer word stands alone on its line. */
+export function wrapText(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/u).filter((part) => part !== '')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return line === '' ? lines : [...lines, line];
 }

@@ -4,8 +4,8 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes, type Resource } from '@opentelemetry/resources';
 import {
   MeterProvider,
-  type MetricData,
   PeriodicExportingMetricReader,
+  type MetricData,
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
 import {
@@ -17,8 +17,7 @@ import {
 import type { Log } from '../log/log.ts';
 import type { ActiveSpan } from './active-span.ts';
 import { reportedExport } from './reported-export.ts';
-import type { TelemetrySettings } from './telemetry-settings.ts';
-import type { Telemetry } from './telemetry.ts';
+import type { Telemetry, TelemetrySettings } from './telemetry.ts';
 import { Tracing } from './tracing.ts';
 
 export interface TelemetryServices {

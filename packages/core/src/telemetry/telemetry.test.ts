@@ -6,7 +6,7 @@ import { silentLog } from '../log/log.ts';
 import { SkepError } from '../errors/skep-error.ts';
 import { ActiveSpan } from './active-span.ts';
 import { openTelemetry } from './open-telemetry.ts';
-import type { TelemetrySettings } from './telemetry-settings.ts';
+import type { TelemetrySettings } from './telemetry.ts';
 
 interface Received {
   readonly path: string;

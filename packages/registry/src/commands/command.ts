@@ -1,5 +1,8 @@
-import { commandDefiner, commonSettings as commonSettingsOf } from '@skep/core/command/command.ts';
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import {
+  commandDefiner,
+  commonSettings as commonSettingsOf,
+  formatSettings as formatSettingsOf,
+} from '@skep/core/command/command.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import { withAliases } from '../config/environment.ts';
 import type { Host } from './host.ts';
@@ -14,17 +17,7 @@ export const commonSettings = commonSettingsOf(
 );
 
 /** `--format` of commands that show data. */
-export const formatSettings = defineSettings([
-  {
-    name: 'format',
-    kind: 'choice',
-    flag: 'format',
-    group: 'Output',
-    brief: 'how to print the result',
-    choices: ['text', 'json'],
-    default: 'text',
-  },
-]);
+export const formatSettings = formatSettingsOf('how to print the result');
 
 /** `--config` of commands that cannot do without. */
 export function configSetting<const Group extends string, const Brief extends string>(

@@ -1,4 +1,8 @@
-import { commandDefiner, commonSettings as commonSettingsOf } from '@skep/core/command/command.ts';
+import {
+  commandDefiner,
+  commonSettings as commonSettingsOf,
+  formatSettings as formatSettingsOf,
+} from '@skep/core/command/command.ts';
 import type { Context } from './context.ts';
 
 /** Gives the definition of a command of `skep` its life. */
@@ -6,3 +10,6 @@ export const defineCommand = commandDefiner<Context>();
 
 /** Flags that every command has. */
 export const commonSettings = commonSettingsOf({ env: 'SKEP_DEBUG', brief: 'Show what is behind an error' });
+
+/** `--format` of commands that show data. */
+export const formatSettings = formatSettingsOf('How to print');

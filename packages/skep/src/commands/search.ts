@@ -1,5 +1,4 @@
-import { commonSettings, defineCommand } from '../cli/command.ts';
-import { formatSettings } from '../cli/format-setting.ts';
+import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
 import { catalogOf } from '../catalog/catalog-of.ts';
 import { toCatalogItem, toCatalogTable } from '../catalog/rows.ts';
 import { toJsonText } from '../workloads/to-json.ts';

@@ -1,5 +1,4 @@
-import { commonSettings, defineCommand } from '../cli/command.ts';
-import { formatSettings } from '../cli/format-setting.ts';
+import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { toFacts } from '../print/table.ts';
 import { toJsonText, toStatusItem, uptimeOf } from '../workloads/to-json.ts';

@@ -1,5 +1,4 @@
-import { commonSettings, defineCommand } from '../cli/command.ts';
-import { formatSettings } from '../cli/format-setting.ts';
+import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
 import { toJsonText } from '../workloads/to-json.ts';
 
 /** `skep version` alone is answered by main.ts without loading this. */
