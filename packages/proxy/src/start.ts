@@ -1,15 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
+import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import { newBudgets, type Budgets } from './budgets.ts';
 import type { Backend } from './backend/backend.ts';
 import type { Call } from './call/call.ts';
 import { chain, compose } from './call/chain.ts';
-import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import { LimitedLog } from './backend/limited-log.ts';
 import { asides, isAside } from './endpoint/asides.ts';
 import { refuse } from './call/refuse.ts';
-import { readTarget } from './call/request-target.ts';
 import { ENDPOINT_PATH } from './endpoint/streamable-http.ts';
 import { frontOf, type Front } from './front.ts';
 import { closeServer, httpServer, listen } from './listener.ts';
@@ -184,4 +183,21 @@ function warnIfOpen(options: ProxyOptions, log: Log): void {
 
 function inUrl(host: string): string {
   return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+}
+
+interface RequestTarget {
+  /** Host and port, where the target is in absolute form. */
+  readonly authority: string | undefined;
+  /** Path and query; empty where the target is no path of ours, such as `*`. */
+  readonly target: string;
+}
+
+const ABSOLUTE = /^http:\/\/([^/?#]*)(.*)$/iu;
+
+/** Reads the origin form and the absolute form, which a server must accept as well (RFC 9112 §3.2). */
+function readTarget(url: string): RequestTarget {
+  if (url.startsWith('/')) return { authority: undefined, target: url };
+  const [, authority, rest = ''] = ABSOLUTE.exec(url) ?? [];
+  if (authority === undefined) return { authority: undefined, target: '' };
+  return { authority, target: rest.startsWith('/') ? rest : `/${rest}` };
 }

@@ -53,7 +53,7 @@ export interface ProviderServices {
   readonly fetch?: IssuerFetch;
 }
 
-/** Whoever can say whether a token is good. */
+/** Says whether a token is good. */
 export interface TokenProvider {
   readonly name: string;
   readonly check: (token: string) => Promise<TokenOutcome>;
