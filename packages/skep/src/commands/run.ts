@@ -25,6 +25,7 @@ export const run = defineCommand({
       command: 'skep run ghcr.io/github/github-mcp-server -e GITHUB_PERSONAL_ACCESS_TOKEN=…',
       what: 'An image',
     },
+    { command: 'skep run --explain everything', what: 'Only says where each setting comes from' },
   ],
   positionals: [{ name: 'SERVER' }],
   rest: true,
