@@ -129,11 +129,11 @@ const CHUNKS = [
   {
     name: 'runs',
     minShareCount: 2,
-    test: /\/skep\/src\/(?!commands|runtime|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|last-lines|log-keeper|ready|restart|supervise|watch)\.ts)|\/core\/src\/fetch\/(?:ca-bundle|read-limited)|\/proxy\/src\/call\/loopback/,
+    test: /\/skep\/src\/(?!commands|runtime|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|log-keeper|ready|restart|supervise|watch)\.ts)|\/core\/src\/fetch\/(?:ca-bundle|read-limited)|\/proxy\/src\/call\/loopback/,
   },
   {
     name: 'hosting',
-    test: /\/proxy\/src\/|\/skep\/src\/(?:cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|last-lines|log-keeper|ready|restart|supervise|watch)\.ts)/,
+    test: /\/proxy\/src\/|\/skep\/src\/(?:cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|log-keeper|ready|restart|supervise|watch)\.ts)/,
   },
   { name: 'docker', test: /\/runtime\/docker\/(?!build|prepare-package|python-index|sweep)/ },
   { name: 'sandbox', test: /\/runtime\/sandbox\/(?!prefetch|npm-install|check-tree)/ },

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { grantsOf } from './grants.ts';
-import type { PermissionProfile } from './profile.ts';
+import { grantsOf, type PermissionProfile } from './profile.ts';
 
 describe('what a profile gives away', () => {
   test.each<[PermissionProfile, readonly string[]]>([

@@ -114,3 +114,41 @@ export function withVolumes(
     mounts.filter((mount) => mount.readOnly === readOnly).map((mount) => `${mount.source}:${mount.target}`);
   return { ...profile, read: declared(true), write: declared(false) };
 }
+
+/**
+ * The profile with the network mode it means: `--network`, else its own, else none at all where it allows no connection.
+ * A profile that allows nothing and is not enforced would be a promise nobody keeps: the switch itself, not a filter,
+ * keeps it so (decision 0142). Lists of allowed hosts are kept for the isolation of a later release.
+ */
+export function withNetworkMode(profile: PermissionProfile, network?: string): PermissionProfile {
+  // Other tools write an empty text for "not given".
+  const mode = network ?? (profile.network?.mode || impliedMode(profile));
+  return mode === undefined ? profile : { ...profile, network: { ...profile.network, mode } };
+}
+
+function impliedMode(profile: PermissionProfile): string | undefined {
+  const outbound = profile.network?.outbound;
+  if (outbound === undefined || outbound.insecure_allow_all === true) return undefined;
+  const listed = (outbound.allow_host?.length ?? 0) + (outbound.allow_port?.length ?? 0);
+  return listed === 0 ? 'none' : undefined;
+}
+
+/** Modes that give a workload no more than a network of its own. */
+const PLAIN_MODES: ReadonlySet<string> = new Set(['', 'default', 'bridge', 'none']);
+
+/**
+ * What a profile gives away of this machine, a phrase each, for the person who must agree: directories and files of the
+ * host, privileged mode, and the network of the host or of other workloads. Empty for a workload that keeps to itself.
+ */
+export function grantsOf(profile: PermissionProfile, cwd: string): readonly string[] {
+  const mounts = profileMounts(profile, cwd).map(
+    ({ source, target, readOnly }) =>
+      `${readOnly ? 'read' : 'write'} "${source}"${source === target ? '' : ` (as "${target}")`}`,
+  );
+  const mode = profile.network?.mode ?? '';
+  return [
+    ...mounts,
+    ...(profile.privileged === true ? ['run privileged, with all rights of the engine'] : []),
+    ...(PLAIN_MODES.has(mode) ? [] : [`use the network "${mode}"`]),
+  ];
+}

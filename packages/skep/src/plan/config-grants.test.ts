@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
-import { configGrants } from './config-grants.ts';
+import { configGrants } from './plan-import.ts';
 
 const plain = { name: 'ab', image: 'x/y', transport: 'stdio' };
 

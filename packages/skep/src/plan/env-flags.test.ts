@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readEnvFlags } from './env-flags.ts';
+import { readEnvFlags } from './env-file.ts';
 
 const mine = { TOKEN: 'hush', EMPTY: '', GONE: undefined };
 

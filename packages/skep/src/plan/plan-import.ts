@@ -1,8 +1,9 @@
 import type { Settings } from '@skep/core/settings/field.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
+import { isLoopback } from '@skep/proxy/call/loopback.ts';
+import { grantsOf } from '../permissions/profile.ts';
 import { referenceTo, type RunConfig } from '../run-config/run-config.ts';
 import { givenLimits } from '../run-config/proxy-limits.ts';
-import { configGrants } from './config-grants.ts';
 import { requireConsent } from './consent.ts';
 import type { EnvInputs } from './merge-env.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
@@ -83,4 +84,14 @@ function withSecrets({ secret_env, env_vars }: RunConfig, env: Surroundings['env
     requirements: secret_env.map((name) => ({ name, required: true, secret: true })),
     give: (name) => `in the environment, as SKEP_SECRET_${name}`,
   };
+}
+
+/** What running an imported configuration gives away of this machine, a phrase each; empty for one that keeps to itself. */
+export function configGrants(config: RunConfig, cwd: string): readonly string[] {
+  return [
+    ...grantsOf(config.permission_profile, cwd),
+    ...(config.sandbox_user === undefined ? [] : [`run as the user ${config.sandbox_user} in the sandbox`]),
+    ...(config.allowed_origins ?? []).map((origin) => `let web pages of ${origin} use the server`),
+    ...(isLoopback(config.host) ? [] : [`listen on ${config.host}, which other machines can reach`]),
+  ];
 }

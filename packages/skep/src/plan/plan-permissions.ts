@@ -1,12 +1,12 @@
 import type { ExtensionPermissions } from '@skep/core/catalog/publisher-extension.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { grantsOf } from '../permissions/grants.ts';
-import { withNetworkMode } from '../permissions/network-mode.ts';
 import {
   decodeProfile,
   loadProfile,
   profileMounts,
   withVolumes,
+  withNetworkMode,
+  grantsOf,
   type PermissionProfile,
 } from '../permissions/profile.ts';
 import type { Mount } from '../permissions/mount-declaration.ts';

@@ -1,3 +1,4 @@
+import type { LocalPlan } from '@skep/core/catalog/run-plan.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import { openCatalog } from '../catalog/open-catalog.ts';
@@ -5,19 +6,18 @@ import { loadAppConfig } from '../config/app-config.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { runSettings } from '../settings/run-settings.ts';
+import { runSettings, type RunValues } from '../settings/run-settings.ts';
 import { buildRunConfig } from './build-config.ts';
 import { checkInputs } from './check-inputs.ts';
 import { transportOf } from './choose-transport.ts';
 import { handOverByCatalogue, handOverByIndex } from './hand-over.ts';
 import { parseTarget } from './parse-target.ts';
-import type { NewWorkload, Preparation, Surroundings } from './plan.ts';
+import type { NewWorkload, Preparation, Surroundings, WantedPort } from './plan.ts';
 import { planPermissions } from './plan-permissions.ts';
 import type { CheckedRun, PlannedRun, RunRequest } from './planned-run.ts';
 import { trustedAlways } from './preparation.ts';
 import { resolveTarget, type Resolved } from './resolve-target.ts';
 import { settingsOfRun } from './settings-of-run.ts';
-import { wantedPort } from './wanted-port.ts';
 import { unusedBuild, unverified } from './warnings.ts';
 
 /** A run of what the command line names. Everything that can be wrong with it is found here (docs/behaviour/run.md). */
@@ -114,5 +114,18 @@ function preparationOf({ request, config, inputs, resolved }: PlannedRun, around
     ...(baseImage === undefined ? {} : { baseImage }),
     addPackages,
     ...(caCert === undefined ? trustedAlways(config, around) : { caCert: async () => caCert }),
+  };
+}
+
+/** The proxy's port: the flag, else the catalogue's for a server that is reached over HTTP (docs/behaviour/run.md#ports). */
+export function wantedPort(
+  { proxyPort, transport }: Pick<RunValues, 'proxyPort' | 'transport'>,
+  plan: LocalPlan | undefined,
+): WantedPort {
+  if (proxyPort !== undefined) return { wanted: proxyPort };
+  if (plan?.proxyPort === undefined || (transport ?? plan.transport) === 'stdio') return {};
+  return {
+    wanted: plan.proxyPort,
+    hint: 'it is the one that the catalogue names; choose another with --proxy-port, or any free one with --proxy-port 0',
   };
 }

@@ -6,7 +6,6 @@ import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Prepared, PrepareRequest, Runtime, RuntimeInfo } from '../runtime/runtime.ts';
 import type { ConsentRequest } from './consent.ts';
 import type { EnvInputs, MergedEnv } from './merge-env.ts';
-import type { WantedPort } from './wanted-port.ts';
 
 /** What is to be there before a workload can start. */
 export type Preparation = Omit<PrepareRequest, 'report' | 'signal'>;
@@ -51,6 +50,13 @@ export interface Made {
   readonly port: number;
   readonly merged: MergedEnv;
   readonly prepared: Prepared;
+}
+
+export interface WantedPort {
+  /** 0 or absent: any free one. */
+  readonly wanted?: number;
+  /** How to choose another, where the person has not asked for this one. */
+  readonly hint?: string;
 }
 
 /** A runtime, and which one it is: asked for while other things go on, because only what is saved says so. */

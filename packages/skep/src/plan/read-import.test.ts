@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { configGrants } from './config-grants.ts';
+import { configGrants } from './plan-import.ts';
 import { readImport } from './read-import.ts';
 
 const minimal = { name: 'everything', image: 'mcp/everything:1', transport: 'stdio' };

@@ -1,16 +1,16 @@
 import { isAbsolute, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readJsonText } from '@skep/core/files/read-limited.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { parseVolume } from '../permissions/mount-declaration.ts';
-import { withNetworkMode } from '../permissions/network-mode.ts';
 import {
   builtinProfile,
   profileMounts,
   withVolumes,
+  withNetworkMode,
   type PermissionProfile,
 } from '../permissions/profile.ts';
-import { printable } from '@skep/core/terminal/printable.ts';
 import { decodeRunConfig } from '../run-config/run-config.ts';
 import { MAX_RUN_CONFIG_BYTES } from '../run-config/file.ts';
 import { fromToolhive } from '../run-config/import-toolhive.ts';

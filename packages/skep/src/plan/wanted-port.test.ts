@@ -2,7 +2,7 @@ import { choosePlan, type LocalPlan } from '@skep/core/catalog/run-plan.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { serverDocument } from '@skep/core/catalog/server-json.ts';
 import { expect, test } from 'vitest';
-import { wantedPort } from './wanted-port.ts';
+import { wantedPort } from './plan-run.ts';
 
 /** The plan for a catalogue entry of this transport that names the port 4711. */
 function plan(transport: object): LocalPlan {

@@ -1,11 +1,14 @@
+import { access, constants, mkdir } from 'node:fs/promises';
 import type { Lock } from '@skep/core/files/lock.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
+import type { Places } from '@skep/core/files/places.ts';
 import type { Context } from '../cli/context.ts';
 import { openClient } from '../cli/open-client.ts';
-import { checkPlaces } from './check-places.ts';
 import { savedNames, loadRunConfig } from '../run-config/file.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { inspectOwn } from '../supervisor/launch.ts';
+import { ensureOwn } from '../supervisor/private-directory.ts';
 import { readStatus } from '../supervisor/state.ts';
 import { ownerOf } from '../supervisor/workload-spec.ts';
 import { lockName } from '../workloads/name-lock.ts';
@@ -68,4 +71,25 @@ export async function promisedPorts({ places }: Context): Promise<ReadonlySet<nu
     }
   }
   return ports;
+}
+
+/**
+ * Fails with `file/write-failed` when a directory that a workload needs cannot be written, before anything is
+ * downloaded or made: a read-only or wrong directory would otherwise be noticed half-way. State and data have to be
+ * this user's own (`supervisor/unreachable`).
+ */
+async function checkPlaces(places: Places, uid: number | undefined): Promise<void> {
+  await ensureOwn(places, uid);
+  for (const directory of [places.runConfigsDir, places.locksDir, places.statusesDir, places.logsDir]) {
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o750 });
+      await access(directory, constants.W_OK);
+    } catch (cause) {
+      throw new SkepError('file/write-failed', {
+        message: `cannot write to "${directory}": ${errnoOf(cause) ?? 'unexpected failure'}`,
+        detail: { path: directory },
+        cause,
+      });
+    }
+  }
 }

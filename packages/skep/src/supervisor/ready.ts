@@ -1,10 +1,9 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { member } from '@skep/proxy/message/json-rpc.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
-import type { Runtime } from '../runtime/runtime.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 import type { Readiness, Tell } from './protocol.ts';
-import { lastLines } from './last-lines.ts';
 
 const SHOWN_LINES = 10;
 const SHOWN_CHARS = 80;
@@ -115,4 +114,27 @@ async function noAnswer(failing: Failing, ms: number): Promise<SkepError> {
 
 async function tellLastLines({ runtime, name, tell }: Failing): Promise<void> {
   for (const line of await lastLines(runtime, name, SHOWN_LINES)) tell({ kind: 'output', line });
+}
+
+const MAX_BYTES = 64 * 1024;
+
+/** The last lines a workload wrote, stderr and stdout together; what cannot be read is left out. */
+async function lastLines(runtime: Runtime, name: string, count: number): Promise<readonly string[]> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of runtime.logs(name, {
+    follow: false,
+    tail: count,
+    signal: AbortSignal.timeout(5_000),
+  })) {
+    chunks.push(chunk.bytes);
+    bytes += chunk.bytes.length;
+    if (bytes > MAX_BYTES) break;
+  }
+  const text = Buffer.concat(chunks).toString('utf8');
+  return text
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== '')
+    .slice(-count);
 }
