@@ -409,6 +409,13 @@ describe('what the rows above leave out', () => {
     ],
   ])('%j is refused', isRefused);
 
+  test('a file of variables without an end is not read to it', async () => {
+    const skep = await commandUnderTest({ files: { large: ' '.repeat(3 * 1024 * 1024) } });
+    expect(await skep.refusal('run fake:1 --env-file large')).toMatch(
+      /^Error: env file "WORK\/large" is larger than .*; .*\n$/,
+    );
+  });
+
   test('a value of a variable is refused with the name of the variable', async () => {
     const env = { SKEP_PROXY_REQUEST_TIMEOUT: 'soon' };
     for (const machine of machines) {

@@ -38,6 +38,7 @@ const CATALOGUE = catalogueOf({
       permissions: { privileged: true, network: { mode: 'host' }, write: ['/etc'], read: ['/home'] },
     },
   },
+  'com.example/damaged': { extension: { permissions: { read: ['a:b:c:d'] } } },
   'com.example/keyed': withVariables(
     { name: 'TOKEN', description: 'Token of the service', isRequired: true, isSecret: true },
     { name: 'REGION', isRequired: true },
@@ -178,6 +179,10 @@ describe('what the catalogue has, and cannot be run as it is', () => {
     [
       'http --permission-profile none',
       'a server without network cannot be reached over HTTP; use --permission-profile network, or --transport stdio if the server speaks it',
+    ],
+    [
+      'damaged',
+      'invalid volume format: "a:b:c:d" (too many colons); write host-path:container-path, with :ro at the end for read-only',
     ],
     [
       'argued',
