@@ -1,10 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import type { RegistryConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
-import { keysForRestart } from './keys-for-restart.ts';
+import { DEFAULT_LIMITS, limitsShape } from '../shape/limits.ts';
+import { keysForRestart, limitsInForce } from './keys-for-restart.ts';
 
 describe('what a reload cannot take over', () => {
   let directory: string;
@@ -65,4 +66,21 @@ describe('what a reload cannot take over', () => {
     expect(keysForRestart(await configWith({}), next, false)).toEqual(['audit']);
     expect(keysForRestart(next, await configWith({}), false)).toEqual([]);
   });
+});
+
+test('of new limits those are in force at once that no restart is needed for', () => {
+  const next = limitsShape.parse({
+    pageSize: { max: 5 },
+    maxBodySize: 2048,
+    requestTimeout: '20s',
+    maxEntryVersions: 7,
+    requestRate: { perSecond: 1, burst: 1 },
+  });
+  const inForce = limitsInForce(DEFAULT_LIMITS, next);
+  expect(inForce).toEqual({
+    ...DEFAULT_LIMITS,
+    maxEntryVersions: 7,
+    requestRate: { perSecond: 1, burst: 1 },
+  });
+  expect(Object.isFrozen(inForce)).toBe(true);
 });
