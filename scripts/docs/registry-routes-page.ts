@@ -1,4 +1,4 @@
-import { commonReplies } from '../../packages/registry/src/api/openapi/common-replies.ts';
+import { commonReplies } from '../../packages/registry/src/api/openapi/openapi.ts';
 import type { Reply, Route } from '../../packages/registry/src/api/route/route.ts';
 import { ROUTES } from '../../packages/registry/src/api/routes.ts';
 import type { Page } from './page.ts';

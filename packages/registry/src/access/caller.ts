@@ -1,6 +1,9 @@
+import type { RawClaims } from '@skep/auth/claims/claims.ts';
 import { ROLES, type Role } from '@skep/auth/claims/roles.ts';
+import type { Identity } from '@skep/auth/token/identity.ts';
+import { tokenIdentity } from '@skep/auth/token/token-identity.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Authority } from './authority.ts';
+import { ANONYMOUS, authorityOf, type Authority, type AccessMode } from './authority.ts';
 
 /** What `GET /v1/me` answers (docs/behaviour/registry.md#me). */
 export interface CallerRecord {
@@ -16,4 +19,24 @@ export function describeCaller(authority: Authority): CallerRecord {
   const { subject } = authority.identity;
   if (authority.kind === 'signed-in') return { subject, roles: [] };
   return { subject, roles: ROLES.filter((role) => authority.roles.includes(role)) };
+}
+
+/** What people call the caller, for logs: address, user name or name, whichever the token has first; else empty. */
+export function userName({ email, name, claims }: Identity): string {
+  const preferred = claims['preferred_username'];
+  return email || (typeof preferred === 'string' ? preferred : '') || name;
+}
+
+/** The authority of a caller whose token carried these claims. For explaining: nobody is let in by it. */
+export function supposedCaller(mode: AccessMode, claims: RawClaims): Authority {
+  if (mode.kind === 'anonymous') return ANONYMOUS;
+  const subject = claims['sub'];
+  return authorityOf(mode, tokenIdentity(claims, typeof subject === 'string' ? subject : ''));
+}
+
+/** The mode in which an authority was worked out. */
+export function modeOf(authority: Authority): AccessMode {
+  if (authority.kind === 'anonymous') return { kind: 'anonymous' };
+  if (authority.kind === 'signed-in') return { kind: 'auth-only' };
+  return { kind: 'full', rules: authority.rules, switches: authority.switches };
 }

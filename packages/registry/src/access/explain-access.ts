@@ -1,9 +1,10 @@
-import { ROLES } from '@skep/auth/claims/roles.ts';
-import { type ClaimSet, storedClaims } from './claim-set.ts';
+import { ROLES, type Role } from '@skep/auth/claims/roles.ts';
+import { storedClaims, type ClaimSet } from './claim-set.ts';
 import { decideRead } from './admin-scope.ts';
 import type { Authority } from './authority.ts';
+import { modeOf } from './caller.ts';
 import type { Decision } from './decision.ts';
-import { type Explanation, explain, type Shown } from './explain.ts';
+import { explain, type Explanation, type Shown } from './explain.ts';
 import { decideGate, decideRole } from './gate.ts';
 import { decideVisibility } from './visibility.ts';
 
@@ -87,4 +88,27 @@ function entryFindings(
       ? { shadowedBy: served.source }
       : {}),
   }));
+}
+
+/** What `explain` answers, on the command line and over HTTP. */
+export interface AccessReport {
+  readonly mode: 'anonymous' | 'auth-only' | 'full';
+  readonly caller: { readonly subject: string; readonly roles: readonly Role[] };
+  readonly findings: readonly AccessFinding[];
+}
+
+export function accessReport(
+  authority: Authority,
+  facts: AccessFacts,
+  shown: Shown = 'values',
+): AccessReport {
+  const roles = authority.kind === 'full' ? authority.roles : [];
+  return {
+    mode: modeOf(authority).kind,
+    caller: {
+      subject: authority.kind === 'anonymous' ? '' : authority.identity.subject,
+      roles: ROLES.filter((role) => roles.includes(role)),
+    },
+    findings: accessFindings(authority, facts, shown),
+  };
 }

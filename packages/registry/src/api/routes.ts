@@ -1,8 +1,6 @@
 import { ADMIN_ROUTES } from './admin/admin-routes.ts';
 import { BUNDLE_ROUTES } from './reads/bundles.ts';
-import { getVersion } from './reads/get-version.ts';
-import { listServers } from './reads/list-servers.ts';
-import { listVersions } from './reads/list-versions.ts';
+import { listServers, getVersion, listVersions } from './reads/servers.ts';
 import { INTERNAL_ROUTES } from './service/internal-routes.ts';
 import { me } from './service/me.ts';
 import { plainRoute, type Route } from './route/route.ts';

@@ -1,7 +1,7 @@
 import type { Role } from '@skep/auth/claims/roles.ts';
 import { limitedField } from '@skep/core/audit/audit-event.ts';
 import type { Authority } from '../access/authority.ts';
-import { userName } from '../access/user-name.ts';
+import { userName } from '../access/caller.ts';
 
 const ROLE_NAMES: Readonly<Record<Role, string>> = {
   superAdmin: 'super_admin',

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { silentLog } from '@skep/core/log/log.ts';
 import { defineSettings, type Values } from '@skep/core/settings/define-settings.ts';
 import { printableJson, printableLines } from '@skep/core/terminal/printable.ts';
-import { type AccessReport, accessReport } from '../access/access-report.ts';
+import { accessReport, type AccessReport } from '../access/explain-access.ts';
 import {
   accessFacts,
   type AccessQuestion,

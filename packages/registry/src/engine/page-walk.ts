@@ -13,17 +13,17 @@ import { type VisibleClasses } from '../access/claim-set.ts';
 
 export interface PageQuery {
   /** Exclusive start. */
-  readonly after?: Position;
+  readonly after?: Position | undefined;
   /** At most this many items, at least 1. */
   readonly limit: number;
   /** Substring of name, title or description, in any case. */
-  readonly search?: string;
+  readonly search?: string | undefined;
   /** Only versions updated strictly later. */
-  readonly updatedSince?: Instant;
+  readonly updatedSince?: Instant | undefined;
   /** `latest`, or one exact version string. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /** Only skills or plugins of this status. */
-  readonly status?: BundleStatus;
+  readonly status?: BundleStatus | undefined;
 }
 
 /** The caller's view of one kind of entries in one registry. */

@@ -1,10 +1,9 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Server } from 'node:http';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { HostRules } from '../api/http/guard.ts';
 import { createListener } from '../api/http/listener.ts';
 import { openApiDocument } from '../api/openapi/openapi.ts';
-import { withBodyLimits } from '../api/route/body-limits.ts';
-import type { ApiContext } from '../api/route/route.ts';
+import { withBodyLimits, type ApiContext } from '../api/route/route.ts';
 import { ROUTES } from '../api/routes.ts';
 import type { AppOptions } from './app-options.ts';
 import { isOnLoopback } from './listen-address.ts';

@@ -1,6 +1,6 @@
 import type { Log } from '@skep/core/log/log.ts';
 import { traceIds } from '@skep/core/telemetry/active-span.ts';
-import { userName } from '../../access/user-name.ts';
+import { userName } from '../../access/caller.ts';
 import type { Exchange, ObservedRequest, RequestObserver } from './observe-requests.ts';
 
 /** Requests worth a line: all, or only as a help for debugging (probes ask every few seconds). */

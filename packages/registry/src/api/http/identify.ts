@@ -1,10 +1,9 @@
-import { authenticate, type Authentication, describeRefusal } from '@skep/auth/resource/authenticate.ts';
+import { authenticate, describeRefusal, type Authentication } from '@skep/auth/resource/authenticate.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { ANONYMOUS, type Authority } from '../../access/authority.ts';
 import { enforce } from '../../access/decision.ts';
 import { decideRole } from '../../access/gate.ts';
 import type { Access } from '../route/route.ts';
-import { isPublicPath } from '../sign-in/public-path.ts';
 import type { BearerDoor, SignIn } from '../sign-in/sign-in.ts';
 import type { RefusalLimit } from './refusal-limit.ts';
 import type { ApiRequest } from './request.ts';
@@ -106,4 +105,23 @@ function needsNoToken({ mode, publicPaths }: BearerDoor, { row, url }: ApiReques
   if (asked === 'public') return true;
   const isFreed = asked === undefined || (asked === 'registry' && mode.kind === 'auth-only');
   return isFreed && isPublicPath(url, publicPaths);
+}
+
+/** Paths that never need a token: where clients learn how to sign in and what there is to call. */
+const BUILT_IN = ['/openapi.json', '/.well-known'];
+
+/**
+ * Whether a request target lies under one of the paths that need no token (docs/behaviour/registry.md#public-paths):
+ * equal, or below by whole segments. `url` is the target as it was sent, never a normalised one, and one that holds an
+ * escaped slash or dot is under none, because a proxy may read another path in it than we do.
+ */
+function isPublicPath(url: string, publicPaths: readonly string[]): boolean {
+  const path = url.split('?', 1)[0] ?? '';
+  if (/%2f|%2e/i.test(path)) return false;
+  return [...BUILT_IN, ...publicPaths].some((prefix) => isUnder(path, prefix));
+}
+
+function isUnder(path: string, prefix: string): boolean {
+  if (prefix === '/') return true;
+  return path === prefix || (path.startsWith(prefix) && path[prefix.length] === '/');
 }

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { apiUnderTest } from '../api.fixture.ts';
 import { DEFAULT_LIMITS } from '../../shape/limits.ts';
-import { withBodyLimits } from '../route/body-limits.ts';
+import { withBodyLimits } from '../route/route.ts';
 import { READ_ROUTES, ROUTES } from '../routes.ts';
 import { snapshotOf, storedBundle, storedServer } from '../snapshot.fixture.ts';
 

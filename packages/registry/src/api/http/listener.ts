@@ -1,8 +1,8 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Tracing } from '@skep/core/telemetry/tracing.ts';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { CorsSettings } from '../../config/cors.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
+import type { CorsSettings } from '../../config/cors.ts';
 import type { ApiContext, Route } from '../route/route.ts';
 import { accessLog, type RequestLog } from './access-log.ts';
 import { AnswersInFlight } from './answers-in-flight.ts';
@@ -16,10 +16,8 @@ import { limitRate, type RequestRate } from './rate-limit.ts';
 import { readsPerTurn } from './reads-per-turn.ts';
 import { RefusalLimit } from './refusal-limit.ts';
 import { ApiRequest } from './request.ts';
-import { DEFAULT_REQUEST_MS } from './request-time.ts';
-import { stepRunner } from './run-steps.ts';
 import { answerSender } from './send.ts';
-import { steps } from './steps.ts';
+import { steps, stepRunner } from './steps.ts';
 import type { Rate } from './token-buckets.ts';
 
 export interface ListenerOptions {
@@ -131,3 +129,6 @@ function connectionLimits(requestMs: number) {
 function saneId(header: string | readonly string[] | undefined): string | undefined {
   return typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header) ? header : undefined;
 }
+
+/** Milliseconds that a request may take to arrive, and its handler after that. */
+const DEFAULT_REQUEST_MS = 10_000;

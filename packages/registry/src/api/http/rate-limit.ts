@@ -1,9 +1,8 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Authority } from '../../access/authority.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import { addressKey } from './address-key.ts';
+import type { Authority } from '../../access/authority.ts';
 import type { Run } from './request.ts';
-import { type Rate, TokenBuckets } from './token-buckets.ts';
+import { TokenBuckets, addressKey, type Rate } from './token-buckets.ts';
 
 /** How often one caller may ask. */
 export type RequestRate = Rate;

@@ -1,8 +1,7 @@
 import type { TokenVerifier } from '@skep/auth/token/verifier.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import { addressKey } from './address-key.ts';
 import { rateLimited } from './rate-limit.ts';
-import { type Rate, TokenBuckets } from './token-buckets.ts';
+import { TokenBuckets, addressKey, type Rate } from './token-buckets.ts';
 
 /**
  * Bounds how many tokens from one address are refused: when there were too many, further ones are not looked at for a

@@ -1,7 +1,6 @@
 import type { Answer } from '../route/route.ts';
 import type { AnswersInFlight } from './answers-in-flight.ts';
 import { chooseEncoding, encodedTag, type EncodedAnswers, type Encoding, MIN_BYTES } from './encodings.ts';
-import { noneMatch } from './entity-tag.ts';
 import type { ApiRequest, Prepared } from './request.ts';
 
 interface Preparing extends Answer {
@@ -112,4 +111,10 @@ function write(request: ApiRequest, prepared: Prepared, inFlight: AnswersInFligh
     response.uncork();
   }
   inFlight.add(response, pieces);
+}
+
+/** Whether If-None-Match names the tag; by weak comparison, as RFC 9110 §13.1.2 asks. */
+function noneMatch(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  return header.trim() === '*' || header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
 }

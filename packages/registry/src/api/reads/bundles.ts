@@ -1,12 +1,10 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { entryKey } from '../../engine/kinds.ts';
-import { entryOf, versionPage, versionsPage } from '../../engine/page.ts';
-import type { PageQuery, Reader } from '../../engine/page-walk.ts';
+import { entryOf, versionsPage } from '../../engine/page.ts';
 import { bundleName, namespaceName, versionName } from '../route/path-parameters.ts';
 import { bundleLimit, bundleStatus, bundleVersions, cursor, search } from '../route/query-parameters.ts';
 import { registryRoute } from './registry-route.ts';
-import type { Answer, Replies, Route } from '../route/route.ts';
-import { listAnswer, pageAnswer } from './list-answer.ts';
+import type { Route } from '../route/route.ts';
+import { listAnswer, pageAnswer, versionAnswer } from './list-answer.ts';
 
 /** Below `x/<vendor>/`; the second form is where clients of other servers look. */
 const VENDORS = ['dev.skep', 'dev.toolhive'] as const;
@@ -38,15 +36,9 @@ function listBundles({ kind, id, many }: Words): Route {
     kind,
     parameters: {},
     query: { cursor, limit: bundleLimit, search, status: bundleStatus, version: bundleVersions },
-    replies: repliesOf(`A page of ${many}`, `${id}List`, 'There is no such registry'),
-    handler: (reader, _, { limit, version, ...query }, caller) => {
-      const page: PageQuery = {
-        limit,
-        ...(version === 'all' ? {} : { version }),
-        ...(query.cursor === undefined ? {} : { after: query.cursor }),
-        ...(query.search === undefined ? {} : { search: query.search }),
-        ...(query.status === undefined ? {} : { status: query.status }),
-      };
+    replies: [`A page of ${many}`, `${id}List`, 'There is no such registry'],
+    handler: (reader, _, { limit, version, cursor: after, ...query }, caller) => {
+      const page = { limit, version: version === 'all' ? undefined : version, after, ...query };
       return listAnswer(reader, page, caller);
     },
   });
@@ -61,8 +53,8 @@ function getLatest({ kind, id, many }: Words): Route {
     kind,
     parameters: { namespace: namespaceName, name: bundleName },
     query: {},
-    replies: repliesOf(`The ${kind}`, id, `There is no such registry or ${kind}`),
-    handler: (reader, identity) => oneVersion(reader, identity, 'latest'),
+    replies: [`The ${kind}`, id, `There is no such registry or ${kind}`],
+    handler: (reader, identity) => versionAnswer(reader, entryKey(identity), 'latest'),
   });
 }
 
@@ -75,14 +67,13 @@ function listVersions({ kind, id, many }: Words): Route {
     kind,
     parameters: { namespace: namespaceName, name: bundleName },
     query: { cursor, limit: bundleLimit },
-    replies: repliesOf(
+    replies: [
       `A page of versions; none when there is no such ${kind}`,
       `${id}List`,
       'There is no such registry',
-    ),
+    ],
     handler: (reader, identity, { limit, cursor: after }) => {
-      const range = { limit, ...(after === undefined ? {} : { after }) };
-      return pageAnswer(versionsPage(kind, entryOf(reader, entryKey(identity)), range));
+      return pageAnswer(versionsPage(kind, entryOf(reader, entryKey(identity)), { limit, after }));
     },
   });
 }
@@ -96,32 +87,12 @@ function getVersion({ kind, id, many }: Words): Route {
     kind,
     parameters: { namespace: namespaceName, name: bundleName, version: versionName },
     query: {},
-    replies: repliesOf(`The ${kind}`, id, `There is no such registry, ${kind} or version`),
-    handler: (reader, { version, ...identity }) => oneVersion(reader, identity, version),
+    replies: [`The ${kind}`, id, `There is no such registry, ${kind} or version`],
+    handler: (reader, { version, ...identity }) => versionAnswer(reader, entryKey(identity), version),
   });
-}
-
-function oneVersion(
-  reader: Reader,
-  identity: { readonly namespace: string; readonly name: string },
-  version: string,
-): Answer {
-  const entry = entryOf(reader, entryKey(identity));
-  const page = entry === undefined ? undefined : versionPage(entry, version);
-  if (page === undefined) throw new SkepError('registry/not-found');
-  return pageAnswer(page);
 }
 
 function pathsOf(many: string, rest: string): [string, ...string[]] {
   const [own, alias] = VENDORS;
   return [`/x/${own}/${many}${rest}`, `/x/${alias}/${many}${rest}`];
-}
-
-function repliesOf(good: string, schema: string, missing: string): Replies {
-  return {
-    200: { description: good, schema },
-    304: { description: 'It is still what If-None-Match names' },
-    400: 'A parameter is invalid',
-    404: missing,
-  };
 }

@@ -1,8 +1,8 @@
 import { Callers, type Connection } from '../../engine/callers.ts';
 import type { KeptPage } from '../../engine/kept-pages.ts';
-import { listPage, type Page, pageKey } from '../../engine/page.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { entryOf, listPage, type Page, pageKey, versionPage } from '../../engine/page.ts';
 import type { PageQuery, Reader } from '../../engine/page-walk.ts';
-import { digestTag } from '../http/entity-tag.ts';
 import type { Answer } from '../route/route.ts';
 
 // A write to a socket costs more than copying a few kilobytes, and a page of many sources has hundreds of pieces.
@@ -32,6 +32,14 @@ export function listAnswer(reader: Reader, query: PageQuery, caller: Connection)
   return keptAnswer(page);
 }
 
+/** One version of an entry, or `registry/not-found`: what the caller may not see does not exist. */
+export function versionAnswer(reader: Reader, key: string, version: string): Answer {
+  const entry = entryOf(reader, key);
+  const page = entry === undefined ? undefined : versionPage(entry, version);
+  if (page === undefined) throw new SkepError('registry/not-found');
+  return pageAnswer(page);
+}
+
 /** An answer of this page alone, which is kept by nobody. */
 export function pageAnswer({ pieces, digest }: Page): Answer {
   return { status: 200, etag: digestTag(digest), body: () => pieces };
@@ -44,4 +52,9 @@ function keptAnswer({ etag, pieces }: KeptPage): Answer {
 function keptPage({ pieces, digest }: Page): KeptPage {
   const etag = digestTag(digest);
   return { etag, pieces: pieces.length <= MOST_PIECES ? pieces : [Buffer.concat(pieces)] };
+}
+
+/** The strong entity tag of an answer with this digest: equal digests promise equal bytes. */
+function digestTag(digest: string): string {
+  return `"${digest}"`;
 }

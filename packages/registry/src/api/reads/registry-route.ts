@@ -9,7 +9,9 @@ import { type Parameters, type Parsed, parseParameters, type RawParameters } fro
 import { registryName } from '../route/path-parameters.ts';
 import type { Answer, Route, RouteBase } from '../route/route.ts';
 
-interface RegistryRoute<P extends Parameters, Q extends Parameters> extends RouteBase {
+interface RegistryRoute<P extends Parameters, Q extends Parameters> extends Omit<RouteBase, 'replies'> {
+  /** What a success holds, the component of the OpenAPI document that it is, and what may be missing. */
+  readonly replies: readonly [good: string, schema: string, missing: string];
   /** Below `/registry/{registry}/v0.1` and `/{registry}/v0.1`; the documented form first. */
   readonly paths: readonly [string, ...string[]];
   readonly kind: EntryKind;
@@ -29,7 +31,8 @@ interface RegistryRoute<P extends Parameters, Q extends Parameters> extends Rout
  * path segments.
  */
 export function registryRoute<P extends Parameters, Q extends Parameters>(route: RegistryRoute<P, Q>): Route {
-  const { paths, kind, parameters, query, handler, ...base } = route;
+  const { paths, kind, parameters, query, handler, replies, ...base } = route;
+  const [good, schema, missing] = replies;
   return {
     ...base,
     method: 'GET',
@@ -38,6 +41,12 @@ export function registryRoute<P extends Parameters, Q extends Parameters>(route:
     paths: registryPaths(paths),
     path: { registry: registryName, ...parameters },
     query,
+    replies: {
+      200: { description: good, schema },
+      304: { description: 'It is still what If-None-Match names' },
+      400: 'A parameter is invalid',
+      404: missing,
+    },
     handle: (context, call) => {
       const texts = joinedName(call.path);
       const { registry } = parseParameters({ registry: registryName }, texts);

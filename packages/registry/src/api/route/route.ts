@@ -118,3 +118,11 @@ interface PlainRoute extends RouteBase {
 export function plainRoute({ path, handler, access = 'public', ...route }: PlainRoute): Route {
   return { ...route, method: 'GET', access, paths: [path], path: {}, query: {}, handle: handler };
 }
+
+/** The table with the bytes that each body may have. */
+export function withBodyLimits(routes: readonly Route[], limits: Limits): Route[] {
+  return routes.map((route) => {
+    const { body } = route;
+    return body === undefined ? route : { ...route, body: { ...body, maxBytes: limits[body.limit] } };
+  });
+}

@@ -1,13 +1,13 @@
 import type { Authority } from '../../../access/authority.ts';
-import { accessReport } from '../../../access/access-report.ts';
+import { accessReport } from '../../../access/explain-access.ts';
 import { enforce } from '../../../access/decision.ts';
 import { decideGate, decideRole } from '../../../access/gate.ts';
 import { decideRead } from '../../../access/admin-scope.ts';
 import { storedClaims } from '../../../access/claim-set.ts';
-import { modeOf, supposedCaller } from '../../../access/supposed-caller.ts';
+import { modeOf, supposedCaller } from '../../../access/caller.ts';
 import { decideVisibility } from '../../../access/visibility.ts';
 import type { EntryKind } from '../../../store/rows.ts';
-import { badRequest, type Parameter, WORD } from '../../route/parameter.ts';
+import { badRequest, WORD, type Parameter } from '../../route/parameter.ts';
 import { segment } from '../../route/path-parameters.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
 import { entryType, INVALID_TYPE } from '../entries/entry-address.ts';

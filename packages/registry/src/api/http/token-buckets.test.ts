@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addressKey } from './address-key.ts';
+import { addressKey } from './token-buckets.ts';
 
 describe('addressKey', () => {
   it('is one for all addresses that whoever has one of them can take', () => {
