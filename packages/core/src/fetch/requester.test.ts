@@ -66,3 +66,25 @@ test('a client certificate is shown to the host that it is for, and to no host t
   expect(own.shown).toEqual({ '/x': 'me' });
   expect(other.shown).toEqual({ '/moved': undefined, '/y': undefined });
 });
+
+test('many requests over one kept connection leave no listeners on it', async () => {
+  const connections = new Set<number | undefined>();
+  const own = await host((request, response) => {
+    connections.add(request.socket.remotePort);
+    response.end('x');
+  });
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', onWarning);
+  ends.push(() => process.off('warning', onWarning));
+  for (let asked = 0; asked < 15; asked += 1) {
+    const sending = { showTo: () => ({ headers: {} }), redirects: 'follow' } as const;
+    const answer = await requester.send(new URL(own.url), {
+      ...sending,
+      signal: AbortSignal.timeout(10_000),
+    });
+    await text(answer.body);
+  }
+  expect(connections.size).toBe(1);
+  expect(warnings).toEqual([]);
+});

@@ -197,9 +197,12 @@ function receiveHead(
     const end = (): void => void request.destroy(unreachable(url, 'ETIMEDOUT'));
     request.on('error', reject).on('response', (response) => resolve((answer = response)));
     request.on('socket', (socket) => {
-      const connecting = socket.connecting ? setTimeout(end, CONNECT_MS) : undefined;
-      const connected = (): void => clearTimeout(connecting);
-      socket.once(protocol === 'https:' ? 'secureConnect' : 'connect', connected).once('close', connected);
+      // A kept connection is there already, and what would listen for its start would listen for ever.
+      if (socket.connecting) {
+        const connecting = setTimeout(end, CONNECT_MS);
+        const connected = (): void => clearTimeout(connecting);
+        socket.once(protocol === 'https:' ? 'secureConnect' : 'connect', connected).once('close', connected);
+      }
       const onSilence = (): void => {
         // A body that waits for its reader is no silence of the server.
         if ((answer?.readableLength ?? 0) > 0) socket.setTimeout(SILENCE_MS);
