@@ -1,14 +1,13 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { starterText } from '@skep/core/catalog/starter.ts';
 import { engine as askEngine, ensureNodeBase, NODE_BASE } from './images.ts';
 import { component, repoRoot, title, type Component } from './require.ts';
 import { openUser, type TestUser } from './skep.ts';
@@ -32,7 +31,8 @@ let base: string;
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'skep-main-job-'));
   const [port, internal] = [await freePort(), await freePort()];
-  writeFileSync(path.join(folder, 'catalogue.json'), starterText());
+  const starter = path.resolve(import.meta.dirname, '../packages/core/src/catalog/starter.json');
+  cpSync(starter, path.join(folder, 'catalogue.json'));
   writeFileSync(
     path.join(folder, 'registry.yaml'),
     'sources: [{ name: starter, file: { path: ./catalogue.json }, syncPolicy: { interval: 5m } }]\n' +

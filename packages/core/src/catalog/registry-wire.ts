@@ -3,20 +3,7 @@ import { SkepError } from '../errors/skep-error.ts';
 import { decodeEntry } from './decode-entry.ts';
 import type { ServerEntry } from './entry.ts';
 import { compactText } from '../json/scan.ts';
-import type { OFFICIAL_META, OfficialMeta } from './official-meta.ts';
 import type { Skipped } from './registry-file.ts';
-import type { ServerDocument } from './server-json.ts';
-
-/** The consumer answers of the MCP Registry API v0.1, as types for readers and as builders of JSON text. */
-export interface ServerItem {
-  readonly server: ServerDocument;
-  readonly _meta: { readonly [OFFICIAL_META]?: OfficialMeta };
-}
-
-export interface ServerList {
-  readonly servers: readonly ServerItem[];
-  readonly metadata: { readonly count: number; readonly nextCursor?: string };
-}
 
 /** The text before, between and after the items of a list; `count` is the number of items on this page. */
 export const listFrame = {

@@ -7,13 +7,16 @@ import { findServer } from './find.ts';
 import { extensionSummary, PUBLISHER_META } from './extension-summary.ts';
 import { readCatalogue } from './registry-file.ts';
 import { choosePlan, runPlans } from './run-plan.ts';
-import { starterServers, starterText } from './starter.ts';
+import { starterServers } from './starter.ts';
 
 const servers = starterServers();
 const schemas = resolve(import.meta.dirname, '../../../../../shared/data/schemas');
 
 it('is what reading it as a file gives', () => {
-  const { entries, skippedTotal } = readCatalogue(starterText(), { label: 'built-in' });
+  const { entries, skippedTotal } = readCatalogue(
+    readFileSync(resolve(import.meta.dirname, 'starter.json'), 'utf8'),
+    { label: 'built-in' },
+  );
   expect(skippedTotal).toBe(0);
   expect(servers).toEqual(entries);
 });

@@ -13,8 +13,3 @@ export function starterServers(): readonly ServerEntry[] {
     return { kind: 'server', name, version, json: JSON.stringify(document), document };
   });
 }
-
-/** The same catalogue as the text of a registry file, for a registry that serves it or a person who starts from it. */
-export function starterText(): string {
-  return JSON.stringify(starter, null, 2);
-}

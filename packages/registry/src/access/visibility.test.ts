@@ -5,11 +5,11 @@ import { describe, expect, it, test } from 'vitest';
 import { firstUncovered } from '@skep/auth/claims/covers.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import { tokenIdentity } from '@skep/auth/token/token-identity.ts';
-import { ANONYMOUS, rememberedAuthority } from './authority.ts';
+import { ANONYMOUS, type Authority, rememberedAuthority } from './authority.ts';
 import { caller, claims, RULES, signedIn, superAdmin } from './callers.fixture.ts';
 import { decideGate } from './gate.ts';
 import { CONTRACT_SWITCHES } from './switches.ts';
-import { decideVisibility, snapshotVisibility, visibleClasses } from './visibility.ts';
+import { decideVisibility, snapshotVisibility, type Visibility } from './visibility.ts';
 
 const acme = '{"org":["acme"]}';
 
@@ -42,7 +42,11 @@ describe('an entry', () => {
   });
 });
 
-describe('visibleClasses', () => {
+function visibleClasses(authority: Authority, claimSets: readonly string[]): Visibility {
+  return snapshotVisibility(claimSets)(authority);
+}
+
+describe('what a caller sees of a snapshot', () => {
   it('shows every known class to everyone in anonymous mode', () => {
     const { visible } = visibleClasses(ANONYMOUS, ['', acme]);
     expect([visible(0), visible(1)]).toEqual([true, true]);

@@ -22,16 +22,11 @@ export function decideVisibility(authority: Authority, claims: ClaimSet): Decisi
   return decideDecoded(authority, decodeClaimSet(claims));
 }
 
-/** Decides every class once, so that a page walk only looks up numbers. */
-export function visibleClasses(authority: Authority, claimSets: readonly ClaimSet[]): Visibility {
-  return snapshotVisibility(claimSets)(authority);
-}
-
 /** What callers see of one snapshot. */
 export type SnapshotVisibility = (authority: Authority) => Visibility;
 
 /**
- * `visibleClasses` for one snapshot and many requests: sets are decoded once, and a caller whose authority is the same
+ * Decides every class once, so that a page walk only looks up numbers: sets are decoded once, and a caller whose authority is the same
  * object as before is not decided again. Forgets a caller when its authority is forgotten elsewhere.
  */
 export function snapshotVisibility(claimSets: readonly ClaimSet[]): SnapshotVisibility {

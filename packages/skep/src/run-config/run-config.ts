@@ -8,7 +8,6 @@ import { toolhiveLabels } from './fact-labels.ts';
 
 type Stored = StoredOf<typeof runSettings>;
 
-export type Transport = Stored['transport'];
 /** Which engine a workload belongs to; another engine's workloads are left alone. */
 export type RuntimeReference = NonNullable<Stored['runtime']>;
 

@@ -21,11 +21,10 @@ import {
   NOT_IMPLEMENTED,
   NOT_PERMITTED,
   RULES,
-  verdictOf,
   X32_BIT,
   type Architecture,
-  type SystemCall,
 } from './rules.ts';
+import { verdictOf, type SystemCall } from './verdict.fixture.ts';
 
 const ARCHITECTURES: readonly Architecture[] = ['x64', 'arm64'];
 
