@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { afterEach, expect, test, vi } from 'vitest';
 import { SignInSlot } from '../api/sign-in/sign-in-slot.ts';
-import { OPEN_DOOR } from '../api/sign-in/sign-in.ts';
+import { OPEN_SIGN_IN } from '../api/sign-in/sign-in.ts';
 import { ReadEngine } from '../engine/read-engine.ts';
 import { apiContext } from './listeners.ts';
 import { type App, startApp } from './app.ts';
@@ -37,7 +37,7 @@ test('before everything is loaded it is not ready, and what needs the store fail
     config,
     limits: config.limits,
     engine: new ReadEngine([]),
-    signIn: new SignInSlot(OPEN_DOOR, clock),
+    signIn: new SignInSlot(OPEN_SIGN_IN, clock),
     isReady: false,
   };
   const { ready, admin, metrics } = apiContext(options, running);

@@ -1,5 +1,5 @@
 import type { Log } from '@skep/core/log/log.ts';
-import { OPEN_DOOR, openSignIn } from '../api/sign-in/sign-in.ts';
+import { OPEN_SIGN_IN, openSignIn } from '../api/sign-in/sign-in.ts';
 import { SignInSlot } from '../api/sign-in/sign-in-slot.ts';
 import type { RegistryConfig } from '../config/config.ts';
 import { ReadEngine } from '../engine/read-engine.ts';
@@ -53,7 +53,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   try {
     await assertFree(addresses.public, '--address');
     // Operators' probes carry no token, and what they ask for by mistake is simply not there.
-    const internal = internalListener(options, { ...context, signIn: () => OPEN_DOOR });
+    const internal = internalListener(options, { ...context, signIn: () => OPEN_SIGN_IN });
     closers.push(() => closeServer(internal));
     const internalUrl = await listenOn(internal, addresses.internal, '--internal-address');
     const store = await openStore(options.storePlace, { clock, log });

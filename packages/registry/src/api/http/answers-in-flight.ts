@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Of different pages together: what a few dozen of the largest take. */
-const MOST_BYTES = 256 * 1024 * 1024;
+/** Different pages together: what a few dozen of the largest take. */
+const MAX_BYTES = 256 * 1024 * 1024;
 /** The system takes smaller answers at once, whether or not they are read. */
-const LEAST_BYTES = 64 * 1024;
+const MIN_BYTES = 64 * 1024;
 
 interface Unread {
   readonly answers: Map<ServerResponse, readonly Buffer[]>;
@@ -23,7 +23,7 @@ export class AnswersInFlight {
   readonly #holders = new Map<Buffer, number>();
   #bytes = 0;
 
-  constructor(most = MOST_BYTES) {
+  constructor(most = MAX_BYTES) {
     this.#most = most;
   }
 
@@ -80,5 +80,5 @@ export class AnswersInFlight {
 
 /** A large piece that has its memory for itself. */
 function isCounted(piece: Buffer): boolean {
-  return piece.byteLength >= LEAST_BYTES && piece.byteLength === piece.buffer.byteLength;
+  return piece.byteLength >= MIN_BYTES && piece.byteLength === piece.buffer.byteLength;
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Of bodies that are not complete: what two dozen of the largest take. */
-const MOST_BYTES = 256 * 1024 * 1024;
+/** Bodies that are not complete, together: what two dozen of the largest take. */
+const MAX_BYTES = 256 * 1024 * 1024;
 
 /**
  * The memory of bodies that have not arrived whole. Each is bounded, but a caller can begin as many as it likes and end none.
@@ -13,7 +13,7 @@ export class BodiesInFlight {
   readonly #unfinished = new Map<IncomingMessage, number>();
   #bytes = 0;
 
-  constructor(most = MOST_BYTES) {
+  constructor(most = MAX_BYTES) {
     this.#most = most;
   }
 

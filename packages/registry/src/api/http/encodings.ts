@@ -6,7 +6,7 @@ export type Encoding = 'br' | 'gzip';
 
 const KEPT_BYTES = 32 * 1024 * 1024;
 /** At once; the system has a few threads for all of them. */
-const MOST_RUNNING = 16;
+const MAX_RUNNING = 16;
 /** Below this an encoded answer costs more than it saves. */
 export const MIN_BYTES = 1024;
 
@@ -33,7 +33,7 @@ export class EncodedAnswers {
 
   /** Whether so many are being made that more would only wait, each with its content in memory. */
   get isBusy(): boolean {
-    return this.#running.size >= MOST_RUNNING;
+    return this.#running.size >= MAX_RUNNING;
   }
 
   /** Requests for the same answer share one encoding. */

@@ -4,7 +4,7 @@ import { ANONYMOUS, type Authority } from '../../access/authority.ts';
 import { enforce } from '../../access/decision.ts';
 import { decideRole } from '../../access/gate.ts';
 import type { Access } from '../route/route.ts';
-import type { BearerDoor, SignIn } from '../sign-in/sign-in.ts';
+import type { BearerSignIn, SignIn } from '../sign-in/sign-in.ts';
 import type { RefusalLimit } from './refusal-limit.ts';
 import type { ApiRequest } from './request.ts';
 
@@ -100,7 +100,7 @@ export function authorizationOf(rawHeaders: readonly string[]): string[] {
  * role needs a token everywhere. With authorization it opens no registry either, whatever is created later: a caller
  * without a token would otherwise have more rights there than one with.
  */
-function needsNoToken({ mode, publicPaths }: BearerDoor, { row, url }: ApiRequest): boolean {
+function needsNoToken({ mode, publicPaths }: BearerSignIn, { row, url }: ApiRequest): boolean {
   const asked: Access | undefined = row?.access;
   if (asked === 'public') return true;
   const isFreed = asked === undefined || (asked === 'registry' && mode.kind === 'auth-only');

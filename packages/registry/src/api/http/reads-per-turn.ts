@@ -6,7 +6,7 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void;
 /** How long after a change the next one is expected, milliseconds. */
 const LINGER_MS = 5;
 /** Further ones are answered as they come: one connection can send thousands, and the others would wait for all of them. */
-const MOST_WAITING = 64;
+const MAX_WAITING = 64;
 
 /**
  * A change waits for the event loop each time that something arrives for it, and all reads that have arrived meanwhile
@@ -33,7 +33,7 @@ export function readsPerTurn(handle: Handle, now: () => number): Handle {
       return;
     }
     const isBusy = waiting.length > 0 || changes > 0 || now() - lastAt < LINGER_MS;
-    if (!isBusy || waiting.length >= MOST_WAITING) handle(request, response);
+    if (!isBusy || waiting.length >= MAX_WAITING) handle(request, response);
     else if (waiting.push([request, response]) === 1) setImmediate(turn);
   };
 }

@@ -17,11 +17,11 @@ interface Bucket {
 }
 
 // Whoever is forgotten starts with a full bucket, so forgetting never locks anyone out.
-const MOST_KEYS = 50_000;
+const MAX_KEYS = 50_000;
 
 /** A token bucket for each key. The rate may be another one each time. */
 export class TokenBuckets {
-  readonly #buckets = new LRUCache<string, Bucket>({ max: MOST_KEYS });
+  readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_KEYS });
   readonly #clock: Clock;
 
   constructor(clock: Clock) {

@@ -6,7 +6,7 @@ import type { PageQuery, Reader } from '../../engine/page-walk.ts';
 import type { Answer } from '../route/route.ts';
 
 // A write to a socket costs more than copying a few kilobytes, and a page of many sources has hundreds of pieces.
-const MOST_PIECES = 16;
+const MAX_PIECES = 16;
 
 /**
  * A page of a list. Its tag says what is in it, and nothing of the snapshot: a tag that changes when something hidden does
@@ -51,7 +51,7 @@ function keptAnswer({ etag, pieces }: KeptPage): Answer {
 
 function keptPage({ pieces, digest }: Page): KeptPage {
   const etag = digestTag(digest);
-  return { etag, pieces: pieces.length <= MOST_PIECES ? pieces : [Buffer.concat(pieces)] };
+  return { etag, pieces: pieces.length <= MAX_PIECES ? pieces : [Buffer.concat(pieces)] };
 }
 
 /** The strong entity tag of an answer with this digest: equal digests promise equal bytes. */

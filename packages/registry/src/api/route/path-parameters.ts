@@ -27,14 +27,14 @@ export const serverName: Parameter<string> = {
   },
 };
 
-/** Of a skill or plugin. */
+/** Part of the name of a skill or plugin. */
 export const namespaceName: Parameter<string> = {
   description: 'Namespace, in reverse DNS form',
   schema: WORD,
   parse: (text) => segment('namespace', text),
 };
 
-/** Of a skill or plugin. */
+/** Part of the name of a skill or plugin. */
 export const bundleName: Parameter<string> = {
   description: 'Name within the namespace',
   schema: WORD,

@@ -46,12 +46,12 @@ export const resourceMetadataRoutes: readonly Route[] = [
 ];
 
 function answer({ signIn }: ApiContext, { path }: Call): Answer {
-  const door = signIn();
-  const base = door.kind === 'bearer' ? door.resource.url : undefined;
-  if (door.kind === 'open' || base === undefined) throw new SkepError('registry/no-such-route');
+  const current = signIn();
+  const base = current.kind === 'bearer' ? current.resource.url : undefined;
+  if (current.kind === 'open' || base === undefined) throw new SkepError('registry/no-such-route');
   const resource = named(new URL(base), path);
   if (resource === undefined) throw new SkepError('registry/no-such-route');
-  const document = resourceMetadata({ resource, issuers: door.issuers, scopes: door.resource.scopes });
+  const document = resourceMetadata({ resource, issuers: current.issuers, scopes: current.resource.scopes });
   return { status: 200, body: () => JSON.stringify(document) };
 }
 

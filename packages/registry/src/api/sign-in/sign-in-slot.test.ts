@@ -3,7 +3,7 @@ import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { fakeIssuer, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { oauthWith } from '../api.fixture.ts';
-import { OPEN_DOOR, openSignIn, type SignIn } from './sign-in.ts';
+import { OPEN_SIGN_IN, openSignIn, type SignIn } from './sign-in.ts';
 import { SignInSlot } from './sign-in-slot.ts';
 
 const closed: string[] = [];
@@ -20,7 +20,7 @@ it('lets requests that wait for a replaced sign-in finish, and then closes it', 
   expect(closed).toEqual([]);
   clock.pass(1_000);
   expect(closed).toEqual(['first']);
-  slot.replace(OPEN_DOOR);
+  slot.replace(OPEN_SIGN_IN);
   slot.close();
   expect([closed, clock.waiting]).toEqual([['first', 'second'], 0]);
 });

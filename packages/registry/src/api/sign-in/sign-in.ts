@@ -13,15 +13,15 @@ import { createVerifier, type TokenVerifier } from '@skep/auth/token/verifier.ts
 import type { AuthConfig, ProtectedResource } from '../../config/auth.ts';
 
 /** How the public listener tells callers apart. A reload replaces it as a whole. */
-export type SignIn = OpenDoor | BearerDoor;
+export type SignIn = OpenSignIn | BearerSignIn;
 
 /** `auth.mode: anonymous`: nobody is asked, and an `Authorization` header is not even read. */
-export interface OpenDoor {
+export interface OpenSignIn {
   readonly kind: 'open';
 }
 
 /** `auth.mode: oauth`. */
-export interface BearerDoor {
+export interface BearerSignIn {
   readonly kind: 'bearer';
   readonly mode: SignInMode;
   readonly verifier: TokenVerifier;
@@ -36,7 +36,7 @@ export interface BearerDoor {
   readonly close: () => void;
 }
 
-export const OPEN_DOOR: OpenDoor = { kind: 'open' };
+export const OPEN_SIGN_IN: OpenSignIn = { kind: 'open' };
 
 export interface SignInServices {
   readonly clock: Clock;
@@ -52,7 +52,7 @@ export interface SignInServices {
  * Fails with `auth/invalid-provider`, `fetch/ca-bundle` or `file/*` for a file that a provider names.
  */
 export async function openSignIn(auth: AuthConfig, services: SignInServices): Promise<SignIn> {
-  if (auth.mode === 'anonymous') return OPEN_DOOR;
+  if (auth.mode === 'anonymous') return OPEN_SIGN_IN;
   const providers = await Promise.all(auth.providers.map((settings) => createProvider(settings, services)));
   const cache = new TokenCache({
     now: services.clock.now,
@@ -73,7 +73,7 @@ export async function openSignIn(auth: AuthConfig, services: SignInServices): Pr
   };
 }
 
-function challengeFor({ url, realm }: ProtectedResource): BearerDoor['challenge'] {
+function challengeFor({ url, realm }: ProtectedResource): BearerSignIn['challenge'] {
   const resourceMetadata = url === undefined ? undefined : metadataUrl(url);
   return (refusal) =>
     bearerChallenge({

@@ -11,7 +11,7 @@ function publish(store: Store, name: string, version: string, decide: DecideOnPu
   return store.publish({ ...publishOf(name, version), registry: DOOR, seemsNew: true }, decide);
 }
 
-const onlyAnOpenDoor: DecideOnPublish = ({ registry }) => {
+const onlyAnOpenSignIn: DecideOnPublish = ({ registry }) => {
   if (registry?.claims !== '') throw new SkepError('access/insufficient-claims');
 };
 
@@ -85,7 +85,7 @@ export function newEntries(fixture: Fixture): void {
 function judgesAnew(fixture: Fixture, door: (store: Store, claims: string) => Promise<unknown>): void {
   it('are refused where another process has just closed the door', async () => {
     await door(await fixture.another(), ACME);
-    const attempt = publish(fixture.store, 'a/a', '1', onlyAnOpenDoor);
+    const attempt = publish(fixture.store, 'a/a', '1', onlyAnOpenSignIn);
     await expect(attempt).rejects.toMatchObject({ code: 'access/insufficient-claims' });
     expect(await fixture.store.findManaged({ kind: 'server', namespace: '', name: 'a/a' })).toEqual([]);
   });
@@ -94,7 +94,7 @@ function judgesAnew(fixture: Fixture, door: (store: Store, claims: string) => Pr
     await door(fixture.store, ACME);
     await publish(fixture.store, 'second', '1');
     await door(await fixture.another(), '');
-    const { value } = await publish(fixture.store, 'a/a', '1', onlyAnOpenDoor);
+    const { value } = await publish(fixture.store, 'a/a', '1', onlyAnOpenSignIn);
     expect(value).toMatchObject({ name: 'a/a', versions: ['1'] });
   });
 
