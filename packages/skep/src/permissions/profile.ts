@@ -1,15 +1,6 @@
 import { readJson } from '@skep/core/files/read-limited.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import {
-  bool,
-  exactly,
-  listOf,
-  optional,
-  text,
-  textThat,
-  wholeNumber,
-  type ShapeType,
-} from '@skep/core/settings/shape.ts';
+import * as shape from '@skep/core/settings/shape.ts';
 import type { Mount } from './mount-declaration.ts';
 import { parseMount } from './mount-declaration.ts';
 
@@ -17,30 +8,30 @@ import { parseMount } from './mount-declaration.ts';
 const HOST = /^\.?[A-Za-z0-9](?:[A-Za-z0-9.:-]{0,252}[A-Za-z0-9])?$/;
 const MAX_PROFILE_BYTES = 1024 * 1024;
 
-const hosts = optional(listOf(textThat((host) => HOST.test(host), 'not a host name')));
+const hosts = shape.optional(shape.listOf(shape.textThat((host) => HOST.test(host), 'not a host name')));
 
 /** A permission profile: mounts, network and privilege. Members it does not know are refused: one could forbid something. */
-export const profileShape = exactly({
-  name: optional(text),
-  read: optional(listOf(text)),
-  write: optional(listOf(text)),
-  privileged: optional(bool),
-  network: optional(
-    exactly({
-      mode: optional(text),
-      outbound: optional(
-        exactly({
-          insecure_allow_all: optional(bool),
+export const profileShape = shape.exactly({
+  name: shape.optional(shape.text),
+  read: shape.optional(shape.listOf(shape.text)),
+  write: shape.optional(shape.listOf(shape.text)),
+  privileged: shape.optional(shape.bool),
+  network: shape.optional(
+    shape.exactly({
+      mode: shape.optional(shape.text),
+      outbound: shape.optional(
+        shape.exactly({
+          insecure_allow_all: shape.optional(shape.bool),
           allow_host: hosts,
-          allow_port: optional(listOf(wholeNumber(1, 65_535))),
+          allow_port: shape.optional(shape.listOf(shape.wholeNumber(1, 65_535))),
         }),
       ),
-      inbound: optional(exactly({ allow_host: hosts })),
+      inbound: shape.optional(shape.exactly({ allow_host: hosts })),
     }),
   ),
 });
 
-export type PermissionProfile = ShapeType<typeof profileShape>;
+export type PermissionProfile = shape.ShapeType<typeof profileShape>;
 
 const BUILTIN: Readonly<Record<string, PermissionProfile>> = {
   none: { name: 'none', network: { outbound: { insecure_allow_all: false } } },

@@ -1,16 +1,6 @@
 import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import { settingsOf } from '@skep/core/settings/define-settings.ts';
-import {
-  bool,
-  listOf,
-  noNul,
-  optional,
-  orEmpty,
-  recordOf,
-  text,
-  textThat,
-  withDefault,
-} from '@skep/core/settings/shape.ts';
+import * as shape from '@skep/core/settings/shape.ts';
 import { CONFINED_USER } from '../permissions/confined-user-name.ts';
 
 const isVariableName = (name: string): boolean => VARIABLE_NAME.test(name);
@@ -22,7 +12,7 @@ export const environmentSettings = settingsOf('Environment, storage and permissi
     flag: 'env',
     short: 'e',
     key: 'env_vars',
-    stored: orEmpty(recordOf(noNul, isVariableName), {}),
+    stored: shape.orEmpty(shape.recordOf(shape.noNul, isVariableName), {}),
     brief: 'Variable of the server; KEY alone takes your own value; repeatable',
     placeholder: 'KEY[=VALUE]',
   },
@@ -53,7 +43,7 @@ export const environmentSettings = settingsOf('Environment, storage and permissi
     flag: 'volume',
     short: 'v',
     key: 'volumes',
-    stored: orEmpty(listOf(text), []),
+    stored: shape.orEmpty(shape.listOf(shape.text), []),
     brief: 'Mount a path of the host; repeatable',
     placeholder: 'host-path:container-path[:ro]',
   },
@@ -61,7 +51,7 @@ export const environmentSettings = settingsOf('Environment, storage and permissi
     kind: 'bool',
     flag: 'ignore-globally',
     key: 'ignore_config.load_global',
-    stored: withDefault(bool, true),
+    stored: shape.withDefault(shape.bool, true),
     brief: 'Respect ~/.config/skep/skepignore: no mounts while it names something',
     default: true,
   },
@@ -78,7 +68,7 @@ export const environmentSettings = settingsOf('Environment, storage and permissi
     kind: 'string',
     flag: 'permission-profile',
     key: 'permission_profile_name_or_path',
-    stored: optional(text),
+    stored: shape.optional(shape.text),
     brief: 'What the server may do: none, network or a JSON file',
     placeholder: 'profile',
     defaultText: "the catalogue's profile, else network",
@@ -87,7 +77,7 @@ export const environmentSettings = settingsOf('Environment, storage and permissi
     kind: 'string',
     flag: 'sandbox-user',
     key: 'sandbox_user',
-    stored: optional(textThat((user) => CONFINED_USER.test(user), 'is not root, UID or UID:GID')),
+    stored: shape.optional(shape.textThat((user) => CONFINED_USER.test(user), 'is not root, UID or UID:GID')),
     brief: 'User that the server is in the sandbox; root only when named here',
     placeholder: 'root|uid[:gid]',
     defaultText: 'the owner of what it may write, or nobody else, never root',

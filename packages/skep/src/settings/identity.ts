@@ -1,15 +1,5 @@
 import { settingsOf } from '@skep/core/settings/define-settings.ts';
-import {
-  bool,
-  members,
-  oneOf,
-  optional,
-  orEmpty,
-  recordOf,
-  text,
-  textThat,
-  withDefault,
-} from '@skep/core/settings/shape.ts';
+import * as shape from '@skep/core/settings/shape.ts';
 import { isWorkloadName } from './workload-name.ts';
 
 /** Names of what workloads can run on; `runtime/detect.ts` has a row for each. */
@@ -18,11 +8,11 @@ export const RUNTIME_KINDS = ['docker', 'sandbox'] as const;
 export type RuntimeKind = (typeof RUNTIME_KINDS)[number];
 
 /** Which engine a workload belongs to; another engine's workloads are left alone. */
-const runtimeReference = members({
-  kind: oneOf(...RUNTIME_KINDS),
-  id: text,
-  endpoint: text,
-  shares_network: optional(text),
+const runtimeReference = shape.members({
+  kind: shape.oneOf(...RUNTIME_KINDS),
+  id: shape.text,
+  endpoint: shape.text,
+  shares_network: shape.optional(shape.text),
 });
 
 /** Who the workload is, and how the command behaves. */
@@ -32,7 +22,7 @@ export const identitySettings = settingsOf('Identity and lifecycle', [
     flag: 'name',
     placeholder: 'name',
     key: 'name',
-    stored: textThat(isWorkloadName, 'not a workload name'),
+    stored: shape.textThat(isWorkloadName, 'not a workload name'),
     brief: 'Name of the workload',
     defaultText: 'generated from the server',
   },
@@ -41,7 +31,7 @@ export const identitySettings = settingsOf('Identity and lifecycle', [
     flag: 'group',
     placeholder: 'group',
     key: 'group',
-    stored: (value, fail) => withDefault(text, '')(value, fail) || 'default',
+    stored: (value, fail) => shape.withDefault(shape.text, '')(value, fail) || 'default',
     brief: 'Group the workload belongs to',
     default: 'default',
   },
@@ -71,7 +61,7 @@ export const identitySettings = settingsOf('Identity and lifecycle', [
     flag: 'label',
     short: 'l',
     key: 'container_labels',
-    stored: orEmpty(recordOf(text), {}),
+    stored: shape.orEmpty(shape.recordOf(shape.text), {}),
     brief: 'Label of the container; repeatable',
     placeholder: 'key=value',
   },
@@ -93,7 +83,7 @@ export const identitySettings = settingsOf('Identity and lifecycle', [
     flag: 'debug',
     env: 'SKEP_DEBUG',
     key: 'debug',
-    stored: withDefault(bool, false),
+    stored: shape.withDefault(shape.bool, false),
     brief: 'Log every step',
   },
   { name: 'help', kind: 'bool', flag: 'help', short: 'h', brief: 'Show this help' },
@@ -102,7 +92,7 @@ export const identitySettings = settingsOf('Identity and lifecycle', [
     kind: 'choice',
     env: 'SKEP_RUNTIME',
     key: 'runtime',
-    stored: optional(runtimeReference),
+    stored: shape.optional(runtimeReference),
     local: true,
     brief: 'Force what workloads run on',
     choices: [...RUNTIME_KINDS, 'kubernetes'],

@@ -1,19 +1,6 @@
 import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import type { Field } from '@skep/core/settings/field.ts';
-import {
-  bool,
-  exactly,
-  listOf,
-  noNul,
-  oneOf,
-  optional,
-  orEmpty,
-  recordOf,
-  text,
-  textThat,
-  withDefault,
-  type Shape,
-} from '@skep/core/settings/shape.ts';
+import * as shape from '@skep/core/settings/shape.ts';
 import { profileShape, type PermissionProfile } from '../permissions/profile.ts';
 
 type KeyOnly = Pick<Field, 'stored' | 'local' | 'notYet' | 'harmless' | 'brief'>;
@@ -40,18 +27,18 @@ const noNothing: PermissionProfile = {};
 const ORIGIN = /^https?:\/\/[^/\s@]+$/i;
 
 export const SCHEMA_VERSION = 'v0.1.0';
-const schemaVersion: Shape<string> = (value, fail) => {
-  const version = withDefault(text, '')(value, fail) || SCHEMA_VERSION;
+const schemaVersion: shape.Shape<string> = (value, fail) => {
+  const version = shape.withDefault(shape.text, '')(value, fail) || SCHEMA_VERSION;
   return version.startsWith('v0.') ? version : fail('written by a newer release');
 };
 
-const imageName: Shape<string> = (value, fail) => noNul(value, fail) || fail('is empty');
+const imageName: shape.Shape<string> = (value, fail) => shape.noNul(value, fail) || fail('is empty');
 
-const packageSource = exactly({
-  kind: oneOf('package'),
-  ecosystem: oneOf('npm', 'pypi', 'go'),
+const packageSource = shape.exactly({
+  kind: shape.oneOf('package'),
+  ecosystem: shape.oneOf('npm', 'pypi', 'go'),
   name: imageName,
-  version: optional(noNul),
+  version: shape.optional(shape.noNul),
 });
 
 /** What a run decides, kept with the workload so that a start does the same again. */
@@ -59,31 +46,40 @@ export const decidedKeys = keysOf('Kept with a workload', {
   schema_version: { stored: schemaVersion, brief: 'Version of the format' },
   image: { stored: imageName, brief: 'Prepared reference: an image, or the id of a package tree' },
   package: {
-    stored: optional(packageSource),
+    stored: shape.optional(packageSource),
     brief: 'What the image was made from, where that is a package',
   },
   image_is_ours: {
-    stored: withDefault(bool, false),
+    stored: shape.withDefault(shape.bool, false),
     brief: 'Skep made the image and may remove it with the workload',
   },
-  registry_url: { stored: optional(text), brief: 'Catalogue file that the server came from' },
-  registry_api_url: { stored: optional(text), brief: 'Registry that the server came from' },
-  registry_server_name: { stored: optional(text), brief: 'Full name of the server in its catalogue' },
-  cmd_args: { stored: orEmpty(listOf(noNul), []), brief: 'Arguments of the server, given after --' },
+  registry_url: { stored: shape.optional(shape.text), brief: 'Catalogue file that the server came from' },
+  registry_api_url: { stored: shape.optional(shape.text), brief: 'Registry that the server came from' },
+  registry_server_name: {
+    stored: shape.optional(shape.text),
+    brief: 'Full name of the server in its catalogue',
+  },
+  cmd_args: {
+    stored: shape.orEmpty(shape.listOf(shape.noNul), []),
+    brief: 'Arguments of the server, given after --',
+  },
   allowed_origins: {
-    stored: optional(listOf(textThat((origin) => ORIGIN.test(origin), 'is not an origin'))),
+    stored: shape.optional(shape.listOf(shape.textThat((origin) => ORIGIN.test(origin), 'is not an origin'))),
     brief: 'Web origins that may call beside the own one; their hosts are names of the proxy',
   },
   permission_profile: {
-    stored: orEmpty(profileShape, noNothing),
+    stored: shape.orEmpty(profileShape, noNothing),
     brief: 'What the server may do, with volumes merged in and paths absolute',
   },
   secret_env: {
-    stored: orEmpty(listOf(textThat((name) => VARIABLE_NAME.test(name), 'not a variable name')), []),
+    stored: shape.orEmpty(
+      shape.listOf(shape.textThat((name) => VARIABLE_NAME.test(name), 'not a variable name')),
+      [],
+    ),
     brief: 'Variables whose values are secrets: never exported or listed',
   },
   mount_sources: {
-    stored: optional(recordOf(text)),
+    stored: shape.optional(shape.recordOf(shape.text)),
     local: true,
     brief: 'Where the sources of the mounts led to when they were granted',
   },

@@ -1,14 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { settingsOf } from '@skep/core/settings/define-settings.ts';
-import {
-  listOf,
-  oneOf,
-  optional,
-  orEmpty,
-  textThat,
-  wholeNumber,
-  withDefault,
-} from '@skep/core/settings/shape.ts';
+import * as shape from '@skep/core/settings/shape.ts';
 
 const MAX_PORT = 65_535;
 
@@ -35,7 +27,7 @@ export const transportSettings = settingsOf('Transport and networking', [
     flag: 'transport',
     placeholder: 'transport',
     key: 'transport',
-    stored: oneOf('stdio', 'sse', 'streamable-http'),
+    stored: shape.oneOf('stdio', 'sse', 'streamable-http'),
     brief: 'What the server speaks',
     choices: ['stdio', 'streamable-http', 'sse'],
     notYetValues: ['sse'],
@@ -47,7 +39,7 @@ export const transportSettings = settingsOf('Transport and networking', [
     placeholder: 'mode',
     key: 'proxy_mode',
     // Another tool's word for "as the transport says" is no word at all.
-    stored: withDefault(oneOf('streamable-http', 'sse', ''), ''),
+    stored: shape.withDefault(shape.oneOf('streamable-http', 'sse', ''), ''),
     brief: 'What the proxy speaks in front of a stdio server; sse is deprecated',
     choices: ['streamable-http', 'sse'],
     notYetValues: ['sse'],
@@ -57,7 +49,7 @@ export const transportSettings = settingsOf('Transport and networking', [
     kind: 'int',
     flag: 'proxy-port',
     key: 'port',
-    stored: withDefault(wholeNumber(0, MAX_PORT), 0),
+    stored: shape.withDefault(shape.wholeNumber(0, MAX_PORT), 0),
     brief: 'Port the proxy listens on; 0 picks a free one',
     placeholder: 'port',
     min: 0,
@@ -68,7 +60,7 @@ export const transportSettings = settingsOf('Transport and networking', [
     flag: 'host',
     placeholder: 'host',
     key: 'host',
-    stored: withDefault(textThat(isIPv4, 'is not an IPv4 address'), '127.0.0.1'),
+    stored: shape.withDefault(shape.textThat(isIPv4, 'is not an IPv4 address'), '127.0.0.1'),
     brief: 'Address or host name the proxy listens on',
     default: '127.0.0.1',
   },
@@ -78,7 +70,7 @@ export const transportSettings = settingsOf('Transport and networking', [
     placeholder: 'host',
     key: 'target_host',
     // Other tools write an empty text for "not given".
-    stored: optional(textThat((host) => host === '' || isTargetHost(host), 'is not a host name')),
+    stored: shape.optional(shape.textThat((host) => host === '' || isTargetHost(host), 'is not a host name')),
     brief: 'Host the proxy forwards to (HTTP servers only)',
     default: '127.0.0.1',
   },
@@ -86,7 +78,7 @@ export const transportSettings = settingsOf('Transport and networking', [
     kind: 'int',
     flag: 'target-port',
     key: 'target_port',
-    stored: optional(wholeNumber(0, MAX_PORT)),
+    stored: shape.optional(shape.wholeNumber(0, MAX_PORT)),
     brief: 'Port the container exposes (HTTP servers only)',
     placeholder: 'port',
     min: 1,
@@ -97,7 +89,7 @@ export const transportSettings = settingsOf('Transport and networking', [
     flag: 'publish',
     short: 'p',
     key: 'publish',
-    stored: orEmpty(listOf(textThat(isPortMapping, 'is not hostPort:containerPort')), []),
+    stored: shape.orEmpty(shape.listOf(shape.textThat(isPortMapping, 'is not hostPort:containerPort')), []),
     brief: 'Publish a port of the container to the host; repeatable',
     placeholder: 'hostPort:containerPort',
   },
