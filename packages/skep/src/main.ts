@@ -15,6 +15,6 @@ if (tooOld !== undefined) {
 } else {
   keepCompiled(process);
   interpretSchemas(globalThis);
-  const { main } = await import('./cli/main.ts');
-  process.exitCode = await main(argv, manifest.version);
+  const { runCommandLine } = await import('./run-command-line.ts');
+  process.exitCode = await runCommandLine(argv, manifest.version);
 }

@@ -16,7 +16,7 @@ import { IN_MEMORY } from '../store/sqlite/private-file.ts';
 import { openSqlite, type SqliteStore } from '../store/sqlite/sqlite.ts';
 import { StoreFollower } from './follow-store.ts';
 import { ReadEngine } from './read-engine.ts';
-import type { KeyGroup } from './snapshot.ts';
+import type { KeyGroup } from './visible-groups.ts';
 
 /** What a follower reads the store by. */
 const READS = ['changesSince', 'listSources', 'listRegistries', 'visitEntries', 'readSomeEntries'] as const;

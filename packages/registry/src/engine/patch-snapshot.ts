@@ -4,16 +4,9 @@ import type { SourceBlock } from './block.ts';
 import type { ChangedKeys } from './patch-block.ts';
 import type { ClaimClasses } from './claim-classes.ts';
 import type { ClaimClass } from '../access/claim-set.ts';
-import {
-  type Candidate,
-  classesOf,
-  type KeyGroup,
-  type RegistryDefinition,
-  type RegistryView,
-  type Snapshot,
-} from './snapshot.ts';
+import type { Candidate, KeyGroup, GroupIndex } from './visible-groups.ts';
+import { classesOf, type RegistryDefinition, type RegistryView, type Snapshot } from './snapshot.ts';
 import { SortedList } from './sorted-list.ts';
-import type { GroupIndex } from './visible-groups.ts';
 
 export interface SnapshotPatch {
   /** The same as before. */

@@ -7,7 +7,7 @@ import type { EntryKind } from '../store/rows.ts';
 import { compareBytes } from '../store/reads/byte-order.ts';
 import { ClaimClasses } from './claim-classes.ts';
 import { SortedList } from './sorted-list.ts';
-import type { GroupIndex } from './visible-groups.ts';
+import type { GroupIndex, KeyGroup } from './visible-groups.ts';
 
 /** A registry of the configuration: its sources in order of priority, highest first. */
 export interface RegistryDefinition {
@@ -15,18 +15,6 @@ export interface RegistryDefinition {
   readonly sources: readonly string[];
   /** Who may enter. */
   readonly claims: ClaimSet;
-}
-
-/** One source's entry under a key. */
-export interface Candidate {
-  readonly claimClass: ClaimClass;
-  readonly entry: ServedEntry;
-}
-
-/** Everything a registry holds under one key, by source priority. Which candidate a caller sees is decided per read. */
-export interface KeyGroup {
-  readonly key: string;
-  readonly candidates: readonly [Candidate, ...Candidate[]];
 }
 
 export interface RegistryView {

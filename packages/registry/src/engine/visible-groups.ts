@@ -1,7 +1,19 @@
 import { compareBytes } from '../store/reads/byte-order.ts';
 import type { ClaimClass, VisibleClasses } from '../access/claim-set.ts';
-import type { KeyGroup } from './snapshot.ts';
+import type { ServedEntry } from './block.ts';
 import type { Cursor, SortedList } from './sorted-list.ts';
+
+/** One source's entry under a key. */
+export interface Candidate {
+  readonly claimClass: ClaimClass;
+  readonly entry: ServedEntry;
+}
+
+/** Everything a registry holds under one key, by source priority. Which candidate a caller sees is decided per read. */
+export interface KeyGroup {
+  readonly key: string;
+  readonly candidates: readonly [Candidate, ...Candidate[]];
+}
 
 /** The names of one kind in a registry: all of them, and by the claim class of any copy. Every list ascends by key. */
 export interface GroupIndex {

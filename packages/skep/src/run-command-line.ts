@@ -8,14 +8,14 @@ import { openTerminal } from '@skep/core/command/terminal.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Ask, Confirm } from './ask.ts';
+import type { Ask, Confirm } from './cli/ask.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import { identify, isAlive } from '../supervisor/process-identity.ts';
-import type { Context } from './context.ts';
-import { SKEP } from '../commands.ts';
+import { identify, isAlive } from './supervisor/process-identity.ts';
+import type { Context } from './cli/context.ts';
+import { SKEP } from './commands.ts';
 
 /** Runs one command in this process; resolves to the exit status. The only place, with main.ts, that uses globals. */
-export async function main(argv: readonly string[], version: string): Promise<number> {
+export async function runCommandLine(argv: readonly string[], version: string): Promise<number> {
   const { stdout, stderr, env } = process;
   const terminal = openTerminal({ stdin, stdout, stderr, env });
   // A pager that was closed is no reason to complain.
@@ -88,11 +88,11 @@ function osUser(): { osUser?: string } {
 }
 
 const askOnTerminal: Ask = async (requirement) => {
-  const { askValue } = await import('./ask.ts');
+  const { askValue } = await import('./cli/ask.ts');
   return askValue(requirement, process.stderr);
 };
 
 const confirmOnTerminal: Confirm = async (question) => {
-  const { confirmAt } = await import('./ask.ts');
+  const { confirmAt } = await import('./cli/ask.ts');
   return confirmAt(process.stderr, question);
 };
