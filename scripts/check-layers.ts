@@ -64,9 +64,7 @@ function checkFolderOrder(owner: string, imports: ReadonlyMap<string, readonly s
   const { problems: found, chain } = checkFolders(new Map(inside), rules);
   problems.push(...found.map((problem) => `${source}: ${problem}`));
   if (rules.chain) {
-    const { ceiling, pendingCeiling } = rules.chain;
-    const bound = pendingCeiling === undefined ? ceiling : `${pendingCeiling} now, ${ceiling} in the end`;
-    chains.push(`${owner}: ${chain.length} folders (at most ${bound}): ${chain.join(' → ')}`);
+    chains.push(`${owner}: ${chain.length} folders (at most ${rules.chain.ceiling}): ${chain.join(' → ')}`);
   }
 }
 

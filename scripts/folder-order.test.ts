@@ -27,24 +27,6 @@ test('an import of a folder listed before says why it is forbidden', () => {
   );
 });
 
-test('a pending violation is allowed until it grows', () => {
-  const pending = [{ from: 'store', to: 'api', imports: 1, helper: 'someone' }];
-  const one = { ...allowed, 'api/parse.ts': [], 'store/rows.ts': ['api/parse.ts'] };
-  expect(check(one, { order, pending }).problems).toEqual([]);
-  expect(check({ ...one, 'store/more.ts': ['api/parse.ts'] }, { order, pending }).problems).toEqual([
-    'store must not import api (it speaks HTTP): 2 imports, pending are 1: ' +
-      'store/rows.ts imports api/parse.ts, store/more.ts imports api/parse.ts',
-  ]);
-});
-
-test('a pending violation that is mended must be taken out', () => {
-  const pending = [{ from: 'store', to: 'api', imports: 1, helper: 'someone' }];
-  expect(check(allowed, { order, pending, pendingCircles: 1 }).problems).toEqual([
-    'store does not import api any more, take that out of "pending"',
-    '0 circles are left, "pendingCircles" says 1',
-  ]);
-});
-
 test('a folder without a place and a place without a folder are found', () => {
   expect(check({ 'main.ts': [], 'utils/any.ts': [] }, { order: { '.': '', api: '' } }).problems).toEqual([
     'the folder utils has no place in the order of layers.json',
@@ -62,7 +44,6 @@ test('files that import each other are found, over any number of files', () => {
   expect(check(circle).problems).toEqual([
     'these files import each other in a circle: store/a.ts, store/b.ts, store/c.ts',
   ]);
-  expect(check(circle, { order, pendingCircles: 1 }).problems).toEqual([]);
 });
 
 test('folders under one folder do not import each other', () => {
@@ -80,8 +61,6 @@ test('a chain longer than its ceiling is told whole', () => {
   expect(check(allowed, { order, chain: { to: 'store', ceiling: 3 } }).problems).toEqual([
     '4 folders to store, at most 3: . → api → engine → store',
   ]);
-  const pending = { order, chain: { to: 'store', ceiling: 3, pendingCeiling: 4 } };
-  expect(check(allowed, pending).problems).toEqual([]);
 });
 
 test('tests, fixtures, contracts and doubles are not product files', () => {

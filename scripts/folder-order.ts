@@ -5,21 +5,8 @@
 export interface FolderRules {
   /** Folder to the reason why nothing after it may import it, from the entry (`.`, the package's root) downwards. */
   readonly order: Readonly<Record<string, string>>;
-  /** Violations that are being mended. None may grow, and one that is mended must be taken out. */
-  readonly pending?: readonly PendingEdge[];
-  /** How many import circles there are while they are being mended. */
-  readonly pendingCircles?: number;
   /** The longest way from the entry to this folder may lead through this many folders, both ends included. */
-  readonly chain?: { readonly to: string; readonly ceiling: number; readonly pendingCeiling?: number };
-}
-
-interface PendingEdge {
-  readonly from: string;
-  readonly to: string;
-  /** How many imports there are at most. */
-  readonly imports: number;
-  /** Whose room this is. */
-  readonly helper: string;
+  readonly chain?: { readonly to: string; readonly ceiling: number };
 }
 
 /** File to the files of the same package that it imports, both relative to the package's `src`. */
@@ -36,9 +23,9 @@ export function checkFolders(
     ...unlistedFolders(imports, rules),
     ...upwardImports(edges, rules),
     ...mutualFolders(imports),
-    ...importCircles(imports, rules.pendingCircles ?? 0),
+    ...importCircles(imports),
   ];
-  const ceiling = rules.chain?.pendingCeiling ?? rules.chain?.ceiling ?? 0;
+  const ceiling = rules.chain?.ceiling ?? 0;
   if (chain.length > ceiling) {
     problems.push(`${chain.length} folders to ${rules.chain?.to}, at most ${ceiling}: ${chain.join(' → ')}`);
   }
@@ -80,24 +67,14 @@ function unlistedFolders(imports: ImportsOfFiles, { order }: FolderRules): reado
   ];
 }
 
-function upwardImports(edges: Edges, { order, pending = [] }: FolderRules): readonly string[] {
+function upwardImports(edges: Edges, { order }: FolderRules): readonly string[] {
   const rank = new Map(Object.keys(order).map((folder, index) => [folder, index]));
-  const problems: string[] = [];
-  for (const [from, tos] of edges) {
-    for (const [to, found] of tos) {
-      if ((rank.get(to) ?? Infinity) > (rank.get(from) ?? -1)) continue;
-      const known = pending.find((edge) => edge.from === from && edge.to === to);
-      if (found.length <= (known?.imports ?? 0)) continue;
-      const more = known ? `${found.length} imports, pending are ${known.imports}: ` : '';
-      problems.push(`${from} must not import ${to} (${order[to]}): ${more}${found.join(', ')}`);
-    }
-  }
-  return [
-    ...problems,
-    ...pending
-      .filter(({ from, to }) => !edges.get(from)?.has(to))
-      .map(({ from, to }) => `${from} does not import ${to} any more, take that out of "pending"`),
-  ];
+  const upward = (from: string, to: string): boolean => (rank.get(to) ?? Infinity) <= (rank.get(from) ?? -1);
+  return [...edges].flatMap(([from, tos]) =>
+    [...tos]
+      .filter(([to]) => upward(from, to))
+      .map(([to, found]) => `${from} must not import ${to} (${order[to]}): ${found.join(', ')}`),
+  );
 }
 
 /** Folders under one parent folder that import each other. (At the top the order forbids it.) */
@@ -124,12 +101,8 @@ function siblings(file: string, target: string): readonly [string?, string?] {
   return [ways.slice(0, depth + 1).join('/'), others.slice(0, depth + 1).join('/')];
 }
 
-function importCircles(imports: ImportsOfFiles, pending: number): readonly string[] {
-  const circles = circlesOf(imports);
-  if (circles.length < pending)
-    return [`${circles.length} circles are left, "pendingCircles" says ${pending}`];
-  if (circles.length === pending) return [];
-  return circles.map(
+function importCircles(imports: ImportsOfFiles): readonly string[] {
+  return circlesOf(imports).map(
     (circle) => `these files import each other in a circle: ${circle.toSorted().join(', ')}`,
   );
 }
