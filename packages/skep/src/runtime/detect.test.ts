@@ -47,8 +47,8 @@ function select(options: Machine): Promise<Selection> {
   return selectRuntime<Selection>(
     (kind) =>
       kind === 'docker'
-        ? searchEngine(search, (endpoint) => ({ kind, endpoint }))
-        : tryBubblewrap(bubblewrap, (found) => ({ kind, bubblewrap: found })),
+        ? searchEngine(search, (endpoint) => ({ kind: 'docker', endpoint }))
+        : tryBubblewrap(bubblewrap, (found) => ({ kind: 'sandbox', bubblewrap: found })),
     env['SKEP_RUNTIME'],
   );
 }
