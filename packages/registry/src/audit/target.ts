@@ -1,7 +1,7 @@
 import { limitedField } from '@skep/core/audit/audit-event.ts';
 import type { AuditEventName } from '../config/audit-events.ts';
 
-const LONGEST_PATH = 2048;
+const MAX_PATH_CHARACTERS = 2048;
 
 /** Which member of the target a path parameter is. Names that are not here are the name of the resource itself. */
 const MEMBERS: Readonly<Record<string, string>> = {
@@ -30,7 +30,7 @@ export function targetOf(
   ]);
   return {
     method,
-    path: limitedField(url.split('?', 1)[0] ?? '', LONGEST_PATH),
+    path: limitedField(url.split('?', 1)[0] ?? '', MAX_PATH_CHARACTERS),
     ...(event === 'auth.unauthenticated' ? {} : { resource_type: event.split('.', 1)[0] ?? '' }),
     ...Object.fromEntries(named),
   };

@@ -2,7 +2,7 @@
 const FIELD_END = '\u0000';
 
 /** Characters that a search may have: comparing costs, in the worst case, their number times that of the text. */
-export const LONGEST_SEARCH = 200;
+export const MAX_SEARCH_CHARACTERS = 200;
 /** Characters of a title and of a description that are searched. */
 export const SEARCHED_CHARACTERS = 4096;
 

@@ -5,7 +5,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 export type Walk<T> = () => T | undefined;
 
 /** So many may be under way: the last of them waits some seconds for the others. */
-const MOST_WALKS = 64;
+const MAX_WALKS = 64;
 
 interface Walker {
   readonly isWanted: () => boolean;
@@ -24,7 +24,7 @@ export class Turns {
   #line: Walker[] = [];
   #isGoing = false;
 
-  constructor(most = MOST_WALKS) {
+  constructor(most = MAX_WALKS) {
     this.#most = most;
   }
 

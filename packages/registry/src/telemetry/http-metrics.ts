@@ -93,13 +93,13 @@ function denialLayer({ code, detail }: RequestFailure): 'role' | 'gate' | 'entry
 }
 
 /** So many may be answered at once: a scrape costs as much as many requests. */
-const MOST_SCRAPES = 2;
+const MAX_SCRAPES = 2;
 
 /** Fails with `registry/too-many-scrapes` instead of letting scrapers queue up. */
 export function limitedScrapes(scrape: () => Promise<string>): () => Promise<string> {
   let running = 0;
   return async () => {
-    if (running >= MOST_SCRAPES) throw new SkepError('registry/too-many-scrapes');
+    if (running >= MAX_SCRAPES) throw new SkepError('registry/too-many-scrapes');
     running += 1;
     try {
       return await scrape();

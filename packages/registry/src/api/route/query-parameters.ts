@@ -1,7 +1,7 @@
 import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
 import { decodeCursor, type Position } from '../../engine/cursor.ts';
 import { type Instant, parseInstant } from '../../engine/instant.ts';
-import { LONGEST_SEARCH } from '../../engine/search.ts';
+import { MAX_SEARCH_CHARACTERS } from '../../engine/search.ts';
 import { badRequest, type Parameter } from './parameter.ts';
 
 /** An empty parameter counts as absent. */
@@ -35,11 +35,13 @@ function cappedLimit(list: 'pageSize' | 'versionsPageSize'): Parameter<number> {
 
 export const search: Parameter<string | undefined> = {
   description: 'Text that name, title or description contains, in any case; every character is literal',
-  schema: { type: 'string', maxLength: LONGEST_SEARCH },
+  schema: { type: 'string', maxLength: MAX_SEARCH_CHARACTERS },
   parse: (text) => {
     // Characters as JSON Schema counts them.
-    if (text === undefined || Array.from(text).length <= LONGEST_SEARCH) return given(text);
-    throw badRequest(`Invalid search parameter: at most ${String(LONGEST_SEARCH)} characters are allowed`);
+    if (text === undefined || Array.from(text).length <= MAX_SEARCH_CHARACTERS) return given(text);
+    throw badRequest(
+      `Invalid search parameter: at most ${String(MAX_SEARCH_CHARACTERS)} characters are allowed`,
+    );
   },
 };
 

@@ -8,7 +8,7 @@ import { LOCK_MS } from './connect.ts';
 export const CHANNEL = 'skep_registry';
 
 const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 /** Well below what firewalls and address translation keep a silent connection for. */
 const FRESH_MS = 30_000;
 /** Longer than the server lets a statement wait for two locks. */
@@ -121,6 +121,6 @@ export class PostgresNotices {
   #later(): void {
     if (this.#closed) return;
     this.#cancelPause = this.#options.clock.after(this.#pause, () => void this.listen()).cancel;
-    this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE_MS);
+    this.#pause = Math.min(2 * this.#pause, MAX_PAUSE_MS);
   }
 }
