@@ -8,11 +8,11 @@ export interface KeptPage {
   readonly pieces: readonly Buffer[];
 }
 
-const MOST_BYTES = 32 * 1024 * 1024;
+const MAX_BYTES = 32 * 1024 * 1024;
 /** What an entry costs besides bytes of its own; pieces that are few lie in the blocks. */
 const ENTRY_BYTES = 1024;
 /** Registries times groups of callers who see the same. */
-const MOST_STATES = 10_000;
+const MAX_STATES = 10_000;
 
 /** A page that is not ready. */
 export interface Making {
@@ -85,7 +85,7 @@ export class KeptPages {
     const state = { id: this.#shared.next++, visible, isOver: this.#isOver, pages: new Set<string>() };
     // A request of before asks, and nobody would end it.
     if (this.#isOver) return state;
-    if (this.#states.size >= MOST_STATES) {
+    if (this.#states.size >= MAX_STATES) {
       for (const state of this.#states.values()) this.#end(state);
       this.#states.clear();
     }
@@ -139,7 +139,7 @@ interface Shared {
 
 function newShared(): Shared {
   const pages = new LRUCache<string, Held>({
-    maxSize: MOST_BYTES,
+    maxSize: MAX_BYTES,
     // Keys hold what callers search for.
     sizeCalculation: ({ page: { pieces } }, key) =>
       ENTRY_BYTES + 2 * key.length + (pieces.length === 1 ? (pieces[0]?.length ?? 0) : 0),

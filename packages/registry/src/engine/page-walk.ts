@@ -53,11 +53,11 @@ export function positionOf({ entry, version }: Item): Position {
 }
 
 /** Of all items of a page together; one that is larger by itself is a page. */
-export const MOST_PAGE_BYTES = 4 * 1024 * 1024;
+export const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 /** Comparisons of characters, at worst, before others get their turn: some milliseconds. */
 const TURN = 20_000_000;
 /** The same before a page ends early: about a second. A search for a word reaches it in some million versions. */
-const MOST_COMPARISONS = 4_000_000_000;
+const MAX_COMPARISONS = 4_000_000_000;
 
 /** Bounds of one walk; tests set lower ones. */
 export interface WalkBounds {
@@ -72,7 +72,7 @@ export interface WalkBounds {
 export function walkPage(
   reader: Reader,
   query: PageQuery,
-  { turn, comparisons }: WalkBounds = { turn: TURN, comparisons: MOST_COMPARISONS },
+  { turn, comparisons }: WalkBounds = { turn: TURN, comparisons: MAX_COMPARISONS },
 ): () => PageItems | undefined {
   const { limit, search } = query;
   const searched = search?.length ?? 0;
@@ -88,7 +88,7 @@ export function walkPage(
       if (wanted(item.version)) {
         bytes += item.version.end - item.version.start;
         const last = items.at(-1);
-        if (last !== undefined && (items.length === limit || bytes > MOST_PAGE_BYTES)) {
+        if (last !== undefined && (items.length === limit || bytes > MAX_PAGE_BYTES)) {
           return { items, next: positionOf(last) };
         }
         items.push(item);

@@ -6,7 +6,7 @@ import { encodeCursor } from './cursor.ts';
 import type { PageKey } from './kept-pages.ts';
 import { KINDS } from './kinds.ts';
 import {
-  MOST_PAGE_BYTES,
+  MAX_PAGE_BYTES,
   type PageItems,
   type PageQuery,
   positionOf,
@@ -65,7 +65,7 @@ export function versionsPage(
 /** How many versions a page can take; at least one. */
 function fitting(versions: readonly ServedVersion[]): number {
   let bytes = 0;
-  const first = versions.findIndex(({ start, end }) => (bytes += end - start) > MOST_PAGE_BYTES);
+  const first = versions.findIndex(({ start, end }) => (bytes += end - start) > MAX_PAGE_BYTES);
   return first === -1 ? versions.length : Math.max(first, 1);
 }
 
