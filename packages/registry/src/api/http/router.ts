@@ -110,6 +110,7 @@ function pathOf(url: string): string {
 }
 
 function decode(segment: string): string {
+  if (!segment.includes('%')) return segment;
   try {
     return decodeURIComponent(segment);
   } catch (cause) {
