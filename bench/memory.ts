@@ -73,6 +73,6 @@ async function bareMegabytes(calls: number): Promise<number> {
 
 /** Resident memory, proc_pid_status(5). */
 function megabytes(pid: number): number {
-  const status = readFileSync(`/proc/${String(pid)}/status`, 'utf8');
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) / 1024;
 }

@@ -158,7 +158,7 @@ function once200(url: string, headers: Headers, agent: http.Agent): Promise<numb
       .get(url, { headers, agent }, (response) => {
         response.resume().on('end', () => {
           if (response.statusCode === 200) resolve(performance.now() - start);
-          else reject(new Error(`${url}: status ${String(response.statusCode)}`));
+          else reject(new Error(`${url}: status ${response.statusCode}`));
         });
       })
       .on('error', reject);

@@ -79,7 +79,7 @@ async function writeConfig(folder: string, entries: number): Promise<string> {
   for (let from = 0; from < entries; from += PER_SOURCE) {
     const length = Math.min(PER_SOURCE, entries - from);
     const servers = Array.from({ length }, (_, index) => syntheticServer(from + index));
-    const name = `from-${String(from)}`;
+    const name = `from-${from}`;
     const file = { path: `${name}.json` };
     const meta = { last_updated: '2026-01-01T00:00:00Z' };
     await writeFile(

@@ -154,7 +154,7 @@ async function publishRate(
   { seconds, writers }: { readonly seconds: number; readonly writers: number },
 ): Promise<number> {
   runs += 1;
-  return rateOf('publisher.ts', [url, writers, seconds, `run-${String(runs)}`]);
+  return rateOf('publisher.ts', [url, writers, seconds, `run-${runs}`]);
 }
 
 /** What a program of the bench prints. */

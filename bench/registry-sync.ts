@@ -71,12 +71,9 @@ interface Folder {
 async function withFolder(entries: number, use: (folder: Folder) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'skep-bench-'));
   try {
-    const names = Array.from({ length: entries / ENTRIES }, (_, index) => `bench-${String(index)}`);
+    const names = Array.from({ length: entries / ENTRIES }, (_, index) => `bench-${index}`);
     for (const [index, name] of names.entries()) {
-      const text = syntheticCatalogue(ENTRIES).replaceAll(
-        'io.github.example-',
-        `io.github.part${String(index)}-`,
-      );
+      const text = syntheticCatalogue(ENTRIES).replaceAll('io.github.example-', `io.github.part${index}-`);
       await writeFile(path.join(folder, `${name}.json`), text);
     }
     const config = path.join(folder, 'registry.yaml');
@@ -110,7 +107,7 @@ async function status({ url }: ServedRegistry): Promise<Status> {
 
 async function syncAgain(registry: ServedRegistry, before: Status): Promise<Status> {
   const { status: code } = await fetch(new URL('/v1/sources/bench-0/sync', registry.url), { method: 'POST' });
-  if (code !== 202) throw new Error(`sync answered ${String(code)}`);
+  if (code !== 202) throw new Error(`sync answered ${code}`);
   for (;;) {
     const now = await status(registry);
     if (now.phase === 'complete' && now.lastSyncTime !== before.lastSyncTime) return now;

@@ -29,7 +29,7 @@ export const startBench: Bench = async (report) => {
     const file = path.join(home, 'catalogue.json');
     writeFileSync(file, largeCatalogue());
     milliseconds([BUNDLE, 'config', 'set-registry', file], home);
-    compare(`registry list of ${String(LARGE)} from a file`, ['registry', 'list'], 20, LARGE_RUNS);
+    compare(`registry list of ${LARGE} from a file`, ['registry', 'list'], 20, LARGE_RUNS);
   } finally {
     rmSync(home, { recursive: true });
   }
@@ -40,7 +40,7 @@ function largeCatalogue(): string {
   const documents = starterServers().map(({ document }) => document);
   const servers = Array.from({ length: LARGE }, (_, index) => {
     const document = documents[index % documents.length];
-    return { ...document, name: `io.example/server-${String(index)}` };
+    return { ...document, name: `io.example/server-${index}` };
   });
   return JSON.stringify({
     version: '1.0.0',
@@ -71,6 +71,6 @@ function milliseconds(args: readonly string[], home: string): number {
   const env = { PATH: process.env['PATH'], HOME: home, XDG_RUNTIME_DIR: home };
   const started = performance.now();
   const { status } = spawnSync(process.execPath, [...args], { stdio: 'ignore', env });
-  if (status !== 0) throw new Error(`node ${args.join(' ')} ended with ${String(status)}`);
+  if (status !== 0) throw new Error(`node ${args.join(' ')} ended with ${status}`);
   return performance.now() - started;
 }

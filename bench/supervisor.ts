@@ -21,16 +21,13 @@ export const supervisorBench: Bench = async (report) => {
   const target = engine.available ? await ensureTinyImage(TINY_SERVER) : 'everything';
   try {
     const idle = await idleMegabytes(user);
-    const names = Array.from(
-      { length: WORKLOADS },
-      (_, index) => `bench-${String(process.pid)}-${String(index)}`,
-    );
+    const names = Array.from({ length: WORKLOADS }, (_, index) => `bench-${process.pid}-${index}`);
     while (names.length > 0) {
       await Promise.all(names.splice(0, AT_ONCE).map((name) => runAndAsk(user, target, name)));
     }
     const [pid = 0] = user.supervisors();
     report({
-      name: `supervisor: memory with ${String(WORKLOADS)} stdio workloads, above idle`,
+      name: `supervisor: memory with ${WORKLOADS} stdio workloads, above idle`,
       value: megabytes(pid) - idle,
       unit: 'MB',
       ceiling: 150,
@@ -58,6 +55,6 @@ async function idleMegabytes(user: TestUser): Promise<number> {
 
 /** Resident memory, proc_pid_status(5). */
 function megabytes(pid: number): number {
-  const status = readFileSync(`/proc/${String(pid)}/status`, 'utf8');
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) / 1024;
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { readYaml } from '@skep/registry/config/yaml-text.ts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AUDIENCE, type IdentityProvider, startIdentityProvider } from './fixtures/identity-provider.ts';
 import { RegistryFolder, type Running } from './registry/process.ts';
 import { component, sharedData, title } from './require.ts';
@@ -70,7 +70,7 @@ afterAll(async () => {
 });
 
 async function serve(config: string): Promise<Running> {
-  const started = await folder.serve(await folder.write(`${String(running.length)}.yaml`, config));
+  const started = await folder.serve(await folder.write(`${running.length}.yaml`, config));
   running.push(started);
   return started;
 }
@@ -201,7 +201,7 @@ const SIGHTS = (): Readonly<Record<string, Sight>> => {
 };
 
 describe.skipIf(!data.available)(title('the configurations and personas of the data', data), () => {
-  it('name the personas that are expected here', () => {
+  test('name the personas that are expected here', () => {
     expect(personas.map(({ persona }) => persona)).toEqual(Object.keys(SIGHTS()));
   });
 
@@ -211,7 +211,7 @@ describe.skipIf(!data.available)(title('the configurations and personas of the d
       server = await serve(CONFIGS.full());
     });
 
-    it.each(personas)(
+    test.each(personas)(
       '$persona sees and may do what its claims and role say',
       async ({ persona, claims }) => {
         const token = await tokenOf(claims);
@@ -230,14 +230,14 @@ describe.skipIf(!data.available)(title('the configurations and personas of the d
       },
     );
 
-    it('nobody gets anything without a token', async () => {
+    test('nobody gets anything without a token', async () => {
       for (const target of ['/acme-all/v0.1/servers', '/v1/registries', '/v1/sources', '/v1/me']) {
         expect((await ask(server, target)).status).toBe(401);
       }
     });
   });
 
-  it('everybody sees and may do everything in auth-only mode, with a token', async () => {
+  test('everybody sees and may do everything in auth-only mode, with a token', async () => {
     const server = await serve(CONFIGS['auth-only']());
     const published: string[] = [];
     for (const { persona, claims } of personas) {
@@ -254,7 +254,7 @@ describe.skipIf(!data.available)(title('the configurations and personas of the d
     expect((await ask(server, '/default/v0.1/publish', { body: {} })).status).toBe(401);
   });
 
-  it('nobody has to say who they are in anonymous mode', async () => {
+  test('nobody has to say who they are in anonymous mode', async () => {
     const server = await serve(CONFIGS.anonymous());
     const [persona] = personas;
     const body = { server: publication('com.acme/by-nobody', {}), claims: PLATFORM_CLAIMS };
@@ -285,7 +285,7 @@ describe.skipIf(!data.available)(title('the containment table of the data', data
       registries: [
         { name: 'open', sources: ['internal'] },
         ...seed.map(({ resource }, row) => ({
-          name: `row-${String(row)}`,
+          name: `row-${row}`,
           sources: ['internal'],
           ...(Object.keys(resource).length === 0 ? {} : { claims: resource }),
         })),
@@ -298,7 +298,7 @@ describe.skipIf(!data.available)(title('the containment table of the data', data
   });
   const authz = { roles: { superAdmin: [root] } };
 
-  it.each<[mode: Mode, auth: () => unknown]>([
+  test.each<[mode: Mode, auth: () => unknown]>([
     ['anonymous', () => ({ mode: 'anonymous' })],
     ['auth-only', () => ({ mode: 'oauth', oauth: oauth() })],
     ['full', () => ({ mode: 'oauth', oauth: oauth(), authz })],
@@ -306,18 +306,18 @@ describe.skipIf(!data.available)(title('the containment table of the data', data
     const server = await serve(config(auth()));
     const publisher = mode === 'anonymous' ? undefined : await tokenOf(root);
     for (const [row, { resource }] of seed.entries()) {
-      const body = { ...publication(`com.acme/row-${String(row)}`, resource) };
+      const body = { ...publication(`com.acme/row-${row}`, resource) };
       expect((await ask(server, '/open/v0.1/publish', { token: publisher, body })).status).toBe(201);
     }
     for (const [row, { resource, caller, allowed }] of seed.entries()) {
       const token = mode === 'anonymous' ? undefined : await tokenOf(caller);
-      const gate = await sees(server, `row-${String(row)}`, token);
+      const gate = await sees(server, `row-${row}`, token);
       const isSeen = (await sees(server, 'open', token)) as readonly string[];
       const isOpen = mode !== 'full';
       expect([row, Array.isArray(gate) ? 200 : gate]).toEqual([row, isOpen || allowed ? 200 : 403]);
       // No claims open a registry and hide an entry.
       const entry = isOpen || (allowed && Object.keys(resource).length > 0);
-      expect([row, isSeen.includes(`com.acme/row-${String(row)}`)]).toEqual([row, entry]);
+      expect([row, isSeen.includes(`com.acme/row-${row}`)]).toEqual([row, entry]);
     }
   });
 });
@@ -359,13 +359,13 @@ describe.skipIf(!data.available)(title('the realm and the registry of the demons
   }
   const asText = (config: Config): string => JSON.stringify({ ...config, storage: { path: ':memory:' } });
 
-  it('is not served with a registry that its public path would open past the claims', async () => {
+  test('is not served with a registry that its public path would open past the claims', async () => {
     const config = await folder.write('public.yaml', asText(await demo()));
     const { code, stderr } = await folder.run('serve', '--config', config);
     expect([code, stderr]).toEqual([1, expect.stringContaining('"/registry/public" would open a registry')]);
   });
 
-  it('shows each user the tools of their groups', async () => {
+  test('shows each user the tools of their groups', async () => {
     const config = await demo({ publicPaths: [] });
     const server = await serve(asText(config));
     const toolsOf = (groups: readonly string[]): string[] => [

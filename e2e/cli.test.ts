@@ -221,7 +221,7 @@ describe('a registry that speaks the API', () => {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();
-    base = `http://127.0.0.1:${String(typeof address === 'object' && address ? address.port : 0)}`;
+    base = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
   });
   afterAll(async () => {
     await user.skep(['config', 'unset-registry']);

@@ -18,7 +18,7 @@ function sandboxed(): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => {
     try {
-      return readlinkSync(`/proc/${String(pid)}/fd/2`).startsWith(at('data/skep/sandbox/'));
+      return readlinkSync(`/proc/${pid}/fd/2`).startsWith(at('data/skep/sandbox/'));
     } catch {
       // It ended while we looked, or belongs to somebody else.
       return false;

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmod, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type IdentityProvider, startIdentityProvider } from './fixtures/identity-provider.ts';
 import { programFile, RegistryFolder } from './registry/process.ts';
 import { repoRoot } from './require.ts';
@@ -90,16 +90,16 @@ function promises(text: string): Promised[] {
 }
 
 describe('the guide "Protect a registry with your identity provider"', () => {
-  it('shows how to look at a token', async () => {
+  test('shows how to look at a token', async () => {
     const token: unknown = JSON.parse(await shell(only('sh', 'node -p')));
     expect(token).toMatchObject({ iss: idp.issuer, aud: 'mcp-registry', team: 'platform' });
   });
 
-  it('has a configuration that is valid', async () => {
+  test('has a configuration that is valid', async () => {
     expect(await shell(only('sh', 'validate'))).toContain('is valid');
   });
 
-  it('gives every caller what it promises, and says why', async () => {
+  test('gives every caller what it promises, and says why', async () => {
     expect(only('sh', 'skep-registry serve').trim()).toBe('skep-registry serve --config registry.yaml');
     const running = await folder.serve('registry.yaml');
     address = new URL(running.open).host;
@@ -116,7 +116,7 @@ describe('the guide "Protect a registry with your identity provider"', () => {
   });
 });
 
-it('the catalogue of the README is served', async () => {
+test('the catalogue of the README is served', async () => {
   const readme = await blocksOf('README.md');
   const own = await RegistryFolder.create();
   const config = await own.write('registry.yaml', readme('yaml'));

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { gitDaemon } from './fixtures/git-daemon.ts';
 import { MOODY_SERVER } from './fixtures/moody-server.ts';
 import { npmRegistryOf, programPackage, type FixturePackage } from './fixtures/npm-registry.ts';
@@ -41,7 +41,7 @@ describe.skipIf(!sandbox.available)(title('fetching a hostile package', sandbox)
 
     const copies = (): readonly string[] => user.leftFiles().filter((name) => name.endsWith('secret.txt'));
 
-    it('runs nothing that the settings of a git dependency name as git', async () => {
+    test('runs nothing that the settings of a git dependency name as git', async () => {
       await using daemon = await gitDaemon();
       const mark = path.join(user.dir, 'code-ran');
       chmodSync(user.dir, 0o777);
@@ -62,14 +62,14 @@ describe.skipIf(!sandbox.available)(title('fetching a hostile package', sandbox)
       expectRefused(ran, `outer@${daemon.url}/outer.git`);
     });
 
-    it('takes no directory of the user along that a dependency names', async () => {
+    test('takes no directory of the user along that a dependency names', async () => {
       const dependencies = { 'private-project': `file:${secrets}` };
       const ran = await run([programPackage('hostile-file', MOODY_SERVER, { dependencies })]);
       expect(copies()).toEqual([]);
       expectRefused(ran, 'private-project');
     });
 
-    it('takes no directory of the user along that a dependency of a dependency names', async () => {
+    test('takes no directory of the user along that a dependency of a dependency names', async () => {
       const deep = { 'private-project': `file:${secrets}` };
       const middle = { manifest: { name: 'middle', version: '1.0.0', dependencies: deep }, files: {} };
       const dependencies = { middle: '1.0.0' };
@@ -78,7 +78,7 @@ describe.skipIf(!sandbox.available)(title('fetching a hostile package', sandbox)
       expectRefused(ran, 'private-project');
     });
 
-    it('asks no other address for a tarball that a dependency names', async () => {
+    test('asks no other address for a tarball that a dependency names', async () => {
       const stranger = { manifest: { name: 'stranger', version: '1.0.0' }, files: {} };
       await using other = await npmRegistryOf([stranger]);
       const dependencies = { stranger: `${other.url}-/stranger-1.0.0.tgz` };
@@ -87,7 +87,7 @@ describe.skipIf(!sandbox.available)(title('fetching a hostile package', sandbox)
       expectRefused(ran, `${other.url}-/stranger-1.0.0.tgz`);
     });
 
-    it('gets an honest package with its dependencies by the login of the user, its tarballs from another host', async () => {
+    test('gets an honest package with its dependencies by the login of the user, its tarballs from another host', async () => {
       const needed = {
         manifest: { name: 'needed', version: '1.2.0', main: 'index.js' },
         files: { 'index.js': '' },
@@ -106,7 +106,7 @@ describe.skipIf(!sandbox.available)(title('fetching a hostile package', sandbox)
       expect(ran.stderr).not.toContain('s3cret');
     });
 
-    it('takes the bits away from programs that would run as their owner, and nothing else', async () => {
+    test('takes the bits away from programs that would run as their owner, and nothing else', async () => {
       const marked = { ...programPackage('hostile-mode', MOODY_SERVER), mode: 0o6755 };
       await using registry = await npmRegistryOf([marked]);
       const env = { npm_config_registry: registry.url };

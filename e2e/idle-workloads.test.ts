@@ -15,7 +15,7 @@ const WAKE_UPS = 25;
 
 /** How often the threads of a process have waited for something to do. */
 function wakeUps(pid: number): number {
-  const tasks = `/proc/${String(pid)}/task`;
+  const tasks = `/proc/${pid}/task`;
   const counts = readdirSync(tasks).map((task) => {
     const status = readFileSync(`${tasks}/${task}/status`, 'utf8');
     return Number(/^voluntary_ctxt_switches:\t(\d+)$/m.exec(status)?.[1]);
@@ -30,7 +30,7 @@ test.skipIf(!sandbox.available)(
     const user = openUser({ SKEP_RUNTIME: 'sandbox', npm_config_registry: registry.url });
     try {
       for (let n = 0; n < WORKLOADS; n += 1) {
-        const { code, stderr } = await user.skep(['run', `npx://${PACKAGE}`, '--name', `idle-${String(n)}`]);
+        const { code, stderr } = await user.skep(['run', `npx://${PACKAGE}`, '--name', `idle-${n}`]);
         expect(code, stderr).toBe(0);
       }
       const [supervisor = 0] = user.supervisors();

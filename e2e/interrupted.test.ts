@@ -20,7 +20,7 @@ function fetching(): readonly number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => {
     try {
-      const mounts = readFileSync(`/proc/${String(pid)}/mountinfo`, 'utf8');
+      const mounts = readFileSync(`/proc/${pid}/mountinfo`, 'utf8');
       return mounts.includes(`${path.basename(user.dir)}/cache/skep/packages/`);
     } catch {
       // It ended while we looked, or belongs to somebody else.

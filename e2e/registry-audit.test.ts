@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AUDIT_EVENTS } from '@skep/registry/config/audit-events.ts';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { AUDIENCE, type IdentityProvider, startIdentityProvider } from './fixtures/identity-provider.ts';
 import { RegistryFolder, type Running } from './registry/process.ts';
 
@@ -121,7 +121,7 @@ const DAY: readonly (readonly [method: string, path: string, status: number, bod
   ['DELETE', '/v1/sources/extra', 204],
 ];
 
-it('every event occurs with its outcome, and no line holds a secret', async () => {
+test('every event occurs with its outcome, and no line holds a secret', async () => {
   const oauth = {
     providers: [{ name: 'test', issuerUrl: idp.issuer, audience: AUDIENCE, allowPrivateIP: true }],
   };
@@ -187,7 +187,7 @@ const LOST = 'audit events could not be written';
 const METRICS = { telemetry: { enabled: true, endpoint: 'http://127.0.0.1:9', metrics: { enabled: true } } };
 const LOST_METRIC = /^skep_registry_audit_lost_total\S* [1-9]/mu;
 
-it('a reader of standard output that leaves costs lines, counted and logged, and no request', async () => {
+test('a reader of standard output that leaves costs lines, counted and logged, and no request', async () => {
   const registry = await serve({}, METRICS);
   registry.child.stdout?.destroy();
   await askedUntil(registry, LOST);
@@ -196,7 +196,7 @@ it('a reader of standard output that leaves costs lines, counted and logged, and
   expect((await registry.stop()).code).toBe(0);
 });
 
-it.skipIf(process.platform !== 'linux')('so does a full disk', async () => {
+test.skipIf(process.platform !== 'linux')('so does a full disk', async () => {
   expect((await stat('/dev/full')).isCharacterDevice()).toBe(true);
   const registry = await serve({ logFile: '/dev/full' }, METRICS);
   await askedUntil(registry, LOST);

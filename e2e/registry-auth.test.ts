@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AUDIENCE, type IdentityProvider, startIdentityProvider } from './fixtures/identity-provider.ts';
 import { RegistryFolder, type Running } from './registry/process.ts';
 import { component, sharedData, title } from './require.ts';
@@ -135,7 +135,7 @@ describe.skipIf(!data.available)(title('personas of the shared data', data), () 
     });
     afterAll(() => running.stop());
 
-    it.each(personas)('$persona sees exactly what its claims cover', async ({ persona, claims }) => {
+    test.each(personas)('$persona sees exactly what its claims cover', async ({ persona, claims }) => {
       const { aud: _set, ...own } = claims;
       const headers = bearer(await idp.token(own, { format }));
       const [all, platform, dataOnly, roles] = FULL[persona] ?? [];
@@ -146,7 +146,7 @@ describe.skipIf(!data.available)(title('personas of the shared data', data), () 
     });
   });
 
-  it('see everything in auth-only mode, have no roles, and the log says so at start', async () => {
+  test('see everything in auth-only mode, have no roles, and the log says so at start', async () => {
     const running = await serve('auth-only');
     expect(running.stderr()).toContain(
       'Authorization not configured, per-entry claims filtering disabled (auth-only mode)',
@@ -163,7 +163,7 @@ describe.skipIf(!data.available)(title('personas of the shared data', data), () 
     await running.stop();
   });
 
-  it('are nobody in anonymous mode, and see everything', async () => {
+  test('are nobody in anonymous mode, and see everything', async () => {
     const running = await serve('anonymous');
     const token = await idp.token({ org: 'contoso' });
     for (const headers of [{}, bearer(token), bearer('nonsense')]) {
@@ -173,7 +173,7 @@ describe.skipIf(!data.available)(title('personas of the shared data', data), () 
     await running.stop();
   });
 
-  it('see the catalogues that lie beside them by the claims of their sources', async () => {
+  test('see the catalogues that lie beside them by the claims of their sources', async () => {
     const running = await serve('full', {
       platform: shared('platform-registry.json'),
       data: shared('data-registry.json'),
@@ -195,7 +195,7 @@ describe.skipIf(!data.available)(title('personas of the shared data', data), () 
 });
 
 describe('the program with sign-in', () => {
-  it('starts while the identity provider is away, answers 503, and recovers by itself', async () => {
+  test('starts while the identity provider is away, answers 503, and recovers by itself', async () => {
     const token = await idp.token({ org: 'acme' });
     await idp.stop();
     const running = await serve('full');
@@ -209,7 +209,7 @@ describe('the program with sign-in', () => {
     await running.stop();
   });
 
-  it('asks each identity provider when it serves, and tells operators of one that does not answer before a caller does', async () => {
+  test('asks each identity provider when it serves, and tells operators of one that does not answer before a caller does', async () => {
     await idp.stop();
     const running = await serve('full');
     const readiness = async (): Promise<unknown> => {
@@ -226,7 +226,7 @@ describe('the program with sign-in', () => {
     await running.stop();
   });
 
-  it('refuses path tricks and doubled tokens as they come from the wire', async () => {
+  test('refuses path tricks and doubled tokens as they come from the wire', async () => {
     const running = await serve('full');
     const token = await idp.token({ org: 'acme' });
     const { port } = new URL(running.open);
@@ -259,7 +259,7 @@ describe('the program with sign-in', () => {
     await running.stop();
   });
 
-  it.each([
+  test.each([
     ['{}', 'auth.oauth is required when auth.mode is oauth'],
     ['{ oauth: { providers: [] } }', 'must hold at least one identity provider'],
   ])('does not start with auth %s, and says why in lines', async (auth, problem) => {

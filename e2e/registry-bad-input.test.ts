@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Documented } from './registry/documented.ts';
 import { CALLERS, type CallerName, Governed, HIDDEN } from './registry/governed.ts';
 import { type HostileRequest, hostileRequest, LIKELY } from './registry/hostile.ts';
@@ -81,7 +81,7 @@ function revealing({ headers, text }: Received): boolean {
 }
 
 describe('every documented refusal, word for word', () => {
-  it.each<Refusal>(REFUSALS)('%s', async (...[, as, asked, status, error, body]) => {
+  test.each<Refusal>(REFUSALS)('%s', async (...[, as, asked, status, error, body]) => {
     const before = dump();
     const answer = await ask(as, asked, body);
     expect([answer.status, answer.text]).toEqual([status, JSON.stringify({ error })]);
@@ -113,7 +113,7 @@ describe('whatever is asked', () => {
     return { wrote: answer.status < 400 && operation.method !== 'GET' };
   }
 
-  it(
+  test(
     'is answered as documented, reveals nothing, and changes nothing when it is refused',
     { timeout: 60_000 },
     async () => {
@@ -135,7 +135,7 @@ describe('whatever is asked', () => {
     },
   );
 
-  it('shows no hidden name to those who read all that there is', async () => {
+  test('shows no hidden name to those who read all that there is', async () => {
     let found = 0;
     for (const operation of documented.operations.filter(({ method }) => method === 'GET')) {
       for (const name of operation.path.includes('{name}') ? (LIKELY['name'] ?? []) : ['']) {
@@ -150,7 +150,7 @@ describe('whatever is asked', () => {
     expect(found).toBeGreaterThan(80);
   });
 
-  it('is answered for a hidden name as for one that nobody has', async () => {
+  test('is answered for a hidden name as for one that nobody has', async () => {
     const absent = HIDDEN.replace('z', 'y');
     const shown = ({ status, headers, text }: Received): unknown => {
       const { date: _, 'x-request-id': __, etag: ___, ...rest } = headers;
@@ -186,7 +186,7 @@ describe('whatever is asked', () => {
     }
   });
 
-  it('a forged cursor shows nothing but what comes after it and is visible', async () => {
+  test('a forged cursor shows nothing but what comes after it and is visible', async () => {
     const visible = ['io.acme/linter', 'io.acme/news', 'io.acme/weather'];
     const namesOf = ({ text }: Received): string[] => {
       const page: { servers: { server: { name: string } }[] } = JSON.parse(text);
@@ -199,7 +199,7 @@ describe('whatever is asked', () => {
     await fc.assert(
       fc.asyncProperty(name, fc.string(), fc.constantFrom(1, 2, 1000), async (at, version, limit) => {
         const cursor = Buffer.from(`${at.toWellFormed()},${version}`).toString('base64url');
-        const answer = await ask('reader', `GET /all/v0.1/servers?limit=${String(limit)}&cursor=${cursor}`);
+        const answer = await ask('reader', `GET /all/v0.1/servers?limit=${limit}&cursor=${cursor}`);
         expect([200, 400]).toContain(answer.status);
         expect(revealing(answer)).toBe(false);
         if (answer.status === 400) return;
@@ -229,7 +229,7 @@ describe('a token', () => {
   const now = (): number => Math.floor(Date.now() / 1000);
   const root = () => ({ ...CALLERS.root, exp: now() + 300 });
 
-  it.each<[what: string, token: () => string | Promise<string>]>([
+  test.each<[what: string, token: () => string | Promise<string>]>([
     ['of another issuer', () => governed.idp.sign({ ...root(), iss: 'https://evil.test' })],
     ['for another audience', () => governed.idp.sign({ ...root(), aud: 'other' })],
     ['that has expired', () => governed.idp.sign({ ...root(), exp: now() - 60 })],
@@ -256,7 +256,7 @@ describe('a token', () => {
     expect(refusals).toContainEqual(await me(await token()));
   });
 
-  it('truncated or altered anywhere is refused', async () => {
+  test('truncated or altered anywhere is refused', async () => {
     expect(await me(good())).toEqual([200, '{"subject":"root","roles":["superAdmin"]}']);
     const at = fc.nat({ max: good().length - 3 });
     await fc.assert(
@@ -274,7 +274,7 @@ describe('a token', () => {
     );
   });
 
-  it.each<[what: string, claims: object]>([
+  test.each<[what: string, claims: object]>([
     ['prototype names', { role: { __proto__: 'super-admin' }, constructor: 'super-admin' }],
     ['a nested role', { role: { role: 'super-admin' } }],
     ['roles in lists of lists', { role: [['super-admin']] }],
@@ -282,7 +282,7 @@ describe('a token', () => {
     ['another case', { Role: 'super-admin', ORG: 'acme' }],
     [
       'many claims',
-      Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`c${String(index)}`, 'super-admin'])),
+      Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`c${index}`, 'super-admin'])),
     ],
   ])('with %s gives no rights', async (_, claims) => {
     const headers = {
@@ -337,7 +337,7 @@ describe('what is no request', () => {
       .map(([first, headers, end, rest]) => Buffer.from([first, ...headers, '', rest].join(end), 'latin1')),
   );
 
-  it('is refused or cut off, and does not disturb the next one', { timeout: 60_000 }, async () => {
+  test('is refused or cut off, and does not disturb the next one', { timeout: 60_000 }, async () => {
     const before = dump();
     await fc.assert(
       fc.asyncProperty(garbage, async (bytes) => {
@@ -352,27 +352,31 @@ describe('what is no request', () => {
     expect(dump()).toBe(before);
   });
 
-  it('is cut off when it does not come to an end, while others are served', { timeout: 60_000 }, async () => {
-    const endless = rawSocket(running.open);
-    const { authorization: token = '' } = governed.as('both');
-    endless.write(
-      `POST /v1/entries HTTP/1.1\r\nHost: x\r\nAuthorization: ${token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
-    );
-    const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`;
-    for (let sent = 0; sent < 40; sent += 1) endless.write(chunk);
-    expect(await endless.ended).toMatch(/^HTTP\/1\.1 413 .*\{"error":"request body too large"\}$/s);
-    expect((await ask('root', 'GET /v1/me')).status).toBe(200);
-    for (const answer of await Promise.all(slow.map(({ ended }) => ended))) {
-      expect(answer).toMatch(/^(?:HTTP\/1\.1 408 .*\{"error":"request not received in time"\})?$/s);
-    }
-  });
+  test(
+    'is cut off when it does not come to an end, while others are served',
+    { timeout: 60_000 },
+    async () => {
+      const endless = rawSocket(running.open);
+      const { authorization: token = '' } = governed.as('both');
+      endless.write(
+        `POST /v1/entries HTTP/1.1\r\nHost: x\r\nAuthorization: ${token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      );
+      const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`;
+      for (let sent = 0; sent < 40; sent += 1) endless.write(chunk);
+      expect(await endless.ended).toMatch(/^HTTP\/1\.1 413 .*\{"error":"request body too large"\}$/s);
+      expect((await ask('root', 'GET /v1/me')).status).toBe(200);
+      for (const answer of await Promise.all(slow.map(({ ended }) => ended))) {
+        expect(answer).toMatch(/^(?:HTTP\/1\.1 408 .*\{"error":"request not received in time"\})?$/s);
+      }
+    },
+  );
 });
 
-it('after all of it the program runs in bounded memory and has logged no secret', async () => {
+test('after all of it the program runs in bounded memory and has logged no secret', async () => {
   expect(running.child.exitCode).toBeNull();
   expect((await send(running.internal, { target: '/readiness' })).status).toBe(200);
   if (process.platform === 'linux') {
-    const status = await readFile(`/proc/${String(running.child.pid)}/status`, 'utf8');
+    const status = await readFile(`/proc/${running.child.pid}/status`, 'utf8');
     const kilobytes = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]);
     expect(kilobytes).toBeLessThan(400_000);
   }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AUDIENCE, type IdentityProvider, startIdentityProvider } from './fixtures/identity-provider.ts';
 import { type Finished, RegistryFolder } from './registry/process.ts';
 
@@ -67,7 +67,7 @@ async function tokenFile(
 }
 
 describe('with a token', () => {
-  it.each(['jwt', 'opaque'] as const)('as %s prints every layer of the decision', async (format) => {
+  test.each(['jwt', 'opaque'] as const)('as %s prints every layer of the decision', async (format) => {
     const token = await tokenFile({ sub: 'ann', role: 'writer', org: 'acme', team: 'b' }, format);
     const about = ['--registry', 'gated', '--entry', 'io.acme/both'];
     const { code, stdout, stderr } = await explain('--token', token, ...about);
@@ -83,7 +83,7 @@ yes  entry     io.acme/both      the caller holds every claim of the resource (c
 `);
   });
 
-  it('says what the server then does', async () => {
+  test('says what the server then does', async () => {
     const running = await folder.serve(config);
     for (const claims of [
       { org: 'acme' },
@@ -108,7 +108,7 @@ yes  entry     io.acme/both      the caller holds every claim of the resource (c
     await running.stop();
   });
 
-  it('names the copy that is served in place of another', async () => {
+  test('names the copy that is served in place of another', async () => {
     const token = await tokenFile({ sub: 'ann', org: 'acme', team: ['a', 'b'] });
     const { stdout } = await explain('--token', token, '--registry', 'all', '--entry', 'io.acme/both');
     expect(stdout).toMatch(/^yes {2}entry .*; the copy of high is served instead \(copy of low\)$/mu);
@@ -116,7 +116,7 @@ yes  entry     io.acme/both      the caller holds every claim of the resource (c
     expect(anywhere.stdout).toMatch(/^yes {2}entry .*the resource \(copy of low\)$/mu);
   });
 
-  it('asks about a source as the admin API scopes it', async () => {
+  test('asks about a source as the admin API scopes it', async () => {
     const token = await tokenFile({ sub: 'ann', org: 'acme' });
     const { stdout } = await explain('--token', token, '--source', 'high', '--entry', 'io.acme/only');
     expect(stdout).toMatch(
@@ -125,7 +125,7 @@ yes  entry     io.acme/both      the caller holds every claim of the resource (c
     expect(stdout).toMatch(/^no {3}entry {5}io\.acme\/only +the caller has no claim "team"/mu);
   });
 
-  it.each([
+  test.each([
     ['expired', () => idp.sign({ sub: 'x', exp: 1 }), 'the token has expired'],
     [
       'for another audience',
@@ -142,7 +142,7 @@ yes  entry     io.acme/both      the caller holds every claim of the resource (c
     expect(stderr.trimEnd()).not.toContain('\n');
   });
 
-  it('fails while the identity provider is away, and says that it is', async () => {
+  test('fails while the identity provider is away, and says that it is', async () => {
     const token = await tokenFile({ sub: 'ann' });
     await idp.stop();
     const { code, stderr } = await explain('--token', token);
@@ -153,7 +153,7 @@ yes  entry     io.acme/both      the caller holds every claim of the resource (c
 });
 
 describe('without authorization', () => {
-  it('says in auth-only mode that nothing is checked', async () => {
+  test('says in auth-only mode that nothing is checked', async () => {
     const token = await tokenFile({ sub: 'ann' });
     const open = await write('auth-only.yaml', {});
     const { stdout } = await folder.run('explain', '--config', open, '--token', token, '--registry', 'gated');
@@ -161,7 +161,7 @@ describe('without authorization', () => {
     expect(stdout).toMatch(/^yes {2}registry {2}gated +no authorization is configured in this mode$/mu);
   });
 
-  it('needs to know no caller in anonymous mode', async () => {
+  test('needs to know no caller in anonymous mode', async () => {
     const open = await write('anonymous.yaml', { mode: 'anonymous' });
     const { code, stdout } = await folder.run('explain', '--config', open, '--entry', 'io.acme/only');
     expect(code).toBe(0);
@@ -170,7 +170,7 @@ describe('without authorization', () => {
   });
 });
 
-it.each([
+test.each([
   [['--claims', '{}', '--token', 'x'], 'Error: --claims cannot be used together with --token; '],
   [['--token', 'none.txt'], 'Error: '],
   [['--claims', '[]'], 'Error: claims must be a JSON object; '],

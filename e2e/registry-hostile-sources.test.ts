@@ -6,7 +6,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { gitMissing } from './fixtures/git-server.ts';
 import { RegistryFolder, type Running } from './registry/process.ts';
 
@@ -47,7 +47,7 @@ async function startPlace(): Promise<Place> {
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   const self: Place = {
-    url: `http://127.0.0.1:${String(port)}`,
+    url: `http://127.0.0.1:${port}`,
     answer: hang,
     asked: 0,
     open: 0,
@@ -125,14 +125,14 @@ async function put({ open }: Running, at: string, body: object): Promise<number>
 
 /** Largest memory that a process has ever had, in bytes; Linux only. */
 function peakMemory({ child }: Running): number {
-  const kib = /VmHWM:\s+(\d+)/u.exec(readFileSync(`/proc/${String(child.pid)}/status`, 'utf8'))?.[1];
+  const kib = /VmHWM:\s+(\d+)/u.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1];
   return Number(kib) * 1024;
 }
 
 describe('what a place sends', () => {
   // Only what never ends is waited for.
   const timeoutFor = (what: string): string => (what === 'a byte now and then' ? '1s' : '1m');
-  it.each<[what: string, body: () => (response: http.ServerResponse) => void, message: RegExp]>([
+  test.each<[what: string, body: () => (response: http.ServerResponse) => void, message: RegExp]>([
     [
       'a page of ten million empty lists',
       () => send(`{"servers":[${'[],'.repeat(10_000_000)}[]]}`),
@@ -190,7 +190,7 @@ describe('what a place sends', () => {
     expect((await running.stop()).code).toBe(0);
   });
 
-  it('what was served before stays, whatever it sends later', async () => {
+  test('what was served before stays, whatever it sends later', async () => {
     place.answer = send(listOf('io.a/one'));
     const running = await folder.serve(await configured(api()));
     for (const body of [
@@ -216,7 +216,7 @@ describe('what a place sends', () => {
 });
 
 describe('a source that is being read', () => {
-  it('does not keep a start from being stopped', async () => {
+  test('does not keep a start from being stopped', async () => {
     const starting = await folder.start(await configured(api({ timeout: '5m' })));
     await eventually(() => place.open === 1);
     starting.child.kill('SIGTERM');
@@ -226,7 +226,7 @@ describe('a source that is being read', () => {
     await eventually(() => place.open === 0);
   });
 
-  it('can be deleted and made anew from another place', async () => {
+  test('can be deleted and made anew from another place', async () => {
     const running = await folder.serve(await configured());
     const source = { api: { endpoint: place.url, timeout: '5m' }, syncPolicy: { interval: '1h' } };
     expect(await put(running, 'sources/made', source)).toBe(201);
@@ -242,7 +242,7 @@ describe('a source that is being read', () => {
     expect((await running.stop()).code).toBe(0);
   });
 
-  it('is read anew at once when it changes', async () => {
+  test('is read anew at once when it changes', async () => {
     const running = await folder.serve(await configured());
     const source = { api: { endpoint: place.url, timeout: '5m' }, syncPolicy: { interval: '1h' } };
     expect(await put(running, 'sources/made', source)).toBe(201);
@@ -256,7 +256,7 @@ describe('a source that is being read', () => {
     await running.stop();
   });
 
-  it('may become the managed one: what is published there stays', async () => {
+  test('may become the managed one: what is published there stays', async () => {
     place.answer = send(listOf('io.a/one'));
     const running = await folder.serve(await configured(api({ timeout: '5m' })));
     expect(await names(running)).toEqual(['io.a/one', 'io.f/file']);
@@ -283,7 +283,7 @@ describe('a source that is being read', () => {
     await again.stop();
   });
 
-  it.skipIf(noGit !== '')(
+  test.skipIf(noGit !== '')(
     noGit === ''
       ? 'leaves neither a process nor a folder of git behind at the end'
       : `with git [skipped: ${noGit}]`,
@@ -299,7 +299,7 @@ describe('a source that is being read', () => {
   );
 });
 
-it('a file that somebody named through the API and that is not there does not keep the program from starting', async () => {
+test('a file that somebody named through the API and that is not there does not keep the program from starting', async () => {
   const config = await configured();
   const running = await folder.serve(config);
   const file = path.join(folder.path, 'files', 'later.json');

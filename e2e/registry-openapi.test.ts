@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Documented, type DocumentedOperation } from './registry/documented.ts';
 import { Governed } from './registry/governed.ts';
 import type { Running } from './registry/process.ts';
@@ -33,7 +33,7 @@ let made = 0;
 /** A request of a scenario, with what has to be done before it done. */
 async function provoke(operation: DocumentedOperation, scenario: Scenario): Promise<Received> {
   made += 1;
-  const fresh = `fresh-${String(made)}`;
+  const fresh = `fresh-${made}`;
   const filled = (text: string): string => text.replaceAll('{fresh}', fresh);
   const filledBody = (body: unknown): string => filled(JSON.stringify(body));
   for (const [asked, body] of scenario.after ?? []) {
@@ -110,12 +110,12 @@ async function faultsOf(operation: DocumentedOperation, status: number): Promise
   const own = SCENARIOS[operation.name]?.[status];
   const answer = await provoked(operation, status);
   if (answer === undefined) return ['is documented, and no scenario provokes it'];
-  if (answer.status !== status) return [`was expected, ${String(answer.status)} came: ${answer.text}`];
+  if (answer.status !== status) return [`was expected, ${answer.status} came: ${answer.text}`];
   return [...documented.faults(operation, answer), ...(own === undefined ? commonFaults(answer) : [])];
 }
 
 describe('the OpenAPI document of the running program', () => {
-  it(
+  test(
     'documents exactly what is answered: every operation, status, header and body',
     { timeout: 60_000 },
     async () => {
@@ -130,7 +130,7 @@ describe('the OpenAPI document of the running program', () => {
     },
   );
 
-  it('describes the bodies that are accepted', () => {
+  test('describes the bodies that are accepted', () => {
     const accepted = documented.operations.flatMap((operation) =>
       Object.entries(SCENARIOS[operation.name] ?? {})
         .filter(([status, { body }]) => Number(status) < 300 && body !== undefined)
@@ -140,7 +140,7 @@ describe('the OpenAPI document of the running program', () => {
     expect(accepted.flatMap(({ operation, body }) => documented.requestFaults(operation, body))).toEqual([]);
   });
 
-  it('has no scenario for what is not documented', () => {
+  test('has no scenario for what is not documented', () => {
     const known = new Set(
       documented.operations.flatMap(({ name, responses }) =>
         Object.keys(responses).map((status) => `${name} ${status}`),

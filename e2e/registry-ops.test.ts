@@ -4,7 +4,7 @@ import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type OtlpCollector, startOtlpCollector } from './fixtures/otlp-collector.ts';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
@@ -58,7 +58,7 @@ async function get(url: string, headers: Record<string, string> = {}) {
 }
 
 describe('the audit log', () => {
-  it('is a private file with a line per governed request, complete when the program has ended', async () => {
+  test('is a private file with a line per governed request, complete when the program has ended', async () => {
     const registry = await serve({ audit: { enabled: true, logFile: 'audit.log' } });
     await get(`${registry.open}/all/v0.1/servers`, {
       authorization: 'Bearer hunter2',
@@ -85,7 +85,7 @@ describe('the audit log', () => {
     ]);
   });
 
-  it('goes on in a new file after SIGHUP', async () => {
+  test('goes on in a new file after SIGHUP', async () => {
     const registry = await serve({
       audit: { enabled: true, logFile: 'audit.log', eventTypes: ['server.list'] },
     });
@@ -101,7 +101,7 @@ describe('the audit log', () => {
     expect(linesOf(await readFile(file, 'utf8'))).toHaveLength(1);
   });
 
-  it('is written to standard output where no file is named', async () => {
+  test('is written to standard output where no file is named', async () => {
     const registry = await serve({
       audit: { enabled: true, excludeEventTypes: ['source.sync', 'config.reconcile'] },
     });
@@ -110,7 +110,7 @@ describe('the audit log', () => {
     expect(linesOf(stdout)).toMatchObject([{ type: 'server.list' }]);
   });
 
-  it('holds what the program did by itself: the start and its synchronisations', async () => {
+  test('holds what the program did by itself: the start and its synchronisations', async () => {
     const registry = await serve({ audit: { enabled: true, logFile: 'audit.log' } });
     await registry.stop();
     const text = await readFile(path.join(folder.path, 'audit.log'), 'utf8');
@@ -122,7 +122,7 @@ describe('the audit log', () => {
     });
   });
 
-  it('that cannot be opened stops the start with one line', async () => {
+  test('that cannot be opened stops the start with one line', async () => {
     const config = await configured({ audit: { enabled: true, logFile: 'none/audit.log' } });
     const { code, stderr } = await folder.run(
       'serve',
@@ -139,7 +139,7 @@ describe('the audit log', () => {
 });
 
 describe('metrics', () => {
-  it('are on the internal listener and pushed at the end', async () => {
+  test('are on the internal listener and pushed at the end', async () => {
     const registry = await serve({
       telemetry: { enabled: true, endpoint: collector.url, metrics: { enabled: true } },
     });
@@ -165,7 +165,7 @@ describe('metrics', () => {
     expect(collector.metricNames()).toContain('http.server.request.duration');
   });
 
-  it.skipIf(!postgres.available)(title('tell of the connections to PostgreSQL', postgres), async () => {
+  test.skipIf(!postgres.available)(title('tell of the connections to PostgreSQL', postgres), async () => {
     const cluster = await Cluster.start({ bin: (await npmPostgres()) ?? '' });
     try {
       const registry = await serve({
@@ -191,7 +191,7 @@ describe('metrics', () => {
     }
   });
 
-  it('are not there unless they are enabled', async () => {
+  test('are not there unless they are enabled', async () => {
     const registry = await serve({});
     expect((await get(`${registry.internal}/metrics`)).status).toBe(404);
     await registry.stop();
@@ -201,7 +201,7 @@ describe('metrics', () => {
 describe('traces', () => {
   const TRACE = '0af7651916cd43dd8448eb211c80319c';
 
-  it('join the caller’s, reach store and synchronisation, and are named by log lines', async () => {
+  test('join the caller’s, reach store and synchronisation, and are named by log lines', async () => {
     const registry = await serve({
       telemetry: { enabled: true, endpoint: collector.url, tracing: { enabled: true, sampling: 1 } },
     });
@@ -225,7 +225,7 @@ describe('traces', () => {
     expect(line).toMatchObject({ trace_id: TRACE, span_id: list?.spanId, status: 200 });
   });
 
-  it('of a collector that is not there disturb nobody', async () => {
+  test('of a collector that is not there disturb nobody', async () => {
     const registry = await serve({
       telemetry: {
         enabled: true,
@@ -272,7 +272,7 @@ describe('the end', () => {
     };
   }
 
-  it('lets a request that runs finish, store and audit log included', async () => {
+  test('lets a request that runs finish, store and audit log included', async () => {
     const registry = await serve({
       audit: { enabled: true, logFile: 'audit.log', eventTypes: ['entry.publish'] },
     });
@@ -290,7 +290,7 @@ describe('the end', () => {
     await again.stop();
   });
 
-  it('comes at once with the second signal', async () => {
+  test('comes at once with the second signal', async () => {
     const registry = await serve({});
     const publish = await halfPublished(registry.open);
     const ended = registry.stop();
@@ -301,7 +301,7 @@ describe('the end', () => {
   });
 });
 
-it('shows the internal listener of this machine to no web page that lets its own name point there', async () => {
+test('shows the internal listener of this machine to no web page that lets its own name point there', async () => {
   const registry = await serve({});
   const status = (headers: Record<string, string>): Promise<number | undefined> =>
     new Promise((resolve, reject) => {
@@ -319,7 +319,7 @@ it('shows the internal listener of this machine to no web page that lets its own
   await registry.stop();
 });
 
-it('asks nobody for a token on the internal listener, not even for what is not there', async () => {
+test('asks nobody for a token on the internal listener, not even for what is not there', async () => {
   const provider = { name: 'away', issuerUrl: 'http://127.0.0.1:9', audience: 'a', allowPrivateIP: true };
   const registry = await serve({ auth: { oauth: { providers: [provider] } } });
   const statuses = ['/health', '/readiness', '/version', '/v1/me', '/all/v0.1/servers', '/nothing'].map(
@@ -331,7 +331,7 @@ it('asks nobody for a token on the internal listener, not even for what is not t
   await registry.stop();
 });
 
-it('obeys configured limits and origins', async () => {
+test('obeys configured limits and origins', async () => {
   const registry = await serve({
     cors: { allowedOrigins: ['https://app.example'] },
     limits: { pageSize: { max: 1 }, maxBodySize: 1024 },
@@ -355,7 +355,7 @@ it('obeys configured limits and origins', async () => {
   await registry.stop();
 });
 
-it('gives a request the configured time to arrive', async () => {
+test('gives a request the configured time to arrive', async () => {
   const storage = { path: ':memory:' };
   const usual = await serve({ storage });
   const short = await serve({ storage, limits: { requestTimeout: '1s' } });
@@ -370,7 +370,7 @@ it('gives a request the configured time to arrive', async () => {
   await Promise.all([usual.stop(), short.stop()]);
 });
 
-it('writes one access line per request with a request id that cannot break it', async () => {
+test('writes one access line per request with a request id that cannot break it', async () => {
   const registry = await serve({});
   await get(`${registry.open}/all/v0.1/servers?cursor=`, { 'x-request-id': 'good-id.1' });
   await get(`${registry.open}/none/v0.1/servers`, { 'x-request-id': 'bad id "x"' });

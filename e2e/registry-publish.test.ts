@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RegistryFolder } from './registry/process.ts';
 
 const CATALOGUE = JSON.stringify({
@@ -31,7 +31,7 @@ async function send(base: string, method: string, path: string, body?: unknown) 
 }
 
 describe('the program', () => {
-  it('shows a publish to the next read, keeps it over a restart, and deletes it', async () => {
+  test('shows a publish to the next read, keeps it over a restart, and deletes it', async () => {
     const file = await config();
     const first = await folder.serve(file);
     const body = { name: 'my-server', version: '1.0.0', url: 'https://a.test/mcp' };
@@ -49,7 +49,7 @@ describe('the program', () => {
     await second.stop();
   });
 
-  it('takes sources and registries through the API, and serves inline data before it answers', async () => {
+  test('takes sources and registries through the API, and serves inline data before it answers', async () => {
     const running = await folder.serve(await config());
     const source = await send(running.open, 'PUT', '/v1/sources/inline', { file: { data: CATALOGUE } });
     expect([source.status, JSON.parse(source.text).syncStatus]).toEqual([
@@ -69,7 +69,7 @@ describe('the program', () => {
     await running.stop();
   });
 
-  it('writes into the audit log which claims a write changed', async () => {
+  test('writes into the audit log which claims a write changed', async () => {
     const logFile = `${folder.path}/audit.log`;
     const running = await folder.serve(await config({ ...OPEN, audit: { enabled: true, logFile } }));
     const put = (claims: object) =>
@@ -88,7 +88,7 @@ describe('the program', () => {
     ]);
   });
 
-  it('follows a file of a source made through the API where the configuration allows its folder', async () => {
+  test('follows a file of a source made through the API where the configuration allows its folder', async () => {
     const catalogue = await folder.write('extra.json', CATALOGUE);
     const running = await folder.serve(await config({ ...OPEN, limits: { allowedPaths: [folder.path] } }));
     const body = { file: { path: catalogue }, syncPolicy: { interval: '1h' } };
@@ -119,7 +119,7 @@ describe('explain', () => {
     },
   };
 
-  it('names the first failing key and what would change it', async () => {
+  test('names the first failing key and what would change it', async () => {
     const file = await config(GOVERNED);
     const claims = await folder.write('claims.json', '{"sub":"ann","role":"writer","org":"acme","team":"a"}');
     const ask = (...args: readonly string[]) =>
@@ -134,7 +134,7 @@ describe('explain', () => {
     expect(JSON.parse(json.stdout).findings.at(-1)).toMatchObject({ layer: 'registry', allowed: true });
   });
 
-  it.each([
+  test.each([
     [['--registry', 'team'], 'Error: who asks? give --claims or --token; '],
     [['--claims', '{}', '--registry', 'none'], 'Error: registry not found: none; '],
     [['--claims', '{"a":'], 'Error: claims is not valid JSON at line 1, '],

@@ -1,7 +1,7 @@
 import { readFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AUDIENCE, startIdentityProvider } from './fixtures/identity-provider.ts';
 import { linesOf, type Line } from './registry/json-lines.ts';
 import { RegistryFolder, type Running } from './registry/process.ts';
@@ -57,7 +57,7 @@ const status = async (url: string, init?: RequestInit): Promise<number> => {
 };
 
 describe('a reload', () => {
-  it('switches the audit log on, to another file, and off', async () => {
+  test('switches the audit log on, to another file, and off', async () => {
     const registry = await folder.serve(await configure());
     const list = `${registry.open}/all/v0.1/servers`;
     const audited = async (name: string): Promise<number> =>
@@ -77,7 +77,7 @@ describe('a reload', () => {
     expect([await audited('one.log'), await audited('two.log')]).toEqual([1, 1]);
   });
 
-  it('that makes a registry leaves a line in the audit log which names it', async () => {
+  test('that makes a registry leaves a line in the audit log which names it', async () => {
     const audit = { enabled: true, logFile: 'audit.log' };
     const registry = await folder.serve(await configure({ audit }));
     const both = ['all', 'team'].map((name) => ({ name, sources: ['files', 'own'] }));
@@ -94,7 +94,7 @@ describe('a reload', () => {
     ]);
   });
 
-  it('takes over what sources made through the API may read', async () => {
+  test('takes over what sources made through the API may read', async () => {
     const registry = await folder.serve(await configure());
     const put = (name: string): Promise<number> =>
       status(`${registry.open}/v1/sources/${name}`, {
@@ -119,7 +119,7 @@ describe('a reload', () => {
     await registry.stop();
   });
 
-  it('takes over how large claims and catalogues may be', async () => {
+  test('takes over how large claims and catalogues may be', async () => {
     const registry = await folder.serve(await configure());
     const put = async (name: string, body: object): Promise<string> => {
       const response = await fetch(`${registry.open}/v1/${name}`, {
@@ -127,7 +127,7 @@ describe('a reload', () => {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
       });
-      return `${String(response.status)} ${await response.text()}`;
+      return `${response.status} ${await response.text()}`;
     };
     const team = { sources: ['files'], claims: { org: 'acme', team: 'a' } };
     const data = JSON.stringify([{ name: 'io.acme/b', description: 'B'.repeat(2000), version: '1.0.0' }]);
@@ -147,7 +147,7 @@ describe('a reload', () => {
     await registry.stop();
   });
 
-  it('takes over how often a caller may ask', async () => {
+  test('takes over how often a caller may ask', async () => {
     const registry = await folder.serve(await configure());
     const list = `${registry.open}/all/v0.1/servers`;
     const ask = async (times: number): Promise<number[]> => {
@@ -165,7 +165,7 @@ describe('a reload', () => {
     await registry.stop();
   });
 
-  it('names every setting that needs a restart, and warns as a start does', async () => {
+  test('names every setting that needs a restart, and warns as a start does', async () => {
     const registry = await folder.serve(await configure());
     await configure({
       cors: { allowedOrigins: ['https://app.example'] },
@@ -183,7 +183,7 @@ describe('a reload', () => {
     expect(stderr.match(/Anonymous mode: authentication/g)).toHaveLength(2);
   });
 
-  it.each([
+  test.each([
     ['that is not valid', { auth: { mode: 'anonymus' } }, 'auth.mode'],
     ['whose audit log cannot be opened', { audit: { enabled: true, logFile: 'none/a.log' } }, 'none/a.log'],
     [
@@ -203,7 +203,7 @@ describe('a reload', () => {
     expect(await readFile(path.join(folder.path, 'a.log'), 'utf8')).toContain('server.list');
   });
 
-  it('that changes nothing about sign-in needs no identity provider', async () => {
+  test('that changes nothing about sign-in needs no identity provider', async () => {
     const idp = await startIdentityProvider();
     try {
       const provider = { name: 'idp', issuerUrl: idp.issuer, audience: AUDIENCE, allowPrivateIP: true };
@@ -226,7 +226,7 @@ describe('a reload', () => {
     }
   });
 
-  it('shows no byte of a hidden entry to callers who go on asking, whatever the file says', async () => {
+  test('shows no byte of a hidden entry to callers who go on asking, whatever the file says', async () => {
     const idp = await startIdentityProvider();
     try {
       const hidden = [{ name: 'io.umbrella/secret', description: 'S', version: '1.0.0' }];
@@ -285,7 +285,7 @@ describe('a reload', () => {
     }
   });
 
-  it('loses no request of callers who go on asking', async () => {
+  test('loses no request of callers who go on asking', async () => {
     const registry = await folder.serve(await configure());
     const enough = new AbortController();
     const seen = new Set<number>();
@@ -302,9 +302,9 @@ describe('a reload', () => {
     expect([...seen]).toEqual([200]);
   });
 
-  it('that is asked for again and again ends with the newest file, one after the other', async () => {
+  test('that is asked for again and again ends with the newest file, one after the other', async () => {
     const registry = await folder.serve(await configure());
-    const names = Array.from({ length: 12 }, (_, index) => `team-${String(index)}`);
+    const names = Array.from({ length: 12 }, (_, index) => `team-${index}`);
     for (const name of names) {
       await configure({ registries: [{ name, sources: ['files'] }] });
       registry.child.kill('SIGHUP');
@@ -317,7 +317,7 @@ describe('a reload', () => {
     expect(stderr).not.toMatch(/"level":"error"/);
   });
 
-  it('that is asked for while the program starts or stops neither ends nor disturbs it', async () => {
+  test('that is asked for while the program starts or stops neither ends nor disturbs it', async () => {
     const starting = await folder.start(await configure());
     // As early as the program can hear it: its first line is about the configuration.
     while (!starting.stderr().includes('configuration loaded')) await delay(1);

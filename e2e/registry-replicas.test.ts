@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startRegistryApi, type RegistryApi } from './fixtures/registry-api.ts';
 import { debianPostgres, npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
@@ -101,8 +101,7 @@ for (const { available, name, bin } of STORES) {
     async function within(milliseconds: number, check: () => Promise<boolean>): Promise<number> {
       const start = performance.now();
       while (!(await check())) {
-        if (performance.now() - start > milliseconds)
-          throw new Error(`not within ${String(milliseconds)} ms`);
+        if (performance.now() - start > milliseconds) throw new Error(`not within ${milliseconds} ms`);
         await delay(10);
       }
       return performance.now() - start;
@@ -115,12 +114,12 @@ for (const { available, name, bin } of STORES) {
         body: JSON.stringify({ name: server, version, url: 'https://x.example/mcp', description: 'x' }),
       });
 
-    it('shows a publish on one to the same client at once, and on the other within a second', async () => {
+    test('shows a publish on one to the same client at once, and on the other within a second', async () => {
       const [one, two] = await serve(2, '1h');
       if (one === undefined || two === undefined) throw new Error('two replicas');
       for (let round = 1; round <= 5; round += 1) {
         const [from, to] = round % 2 === 0 ? [one, two] : [two, one];
-        const version = `1.${String(round)}.0`;
+        const version = `1.${round}.0`;
         const answer = await publish(from, 'io.acme/tool', version);
         expect([answer.status, await answer.text()]).toEqual([201, expect.any(String)]);
         expect(await names(from)).toContain(`io.acme/tool@${version}`);
@@ -131,7 +130,7 @@ for (const { available, name, bin } of STORES) {
       expect(await names(one)).toEqual(await names(two));
     });
 
-    it('synchronises a source on one of three at a time, and shows all what it found', async () => {
+    test('synchronises a source on one of three at a time, and shows all what it found', async () => {
       const replicas = await serve(3, '1s');
       upstream.requests.length = 0;
       upstream.items = [listed('io.a/one'), listed('io.a/two')];
@@ -145,7 +144,7 @@ for (const { available, name, bin } of STORES) {
       expect(performance.now() - started).toBeGreaterThan(3_500);
     });
 
-    it('counts in the log of each replica what it serves, however many start together', async () => {
+    test('counts in the log of each replica what it serves, however many start together', async () => {
       for (const replica of await serve(3, '1h')) {
         const told = (): string => /^.*"msg":"serving".*$/m.exec(replica.stderr())?.[0] ?? '';
         // Written right after the readiness that was waited for.
@@ -154,7 +153,7 @@ for (const { available, name, bin } of STORES) {
       }
     });
 
-    it('takes over soon when the replica that synchronises is killed, and never looks twice at once', async () => {
+    test('takes over soon when the replica that synchronises is killed, and never looks twice at once', async () => {
       const replicas: Running[] = [];
       for (let count = 0; count < 3; count += 1) {
         const [replica] = await serve(1, '1h');
@@ -185,7 +184,7 @@ for (const { available, name, bin } of STORES) {
       }
     });
 
-    it('keeps what a newer configuration added when a replica starts again with an older one', async () => {
+    test('keeps what a newer configuration added when a replica starts again with an older one', async () => {
       const [older] = await serve(1, '1h');
       const newer = await folder.serve(
         await configuration('newer.yaml', '1h', { name: 'more', sources: ['ours'] }),
@@ -212,7 +211,7 @@ for (const { available, name, bin } of STORES) {
       expect(await names(again)).toContain('io.acme/tool@1.0.0');
     });
 
-    it('gives a source that was made on one replica to the others', async () => {
+    test('gives a source that was made on one replica to the others', async () => {
       const [one, two] = await serve(2, '1h');
       if (one === undefined || two === undefined) throw new Error('two replicas');
       const send = (path: string, body: object): Promise<Response> =>
@@ -243,7 +242,7 @@ describe('reload', () => {
   });
   afterEach(() => folder.remove());
 
-  it('takes over new sources and registries on SIGHUP, and keeps the old ones when the file is wrong', async () => {
+  test('takes over new sources and registries on SIGHUP, and keeps the old ones when the file is wrong', async () => {
     const catalogue = (name: string): string =>
       JSON.stringify([{ name, version: '1.0.0', description: 'x' }]);
     await folder.write('a.json', catalogue('io.a/a'));

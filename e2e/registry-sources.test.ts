@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { gitMissing, startGitServer, type GitServer } from './fixtures/git-server.ts';
 import { startRegistryApi, type ApiListed, type RegistryApi } from './fixtures/registry-api.ts';
 import { RegistryFolder, type Running } from './registry/process.ts';
@@ -47,7 +47,7 @@ afterEach(async () => {
 /** Serves sources, in this order, under the registry `all`. */
 async function serve(...sources: readonly object[]): Promise<Running> {
   const named = sources.map((source, index) => ({
-    name: `s${String(index)}`,
+    name: `s${index}`,
     syncPolicy: { interval: '1s' },
     ...source,
   }));
@@ -110,7 +110,7 @@ async function api(listed: readonly ApiListed[]): Promise<RegistryApi> {
 }
 
 describe.skipIf(noGit !== '')(noGit === '' ? 'a git source' : `a git source [skipped: ${noGit}]`, () => {
-  it('follows its branch, keeps what it had while the repository is away, and recovers', async () => {
+  test('follows its branch, keeps what it had while the repository is away, and recovers', async () => {
     const repository = await git();
     await repository.commit('first', { 'data/c.json': catalogue(document('io.a/one')) });
     const running = await serve({ git: { repository: repository.url, path: 'data/c.json' } });
@@ -133,7 +133,7 @@ describe.skipIf(noGit !== '')(noGit === '' ? 'a git source' : `a git source [ski
     expect((await info(running)).syncStatus).toMatchObject({ attemptCount: 0, serverCount: 2 });
   });
 
-  it('signs in with the password file, which it reads for every fetch', async () => {
+  test('signs in with the password file, which it reads for every fetch', async () => {
     const repository = await git();
     await repository.commit('first', { 'registry.json': catalogue(document('io.a/one')) });
     repository.credentials = { username: 'bot', password: 'first' };
@@ -151,7 +151,7 @@ describe.skipIf(noGit !== '')(noGit === '' ? 'a git source' : `a git source [ski
 });
 
 describe('an api source', () => {
-  it('mirrors another skep-registry, and what comes there later', async () => {
+  test('mirrors another skep-registry, and what comes there later', async () => {
     const file = await folder.write('c.json', catalogue(document('io.a/one'), document('io.a/two')));
     const upstream = await serve({ file: { path: file } });
     const second = await RegistryFolder.create();
@@ -173,7 +173,7 @@ describe('an api source', () => {
     await eventually(async () => (await names(mirror)).includes('io.a/three'));
   });
 
-  it.skipIf(!shared.available)(
+  test.skipIf(!shared.available)(
     title('serves a recorded crawl of the official registry whole', shared),
     async () => {
       const crawl: readonly ApiListed[] = JSON.parse(
@@ -193,7 +193,7 @@ describe('an api source', () => {
     },
   );
 
-  it('takes the status that the other registry gives', async () => {
+  test('takes the status that the other registry gives', async () => {
     const item = (name: string, status: string): ApiListed => ({
       server: document(name),
       _meta: { [OFFICIAL]: { status, updatedAt: '2026-01-01T00:00:00Z' } },
@@ -205,7 +205,7 @@ describe('an api source', () => {
     ).toEqual([['io.a/old', 'deprecated']]);
   });
 
-  it('does not keep the registry from starting while it is away, and is served when it comes', async () => {
+  test('does not keep the registry from starting while it is away, and is served when it comes', async () => {
     const upstream = await api([{ server: document('io.a/one') }]);
     upstream.misbehaviour = { kind: 'status', status: 404, times: 1 };
     const running = await serve({ api: { endpoint: upstream.origin } });
@@ -215,7 +215,7 @@ describe('an api source', () => {
 });
 
 describe('file sources', () => {
-  it('are read from a URL', async () => {
+  test('are read from a URL', async () => {
     let content = catalogue(document('io.a/one'));
     const server = http.createServer((_request, response) => response.end(content)).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -226,13 +226,13 @@ describe('file sources', () => {
     });
     const address = server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
-    const running = await serve({ file: { url: `http://127.0.0.1:${String(port)}/c.json` } });
+    const running = await serve({ file: { url: `http://127.0.0.1:${port}/c.json` } });
     expect(await names(running)).toEqual(['io.a/one']);
     content = catalogue(document('io.a/two'));
     await eventually(async () => (await names(running)).includes('io.a/two'));
   });
 
-  it('give what their filter lets pass, and another filter at the next start something else', async () => {
+  test('give what their filter lets pass, and another filter at the next start something else', async () => {
     const file = await folder.write(
       'c.json',
       catalogue(
@@ -249,7 +249,7 @@ describe('file sources', () => {
     expect(await names(again)).toEqual(['io.a/beta']);
   });
 
-  it('hand their claims to their entries, new claims too, and managed sources do not', async () => {
+  test('hand their claims to their entries, new claims too, and managed sources do not', async () => {
     const file = await folder.write('c.json', catalogue(document('io.a/one')));
     const entryClaims = async (running: Running, source: string): Promise<unknown> => {
       const response = await fetch(`${running.open}/v1/sources/${source}/entries`);
@@ -273,7 +273,7 @@ describe('file sources', () => {
 });
 
 describe('a kubernetes source', () => {
-  it('is valid, and refused by serve with one clear line', async () => {
+  test('is valid, and refused by serve with one clear line', async () => {
     const config = await folder.write(
       'k.yaml',
       'sources: [{ name: cluster, kubernetes: { namespaces: [prod] } }]\nregistries: [{ name: all, sources: [cluster] }]\nauth: { mode: anonymous }\n',

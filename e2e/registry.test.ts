@@ -5,7 +5,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RegistryFolder, type Running } from './registry/process.ts';
 import { component, repoRoot, sharedData, title } from './require.ts';
 
@@ -67,7 +67,7 @@ async function eventually(check: () => Promise<boolean>): Promise<void> {
 }
 
 describe('skep-registry serve', () => {
-  it('serves a catalogue, follows its file, and ends in order with status 0', async () => {
+  test('serves a catalogue, follows its file, and ends in order with status 0', async () => {
     const file = await folder.write('c.json', catalogueOf(serverOf('io.acme/one')));
     const running = await folder.serve(await folder.config({ files: file }, '1s'));
     expect(names(await page(running))).toEqual(['io.acme/one@1.0.0']);
@@ -78,7 +78,7 @@ describe('skep-registry serve', () => {
     await expect(fetch(`${running.open}/registry/all/v0.1/servers`)).rejects.toThrow();
   });
 
-  it('keeps serving what it had while a file is broken, says so in the log, and recovers', async () => {
+  test('keeps serving what it had while a file is broken, says so in the log, and recovers', async () => {
     const file = await folder.write('c.json', catalogueOf(serverOf('io.acme/one')));
     const running = await folder.serve(await folder.config({ files: file }, '1s'));
     await writeFile(file, '{"half":');
@@ -89,7 +89,7 @@ describe('skep-registry serve', () => {
     await running.stop();
   });
 
-  it('starts from the store when a file is broken or gone at a later start', async () => {
+  test('starts from the store when a file is broken or gone at a later start', async () => {
     const file = await folder.write('c.json', catalogueOf(serverOf('io.acme/one')));
     const config = await folder.config({ files: file });
     const first = await folder.serve(config);
@@ -101,7 +101,7 @@ describe('skep-registry serve', () => {
     await second.stop();
   });
 
-  it('shares its store with a second process, which goes on when the first is killed', async () => {
+  test('shares its store with a second process, which goes on when the first is killed', async () => {
     const config = await folder.config({ files: await folder.write('c.json', catalogueOf(serverOf('a/a'))) });
     const first = await folder.serve(config);
     const second = await folder.serve(config);
@@ -114,17 +114,15 @@ describe('skep-registry serve', () => {
     await second.stop();
   });
 
-  it('holds the old or the new catalogue, never a mix, when it is killed while replacing one by another', async () => {
+  test('holds the old or the new catalogue, never a mix, when it is killed while replacing one by another', async () => {
     const generation = (version: string): string =>
-      catalogueOf(
-        ...Array.from({ length: 3000 }, (_, index) => serverOf(`io.acme/s${String(index)}`, version)),
-      );
+      catalogueOf(...Array.from({ length: 3000 }, (_, index) => serverOf(`io.acme/s${index}`, version)));
     const file = await folder.write('c.json', generation('1.0.0'));
     const config = await folder.config({ files: file }, '1s');
     await (await folder.serve(config)).stop();
     for (const wait of [900, 1050, 1150]) {
       const running = await folder.serve(config);
-      await writeFile(file, generation(`2.0.${String(wait)}`));
+      await writeFile(file, generation(`2.0.${wait}`));
       await delay(wait);
       running.child.kill('SIGKILL');
       await once(running.child, 'exit');
@@ -140,11 +138,11 @@ describe('skep-registry serve', () => {
     }
   });
 
-  it('serves a 10 MB catalogue, and answers every request while it replaces it by another', async () => {
+  test('serves a 10 MB catalogue, and answers every request while it replaces it by another', async () => {
     const big = (version: string): string =>
       catalogueOf(
         ...Array.from({ length: 5000 }, (_, index) => ({
-          ...serverOf(`io.acme/s${String(index)}`, version),
+          ...serverOf(`io.acme/s${index}`, version),
           title: 'x'.repeat(2000),
         })),
       );
@@ -160,7 +158,7 @@ describe('skep-registry serve', () => {
     await running.stop();
   });
 
-  it('lets a running request finish when it is asked to stop', async () => {
+  test('lets a running request finish when it is asked to stop', async () => {
     const config = await folder.config({ files: await folder.write('c.json', catalogueOf(serverOf('a/a'))) });
     const running = await folder.serve(config);
     const socket = net.connect(Number(new URL(running.open).port), '127.0.0.1');
@@ -179,7 +177,7 @@ describe('skep-registry serve', () => {
     expect((await end).code).toBe(0);
   });
 
-  it('ends at once on the second signal', async () => {
+  test('ends at once on the second signal', async () => {
     const config = await folder.config({ files: await folder.write('c.json', catalogueOf(serverOf('a/a'))) });
     const running = await folder.serve(config);
     const socket = net.connect(Number(new URL(running.open).port), '127.0.0.1');
@@ -196,7 +194,7 @@ describe('skep-registry serve', () => {
     socket.destroy();
   });
 
-  it('answers broken, oversized and dot-segment requests with JSON', async () => {
+  test('answers broken, oversized and dot-segment requests with JSON', async () => {
     const config = await folder.config({ files: await folder.write('c.json', catalogueOf(serverOf('a/a'))) });
     const running = await folder.serve(config);
     const raw = async (request: string): Promise<string> => {
@@ -223,7 +221,7 @@ describe('bad input to skep-registry', () => {
   const serve = (config: string) =>
     folder.run('serve', '--config', config, '--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0');
 
-  it.each([
+  test.each([
     ['is not JSON', '{"data": nonsense}', /not valid JSON: line 1, column 10/],
     ['has the wrong shape', '{"hello": "world"}', /is no catalogue: found an object with "hello"/],
     ['is 10 MB of something else', 'x'.repeat(10 * 1024 * 1024), /not valid JSON/],
@@ -247,7 +245,7 @@ describe('bad input to skep-registry', () => {
     expect(checked.stderr).toMatch(message);
   });
 
-  it('a catalogue with a duplicate entry serves the last one and names it', async () => {
+  test('a catalogue with a duplicate entry serves the last one and names it', async () => {
     const file = await folder.write(
       'c.json',
       catalogueOf(serverOf('a/a'), { ...serverOf('a/a'), title: 'Last' }),
@@ -264,7 +262,7 @@ describe('bad input to skep-registry', () => {
     );
   });
 
-  it('an unknown key is one line with file, line, column and a suggestion', async () => {
+  test('an unknown key is one line with file, line, column and a suggestion', async () => {
     const config = await folder.write(
       'registry.yaml',
       'sources:\n  - name: a\n    file: { path: c.json }\n    syncPolicy: { interval: 1m }\n    clams: {}\nregistries: [{ name: r, sources: [a] }]\nauth: { mode: anonymous }\n',
@@ -278,19 +276,19 @@ describe('bad input to skep-registry', () => {
     expect([json.code, JSON.parse(json.stdout).valid]).toEqual([1, false]);
   });
 
-  it('several problems are a line each', async () => {
+  test('several problems are a line each', async () => {
     await folder.write('registry.yaml', 'sources: [{ name: A }]\nregistries: []\n');
     const { code, stderr } = await serve('registry.yaml');
     expect(code).toBe(1);
     expect(stderr).toContain('Error: 4 problems in the configuration "registry.yaml"');
   });
 
-  it('a busy port is named with its flag, and nothing is left', async () => {
+  test('a busy port is named with its flag, and nothing is left', async () => {
     const holder = net.createServer().listen(0, '127.0.0.1');
     await once(holder, 'listening');
     const { port } = holder.address() as net.AddressInfo;
     const config = await folder.config({ files: await folder.write('c.json', catalogueOf(serverOf('a/a'))) });
-    const busy = `127.0.0.1:${String(port)}`;
+    const busy = `127.0.0.1:${port}`;
     for (const [flag, other] of [
       ['--address', '--internal-address'],
       ['--internal-address', '--address'],
@@ -313,7 +311,7 @@ describe('bad input to skep-registry', () => {
     holder.close();
   });
 
-  it.each([
+  test.each([
     [['serv'], /unknown command "serv"/, /did you mean "serve"/],
     [['serve', '--confg', 'x'], /unknown flag "--confg"/, /did you mean "--config"/],
     [['serve'], /"--config" is missing/, /--help/],
@@ -332,7 +330,7 @@ describe('bad input to skep-registry', () => {
 });
 
 describe('skep-registry version and help', () => {
-  it('prints JSON with the keys that clients look for', async () => {
+  test('prints JSON with the keys that clients look for', async () => {
     const { code, stdout } = await folder.run('version', '--format', 'json');
     expect(code).toBe(0);
     expect(Object.keys(JSON.parse(stdout))).toEqual([
@@ -345,14 +343,14 @@ describe('skep-registry version and help', () => {
     ]);
   });
 
-  it.runIf(existsSync(path.join(repoRoot, '.git')))('names the commit that was packed', async () => {
+  test.runIf(existsSync(path.join(repoRoot, '.git')))('names the commit that was packed', async () => {
     const { stdout } = await folder.run('version', '--format', 'json');
     const { commit, build_date: date }: Record<string, string> = JSON.parse(stdout);
     expect(commit).toMatch(/^[0-9a-f]{40}$/u);
     expect(new Date(date ?? '').getTime()).toBeGreaterThan(0);
   });
 
-  it.each(['serve', 'validate', 'version'])('explains %s', async (command) => {
+  test.each(['serve', 'validate', 'version'])('explains %s', async (command) => {
     const { code, stdout } = await folder.run(command, '--help');
     expect(code).toBe(0);
     expect(stdout).toContain(`Usage: skep-registry ${command}`);
@@ -373,7 +371,7 @@ describe.skipIf(!data.available)(title('real catalogues', data), () => {
     'catalog-toolhive/native-with-remote-example.json',
   ];
 
-  it.each(files)('%s is served whole, byte for byte, and each version is found by name', async (file) => {
+  test.each(files)('%s is served whole, byte for byte, and each version is found by name', async (file) => {
     const source = path.join(sharedData, file);
     const { entries } = readCatalogue(readFileSync(source), { label: file });
     const servers = entries.filter((entry) => entry.kind === 'server');
@@ -395,7 +393,7 @@ describe.skipIf(!data.available)(title('real catalogues', data), () => {
     await running.stop();
   });
 
-  it('refuses the catalogue of the time before server.json', async () => {
+  test('refuses the catalogue of the time before server.json', async () => {
     const file = path.join(sharedData, 'catalog-official/seed-2025-05-16-old-format.json');
     const { code, stderr } = await folder.run('validate', '--file', file);
     expect(code).toBe(1);

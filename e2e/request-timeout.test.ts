@@ -33,7 +33,7 @@ describe.skipIf(!engine.available)(title('SKEP_PROXY_REQUEST_TIMEOUT', engine), 
   };
 
   test('is how long a call may take, for a run and for a start, whatever the supervisor was started with', async () => {
-    const name = `silent-${String(process.pid)}`;
+    const name = `silent-${process.pid}`;
     const env = (value: string) => ({ env: { SKEP_PROXY_REQUEST_TIMEOUT: value } });
     const run = await user.skep(['run', image, '--name', name, '--no-check'], env('2s'));
     expect(run).toMatchObject({ code: 0 });

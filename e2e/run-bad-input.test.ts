@@ -131,7 +131,7 @@ describe.each(['docker', 'sandbox'] as const)('bad input of a run on %s', (kind)
     const { port } = server.address() as net.AddressInfo;
     const result = await run('--proxy-port', String(port));
     await new Promise((resolve) => server.close(resolve));
-    expectRefusal(result, `proxy port ${String(port)} is not available`);
+    expectRefusal(result, `proxy port ${port} is not available`);
     expect(left()).toEqual([]);
   });
 
@@ -172,7 +172,7 @@ describe.each(['docker', 'sandbox'] as const)('bad input of a run on %s', (kind)
     const { port } = silent.address() as net.AddressInfo;
     const base = kind === 'docker' ? ['--runtime-image', await ensureNodeBase()] : [];
     const child = user.start(['run', `npx://${PACKAGE}`, '--name', name, ...base], {
-      env: { npm_config_registry: `http://127.0.0.1:${String(port)}/` },
+      env: { npm_config_registry: `http://127.0.0.1:${port}/` },
     });
     const finished = ended(child);
     await printed(child, 'Looking up');
@@ -195,7 +195,7 @@ describe.skipIf(!components.docker.available)(
       relay = await engineRelay(path.join(user.dir, 'engine.sock'));
       silent = net.createServer(() => {});
       await new Promise<void>((resolve) => void silent.listen(0, '0.0.0.0', resolve));
-      silentUrl = `127.0.0.1:${String((silent.address() as net.AddressInfo).port)}`;
+      silentUrl = `127.0.0.1:${(silent.address() as net.AddressInfo).port}`;
     });
     afterEach(async () => {
       silent.close();

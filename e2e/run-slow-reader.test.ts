@@ -49,7 +49,7 @@ async function readToEnd(stream: http.IncomingMessage): Promise<number> {
 
 /** Most memory that the process ever held, bytes (proc_pid_status(5)). */
 function peakMemory(pid: number): number {
-  const status = readFileSync(`/proc/${String(pid)}/status`, 'utf8');
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
 }
 

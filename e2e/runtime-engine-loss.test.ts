@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import { dockerRuntime } from '@skep/cli/runtime/docker/docker-runtime.ts';
 import type { Runtime } from '@skep/cli/runtime/runtime.ts';
@@ -73,7 +73,7 @@ describe.skipIf(!engineThere.available)(title('an engine that goes away', engine
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('ends the attachment, fails what waits, and every later call names the socket', async () => {
+  test('ends the attachment, fails what waits, and every later call names the socket', async () => {
     const probe = new ProbeCaller(await runtime.attach(name));
     await runtime.start(name);
     await probe.call('ping');
@@ -95,7 +95,7 @@ describe.skipIf(!engineThere.available)(title('an engine that goes away', engine
     expect(await direct().inspect(name)).toMatchObject({ state: 'running' });
   });
 
-  it('takes a write after the cut without bringing the process down', async () => {
+  test('takes a write after the cut without bringing the process down', async () => {
     const attached = await runtime.attach(name);
     await runtime.start(name);
     relay.cut();

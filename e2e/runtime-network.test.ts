@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import { dockerRuntime } from '@skep/cli/runtime/docker/docker-runtime.ts';
 import { EXTERNAL_NETWORK } from '@skep/cli/runtime/docker/network.ts';
@@ -65,12 +65,12 @@ describe.skipIf(!engineThere.available)(title('the network that workloads share'
     return gateway;
   }
 
-  it('lets eight programs that make their first workload at once all start it', async () => {
+  test('lets eight programs that make their first workload at once all start it', async () => {
     const gateways = await Promise.all(Array.from({ length: 8 }, () => starts(open(), spec())));
     for (const gateway of gateways) expect(gateway).toMatch(/^\d+\.\d+\.\d+\.\d+$/);
   });
 
-  it('works beside networks of the same name, takes the oldest, and removes what nobody uses', async () => {
+  test('works beside networks of the same name, takes the oldest, and removes what nobody uses', async () => {
     // Somebody else's, when somebody else works here.
     const [known] = await networks();
     const first = await twin();
@@ -81,7 +81,7 @@ describe.skipIf(!engineThere.available)(title('the network that workloads share'
     expect(await networkOf(wanted.name)).toBe(known?.Id ?? first);
   });
 
-  it('starts a workload whose network was removed behind its back', async () => {
+  test('starts a workload whose network was removed behind its back', async () => {
     const wanted = spec();
     await runtime.create(wanted);
     await engine('DELETE', `/networks/${(await networkOf(wanted.name)) ?? ''}`);
@@ -91,7 +91,7 @@ describe.skipIf(!engineThere.available)(title('the network that workloads share'
     expect(await answers(runtime, wanted.name)).toMatch(/\d/);
   });
 
-  it('does not put a workload on the shared network when the one it asked for is missing', async () => {
+  test('does not put a workload on the shared network when the one it asked for is missing', async () => {
     const wanted = { ...spec(), network: 'skep-test-no-such-network' };
     await expect(starts(runtime, wanted)).rejects.toMatchObject({
       message: expect.stringContaining('skep-test-no-such-network'),

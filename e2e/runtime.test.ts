@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import { runtimeContract } from '@skep/cli/runtime/contract.ts';
 import type { ContractHarness } from '@skep/cli/runtime/contract/bench.ts';
@@ -83,7 +83,7 @@ describe.each<[RuntimeKind, typeof engineThere]>([
 
   afterAll(() => rmSync(directories.root, { recursive: true, force: true }));
 
-  it.skipIf(missing)(title(`network: runs on ${kind} and answers`, there, npmThere), async () => {
+  test.skipIf(missing)(title(`network: runs on ${kind} and answers`, there, npmThere), async () => {
     if (kind === 'docker') await ensureNodeBase(BASE);
     const runtime = await openRuntime(kind, directories);
     const prepare = prepareFor('@modelcontextprotocol/server-everything', new AbortController().signal);
@@ -119,7 +119,7 @@ describe.each<[RuntimeKind, typeof engineThere]>([
     else expect(sandboxLeftovers(directories.dataDir, directories.cacheDir)).toEqual([]);
   });
 
-  it.skipIf(missing)(
+  test.skipIf(missing)(
     title(`network: one that does not exist fails on ${kind}`, there, npmThere),
     async () => {
       const prepare = prepareFor(
@@ -130,7 +130,7 @@ describe.each<[RuntimeKind, typeof engineThere]>([
     },
   );
 
-  it.skipIf(missing)(
+  test.skipIf(missing)(
     title(`network: an abort in the middle leaves nothing on ${kind}`, there, npmThere),
     async () => {
       const prepare = prepareFor('@modelcontextprotocol/server-everything', AbortSignal.timeout(2500));

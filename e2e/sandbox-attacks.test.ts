@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { arch, tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { RULES } from '@skep/cli/runtime/sandbox/seccomp/rules.ts';
 import { component, title } from './require.ts';
@@ -114,7 +114,7 @@ describe.skipIf(!sandbox.available).each(users)(
       return attack(calls).map((answer) => (answer as { stdout: string }).stdout);
     }
 
-    it('is no root, has no capability, gains no privilege and has its system calls filtered', () => {
+    test('is no root, has no capability, gains no privilege and has its system calls filtered', () => {
       const [status, map] = attack([
         ['probe/read', { path: '/proc/self/status' }],
         ['probe/read', { path: '/proc/self/uid_map' }],
@@ -131,7 +131,7 @@ describe.skipIf(!sandbox.available).each(users)(
       else expect(map?.trim().split(/\s+/)[0]).toBe(uids?.[0]);
     });
 
-    it('cannot write what the kernel is steered with, nor see what it tells root', () => {
+    test('cannot write what the kernel is steered with, nor see what it tells root', () => {
       const paths = ['sys/kernel/core_pattern', 'sys/kernel/modprobe', 'sys/vm/swappiness', 'sysrq-trigger'];
       const written = attack(paths.map((name) => ['probe/write', { path: `/proc/${name}`, text: '' }]));
       for (const answer of written) {
@@ -143,7 +143,7 @@ describe.skipIf(!sandbox.available).each(users)(
       for (const answer of read) expect(answer).toMatchObject({ code: expect.any(String) });
     });
 
-    it('reads no private key beside the certificates, no host file and nothing of the caller', () => {
+    test('reads no private key beside the certificates, no host file and nothing of the caller', () => {
       const secret = path.join(directory, 'secret.txt');
       writeFileSync(secret, 'TOP-SECRET');
       const [keys, pki, shadow, home, environment] = attack(
@@ -160,7 +160,7 @@ describe.skipIf(!sandbox.available).each(users)(
       expect(JSON.stringify(environment)).not.toContain('do not show');
     });
 
-    it.each([40, 63, 300])('gets nothing through descriptor %i that the shell left open', (number) => {
+    test.each([40, 63, 300])('gets nothing through descriptor %i that the shell left open', (number) => {
       const secret = path.join(directory, 'secret.txt');
       writeFileSync(secret, 'TOP-SECRET');
       const [content, listed] = attack(
@@ -174,7 +174,7 @@ describe.skipIf(!sandbox.available).each(users)(
       expect(JSON.stringify(listed)).not.toContain('secret.txt');
     });
 
-    it('has none of the kernel parts that an engine keeps from containers', () => {
+    test('has none of the kernel parts that an engine keeps from containers', () => {
       const refused = systemCalls([
         ['keyctl', 0, -3, 0],
         ['add_key', 0, 0, 0, 0, -3],
@@ -193,7 +193,7 @@ describe.skipIf(!sandbox.available).each(users)(
       expect(refused).toEqual(['1', '1', '1', '1', '1', '1', '1', '1', '1', '1', '38', '97', '97']);
     });
 
-    it('cannot read the keys of the user who started it', ({ skip }) => {
+    test('cannot read the keys of the user who started it', ({ skip }) => {
       if (spawnSync('keyctl', ['--version']).error) skip('keyctl is not installed');
       const script = 'keyctl add user skep-attack KEYRING-SECRET @s >/dev/null && exec "$@"';
       const perl = 'my ($t, $d) = ("user", "skep-attack"); my $k = syscall($ARGV[0], 10, -3, $t, $d, 0); my $b = "\\0" x 64; syscall($ARGV[0], 11, $k, $b, 64) if $k > 0; print "$k $b"'; // prettier-ignore
@@ -207,7 +207,7 @@ describe.skipIf(!sandbox.available).each(users)(
       expect(JSON.stringify(found)).not.toContain('KEYRING-SECRET');
     });
 
-    it('changes nothing outside its scratch directories and declared mounts', () => {
+    test('changes nothing outside its scratch directories and declared mounts', () => {
       const writable = path.join(directory, 'writable');
       mkdirSync(writable);
       if (asRoot) chownSync(writable, ORDINARY, ORDINARY);
@@ -232,7 +232,7 @@ describe.skipIf(!sandbox.available).each(users)(
       if (asRoot) expect(statSync(path.join(writable, 'x')).uid).toBe(ORDINARY);
     });
 
-    it('leaves no program in a mount that others would run in its name', () => {
+    test('leaves no program in a mount that others would run in its name', () => {
       const writable = path.join(directory, 'writable');
       mkdirSync(writable);
       if (asRoot) chownSync(writable, ORDINARY, ORDINARY);
@@ -244,7 +244,7 @@ describe.skipIf(!sandbox.available).each(users)(
       expect(modes).toEqual([0o755]);
     });
 
-    it('steers no program that still has rights through its environment', () => {
+    test('steers no program that still has rights through its environment', () => {
       const env = { LD_PRELOAD: '/app/evil.so', LD_DEBUG: 'libs', NODE_OPTIONS: '--title=inside' };
       const [environment, title] = attack(
         [
@@ -262,7 +262,7 @@ describe.skipIf(!sandbox.available).each(users)(
       expect(String(log)).not.toContain('setpriv');
     });
 
-    it('is root inside only when the person says so, and even then cannot steer the kernel', () => {
+    test('is root inside only when the person says so, and even then cannot steer the kernel', () => {
       const [identity, written] = attack(
         [['probe/identity'], ['probe/write', { path: '/proc/sys/kernel/core_pattern', text: 'x' }]],
         { spec: { user: 'root' } },
@@ -271,7 +271,7 @@ describe.skipIf(!sandbox.available).each(users)(
       expect(written).toMatchObject({ code: 'EROFS' });
     });
 
-    it.skipIf(!slirp.available)(
+    test.skipIf(!slirp.available)(
       title('reaches no loopback service, abstract socket or other workload with a network', slirp),
       async () => {
         const name = `skep-attack-${process.pid}-${uid}`;
@@ -299,7 +299,7 @@ describe.skipIf(!sandbox.available).each(users)(
       },
     );
 
-    it.skipIf(!slirp.available)(
+    test.skipIf(!slirp.available)(
       title('reaches no loopback service by a socket that is bound to its interface', slirp),
       async () => {
         const heard: string[] = [];
@@ -328,7 +328,7 @@ describe.skipIf(!sandbox.available).each(users)(
       },
     );
 
-    it.skipIf(!slirp.available)(
+    test.skipIf(!slirp.available)(
       title('has its own ports on its loopback, and of this machine those that were forwarded to it', slirp),
       async () => {
         const [hostPort, inside] = [await freePort(), await freePort()];
@@ -345,7 +345,7 @@ describe.skipIf(!sandbox.available).each(users)(
       },
     );
 
-    it('gets no program of its own run with rights by a link where a mount is put', () => {
+    test('gets no program of its own run with rights by a link where a mount is put', () => {
       const [writable, evil] = ['writable', 'evil'].map((name) => path.join(directory, name)) as [string, string]; // prettier-ignore
       mkdirSync(path.join(writable, 'x'), { recursive: true });
       chmodSync(writable, 0o777);
@@ -361,7 +361,7 @@ describe.skipIf(!sandbox.available).each(users)(
       expect(existsSync(path.join(writable, 'who'))).toBe(false);
     });
 
-    it('sees of other processes and of the machine only its own', () => {
+    test('sees of other processes and of the machine only its own', () => {
       const [processes, hostname, interfaces] = attack([
         ['probe/list', { path: '/proc' }],
         ['probe/identity'],

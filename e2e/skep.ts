@@ -133,7 +133,7 @@ export function signal(pids: readonly number[], how: 'SIGTERM' | 'SIGKILL'): voi
 function ownProgram(dir: string, uid: number): string {
   const copy = path.join(dir, 'program');
   cpSync(path.dirname(skepEntry()), copy, { recursive: true });
-  execFileSync('chown', ['-R', `${String(uid)}:${String(uid)}`, dir]);
+  execFileSync('chown', ['-R', `${uid}:${uid}`, dir]);
   return path.join(copy, path.basename(skepEntry()));
 }
 
@@ -188,7 +188,7 @@ export async function ask(url: string, method: string, params: object = {}): Pro
   const opened = await send({ id: 0, method: 'initialize', params: info });
   const session = opened.headers.get('mcp-session-id') ?? undefined;
   await opened.text();
-  if (opened.status !== 200) throw new Error(`initialize answered ${String(opened.status)}`);
+  if (opened.status !== 200) throw new Error(`initialize answered ${opened.status}`);
   await (await send({ method: 'notifications/initialized' }, session)).text();
   const text = await (await send({ id: 1, method, params }, session)).text();
   const data = /^data: (\{.*\})$/m.exec(text)?.[1] ?? text;
@@ -207,7 +207,7 @@ function pidsOf(stateHome: string, which: (words: string) => boolean): number[] 
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => {
     try {
-      const text = (file: string): string => readFileSync(`/proc/${String(pid)}/${file}`, 'utf8');
+      const text = (file: string): string => readFileSync(`/proc/${pid}/${file}`, 'utf8');
       return which(text('cmdline')) && text('environ').includes(`XDG_STATE_HOME=${stateHome}\0`);
     } catch {
       // It ended while we looked, or belongs to somebody else.

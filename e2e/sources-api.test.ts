@@ -93,7 +93,7 @@ describe('api source', () => {
     api.misbehaviour = { kind: 'status', status, times: 99 };
     await expect(source().fetch(idle())).rejects.toMatchObject({
       code: 'fetch/bad-status',
-      message: `"${api.origin}/v0.1/servers" answered with status ${String(status)}`,
+      message: `"${api.origin}/v0.1/servers" answered with status ${status}`,
     });
     expect(waits).toEqual([500, 1_000]);
     expect(api.requests).toHaveLength(3);
@@ -155,7 +155,7 @@ describe('api source', () => {
     front.listen(0, '127.0.0.1');
     await once(front, 'listening');
     try {
-      const endpoint = `http://ann:pw@127.0.0.1:${String((front.address() as AddressInfo).port)}`;
+      const endpoint = `http://ann:pw@127.0.0.1:${(front.address() as AddressInfo).port}`;
       await apiSource({ name: 'a', endpoint }, { open: opener(), now: Date.now }).fetch(idle());
       expect(asked[0]?.authorization).toBe(`Basic ${Buffer.from('ann:pw').toString('base64')}`);
       expect(api.requests.map(({ headers }) => headers.authorization)).toEqual([

@@ -113,7 +113,7 @@ describe.skipIf(missing !== '')(
       const { port }: { port: number } = JSON.parse(address);
       const first = await server.commit('first', {
         'registry.json': '[]',
-        '.gitmodules': `[submodule "sub"]\n\tpath = sub\n\turl = http://127.0.0.1:${String(port)}/sub.git\n`,
+        '.gitmodules': `[submodule "sub"]\n\tpath = sub\n\turl = http://127.0.0.1:${port}/sub.git\n`,
       });
       await server.git('update-index', '--add', '--cacheinfo', `160000,${first},sub`);
       await server.git('commit', '--quiet', '-m', 'submodule');
@@ -192,7 +192,7 @@ describe.skipIf(missing !== '')(
 function sendRefs(response: ServerResponse, first: number): void {
   const packets = Array.from({ length: 2_000 }, (_, index) => {
     const number = first + index;
-    const line = `${number.toString(16).padStart(40, '0')} refs/heads/${String(number)}\n`;
+    const line = `${number.toString(16).padStart(40, '0')} refs/heads/${number}\n`;
     return (line.length + 4).toString(16).padStart(4, '0') + line;
   });
   if (response.destroyed) return;

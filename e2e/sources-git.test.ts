@@ -238,7 +238,7 @@ describe.skipIf(missing !== '')(title, () => {
       await once(closed, 'listening');
       const { port } = closed.address() as AddressInfo;
       closed.close();
-      const repository = `http://127.0.0.1:${String(port)}/x.git`;
+      const repository = `http://127.0.0.1:${port}/x.git`;
       await expect(source({ repository }).fetch(idle())).rejects.toMatchObject({
         code: 'source/unreachable',
         message: `"${repository}" does not answer`,
@@ -383,7 +383,7 @@ describe.skipIf(missing !== '')(title, () => {
       const { port } = other.address() as AddressInfo;
       server.intercept = (request, response) => {
         if (request.headers.authorization === undefined) return false;
-        response.writeHead(302, { location: `http://127.0.0.1:${String(port)}${request.url ?? ''}` }).end();
+        response.writeHead(302, { location: `http://127.0.0.1:${port}${request.url ?? ''}` }).end();
         return true;
       };
       try {

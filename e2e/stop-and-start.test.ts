@@ -11,11 +11,11 @@ const PACKAGE = 'skep-test-again-and-again';
 
 /** Open descriptors, and processes that were started by it and are there still. */
 function heldBy(pid: number): { readonly descriptors: number; readonly children: number } {
-  const tasks = `/proc/${String(pid)}/task`;
+  const tasks = `/proc/${pid}/task`;
   const children = readdirSync(tasks).flatMap((task) =>
     readFileSync(`${tasks}/${task}/children`, 'utf8').split(' ').filter(Boolean),
   );
-  return { descriptors: readdirSync(`/proc/${String(pid)}/fd`).length, children: children.length };
+  return { descriptors: readdirSync(`/proc/${pid}/fd`).length, children: children.length };
 }
 
 test.skipIf(!sandbox.available)(

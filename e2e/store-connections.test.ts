@@ -11,7 +11,7 @@ import { openPostgres } from '@skep/registry/store/postgres/postgres.ts';
 import type { PostgresSettings } from '@skep/registry/store/postgres/settings.ts';
 import type { Store } from '@skep/registry/store/store.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
 import { component, repoRoot, title } from './require.ts';
@@ -56,7 +56,7 @@ describe.skipIf(!postgres.available)(title('connections to PostgreSQL', postgres
   const busy = (store: Store): Promise<unknown> =>
     Promise.all(Array.from({ length: 40 }, () => store.readEntries('internal')));
 
-  it('are no more than maxOpenConns, and maxIdleConns of them stay', { timeout: 60_000 }, async () => {
+  test('are no more than maxOpenConns, and maxIdleConns of them stay', { timeout: 60_000 }, async () => {
     const { store, database } = await opened({ maxOpenConns: 3, maxIdleConns: 2 });
     await busy(store);
     expect(await pooled(database)).toHaveLength(3);
@@ -64,9 +64,9 @@ describe.skipIf(!postgres.available)(title('connections to PostgreSQL', postgres
     await expect.poll(() => pooled(database), { timeout: 30_000, interval: 200 }).toHaveLength(2);
   });
 
-  it('read a few of many entries in less time than all of them, without statistics', async () => {
+  test('read a few of many entries in less time than all of them, without statistics', async () => {
     const { store } = await opened({});
-    const names = Array.from({ length: 3_000 }, (_, index) => `a/${String(index)}`);
+    const names = Array.from({ length: 3_000 }, (_, index) => `a/${index}`);
     await Promise.all(names.map((name) => store.publish(publishOf(name, '1'), allowed)));
     const few = names.slice(-32).map((name) => ({ kind: 'server', namespace: '', name }) as const);
     const shortest = async (read: () => Promise<readonly unknown[]>, count: number): Promise<number> => {
@@ -82,7 +82,7 @@ describe.skipIf(!postgres.available)(title('connections to PostgreSQL', postgres
     expect(await shortest(() => store.readSomeEntries('internal', few), few.length)).toBeLessThan(all / 2);
   });
 
-  it('are replaced after connMaxLifetime', async () => {
+  test('are replaced after connMaxLifetime', async () => {
     const { store, database } = await opened({ maxOpenConns: 2, connMaxLifetime: 1_000 });
     await busy(store);
     const first = new Set(await pooled(database));
@@ -98,7 +98,7 @@ describe.skipIf(!postgres.available)(title('connections to PostgreSQL', postgres
   });
 
   // Less than the minute that a server waits for a password: who has none gives up at once.
-  it('take the password from the file that PGPASSFILE names', { timeout: 50_000 }, async () => {
+  test('take the password from the file that PGPASSFILE names', { timeout: 50_000 }, async () => {
     const directory = await mkdtemp(path.join(os.tmpdir(), 'skep-pgpass-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const database = await cluster.createDatabase();
@@ -114,7 +114,7 @@ describe.skipIf(!postgres.available)(title('connections to PostgreSQL', postgres
         database: place,
       }),
     );
-    await writeFile(file, `127.0.0.1:${String(cluster.port)}:${database}:filed:only-in-the-file\n`, {
+    await writeFile(file, `127.0.0.1:${cluster.port}:${database}:filed:only-in-the-file\n`, {
       mode: 0o600,
     });
     const migrate = async (env: NodeJS.ProcessEnv): Promise<readonly [unknown, string]> => {
@@ -131,11 +131,11 @@ describe.skipIf(!postgres.available)(title('connections to PostgreSQL', postgres
     expect([refused, why]).toEqual([1, expect.not.stringContaining('only-in-the-file')]);
     expect(await migrate({ PGPASSFILE: file })).toEqual([
       0,
-      expect.stringContaining(`Schema is now ${String(NEWEST_SCHEMA)}.`),
+      expect.stringContaining(`Schema is now ${NEWEST_SCHEMA}.`),
     ]);
   });
 
-  it('of the release before go on beside this one, and what they hold outlives a step back and forth', async () => {
+  test('of the release before go on beside this one, and what they hold outlives a step back and forth', async () => {
     const { store, database } = await opened({});
     await store.publish(publishOf('a/a', '1'), allowed);
     const before = await store.readEntries('internal');

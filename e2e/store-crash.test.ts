@@ -12,7 +12,7 @@ import { openPostgres } from '@skep/registry/store/postgres/postgres.ts';
 import { openSqlite } from '@skep/registry/store/sqlite/sqlite.ts';
 import type { Store } from '@skep/registry/store/store.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
 import { component, title } from './require.ts';
@@ -73,7 +73,7 @@ class Writer {
 async function killWriters(...args: readonly string[]): Promise<string[]> {
   const acknowledged: string[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    const writer = new Writer(...args, `round${String(round)}`);
+    const writer = new Writer(...args, `round${round}`);
     await writer.reached(20 + Math.floor(Math.random() * 60));
     await writer.kill();
     acknowledged.push(...writer.acknowledged);
@@ -96,7 +96,7 @@ async function expectKept(store: Store, acknowledged: readonly string[], unanswe
 }
 
 describe('a writer killed at any moment', () => {
-  it('loses no acknowledged publish and leaves no half entry in SQLite', async () => {
+  test('loses no acknowledged publish and leaves no half entry in SQLite', async () => {
     const directory = await mkdtemp(path.join(os.tmpdir(), 'skep-crash-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const file = path.join(directory, 'registry.db');
@@ -131,7 +131,7 @@ describe.skipIf(!postgres.available)(
       return { cluster, database, open };
     };
 
-    it('loses no acknowledged publish and leaves no half entry when writers are killed', async () => {
+    test('loses no acknowledged publish and leaves no half entry when writers are killed', async () => {
       const { cluster, database, open } = await started();
       const acknowledged = await killWriters('postgres', String(cluster.port), database);
       const store = await open();
@@ -140,7 +140,7 @@ describe.skipIf(!postgres.available)(
       expect(await cluster.query(database, HALVES)).toEqual([{ n: '0' }]);
     });
 
-    it('loses no acknowledged publish when the server is killed; the writer goes on after its recovery', async () => {
+    test('loses no acknowledged publish when the server is killed; the writer goes on after its recovery', async () => {
       const { cluster, database, open } = await started();
       const watching = await open();
       onTestFinished(() => watching.close());

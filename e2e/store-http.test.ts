@@ -5,7 +5,7 @@ import { migratePostgres } from '@skep/registry/store/postgres/migrate.ts';
 import { openPostgres } from '@skep/registry/store/postgres/postgres.ts';
 import type { Store } from '@skep/registry/store/store.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
 import { component, title } from './require.ts';
@@ -45,7 +45,7 @@ describe.skipIf(!postgres.available)(title('the admin API on PostgreSQL', postgr
     describe(name, async () => void (await load()));
   }
 
-  it('is what they all ran on', () => {
+  test('is what they all ran on', () => {
     expect(opened).toBeGreaterThan(Object.keys(SUITES).length);
   });
 });

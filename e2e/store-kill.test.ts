@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
 import { RegistryFolder, type Running } from './registry/process.ts';
@@ -21,7 +21,7 @@ const HALVES = `select count(*) as n from entry e where not exists (select 1 fro
   v.source = e.source and v.kind = e.kind and v.namespace = e.namespace and v.name = e.name)`;
 
 const nameOf = (index: number): string => `io.acme/server-${String(index).padStart(5, '0')}`;
-const textOf = (index: number): string => `Number ${String(index)}`;
+const textOf = (index: number): string => `Number ${index}`;
 
 const CONFIG = {
   sources: [{ name: 'internal', managed: {} }],
@@ -92,7 +92,7 @@ class Writers {
     else if (answer?.status === 409 && answer.text.includes('version already exists')) this.stored += 1;
     else {
       if (answer !== undefined) {
-        const seen = `${String(answer.status)} ${answer.text}`;
+        const seen = `${answer.status} ${answer.text}`;
         this.failures.set(seen, (this.failures.get(seen) ?? 0) + 1);
       }
       return false;
@@ -188,7 +188,7 @@ describe('publishing while something is killed', () => {
     return running;
   }
 
-  it('loses nothing acknowledged and shows no half entry: SQLite, the program killed', LIMIT, async () => {
+  test('loses nothing acknowledged and shows no half entry: SQLite, the program killed', LIMIT, async () => {
     const config = await folder.write(
       'registry.yaml',
       JSON.stringify({ ...CONFIG, storage: { path: 'registry.db' } }),
@@ -234,29 +234,33 @@ describe('publishing while something is killed', () => {
       }
     }
 
-    it('loses nothing acknowledged when the program is killed', LIMIT, async () => {
+    test('loses nothing acknowledged when the program is killed', LIMIT, async () => {
       const other = await folder.serve(config);
       await expectKept(await killProgram(config), other);
     });
 
-    it('loses nothing acknowledged when the database or one of its processes is killed', LIMIT, async () => {
-      const [running, other] = [await folder.serve(config), await folder.serve(config)];
-      const ready = (): Promise<void> =>
-        until('the program is ready again', async () => (await readiness(running)) === 200);
-      const writers = new Writers(() => running.open, ready);
-      await killing(writers, async (round) => {
-        if (round % 2 === 1) return killBackend(cluster, database);
-        await cluster.kill();
-        await until('the program is not ready', async () => (await readiness(running)) === 503);
-        await cluster.resume();
-        await ready();
-      });
-      expect(writers.acknowledged + writers.stored).toBe(PUBLISHES);
-      // Each kill leaves one answer open for each writer; the others were told that nothing was stored.
-      expect(writers.stored).toBeLessThanOrEqual(KILLS * WRITERS);
-      expect([...writers.failures.keys()]).toEqual(['503 {"error":"the store does not answer"}']);
-      await expectKept(running, other);
-    });
+    test(
+      'loses nothing acknowledged when the database or one of its processes is killed',
+      LIMIT,
+      async () => {
+        const [running, other] = [await folder.serve(config), await folder.serve(config)];
+        const ready = (): Promise<void> =>
+          until('the program is ready again', async () => (await readiness(running)) === 200);
+        const writers = new Writers(() => running.open, ready);
+        await killing(writers, async (round) => {
+          if (round % 2 === 1) return killBackend(cluster, database);
+          await cluster.kill();
+          await until('the program is not ready', async () => (await readiness(running)) === 503);
+          await cluster.resume();
+          await ready();
+        });
+        expect(writers.acknowledged + writers.stored).toBe(PUBLISHES);
+        // Each kill leaves one answer open for each writer; the others were told that nothing was stored.
+        expect(writers.stored).toBeLessThanOrEqual(KILLS * WRITERS);
+        expect([...writers.failures.keys()]).toEqual(['503 {"error":"the store does not answer"}']);
+        await expectKept(running, other);
+      },
+    );
   });
 });
 

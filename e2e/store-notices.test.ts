@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
 import { type NoticeRelay, noticeRelay } from './postgres/notice-relay.ts';
@@ -65,7 +65,7 @@ describe.skipIf(!postgres.available)(title('a replica that is not told of a chan
     }
   }
 
-  it('finds what a lost notice was about within five seconds', async () => {
+  test('finds what a lost notice was about within five seconds', async () => {
     await publish('io.acme/told');
     await shown('io.acme/told');
     for (const name of ['io.acme/first', 'io.acme/second']) {
@@ -77,7 +77,7 @@ describe.skipIf(!postgres.available)(title('a replica that is not told of a chan
     }
   });
 
-  it('finds what happened while the connection that tells was lost', async () => {
+  test('finds what happened while the connection that tells was lost', async () => {
     const listening = `select pg_terminate_backend(pid) from pg_stat_activity
       where datname = '${database}' and (query = 'listen skep_registry' or query like '/* prepared: write-batch%')`;
     const ended = await cluster.query('postgres', listening);

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { instanceMetadata } from './fixtures/instance-metadata.ts';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
@@ -95,7 +95,7 @@ describe.skipIf(!postgres.available || !hasOpenssl)(title('signing in with IAM t
   /** Whoever reads what a program wrote learns neither a token nor a key. */
   const expectNoSecret = (text: string): void => expect(text).not.toMatch(/X-Amz|wJalr|only-the-relay/);
 
-  it(
+  test(
     'primes, migrates and serves, and connects again with fresh tokens after a cut',
     { timeout: 120_000 },
     async () => {
@@ -149,7 +149,7 @@ describe.skipIf(!postgres.available || !hasOpenssl)(title('signing in with IAM t
     },
   );
 
-  it('takes region and credentials of the machine', { timeout: 60_000 }, async () => {
+  test('takes region and credentials of the machine', { timeout: 60_000 }, async () => {
     const metadata = await instanceMetadata(REGION, {
       AccessKeyId: ACCESS_KEY,
       SecretAccessKey: SECRET_KEY,
@@ -163,7 +163,7 @@ describe.skipIf(!postgres.available || !hasOpenssl)(title('signing in with IAM t
     expect(relay.signIns.at(-1)).toMatchObject({ user: 'mig', region: REGION, session: 'of-the-role' });
   });
 
-  it.each<[why: string, env: Environment, region: string, said: string]>([
+  test.each<[why: string, env: Environment, region: string, said: string]>([
     [
       'of another key',
       { ...KEYS, AWS_SECRET_ACCESS_KEY: 'wJalr-another' },

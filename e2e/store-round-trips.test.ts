@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
 import { type NoticeRelay, noticeRelay } from './postgres/notice-relay.ts';
@@ -59,28 +59,28 @@ describe.skipIf(!postgres.available)(title('a publish on PostgreSQL', postgres),
 
   const server = { description: 'x', remotes: [{ type: 'streamable-http', url: 'https://a.test/mcp' }] };
 
-  it('waits for the database once, and reads nothing back, for new entries', async () => {
+  test('waits for the database once, and reads nothing back, for new entries', async () => {
     const trips = await tripsOf((index) =>
-      publish('/team/v0.1/publish', { ...server, name: `io.a/n${String(index)}`, version: '1.0.0' }),
+      publish('/team/v0.1/publish', { ...server, name: `io.a/n${index}`, version: '1.0.0' }),
     );
     expect(trips).toBe(1);
   });
 
-  it('hears of its commit where it is answered, so that nobody else is woken for a new entry', async () => {
+  test('hears of its commit where it is answered, so that nobody else is woken for a new entry', async () => {
     const connections: number[] = [];
     for (let index = 0; index < PUBLISHES; index += 1) {
       relay.spokenOn();
-      await publish('/team/v0.1/publish', { ...server, name: `io.b/n${String(index)}`, version: '1.0.0' });
+      await publish('/team/v0.1/publish', { ...server, name: `io.b/n${index}`, version: '1.0.0' });
       connections.push(relay.spokenOn());
     }
     // The usual publish again.
     expect(connections.toSorted((a, b) => a - b)[PUBLISHES / 2]).toBe(1);
   });
 
-  it('and four times at most for further versions of one entry, which are served at once', async () => {
+  test('and four times at most for further versions of one entry, which are served at once', async () => {
     const trips = await tripsOf((index) =>
       publish('/v1/entries', {
-        server: { ...server, name: 'io.a/one', version: `1.${String(index + 1)}.0` },
+        server: { ...server, name: 'io.a/one', version: `1.${index + 1}.0` },
       }),
     );
     expect(trips).toBeLessThanOrEqual(MOST);
@@ -88,6 +88,6 @@ describe.skipIf(!postgres.available)(title('a publish on PostgreSQL', postgres),
     const { servers } = (await response.json()) as { servers: { _meta: object; server: object }[] };
     expect(servers).toHaveLength(PUBLISHES + 1);
     const latest = servers.filter((item) => JSON.stringify(item._meta).includes('"isLatest":true'));
-    expect(latest.map((item) => item.server)).toMatchObject([{ version: `1.${String(PUBLISHES)}.0` }]);
+    expect(latest.map((item) => item.server)).toMatchObject([{ version: `1.${PUBLISHES}.0` }]);
   });
 });

@@ -12,7 +12,7 @@ import type { PostgresPlace } from '@skep/registry/store/postgres/connect.ts';
 import type { PostgresSettings, SslMode } from '@skep/registry/store/postgres/settings.ts';
 import type { Store } from '@skep/registry/store/store.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { npmPostgres } from './postgres/binaries.ts';
 import { Cluster } from './postgres/cluster.ts';
 import { component, repoRoot, title } from './require.ts';
@@ -83,7 +83,7 @@ describe.skipIf(!postgres.available)(title('setting up a database', postgres), (
       `sources: [{ name: internal, managed: {} }]
 registries: [{ name: all, sources: [internal] }]
 auth: { mode: anonymous }
-database: { host: 127.0.0.1, port: ${String(cluster.port)}, database: ${database}, user: "app'1", migrationUser: mig, sslMode: disable${more} }
+database: { host: 127.0.0.1, port: ${cluster.port}, database: ${database}, user: "app'1", migrationUser: mig, sslMode: disable${more} }
 `,
     );
     return file;
@@ -91,7 +91,7 @@ database: { host: 127.0.0.1, port: ${String(cluster.port)}, database: ${database
 
   const settings = { user: "app'1", migrationUser: 'mig', migrationPassword: 'mig-secret' };
 
-  it('primes, migrates and serves with a login that cannot change the schema', async () => {
+  test('primes, migrates and serves with a login that cannot change the schema', async () => {
     const database = await ownDatabase();
     const config = await configured(database);
     const env = { SKEP_REGISTRY_DATABASE_MIGRATIONPASSWORD: 'mig-secret' };
@@ -107,7 +107,7 @@ database: { host: 127.0.0.1, port: ${String(cluster.port)}, database: ${database
 
     const refused = await run(['migrate', 'up', '--config', config], 'no\n', env);
     expect(refused).toMatchObject({ code: 1, stdout: '' });
-    expect(refused.stderr).toContain(`Schema 0, target ${String(NEWEST_SCHEMA)}`);
+    expect(refused.stderr).toContain(`Schema 0, target ${NEWEST_SCHEMA}`);
     expect(refused.stderr).toContain('not confirmed; nothing was changed');
     const one = await run(['migrate', 'up', '-n', '1', '--config', config], 'y\n', env);
     expect(one).toMatchObject({ code: 0, stdout: 'Schema is now 1.\n' });
@@ -143,7 +143,7 @@ database: { host: 127.0.0.1, port: ${String(cluster.port)}, database: ${database
     ).toEqual([{ tablename: 'schema_version' }]);
   });
 
-  it('refuses a schema that is too old or too new, and uses a newer one that only added', async () => {
+  test('refuses a schema that is too old or too new, and uses a newer one that only added', async () => {
     const database = await ownDatabase();
     const place = cluster.place(database);
     await expect(openOnce(place)).rejects.toMatchObject({ code: 'store/older' });
@@ -154,13 +154,13 @@ database: { host: 127.0.0.1, port: ${String(cluster.port)}, database: ${database
     await expect(openOnce(place)).rejects.toMatchObject({ code: 'store/newer' });
   });
 
-  it('migrates once when several replicas start together', async () => {
+  test('migrates once when several replicas start together', async () => {
     const place = cluster.place(await ownDatabase());
     const runs = await Promise.all([1, 2, 3].map(() => migratePostgres(place, () => NEWEST_SCHEMA)));
     expect(runs.filter(({ before, after }) => before !== after)).toHaveLength(1);
   });
 
-  it('takes the password from the password file, and says so when there is none or a wrong one', async () => {
+  test('takes the password from the password file, and says so when there is none or a wrong one', async () => {
     const database = await ownDatabase();
     const directory = await temporary();
     const named = path.join(directory, 'pgpass');
@@ -169,7 +169,7 @@ database: { host: 127.0.0.1, port: ${String(cluster.port)}, database: ${database
       const { password: _p, migrationPassword: _m, ...settings } = all;
       return { ...rest, settings, passwordFile: { ...rest.passwordFile, named } };
     };
-    const line = `127.0.0.1:${String(cluster.port)}:*:mig:`;
+    const line = `127.0.0.1:${cluster.port}:*:mig:`;
     await writeFile(named, `${line}mig-secret\n`, { mode: 0o600 });
     await migratePostgres(withFile(), () => NEWEST_SCHEMA);
     await writeFile(named, `${line}wrong\n`);
@@ -179,7 +179,7 @@ database: { host: 127.0.0.1, port: ${String(cluster.port)}, database: ${database
     });
   });
 
-  it('says which server does not answer', async () => {
+  test('says which server does not answer', async () => {
     const place = cluster.place('nowhere', { port: 1 });
     await expect(openOnce(place)).rejects.toMatchObject({
       code: 'store/unavailable',
@@ -273,7 +273,7 @@ describe.skipIf(!postgres.available || !hasOpenssl)(title('TLS to the database',
     return rows[0]?.['ssl'] === true;
   };
 
-  it.each([
+  test.each([
     ['disable', false],
     ['prefer', true],
     ['require', true],
@@ -287,14 +287,14 @@ describe.skipIf(!postgres.available || !hasOpenssl)(title('TLS to the database',
     },
   );
 
-  it('prefer does without where the server has none, require does not', async () => {
+  test('prefer does without where the server has none, require does not', async () => {
     expect(await encrypted(plain, { sslMode: 'prefer' })).toBe(false);
     await expect(encrypted(plain, { sslMode: 'require' })).rejects.toMatchObject({
       code: 'store/unavailable',
     });
   });
 
-  it('verify-ca needs the right authority, verify-full the right name too', async () => {
+  test('verify-ca needs the right authority, verify-full the right name too', async () => {
     const right = { sslRootCert: certificate('ca.pem') };
     const wrong = { sslRootCert: certificate('other.pem') };
     expect(await encrypted(secured, { sslMode: 'require', ...wrong })).toBe(true);

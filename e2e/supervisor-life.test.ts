@@ -59,7 +59,7 @@ function leftOpen(descriptor: number) {
 function holdersOf(file: string): number[] {
   const pids = listed('/proc').filter((entry) => /^\d+$/.test(entry));
   return pids.map(Number).filter((pid) => {
-    const folder = `/proc/${String(pid)}/fd`;
+    const folder = `/proc/${pid}/fd`;
     return listed(folder).some((fd) => linkOf(path.join(folder, fd)) === file);
   });
 }

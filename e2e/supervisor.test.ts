@@ -226,7 +226,7 @@ describe.skipIf(!engine.available)(title('workloads on an engine', engine), () =
 
   test('many runs at once start one supervisor', async () => {
     const results = await Promise.all(
-      [1, 2, 3, 4, 5].map((n) => user.skep(['run', image, '--name', `${prefix}-${String(n)}`])),
+      [1, 2, 3, 4, 5].map((n) => user.skep(['run', image, '--name', `${prefix}-${n}`])),
     );
     expect(results.map((one) => one.code)).toEqual([0, 0, 0, 0, 0]);
     expect(user.supervisors()).toHaveLength(1);
@@ -235,7 +235,7 @@ describe.skipIf(!engine.available)(title('workloads on an engine', engine), () =
   test('the supervisor does not keep the caller’s environment', async () => {
     await user.skep(['run', image, '--name', `${prefix}-a`], { env: { MY_TOKEN: 'hush-hush' } });
     const [pid = 0] = user.supervisors();
-    expect(readFileSync(`/proc/${String(pid)}/environ`, 'utf8')).not.toContain('hush-hush');
+    expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).not.toContain('hush-hush');
   });
 
   test('a supervisor of another version is replaced; its workload runs on', async () => {

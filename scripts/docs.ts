@@ -37,7 +37,7 @@ const reference = path.join(root, 'docs/reference');
 const expected = await renderAll(PAGES);
 const stale = await staleFiles(expected);
 
-if (stale.length === 0) console.log(`${String(expected.size)} reference pages are fresh`);
+if (stale.length === 0) console.log(`${expected.size} reference pages are fresh`);
 else if (values.check) {
   console.error(
     `Error: stale reference pages: ${stale.join(', ')}\n  run npm run docs and commit the result`,

@@ -87,7 +87,7 @@ function call(method: string, path: string, body?: object): Promise<string> {
       response.setEncoding('utf8').on('data', (part: string) => (text += part));
       response.once('end', () => {
         if ((response.statusCode ?? 500) < 300) resolve(text);
-        else reject(new Error(`${method} ${path}: ${String(response.statusCode)} ${text}`));
+        else reject(new Error(`${method} ${path}: ${response.statusCode} ${text}`));
       });
     });
     asked.once('error', reject);

@@ -98,7 +98,7 @@ const timeOf = ({ url, headers }: Endpoint, agent: http.Agent): Promise<number> 
     const request = http.request(url, options, (reply) => {
       reply.resume().once('end', () => {
         if (reply.statusCode === 200) resolve(performance.now() - before);
-        else reject(new Error(`a call to ${url} was answered with ${String(reply.statusCode)}`));
+        else reject(new Error(`a call to ${url} was answered with ${reply.statusCode}`));
       });
     });
     request.once('error', reject);

@@ -24,7 +24,7 @@ await Promise.all(
   clients.map(async (client) => {
     while (performance.now() < end) {
       stored += 1;
-      const name = `io.bench/bare-${String(process.pid)}-${String(stored)}`;
+      const name = `io.bench/bare-${process.pid}-${stored}`;
       await client.query('begin');
       await client.query('insert into published (name, document) values ($1, $2)', [name, documentOf(name)]);
       await client.query('commit');

@@ -9,19 +9,19 @@ export function syntheticCatalogue(count: number): string {
 }
 
 export function syntheticName(index: number): string {
-  return `io.github.example-${String(index % 97)}/server-${String(index).padStart(5, '0')}`;
+  return `io.github.example-${index % 97}/server-${String(index).padStart(5, '0')}`;
 }
 
 export function syntheticServer(index: number) {
   const name = syntheticName(index);
-  const identifier = `ghcr.io/example/server-${String(index)}:1.${String(index % 10)}.0`;
+  const identifier = `ghcr.io/example/server-${index}:1.${index % 10}.0`;
   return {
     $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
     name,
-    title: `Server ${String(index)}`,
-    description: `Answers questions about subject ${String(index)} with tools, prompts and resources`,
-    version: `1.${String(index % 10)}.0`,
-    repository: { url: `https://github.com/example/server-${String(index)}`, source: 'github' },
+    title: `Server ${index}`,
+    description: `Answers questions about subject ${index} with tools, prompts and resources`,
+    version: `1.${index % 10}.0`,
+    repository: { url: `https://github.com/example/server-${index}`, source: 'github' },
     packages: [
       {
         registryType: 'oci',
@@ -42,7 +42,7 @@ export function syntheticServer(index: number) {
             tier: 'Community',
             tags: ['example', 'synthetic', 'benchmark'],
             tools: ['find_subject', 'list_subjects', 'describe_subject', 'compare_subjects'],
-            overview: `## Server ${String(index)}\n\nFinds, lists, describes and compares subjects.`,
+            overview: `## Server ${index}\n\nFinds, lists, describes and compares subjects.`,
           },
         },
       },

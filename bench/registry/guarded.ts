@@ -40,7 +40,7 @@ export function guardedEntries(): GuardedEntry[] {
   });
 }
 
-const teamOf = (index: number): string => `team-${String(index % CLAIM_SETS)}`;
+const teamOf = (index: number): string => `team-${index % CLAIM_SETS}`;
 
 /** Claims of the n-th caller. */
 export function callerClaims(caller: number): { org: string; team: string[] } {
@@ -62,10 +62,10 @@ export async function startGuarded(): Promise<GuardedRegistry> {
       .setProtectedHeader({ alg: 'ES256', kid: 'k' })
       .setIssuer(ISSUER)
       .setAudience(AUDIENCE)
-      .setSubject(`caller-${String(caller)}`)
+      .setSubject(`caller-${caller}`)
       .setExpirationTime('1h')
       .sign(keys.privateKey);
-  const config = await writeConfig(folder, `http://127.0.0.1:${String(port)}/keys`);
+  const config = await writeConfig(folder, `http://127.0.0.1:${port}/keys`);
   const registry = await startRegistry(config);
   const many = (count: number, salt: string): Promise<string[]> =>
     Promise.all(Array.from({ length: count }, (_, caller) => sign(caller, salt)));
@@ -90,11 +90,11 @@ async function writeConfig(folder: string, jwksUrl: string): Promise<string> {
       const servers = Array.from({ length: ENTRIES / CLAIM_SETS }, (_entry, step) =>
         syntheticServer(set + step * CLAIM_SETS),
       );
-      const file = path.join(folder, `${String(set)}.json`);
+      const file = path.join(folder, `${set}.json`);
       const meta = { last_updated: '2026-01-01T00:00:00Z' };
       await writeFile(file, JSON.stringify({ version: '1.0.0', meta, data: { servers } }));
       return {
-        name: `s${String(set)}`,
+        name: `s${set}`,
         file: { path: file },
         syncPolicy: { interval: '1h' },
         claims: { org: 'acme', team: teamOf(set) },

@@ -20,7 +20,7 @@ async function publishAll(): Promise<void> {
   await once(socket, 'connect');
   while (performance.now() < end) {
     published += 1;
-    socket.write(requestOf(`io.bench/${run}-${String(published)}`));
+    socket.write(requestOf(`io.bench/${run}-${published}`));
     await answered(socket);
   }
   socket.destroy();
@@ -32,7 +32,7 @@ function requestOf(name: string): string {
     `POST ${url.pathname} HTTP/1.1`,
     `host: ${url.host}`,
     'content-type: application/json',
-    `content-length: ${String(body.length)}`,
+    `content-length: ${body.length}`,
     '',
     body,
   ].join('\r\n');

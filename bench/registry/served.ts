@@ -90,7 +90,7 @@ async function untilReady(url: string, child: ChildProcess): Promise<void> {
 
 /** Resident memory now or at its peak, as the kernel counts it; only Linux says. */
 async function memoryMB(pid: number | undefined, field: 'VmRSS' | 'VmHWM'): Promise<number> {
-  const status = await readFile(`/proc/${String(pid)}/status`, 'utf8');
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(new RegExp(String.raw`${field}:\s+(\d+) kB`).exec(status)?.[1]) / 1024;
 }
 

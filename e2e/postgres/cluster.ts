@@ -84,7 +84,7 @@ export class Cluster {
   #spawn(said: (text: string) => void): ChildProcess {
     const { bin, durable = false, settings = [] } = this.#options;
     const lines = [
-      `port=${String(this.port)}`,
+      `port=${this.port}`,
       'listen_addresses=127.0.0.1',
       'unix_socket_directories=',
       'max_connections=60',
@@ -122,7 +122,7 @@ export class Cluster {
 
   /** Makes a database and returns its name; a copy of `template` where that is given. */
   async createDatabase(template?: string): Promise<string> {
-    const name = `test_${String(++this.#databases)}`;
+    const name = `test_${++this.#databases}`;
     await this.query(
       'postgres',
       `create database ${name}${template === undefined ? '' : ` template ${template}`}`,

@@ -37,10 +37,10 @@ function open(): Promise<Store> {
 async function publishForEver(lane: number): Promise<void> {
   for (let turn = 0; ; turn++) {
     // Every second name gets a second version, so that entries of both kinds are cut off.
-    const name = `${prefix}/${String(lane)}-${String(turn - (turn % 2))}`;
+    const name = `${prefix}/${lane}-${turn - (turn % 2)}`;
     try {
       await store.publish(requestOf(name, String(turn % 2)), () => {});
-      writeSync(1, `${name}@${String(turn % 2)}\n`);
+      writeSync(1, `${name}@${turn % 2}\n`);
     } catch (error) {
       // The database is away; it comes back.
       writeSync(2, `${error instanceof Error ? error.message : String(error)}\n`);

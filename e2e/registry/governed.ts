@@ -80,7 +80,7 @@ export class Governed {
 
   async serve({ auth = this.auth(), limits = {}, managed = true }: GovernedOptions = {}): Promise<Running> {
     this.#started += 1;
-    const name = `registry-${String(this.#started)}`;
+    const name = `registry-${this.#started}`;
     const internal = managed ? ['internal'] : [];
     const config = {
       sources: [
@@ -116,7 +116,7 @@ export class Governed {
 
   /** The same while nothing answers where the keys are. */
   async authWithoutKeys(): Promise<object> {
-    return this.auth({ jwksUrl: `http://127.0.0.1:${String(await freePort())}/jwks` });
+    return this.auth({ jwksUrl: `http://127.0.0.1:${await freePort()}/jwks` });
   }
 
   async end(): Promise<void> {

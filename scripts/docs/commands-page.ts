@@ -12,7 +12,7 @@ export const commandsPage: Page = {
   render: () =>
     `\`skep COMMAND --help\` prints the flags of a command; those of \`run\` are on [a page of their own](run-settings.md).
 
-${[...new Set(shown.map(({ group }) => group))].map((group) => `## ${String(group)}\n\n${tableOf(String(group))}`).join('\n')}`,
+${[...new Set(shown.map(({ group }) => group))].map((group) => `## ${group}\n\n${tableOf(String(group))}`).join('\n')}`,
 };
 
 function tableOf(group: string): string {

@@ -53,7 +53,7 @@ function defaultOf({ default: value }: Schema): string {
   if (value === undefined || value === '') return '';
   if (typeof value !== 'object' || value === null) return `\`${JSON.stringify(value).replaceAll('"', '')}\``;
   return Object.entries(value)
-    .map(([key, member]) => `\`${key}: ${String(member)}\``)
+    .map(([key, member]) => `\`${key}: ${member}\``)
     .join(', ');
 }
 

@@ -1,11 +1,11 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { nodeTooOld } from './node-version.ts';
 
-it.each(['v24.0.0', 'v24.21.0', 'v100.1.0'])('%s is new enough', (version) => {
+test.each(['v24.0.0', 'v24.21.0', 'v100.1.0'])('%s is new enough', (version) => {
   expect(nodeTooOld('skep', version)).toBeUndefined();
 });
 
-it.each(['v20.20.2', 'v9.0.0', 'v23.11.1', ''])(
+test.each(['v20.20.2', 'v9.0.0', 'v23.11.1', ''])(
   '%j is refused with one line that says what to install',
   (version) => {
     expect(nodeTooOld('skep', version)).toBe(`skep needs Node 24 or newer, and this is ${version}\n`);

@@ -5,5 +5,5 @@ const NEEDED = 24;
 export function nodeTooOld(program: string, version: string): string | undefined {
   const [, major = '0'] = /^v(\d+)\./.exec(version) ?? [];
   if (Number(major) >= NEEDED) return undefined;
-  return `${program} needs Node ${String(NEEDED)} or newer, and this is ${version}\n`;
+  return `${program} needs Node ${NEEDED} or newer, and this is ${version}\n`;
 }

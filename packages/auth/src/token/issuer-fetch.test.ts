@@ -64,7 +64,7 @@ describe('what is sent to an identity provider, and what is done with its answer
   const seen: Seen[] = [];
   const server = http.createServer((request, response) => {
     seen.push({
-      line: `${String(request.method)} ${String(request.url)}`,
+      line: `${request.method} ${request.url}`,
       authorization: request.headers.authorization,
     });
     const { pathname } = new URL(request.url ?? '', 'http://idp.test');

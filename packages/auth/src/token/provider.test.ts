@@ -335,7 +335,7 @@ describe('several providers', () => {
       { ...settings, introspectionUrl: `${ISSUER}/introspect` },
       { clock: manualClock(), random: () => 0, log: silentLog, fetch: { ...issuer, fetch } },
     );
-    const waiting = Array.from({ length: 100 }, (_, at) => provider.check(`made-up-${String(at)}`));
+    const waiting = Array.from({ length: 100 }, (_, at) => provider.check(`made-up-${at}`));
     const busy = await Promise.race(waiting.slice(16));
     expect(busy).toMatchObject({ kind: 'unavailable', retryAfterSeconds: 1 });
     answer.resolve();

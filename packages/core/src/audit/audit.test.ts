@@ -95,11 +95,11 @@ describe('a file sink', () => {
     const path = join(dir, 'order.log');
     for (const round of [0, 1]) {
       const sink = await openFileSink({ path, onLost });
-      for (let i = 0; i < 500; i += 1) sink.write(`${String(round * 500 + i)}\n`);
+      for (let i = 0; i < 500; i += 1) sink.write(`${round * 500 + i}\n`);
       await sink.close();
     }
     expect((await stat(path)).mode & 0o777).toBe(0o600);
-    const expected = Array.from({ length: 1000 }, (_, i) => `${String(i)}\n`).join('');
+    const expected = Array.from({ length: 1000 }, (_, i) => `${i}\n`).join('');
     expect(await readFile(path, 'utf8')).toBe(expected);
     expect(losses).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openDocument } from './catalogue-document.ts';
 import { MAX_DEPTH } from './catalogue-text.ts';
 import type { Element } from './cut-lists.ts';
@@ -36,7 +36,7 @@ function rebuilt(text: string): unknown {
 }
 
 describe('openDocument', () => {
-  it('finds every element of every list, wherever it stands', () => {
+  test('finds every element of every list, wherever it stands', () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue()), fc.array(fc.jsonValue()), indents, (servers, skills, indent) => {
         const value = { servers: skills, data: { servers, skills, plugins: [] }, x: [] };
@@ -46,7 +46,7 @@ describe('openDocument', () => {
     );
   });
 
-  it('gives the text of each element without white space, and the number of its members', () => {
+  test('gives the text of each element without white space, and the number of its members', () => {
     const list =
       '[ {"b" :1.0,"a":[ {"c d":"\\" }, :"} ]} ,"],\\\\" , 1e400,{"\\u00e9\u{1F600}":"ü \t"} ]'.replace(
         '\t',
@@ -61,7 +61,7 @@ describe('openDocument', () => {
     ]);
   });
 
-  it('accepts a text if, and only if, JSON.parse does, however it is damaged', () => {
+  test('accepts a text if, and only if, JSON.parse does, however it is damaged', () => {
     const damage = fc.tuple(
       fc.nat(),
       fc.nat({ max: 2 }),
@@ -82,7 +82,7 @@ describe('openDocument', () => {
     );
   });
 
-  it.each([
+  test.each([
     '[1 2]',
     '[tr ue]',
     '[1,]',
@@ -100,11 +100,11 @@ describe('openDocument', () => {
     expect(() => open(text).checkOthers([])).toThrow(expect.objectContaining({ code: 'catalog/not-json' }));
   });
 
-  it('says where a list breaks', () => {
+  test('says where a list breaks', () => {
     expect(() => [...open('{"servers":[\n{"a":1},\n{"a":x}]}').elements([0])]).toThrow('line 3, column 6');
   });
 
-  it('counts the depth over frame and lists', () => {
+  test('counts the depth over frame and lists', () => {
     const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
     expect(() => open(nested(MAX_DEPTH))).not.toThrow();
     expect(() => open(nested(MAX_DEPTH + 1))).toThrow(

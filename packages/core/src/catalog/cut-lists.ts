@@ -55,7 +55,7 @@ export function cutLists(bytes: Buffer): CutDocument {
     } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
       if (byte === OPEN_LIST && listAt === NOWHERE && depth <= DEEPEST_LIST) {
         listAt = depth;
-        frame += `${bytes.toString('utf8', from, at + 1)}${String(lists.length)}`;
+        frame += `${bytes.toString('utf8', from, at + 1)}${lists.length}`;
         from = at + 1;
       }
       if (++depth > deepest) deepest = depth;

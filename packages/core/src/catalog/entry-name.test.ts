@@ -1,15 +1,15 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { bundleNameFault, namespaceFault, serverNameFault, splitName, versionFault } from './entry-name.ts';
 
 describe('serverNameFault', () => {
-  it.each(['io.acme/weather', 'a/b', 'weather', 'A.b-c/x_y.z-1', `io.acme/${'x'.repeat(192)}`])(
+  test.each(['io.acme/weather', 'a/b', 'weather', 'A.b-c/x_y.z-1', `io.acme/${'x'.repeat(192)}`])(
     'accepts %s',
     (name) => {
       expect(serverNameFault(name)).toBeUndefined();
     },
   );
 
-  it.each([
+  test.each([
     '',
     '/',
     'a/',
@@ -30,14 +30,14 @@ describe('serverNameFault', () => {
   });
 });
 
-it.each([
+test.each([
   ['io.acme/weather', { namespace: 'io.acme', name: 'weather' }],
   ['weather', { name: 'weather' }],
 ])('splits %s', (name, parts) => {
   expect(splitName(name)).toEqual(parts);
 });
 
-it.each([
+test.each([
   ['a', true],
   ['pdf-tools', true],
   ['Pdf', false],
@@ -48,7 +48,7 @@ it.each([
   expect(bundleNameFault(name) === undefined).toBe(fine);
 });
 
-it.each([
+test.each([
   ['io.acme', true],
   ['ab', false],
   ['io/acme', false],
@@ -57,7 +57,7 @@ it.each([
   expect(namespaceFault(namespace) === undefined).toBe(fine);
 });
 
-it.each([
+test.each([
   ['1.0.0', true],
   ['mcp', true],
   ['', false],

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ServerEntry } from './entry.ts';
 import { findServer, matchesSearch, newestPerName } from './find.ts';
 import { readCatalogue } from './registry-file.ts';
@@ -26,7 +26,7 @@ describe('findServer', () => {
     ['time', '2'],
   );
 
-  it.each([
+  test.each([
     ['io.acme/weather', 'io.acme/weather', '1.10.0'],
     ['weather', 'io.acme/weather', '1.10.0'],
     ['io.acme/git', 'io.acme/git', '1.0.0'],
@@ -35,11 +35,11 @@ describe('findServer', () => {
     expect(findServer(all, query)).toMatchObject({ name, version });
   });
 
-  it.each(['nothing', 'eather', 'acme/weather', 'Weather', 'io.acme/', ''])('%j means nothing', (query) => {
+  test.each(['nothing', 'eather', 'acme/weather', 'Weather', 'io.acme/', ''])('%j means nothing', (query) => {
     expect(findServer(all, query)).toBeUndefined();
   });
 
-  it('lists the candidates when a last segment is ambiguous', () => {
+  test('lists the candidates when a last segment is ambiguous', () => {
     expect(() => findServer(all, 'git')).toThrow(
       expect.objectContaining({
         code: 'catalog/ambiguous-name',
@@ -48,13 +48,13 @@ describe('findServer', () => {
     );
   });
 
-  it('lists five candidates and counts the rest', () => {
+  test('lists five candidates and counts the rest', () => {
     const many = servers(...Array.from({ length: 7 }, (_, i): [string, string] => [`io.n${i}/x`, '1']));
     expect(() => findServer(many, 'x')).toThrow(/io\.n4\/x and 2 more/);
   });
 });
 
-it('newestPerName keeps one version of each name, in order of appearance', () => {
+test('newestPerName keeps one version of each name, in order of appearance', () => {
   const all = servers(['a/b', '1.0.0'], ['a/c', '1.0.0'], ['a/b', '2.0.0-beta'], ['a/b', '1.5.0']);
   expect(newestPerName(all).map(({ name, version }) => `${name}@${version}`)).toEqual([
     'a/b@2.0.0-beta',
@@ -62,7 +62,7 @@ it('newestPerName keeps one version of each name, in order of appearance', () =>
   ]);
 });
 
-it.each([
+test.each([
   ['', true],
   ['WEATHER', true],
   ['says', true],

@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { convertNative } from './native-format.ts';
 
 const META = 'io.modelcontextprotocol.registry/publisher-provided';
 const one = (file: object) => convertNative(file).next().value;
 const container = (more: object = {}) => ({ image: 'ghcr.io/acme/x:1.2.3', description: 'd', ...more });
 
-it('converts a container server, members without a place going into the publisher extension', () => {
+test('converts a container server, members without a place going into the publisher extension', () => {
   const entry = {
     title: 'X',
     description: 'Does x',
@@ -64,7 +64,7 @@ it('converts a container server, members without a place going into the publishe
   });
 });
 
-it('converts a remote server', () => {
+test('converts a remote server', () => {
   const entry = {
     url: 'https://x.test/mcp',
     description: 'd',
@@ -90,7 +90,7 @@ it('converts a remote server', () => {
   });
 });
 
-it.each([
+test.each([
   ['ghcr.io/acme/x:1.2.3', '1.2.3'],
   ['ghcr.io/acme/x:v1.2.3', '1.2.3'],
   ['ghcr.io/acme/x:1.2.3-rc.1@sha256:abc', '1.2.3-rc.1'],
@@ -102,13 +102,13 @@ it.each([
   expect(one({ servers: { x: container({ image }) } })).toMatchObject({ document: { version } });
 });
 
-it('takes the name from the entry before the key', () => {
+test('takes the name from the entry before the key', () => {
   expect(one({ servers: { x: container({ name: 'y' }) } })).toMatchObject({
     document: { name: 'io.github.stacklok/y' },
   });
 });
 
-it('flattens the members of groups', () => {
+test('flattens the members of groups', () => {
   const groups = [
     {
       name: 'g',
@@ -124,7 +124,7 @@ it('flattens the members of groups', () => {
 });
 
 describe('says why an entry cannot be converted', () => {
-  it.each([
+  test.each([
     ['no image', { description: 'd' }, 'image: expected string'],
     ['an unknown transport', container({ transport: 'http' }), 'transport:'],
     ['a port out of range', container({ target_port: 70_000 }), 'target_port:'],
@@ -135,7 +135,7 @@ describe('says why an entry cannot be converted', () => {
   });
 });
 
-it('converts no more than is asked for', () => {
+test('converts no more than is asked for', () => {
   const untouched = {
     get servers(): never {
       throw new Error('touched');

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { extensionStatus, extensionSummary, PUBLISHER_META } from './extension-summary.ts';
 import { publisherExtension } from './publisher-extension.ts';
 import { serverDocument } from './server-json.ts';
@@ -14,25 +14,25 @@ function document(blocks: object, packages = ['img:1']) {
 }
 
 describe('publisherExtension', () => {
-  it('reads the block of its key', () => {
+  test('reads the block of its key', () => {
     const server = document({ 'img:1': { proxy_port: 1 }, 'img:2': { proxy_port: 2 } }, ['img:1', 'img:2']);
     expect(publisherExtension(server, 'img:2').proxy_port).toBe(2);
     expect(publisherExtension(server, 'img:3')).toEqual({});
   });
 
-  it('takes the only block of a server with a single package, whatever its key', () => {
+  test('takes the only block of a server with a single package, whatever its key', () => {
     expect(publisherExtension(document({ other: { args: ['a'] } }), 'img:1').args).toEqual(['a']);
     expect(publisherExtension(document({ other: { args: ['a'] } }, ['img:1', 'img:2']), 'img:1')).toEqual({});
   });
 
-  it('is empty without metadata, and no inherited name is a key', () => {
+  test('is empty without metadata, and no inherited name is a key', () => {
     expect(
       publisherExtension(serverDocument.parse({ name: 'x', version: '1', description: 'x' }), 'k'),
     ).toEqual({});
     expect(publisherExtension(document({}, ['a', 'b']), 'constructor')).toEqual({});
   });
 
-  it.each([
+  test.each([
     ['permissions', { network: { outbound: { allow_host: 'x.test' } } }],
     ['permissions', 'none'],
     ['proxy_port', 0],
@@ -48,7 +48,7 @@ describe('publisherExtension', () => {
     );
   });
 
-  it.each([
+  test.each([
     ['tags', 'x'],
     ['metadata', []],
     ['tool_definitions', [{}]],
@@ -61,7 +61,7 @@ describe('publisherExtension', () => {
   });
 });
 
-it('extensionSummary joins all blocks and survives malformed ones', () => {
+test('extensionSummary joins all blocks and survives malformed ones', () => {
   const server = document({
     a: { status: 'Deprecated', tags: ['x1'], tools: ['t'] },
     b: { tier: 'Official', tags: ['x1', 'x2'], tools: 1 },
@@ -75,7 +75,7 @@ it('extensionSummary joins all blocks and survives malformed ones', () => {
   });
 });
 
-it.each([
+test.each([
   [{ a: { status: 'DEPRECATED' } }, 'deprecated'],
   [{ a: 7, b: ['deprecated'], c: { status: 1 }, d: { status: 'gone' }, e: { status: 'Active' } }, 'active'],
   [{ a: { status: 'active' }, b: { status: 'deprecated' } }, 'active'],

@@ -43,7 +43,7 @@ function* listed(document: CatalogueDocument, lists: readonly EntryList[]): Gene
   for (const { at, path, kind, wrapped = false } of places) {
     let index = 0;
     for (const element of document.elements(at)) {
-      const label = `${path.join('.')}[${String(index++)}]`;
+      const label = `${path.join('.')}[${index++}]`;
       const server = wrapped ? member(element.value, 'server') : undefined;
       if (typeof server !== 'object' || server === null) {
         yield { label, kind, ...element };

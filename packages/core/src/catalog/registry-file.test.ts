@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OFFICIAL_META } from './official-meta.ts';
 import { readCatalogue } from './registry-file.ts';
 
@@ -9,7 +9,7 @@ const read = (value: unknown) => readCatalogue(JSON.stringify(value), { label })
 const names = (value: unknown) => read(value).entries.map(({ kind, name }) => `${kind} ${name}`);
 
 describe('readCatalogue tells the formats apart', () => {
-  it.each([
+  test.each([
     ['registry-file', { data: { servers: [server('a/b')] } }],
     ['registry-file', { data: { skills: [skill('s1')] } }],
     ['toolhive-native', { servers: { b: { image: 'x/y:1', description: 'x' } } }],
@@ -24,7 +24,7 @@ describe('readCatalogue tells the formats apart', () => {
     expect(read(value).entries).toHaveLength(1);
   });
 
-  it('reads servers, skills and plugins of a registry file', () => {
+  test('reads servers, skills and plugins of a registry file', () => {
     const data = {
       servers: [server('a/b')],
       skills: [skill('s1')],
@@ -35,7 +35,7 @@ describe('readCatalogue tells the formats apart', () => {
 });
 
 describe('readCatalogue refuses', () => {
-  it.each([
+  test.each([
     ['catalog/not-json', 'hello', 'line 1, column 1'],
     ['catalog/not-json', '{"data":\n {"servers": [1,]}}', 'line 2, column 17'],
     ['catalog/not-json', '', 'line 1, column 1'],
@@ -57,7 +57,7 @@ describe('readCatalogue refuses', () => {
     expect(() => readCatalogue(text, { label })).toThrow(`"${label}"`);
   });
 
-  it('text that nests absurdly deep', () => {
+  test('text that nests absurdly deep', () => {
     const text = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     expect(() => readCatalogue(text, { label })).toThrow(
       expect.objectContaining({
@@ -67,7 +67,7 @@ describe('readCatalogue refuses', () => {
     );
   });
 
-  it('text beyond the size limit, counted in bytes', () => {
+  test('text beyond the size limit, counted in bytes', () => {
     const text = JSON.stringify([server('a/b', { title: 'ä'.repeat(100) })]);
     const bytes = Buffer.byteLength(text);
     expect(readCatalogue(text, { label, maxBytes: bytes }).entries).toHaveLength(1);
@@ -76,7 +76,7 @@ describe('readCatalogue refuses', () => {
     );
   });
 
-  it.each([
+  test.each([
     ['a list', '[', ']'],
     ['one entry', '[[', ']]'],
     ['what is not read', '{"servers":[],"x":[', ']}'],
@@ -90,7 +90,7 @@ describe('readCatalogue refuses', () => {
     );
   });
 
-  it('more entries than a catalogue may hold', () => {
+  test('more entries than a catalogue may hold', () => {
     expect(() => readCatalogue(`[${'0,'.repeat(200_000)}0]`, { label })).toThrow(
       expect.objectContaining({
         code: 'catalog/too-large',
@@ -99,24 +99,24 @@ describe('readCatalogue refuses', () => {
     );
   });
 
-  it('bytes that are not UTF-8', () => {
+  test('bytes that are not UTF-8', () => {
     expect(() => readCatalogue(Uint8Array.of(0x22, 0xff, 0x22), { label })).toThrow(
       expect.objectContaining({ code: 'catalog/not-json' }),
     );
   });
 
-  it('the format from before server.json, saying so', () => {
+  test('the format from before server.json, saying so', () => {
     const old = { id: '1', name: 'io.github.x/y', description: 'x', version_detail: { version: '1.0.0' } };
     expect(() => read([old])).toThrow(/version_detail/);
   });
 
-  it('skills where servers belong, instead of serving them as servers', () => {
+  test('skills where servers belong, instead of serving them as servers', () => {
     expect(() => read([skill('s1')])).toThrow(/data\.skills/);
   });
 });
 
 describe('readCatalogue refuses a damaged list that it would not use', () => {
-  it.each([
+  test.each([
     '{"servers":[1 2],"servers":[{"name":"a/b","version":"1","description":"x"}]}',
     '{"data":{"servers":[{"name":"a/b","version":"1","description":"x"}]},"meta":{"list":[1,]}}',
     '{"x":[1,]}',
@@ -131,7 +131,7 @@ describe('readCatalogue refuses a damaged list that it would not use', () => {
 
 describe('readCatalogue leaves out', () => {
   const good = [server('a/a'), server('a/b'), server('a/c'), server('a/d')];
-  it.each([
+  test.each([
     ['a bad name', server('a/b/c'), 'more than one "/"'],
     ['no version', { name: 'a/x', description: 'x' }, 'version: expected string, received undefined'],
     ['the version latest', server('a/x', { version: 'latest' }), '"latest"'],
@@ -150,14 +150,14 @@ describe('readCatalogue leaves out', () => {
     expect(result.skipped[0]?.reason).toContain(reason);
   });
 
-  it('an entry that names a member twice, as readers differ on which counts', () => {
+  test('an entry that names a member twice, as readers differ on which counts', () => {
     const text = `[${JSON.stringify(server('a/b'))},{"name":"a/x","version":"1","description":"x","name":"a/y"}]`;
     expect(readCatalogue(text, { label }).skipped).toEqual([
       { name: 'a/y', version: '1', reason: 'the member "name" occurs twice in one object' },
     ]);
   });
 
-  it.each([
+  test.each([
     ['x', '{"a":[{"x":1},{"x":2,"x":3}]}'],
     ['__proto__', '{"__proto__":1,"__proto__":{"y":1}}'],
     ['a', '{"a":{"lost":1,"also":2},"b":[],"a":3}'],
@@ -169,12 +169,12 @@ describe('readCatalogue leaves out', () => {
     );
   });
 
-  it('nothing of an entry whose members have names of array methods or indexes', () => {
+  test('nothing of an entry whose members have names of array methods or indexes', () => {
     const meta = { length: 1, 0: { 0: [], 1: [{ constructor: {} }] }, hasOwnProperty: [null, [[{}]]] };
     expect(read([server('a/b', { _meta: { meta } })])).toMatchObject({ skippedTotal: 0 });
   });
 
-  it('an entry for a reason that is no longer than people read, whatever the entry holds', () => {
+  test('an entry for a reason that is no longer than people read, whatever the entry holds', () => {
     const key = 'k'.repeat(100_000);
     const text = `[{"name":"a/b","version":"1","description":"x","_meta":{"${key}":1,"${key}":2}}]`;
     const { skipped } = readCatalogue(text, { label, maxInvalidShare: 1 });
@@ -182,7 +182,7 @@ describe('readCatalogue leaves out', () => {
     expect(skipped[0]?.reason).toHaveLength(512);
   });
 
-  it('at most 50 in the list, while counting all', () => {
+  test('at most 50 in the list, while counting all', () => {
     const result = read([
       ...Array.from({ length: 60 }, (_, i) => server(`a/s${i}`)),
       ...Array.from({ length: 60 }, () => 1),
@@ -191,38 +191,38 @@ describe('readCatalogue leaves out', () => {
   });
 });
 
-it('accepts dirty entries of the official registry', () => {
+test('accepts dirty entries of the official registry', () => {
   const dirty = server('a/b', { repository: {}, packages: null, remotes: [], description: '', icons: 'x' });
   expect(read([dirty]).entries).toHaveLength(1);
 });
 
-it('keeps the last of equal entries and says so', () => {
+test('keeps the last of equal entries and says so', () => {
   const result = read([server('a/b', { title: 'old' }), server('a/c'), server('a/b', { title: 'new' })]);
   expect(result.entries.map(({ document }) => document.title)).toEqual(['new', undefined]);
   expect(result.warnings).toEqual([expect.stringContaining('"a/b" version "1.0.0" occurs more than once')]);
   expect(result.replaced).toBe(1);
 });
 
-it('does not confuse a skill with a server, or namespaces with each other', () => {
+test('does not confuse a skill with a server, or namespaces with each other', () => {
   const data = { servers: [server('s1')], skills: [skill('s1'), { ...skill('s1'), namespace: 'io.other' }] };
   expect(names({ data })).toEqual(['server s1', 'skill s1', 'skill s1']);
 });
 
-it('keeps the exact text: member order, digits, escapes, unknown members, __proto__', () => {
+test('keeps the exact text: member order, digits, escapes, unknown members, __proto__', () => {
   const json =
     '{"zeta":1.50,"2":0,"1":12345678901234567890,"description":"\\u0041","__proto__":{"x":1},"name":"a/b","version":"1e400"}';
   const [entry] = readCatalogue(`[ ${json.replaceAll(',"', ' ,\n "')} ]`, { label }).entries;
   expect(entry?.json).toBe(json);
 });
 
-it('keeps the digits of numbers when it converts a native file', () => {
+test('keeps the digits of numbers when it converts a native file', () => {
   const text =
     '{"servers":{"b":{"image":"x/y:2.1.0","description":"x","metadata":{"stars":1.50,"id":12345678901234567890}}}}';
   const [entry] = readCatalogue(text, { label }).entries;
   expect(entry?.json).toContain('"metadata":{"stars":1.50,"id":12345678901234567890}');
 });
 
-it('reads the official block beside an entry and keeps its times as written', () => {
+test('reads the official block beside an entry and keeps its times as written', () => {
   const official = {
     status: 'deprecated',
     publishedAt: '2025-09-09T03:30:11.72135Z',
@@ -233,11 +233,11 @@ it('reads the official block beside an entry and keeps its times as written', ()
   expect(entry).toMatchObject({ official });
 });
 
-it('warns of a page that is not the last', () => {
+test('warns of a page that is not the last', () => {
   const value = { servers: [server('a/b')], metadata: { nextCursor: 'x', count: 1 } };
   expect(read(value).warnings).toEqual([expect.stringContaining('one page of a longer list')]);
 });
 
-it('reads a file with a byte order mark', () => {
+test('reads a file with a byte order mark', () => {
   expect(readCatalogue(`\uFEFF${JSON.stringify([server('a/b')])}`, { label }).entries).toHaveLength(1);
 });

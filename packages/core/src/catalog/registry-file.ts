@@ -52,7 +52,7 @@ function named(candidate: Candidate, reason: string): Skipped {
 
 function tooMany(label: string): SkepError {
   return new SkepError('catalog/too-large', {
-    message: `"${label}" holds more than ${String(MAX_ENTRIES)} entries`,
+    message: `"${label}" holds more than ${MAX_ENTRIES} entries`,
   });
 }
 

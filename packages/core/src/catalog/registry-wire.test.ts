@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OFFICIAL_META } from './official-meta.ts';
 import { decodeServerItem, decodeServerPage, listFrame } from './registry-wire.ts';
 
@@ -7,7 +7,7 @@ const meta = { status: 'active', publishedAt: time, updatedAt: time, statusChang
 const documentJson = '{"name":"io.acme/x","version":"1.0.0","description":"x","n":1.50}';
 
 describe('what the server builds', () => {
-  it('can be read by the client', () => {
+  test('can be read by the client', () => {
     const item = `{"server":${documentJson},"_meta":{"${OFFICIAL_META}":${JSON.stringify(meta)}}}`;
     const text = listFrame.open + [item, item].join(listFrame.separator) + listFrame.close(2, 'next');
     const page = decodeServerPage(JSON.parse(text), 'test');
@@ -21,13 +21,13 @@ describe('what the server builds', () => {
     });
   });
 
-  it('leaves nextCursor out on the last page', () => {
+  test('leaves nextCursor out on the last page', () => {
     expect(JSON.parse(listFrame.open + listFrame.close(0))).toEqual({ servers: [], metadata: { count: 0 } });
   });
 });
 
 describe('what the client reads', () => {
-  it.each([
+  test.each([
     [{ servers: null }, 0],
     [{ servers: [], metadata: null }, 0],
     [{ servers: [{ server: JSON.parse(documentJson) }] }, 1],
@@ -35,7 +35,7 @@ describe('what the client reads', () => {
     expect(decodeServerPage(value, 'test').entries).toHaveLength(count);
   });
 
-  it('lists items it cannot read instead of failing', () => {
+  test('lists items it cannot read instead of failing', () => {
     const page = decodeServerPage(
       { servers: [7, { server: { name: 'x' } }, { server: JSON.parse(documentJson) }] },
       'test',
@@ -44,7 +44,7 @@ describe('what the client reads', () => {
     expect(page.skipped.map(({ name }) => name)).toEqual(['servers[0]', 'servers[1]']);
   });
 
-  it('goes on without what is malformed in the official block, and with the rest of it', () => {
+  test('goes on without what is malformed in the official block, and with the rest of it', () => {
     const read = (official: unknown) =>
       decodeServerItem({ server: JSON.parse(documentJson), _meta: { [OFFICIAL_META]: official } }, 'test')
         .official;
@@ -54,7 +54,7 @@ describe('what the client reads', () => {
     expect(read('nonsense')).toBeUndefined();
   });
 
-  it.each([[null], ['x'], [[]], [{ servers: {} }]])('refuses %j as a page', (value) => {
+  test.each([[null], ['x'], [[]], [{ servers: {} }]])('refuses %j as a page', (value) => {
     expect(() => decodeServerPage(value, 'https://r.test')).toThrow(
       expect.objectContaining({
         code: 'catalog/bad-answer',
@@ -63,7 +63,7 @@ describe('what the client reads', () => {
     );
   });
 
-  it.each([[null], [{}], [{ server: { name: 'io.acme/x' } }]])('refuses %j as a server', (value) => {
+  test.each([[null], [{}], [{ server: { name: 'io.acme/x' } }]])('refuses %j as a server', (value) => {
     expect(() => decodeServerItem(value, 'https://r.test')).toThrow(
       expect.objectContaining({ code: 'catalog/bad-answer' }),
     );

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { choosePlan, runPlans, type LocalPlan, type RemotePlan } from './run-plan.ts';
 import { PUBLISHER_META } from './extension-summary.ts';
 import { serverDocument } from './server-json.ts';
@@ -34,7 +34,7 @@ function remote(entry: object): RemotePlan {
 }
 
 describe('what runs', () => {
-  it.each([
+  test.each([
     [npm(), { kind: 'package', ecosystem: 'npm', name: '@acme/x', version: '1.2.3' }],
     [npm({ version: 'latest' }), { kind: 'package', ecosystem: 'npm', name: '@acme/x' }],
     [npm({ registryBaseUrl: 'https://npm.acme.test' }), { registryBaseUrl: 'https://npm.acme.test' }],
@@ -56,13 +56,13 @@ describe('what runs', () => {
     expect(local(entry).target).toMatchObject(target);
   });
 
-  it('takes time by the length of an image name, and not by its square', () => {
+  test('takes time by the length of an image name, and not by its square', () => {
     const identifier = `x${':'.repeat(200_000)}/y:1`;
     const runtimeArguments = [{ type: 'positional', value: 'x' }];
     expect(runPlans(document({ packages: [oci({ identifier, runtimeArguments })] }))).toHaveLength(1);
   });
 
-  it.each([
+  test.each([
     ['no package', {}, 'names no package and no remote'],
     ['an unsupported package', { packages: [npm({ registryType: 'mcpb' })] }, '"mcpb" are not supported'],
     ['an npm name that is a flag', { packages: [npm({ identifier: '--prefix' })] }, 'is no npm package name'],
@@ -134,12 +134,12 @@ describe('which of several ways', () => {
     remotes: [{ type: 'streamable-http', url: 'https://x.test/mcp' }],
   });
 
-  it('puts images before packages before remotes and otherwise keeps the order', () => {
+  test('puts images before packages before remotes and otherwise keeps the order', () => {
     const kinds = runPlans(all).map(({ target }) => ('name' in target ? target.name : target.kind));
     expect(kinds).toEqual(['image', '@acme/x', 'second', 'remote']);
   });
 
-  it('chooses by what the machine can run', () => {
+  test('chooses by what the machine can run', () => {
     expect(choosePlan(all, { images: true }).target.kind).toBe('image');
     expect(choosePlan(all, { images: false }).target.kind).toBe('package');
     expect(() => choosePlan(document({ packages: [oci()] }), { images: false })).toThrow(
@@ -149,7 +149,7 @@ describe('which of several ways', () => {
 });
 
 describe('transport', () => {
-  it.each([
+  test.each([
     [undefined, { transport: 'stdio' }],
     [{ type: 'stdio', url: 'http://localhost:1' }, { transport: 'stdio' }],
     [
@@ -174,7 +174,7 @@ describe('transport', () => {
     if (!('targetPort' in expected)) expect(plan).not.toHaveProperty('targetPort');
   });
 
-  it('takes the port from the extension when the entry has none, and never for stdio', () => {
+  test('takes the port from the extension when the entry has none, and never for stdio', () => {
     const http = { transport: { type: 'streamable-http' } };
     expect(local(oci(http), { target_port: 7 }).targetPort).toBe(7);
     expect(local(oci(), { target_port: 7 })).not.toHaveProperty('targetPort');
@@ -182,7 +182,7 @@ describe('transport', () => {
 });
 
 describe('arguments', () => {
-  it.each([
+  test.each([
     ['a positional value', { type: 'positional', value: 'start' }, ['start']],
     ['a missing type', { value: 'start' }, ['start']],
     ['a named value', { type: 'named', name: '--port', value: '1' }, ['--port', '1']],
@@ -200,7 +200,7 @@ describe('arguments', () => {
     expect(local(npm({ packageArguments: [argument] }))).toMatchObject({ args, missingArgs: [] });
   });
 
-  it('asks for required arguments without a value', () => {
+  test('asks for required arguments without a value', () => {
     const packageArguments = [
       { type: 'positional', valueHint: 'directory', description: 'where', isRequired: true },
       { type: 'positional', value: '{a}', variables: { a: { isRequired: true, isSecret: true } } },
@@ -211,14 +211,14 @@ describe('arguments', () => {
     ]);
   });
 
-  it('beat those of the extension', () => {
+  test('beat those of the extension', () => {
     expect(local(oci(), { args: ['ext'] }).args).toEqual(['ext']);
     expect(local(oci({ packageArguments: [{ value: 'own' }] }), { args: ['ext'] }).args).toEqual(['own']);
   });
 });
 
 describe('environment', () => {
-  it.each([
+  test.each([
     [{ name: 'A' }, { name: 'A', required: false, secret: false }],
     [
       { name: 'A', isRequired: true, isSecret: true, description: 'd' },
@@ -246,7 +246,7 @@ describe('environment', () => {
     expect(local(npm({ environmentVariables: [variable] })).env).toEqual([expect.objectContaining(expected)]);
   });
 
-  it('takes -e of the container engine in every spelling, and reports what it does not apply', () => {
+  test('takes -e of the container engine in every spelling, and reports what it does not apply', () => {
     const runtimeArguments = [
       { type: 'positional', value: 'run' },
       { type: 'named', name: '--rm', value: 'true' },
@@ -284,7 +284,7 @@ describe('environment', () => {
     ]);
   });
 
-  it('never takes a program, a network or a value of the caller from an entry', () => {
+  test('never takes a program, a network or a value of the caller from an entry', () => {
     const runtimeArguments = [
       { type: 'named', name: '--network', value: 'host' },
       { type: 'named', name: '--entrypoint', value: '/bin/sh' },
@@ -302,7 +302,7 @@ describe('environment', () => {
   });
 });
 
-it('takes permissions, tools and the proxy port from the extension', () => {
+test('takes permissions, tools and the proxy port from the extension', () => {
   const permissions = { network: { outbound: { allow_host: ['x.test'] } } };
   expect(local(oci(), { permissions, tools: ['t'], proxy_port: 9 })).toMatchObject({
     permissions,
@@ -311,14 +311,14 @@ it('takes permissions, tools and the proxy port from the extension', () => {
   });
 });
 
-it('does not run a server whose permissions cannot be read', () => {
+test('does not run a server whose permissions cannot be read', () => {
   expect(() => local(oci(), { permissions: 'none' })).toThrow(
     expect.objectContaining({ code: 'catalog/invalid-extension' }),
   );
 });
 
 describe('remotes', () => {
-  it('asks for headers and for the open variables of the URL', () => {
+  test('asks for headers and for the open variables of the URL', () => {
     const plan = remote({
       type: 'sse',
       url: 'https://{tenant}.x.test/{v}',

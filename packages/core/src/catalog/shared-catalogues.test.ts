@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { entryKey } from './entry.ts';
 import { readCatalogue, type Catalogue } from './registry-file.ts';
 
@@ -44,14 +44,14 @@ const NO_CATALOGUES: [path: string, reason: RegExp][] = [
 ];
 
 describe.skipIf(!present)('real catalogues (skipped where ../shared/data is absent)', () => {
-  it('are all covered here', () => {
+  test('are all covered here', () => {
     const files = ['catalog-toolhive', 'catalog-official'].flatMap((dir) =>
       readdirSync(resolve(data, dir)).map((name) => `${dir}/${name}`),
     );
     expect([...CATALOGUES, ...NO_CATALOGUES].map(([path]) => path).sort()).toEqual(files.sort());
   });
 
-  it.each(CATALOGUES)('%s loads as %s: %i servers, %i skills', (path, format, servers, skills) => {
+  test.each(CATALOGUES)('%s loads as %s: %i servers, %i skills', (path, format, servers, skills) => {
     const catalogue = read(path);
     expect([catalogue.format, count(catalogue, 'server'), count(catalogue, 'skill')]).toEqual([
       format,
@@ -61,7 +61,7 @@ describe.skipIf(!present)('real catalogues (skipped where ../shared/data is abse
     expect([catalogue.skippedTotal, catalogue.warnings]).toEqual([0, []]);
   });
 
-  it.each(CATALOGUES.filter(([, format]) => format !== 'toolhive-native'))('%s loses no member', (path) => {
+  test.each(CATALOGUES.filter(([, format]) => format !== 'toolhive-native'))('%s loses no member', (path) => {
     const { entries } = read(path);
     expect(entries.map(({ json }) => JSON.parse(json))).toEqual(documents(JSON.parse(text(path))));
     expect(entries.every(({ json, document }) => JSON.stringify(JSON.parse(json)) === json && document)).toBe(
@@ -69,12 +69,12 @@ describe.skipIf(!present)('real catalogues (skipped where ../shared/data is abse
     );
   });
 
-  it.each(NO_CATALOGUES)('%s is refused with a reason', (path, reason) => {
+  test.each(NO_CATALOGUES)('%s is refused with a reason', (path, reason) => {
     expect(() => read(path)).toThrow(expect.objectContaining({ code: 'catalog/mostly-invalid' }));
     expect(() => read(path)).toThrow(reason);
   });
 
-  it('convert from the native format to what the same catalogue says in the current one', () => {
+  test('convert from the native format to what the same catalogue says in the current one', () => {
     const converted = read('catalog-toolhive/native-2026-02-20.json').entries;
     const current = read('catalog-toolhive/upstream-2026-02-20.json').entries.filter(
       ({ kind }) => kind === 'server',
@@ -85,7 +85,7 @@ describe.skipIf(!present)('real catalogues (skipped where ../shared/data is abse
     expect(comparable(converted)).toEqual(comparable(current));
   });
 
-  it('carry the official block of every snapshot entry', () => {
+  test('carry the official block of every snapshot entry', () => {
     const items = JSON.parse(text('catalog-official/snapshot-2025-12-18.json')) as {
       _meta: Record<string, unknown>;
     }[];
@@ -96,7 +96,7 @@ describe.skipIf(!present)('real catalogues (skipped where ../shared/data is abse
     expect(new Set(entries.map(entryKey)).size).toBe(items.length);
   });
 
-  it('go on when some entries are damaged, naming them', () => {
+  test('go on when some entries are damaged, naming them', () => {
     const file = JSON.parse(text('catalog-toolhive/upstream-2026-02-20.json')) as {
       data: { servers: object[] };
     };

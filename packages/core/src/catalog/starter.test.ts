@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Ajv } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { findServer } from './find.ts';
 import { extensionSummary, PUBLISHER_META } from './extension-summary.ts';
 import { readCatalogue } from './registry-file.ts';
@@ -12,7 +12,7 @@ import { starterServers } from './starter.ts';
 const servers = starterServers();
 const schemas = resolve(import.meta.dirname, '../../../../../shared/data/schemas');
 
-it('is what reading it as a file gives', () => {
+test('is what reading it as a file gives', () => {
   const { entries, skippedTotal } = readCatalogue(
     readFileSync(resolve(import.meta.dirname, 'starter.json'), 'utf8'),
     { label: 'built-in' },
@@ -21,7 +21,7 @@ it('is what reading it as a file gives', () => {
   expect(servers).toEqual(entries);
 });
 
-it('holds at least 15 servers of every kind', () => {
+test('holds at least 15 servers of every kind', () => {
   const kinds = servers.flatMap(({ document }) =>
     runPlans(document).map(({ target }) => ('ecosystem' in target ? target.ecosystem : target.kind)),
   );
@@ -29,7 +29,7 @@ it('holds at least 15 servers of every kind', () => {
   expect(new Set(kinds)).toEqual(new Set(['npm', 'pypi', 'image', 'remote']));
 });
 
-it.each([
+test.each([
   ['everything', 'npm', '@modelcontextprotocol/server-everything', '2026.8.31'],
   ['filesystem', 'npm', '@modelcontextprotocol/server-filesystem', '2026.8.31'],
   ['memory', 'npm', '@modelcontextprotocol/server-memory', '2026.8.31'],
@@ -44,7 +44,7 @@ it.each([
   expect(plan).toMatchObject({ target: { kind: 'package', ecosystem, name, version }, transport: 'stdio' });
 });
 
-it('runs everything and the other tool-only servers without any argument, variable or network', () => {
+test('runs everything and the other tool-only servers without any argument, variable or network', () => {
   for (const query of ['everything', 'sequential-thinking']) {
     const entry = findServer(servers, query);
     const plan = entry && choosePlan(entry.document, { images: false });
@@ -53,14 +53,14 @@ it('runs everything and the other tool-only servers without any argument, variab
   }
 });
 
-it('asks the filesystem server for its directories instead of guessing one', () => {
+test('asks the filesystem server for its directories instead of guessing one', () => {
   const entry = findServer(servers, 'filesystem');
   expect(entry && runPlans(entry.document)).toMatchObject([
     { args: [], missingArgs: [{ name: 'directory' }] },
   ]);
 });
 
-it('pins every package and image, and marks every credential as secret', () => {
+test('pins every package and image, and marks every credential as secret', () => {
   for (const { document } of servers) {
     for (const plan of runPlans(document)) {
       if (plan.target.kind === 'package') expect(plan.target.version).toMatch(/^\d/);
@@ -71,7 +71,7 @@ it('pins every package and image, and marks every credential as secret', () => {
   }
 });
 
-it('names the repository, tier and tags that listings show', () => {
+test('names the repository, tier and tags that listings show', () => {
   for (const { document } of servers) {
     const { tags, tier } = extensionSummary(document);
     expect([document.name, tags.length > 0, tier !== undefined]).toEqual([document.name, true, true]);
@@ -82,7 +82,7 @@ it('names the repository, tier and tags that listings show', () => {
 describe.skipIf(!existsSync(schemas))('the official schemas (skipped where ../shared/data is absent)', () => {
   const schema = (path: string): object => JSON.parse(readFileSync(resolve(schemas, path), 'utf8'));
 
-  it('accept every document strictly', () => {
+  test('accept every document strictly', () => {
     const ajv = new Ajv({ strict: false, validateFormats: false });
     const validate = ajv.compile(schema('mcp/2025-12-11-server.schema.json'));
     for (const { json, name } of servers) {
@@ -91,7 +91,7 @@ describe.skipIf(!existsSync(schemas))('the official schemas (skipped where ../sh
     }
   });
 
-  it('accept every publisher extension strictly', () => {
+  test('accept every publisher extension strictly', () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     const validate = ajv.compile(schema('toolhive/publisher-provided.schema.json'));
     for (const { document, name } of servers) {

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { comparePrecedence, compareVersions, newestVersion } from './version-order.ts';
 
 describe('compareVersions', () => {
-  it.each([
+  test.each([
     ['1.2.3', '1.10.0'],
     ['v1.2.3', '1.2.4'],
     ['1.0', '1.0.1'],
@@ -25,7 +25,7 @@ describe('compareVersions', () => {
     expect(compareVersions(newer, older)).toBeGreaterThan(0);
   });
 
-  it('is a total order: antisymmetric, transitive, and zero only for equal strings', () => {
+  test('is a total order: antisymmetric, transitive, and zero only for equal strings', () => {
     const number = fc.constantFrom('0', '1', '01', '2', '9', '10', '11');
     const like = fc
       .tuple(
@@ -50,13 +50,13 @@ describe('compareVersions', () => {
   });
 });
 
-it('comparePrecedence sees no difference in build metadata, a leading v and padding zeros', () => {
+test('comparePrecedence sees no difference in build metadata, a leading v and padding zeros', () => {
   expect(comparePrecedence('1.0', 'v1.0.0')).toBe(0);
   expect(comparePrecedence('1.0.0+a', '1.0.0+b')).toBe(0);
   expect(comparePrecedence('01.2', '1.2.0')).toBe(0);
 });
 
-it('newestVersion does not depend on the order of what it is given', () => {
+test('newestVersion does not depend on the order of what it is given', () => {
   expect(newestVersion([])).toBeUndefined();
   expect(newestVersion(['1.9.0', '2.0.0-beta', 'main', '1.10.0'])).toBe('2.0.0-beta');
   fc.assert(

@@ -33,7 +33,7 @@ function checkCertificate(certificate: string, path: string, number: number): vo
     void new X509Certificate(certificate);
   } catch (cause) {
     throw new SkepError('fetch/ca-bundle', {
-      message: `certificate ${String(number)} of CA bundle "${path}" cannot be parsed`,
+      message: `certificate ${number} of CA bundle "${path}" cannot be parsed`,
       cause,
     });
   }

@@ -30,7 +30,7 @@ async function serve(
     server.close();
     await once(server, 'close');
   });
-  return `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 async function client(options: Partial<ClientOptions> = {}): Promise<Client> {

@@ -23,7 +23,7 @@ export async function readLimited(
 
 function tooLarge(maxBytes: number): SkepError {
   return new SkepError('fetch/too-large', {
-    message: `the answer is larger than ${String(maxBytes)} bytes`,
+    message: `the answer is larger than ${maxBytes} bytes`,
     detail: { maxBytes },
   });
 }

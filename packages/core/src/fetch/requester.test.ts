@@ -47,7 +47,7 @@ async function host(listener: RequestListener) {
     server.close();
     await once(server, 'close');
   });
-  return { url: `https://127.0.0.1:${String((server.address() as AddressInfo).port)}/`, shown };
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/`, shown };
 }
 
 test('a client certificate is shown to the host that it is for, and to no host that this one redirects to', async () => {

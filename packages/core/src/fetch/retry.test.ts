@@ -8,7 +8,7 @@ function harness(verdict: Verdict, failures: number, options: Partial<RetryOptio
   const done = withRetry(
     () => {
       calls += 1;
-      return calls <= failures ? Promise.reject(new Error(`try ${String(calls)}`)) : Promise.resolve('done');
+      return calls <= failures ? Promise.reject(new Error(`try ${calls}`)) : Promise.resolve('done');
     },
     () => verdict,
     {

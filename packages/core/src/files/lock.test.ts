@@ -93,7 +93,7 @@ test('a try of a holder that holds it already does not free it for other process
 });
 
 test('making the file at the same time as a holder does not free it for other processes', async () => {
-  const paths = Array.from({ length: 100 }, (_, n) => join(dir, `made-${String(n)}.lock`));
+  const paths = Array.from({ length: 100 }, (_, n) => join(dir, `made-${n}.lock`));
   const held = await Promise.all(
     paths.map(async (path) => {
       const tries = await Promise.allSettled([1, 2, 3, 4].map(() => acquireLock(path, once0)));

@@ -74,7 +74,7 @@ export async function readJsonText(
 function whereItBreaks(text: string): string {
   const place = jsonErrorPlace(text);
   if (text.trim() === '') return ': it is empty';
-  return place === undefined ? '' : ` at line ${String(place.line)}, column ${String(place.column)}`;
+  return place === undefined ? '' : ` at line ${place.line}, column ${place.column}`;
 }
 
 /**
@@ -94,7 +94,7 @@ async function readUpTo(
     total += bytesRead;
     if (total > maxBytes) {
       throw new SkepError('file/too-large', {
-        message: `${what} "${path}" is larger than ${String(maxBytes)} bytes`,
+        message: `${what} "${path}" is larger than ${maxBytes} bytes`,
         detail: { path, maxBytes },
       });
     }

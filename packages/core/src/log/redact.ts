@@ -65,7 +65,7 @@ function copy(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof Date) return value;
   if (value instanceof URL) return redactText(value.href);
-  if (ArrayBuffer.isView(value)) return `[${String(value.byteLength)} bytes]`;
+  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
   if (depth >= MAX_DEPTH) return '[too deep]';
   if (value instanceof Error) return copyError(value, depth);
   if (Array.isArray(value)) return value.map((item) => copy(item, depth + 1));

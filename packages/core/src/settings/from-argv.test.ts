@@ -194,7 +194,7 @@ test('any values given as flags come back as they were', () => {
         ...(rest.port === undefined ? [] : ['-p', String(rest.port)]),
         ...(rest.timeout === undefined ? [] : ['--remote-auth-timeout', formatDuration(rest.timeout)]),
         ...(rest.mode === undefined ? [] : ['--mode', rest.mode]),
-        `--ignore-globally=${String(rest.ignore)}`,
+        `--ignore-globally=${rest.ignore}`,
         '--',
         ...passedOn,
       ];

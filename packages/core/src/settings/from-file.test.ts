@@ -123,10 +123,7 @@ describe('problems are named with their place', () => {
   });
 
   test('an alias bomb is refused', async () => {
-    const levels = Array.from(
-      { length: 9 },
-      (_, i) => `  - &l${String(i + 1)} [${`*l${String(i)},`.repeat(9)}]`,
-    );
+    const levels = Array.from({ length: 9 }, (_, i) => `  - &l${i + 1} [${`*l${i},`.repeat(9)}]`);
     await expect(read(`volumes:\n  - &l0 [x]\n${levels.join('\n')}`)).rejects.toThrow(
       'c:1:1: too many aliases',
     );

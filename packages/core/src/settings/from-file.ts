@@ -133,7 +133,7 @@ function problem(message: string, node: Node | ParsedNode, reading: Reading, hin
 function placed(error: SkepError, node: Node | ParsedNode, reading: Reading): SkepError {
   const { line, col } = reading.lines.linePos(node.range?.[0] ?? 0);
   const { code, hint } = error;
-  return new SkepError(code, { message: `${String(line)}:${String(col)}: ${error.message}`, hint });
+  return new SkepError(code, { message: `${line}:${col}: ${error.message}`, hint });
 }
 
 function throwProblems(problems: readonly SkepError[], file: SettingsFile): void {
@@ -149,6 +149,6 @@ function throwProblems(problems: readonly SkepError[], file: SettingsFile): void
 
 function invalidFile(file: SettingsFile, place: Place, why: string): SkepError {
   return new SkepError('config/invalid', {
-    message: `${file.path}:${String(place.line)}:${String(place.column)}: ${why}`,
+    message: `${file.path}:${place.line}:${place.column}: ${why}`,
   });
 }

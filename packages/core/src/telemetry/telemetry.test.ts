@@ -28,7 +28,7 @@ beforeAll(async () => {
   collector.listen(0, '127.0.0.1');
   await once(collector, 'listening');
   const address = collector.address();
-  endpoint = `http://127.0.0.1:${String(typeof address === 'object' ? address?.port : 0)}`;
+  endpoint = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
 });
 afterAll(async () => {
   collector.closeAllConnections();

@@ -35,15 +35,15 @@ export function formatDuration(milliseconds: number): string {
   const nanos = BigInt(Math.round(Math.abs(milliseconds) * 1e6));
   const sign = milliseconds < 0 && nanos !== 0n ? '-' : '';
   if (nanos === 0n) return '0s';
-  if (nanos < 1_000n) return `${sign}${String(nanos)}ns`;
+  if (nanos < 1_000n) return `${sign}${nanos}ns`;
   if (nanos < 1_000_000n) return `${sign}${decimal(nanos, 1_000n)}µs`;
   if (nanos < 1_000_000_000n) return `${sign}${decimal(nanos, 1_000_000n)}ms`;
   const minutes = nanos / 60_000_000_000n;
   const seconds = `${decimal(nanos % 60_000_000_000n, 1_000_000_000n)}s`;
   if (minutes === 0n) return `${sign}${seconds}`;
   const hours = minutes / 60n;
-  const rest = `${String(minutes % 60n)}m${seconds}`;
-  return hours === 0n ? `${sign}${rest}` : `${sign}${String(hours)}h${rest}`;
+  const rest = `${minutes % 60n}m${seconds}`;
+  return hours === 0n ? `${sign}${rest}` : `${sign}${hours}h${rest}`;
 }
 
 function sumParts(body: string): bigint | undefined {
@@ -66,7 +66,7 @@ function decimal(value: bigint, unit: bigint): string {
   const fraction = String(value % unit)
     .padStart(digits, '0')
     .replace(/0+$/u, '');
-  return fraction === '' ? String(value / unit) : `${String(value / unit)}.${fraction}`;
+  return fraction === '' ? String(value / unit) : `${value / unit}.${fraction}`;
 }
 
 function invalid(text: string): SkepError {

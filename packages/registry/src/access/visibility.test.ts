@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import * as fc from 'fast-check';
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { firstUncovered } from '@skep/auth/claims/covers.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import { tokenIdentity } from '@skep/auth/token/token-identity.ts';
@@ -47,16 +47,16 @@ function visibleClasses(authority: Authority, claimSets: readonly string[]): Vis
 }
 
 describe('what a caller sees of a snapshot', () => {
-  it('shows every known class to everyone in anonymous mode', () => {
+  test('shows every known class to everyone in anonymous mode', () => {
     const { visible } = visibleClasses(ANONYMOUS, ['', acme]);
     expect([visible(0), visible(1)]).toEqual([true, true]);
   });
 
-  it('hides a class that the snapshot does not know', () => {
+  test('hides a class that the snapshot does not know', () => {
     expect(visibleClasses(ANONYMOUS, ['']).visible(1)).toBe(false);
   });
 
-  it('agrees with containment on every set', () => {
+  test('agrees with containment on every set', () => {
     const text = fc.constantFrom('a', 'b', 'c');
     const value = fc.oneof(text, fc.uniqueArray(text, { maxLength: 3 }));
     const map = fc.dictionary(fc.constantFrom('org', 'team', '__proto__'), value, { maxKeys: 3 });
@@ -77,7 +77,7 @@ describe('what a caller sees of a snapshot', () => {
 });
 
 describe('snapshotVisibility', () => {
-  it('gives the same answer as visibleClasses, and the same object to the same caller', () => {
+  test('gives the same answer as visibleClasses, and the same object to the same caller', () => {
     const sets = ['', acme, '{"org":["contoso"]}'];
     const see = snapshotVisibility(sets);
     for (const authority of [ANONYMOUS, signedIn({}), caller({ org: 'acme' }), superAdmin()]) {
@@ -88,7 +88,7 @@ describe('snapshotVisibility', () => {
 });
 
 describe('rememberedAuthority', () => {
-  it('is one authority per identity object, never shared between callers', () => {
+  test('is one authority per identity object, never shared between callers', () => {
     const remembered = rememberedAuthority({ kind: 'full', rules: RULES, switches: CONTRACT_SWITCHES });
     const one = tokenIdentity({ role: 'admin' }, 'same');
     const other = tokenIdentity({ role: 'writer' }, 'same');

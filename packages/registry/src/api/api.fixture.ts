@@ -144,7 +144,7 @@ export async function apiUnderTest(options: ApiOptions): Promise<ApiUnderTest> {
   const ask: ApiUnderTest['ask'] = async (request, at) => {
     const response = await (at === 'internal' ? internal : open).inject(request);
     const name = nameOf(at ?? 'public', request);
-    if (name !== undefined) seen.add(`${name} ${String(response.statusCode)}`);
+    if (name !== undefined) seen.add(`${name} ${response.statusCode}`);
     return response;
   };
   return {

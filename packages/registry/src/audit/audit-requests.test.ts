@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { parseClaims } from '@skep/auth/claims/claims.ts';
 import { signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import type { AuditEvent } from '@skep/core/audit/audit-event.ts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CONTRACT_SWITCHES } from '../access/switches.ts';
 import { apiUnderTest, type ApiUnderTest, oauthWith } from '../api/api.fixture.ts';
 import type { Route } from '../api/route/route.ts';
@@ -89,7 +89,7 @@ const put = (name: string, body: string, token = writer) =>
   });
 
 describe('a request of the table', () => {
-  it('is an event with who, what, where and how it ended', async () => {
+  test('is an event with who, what, where and how it ended', async () => {
     const event = await put('na%2Fme', '{"note":"hi","password":"hunter2"}');
     expect(event).toMatchObject({
       type: 'source.update',
@@ -110,17 +110,17 @@ describe('a request of the table', () => {
     expect(event?.source.extra).toEqual({ x_forwarded_for: '1.2.3.4', user_agent: 'a'.repeat(512) });
   });
 
-  it('is named after what it made where it made something', async () => {
+  test('is named after what it made where it made something', async () => {
     expect(await put('new', '{}')).toMatchObject({ type: 'source.create', outcome: 'success' });
   });
 
-  it('keeps no body beyond its limit, and says so', async () => {
+  test('keeps no body beyond its limit, and says so', async () => {
     const event = await put('a', JSON.stringify({ text: 'x'.repeat(100) }));
     expect(event).not.toHaveProperty('data');
     expect(event?.metadata.extra).toMatchObject({ request_truncated: true, request_bytes: 111 });
   });
 
-  it('is denied where the role is missing', async () => {
+  test('is denied where the role is missing', async () => {
     expect(await put('a', '{}', reader)).toMatchObject({
       type: 'source.update',
       outcome: 'denied',
@@ -129,7 +129,7 @@ describe('a request of the table', () => {
     });
   });
 
-  it.each([
+  test.each([
     ['/registry/gated/v0.1/servers', 'server.list', 'success', { registry_name: 'gated' }],
     ['/gated/v0.1/servers?limit=0', 'server.list', 'failure', { registry_name: 'gated' }],
     [
@@ -149,19 +149,19 @@ describe('a request of the table', () => {
     expect(await audited(path, writer)).toMatchObject({ type, outcome, target });
   });
 
-  it('is denied where the gate of the registry is not passed', async () => {
+  test('is denied where the gate of the registry is not passed', async () => {
     expect(await audited('/gated/v0.1/servers', reader)).toMatchObject({
       type: 'server.list',
       outcome: 'denied',
     });
   });
 
-  it('is left out when nobody wants its event', async () => {
+  test('is left out when nobody wants its event', async () => {
     expect(await audited('/gated/v0.1/servers/a%2Fb/versions', writer)).toBeUndefined();
   });
 });
 
-it.each([['/v1/me'], ['/gated/v0.1/servers'], ['/no/such/path']])(
+test.each([['/v1/me'], ['/gated/v0.1/servers'], ['/no/such/path']])(
   '%s without a valid token is auth.unauthenticated by nobody known, and the token is nowhere',
   async (path) => {
     const event = await audited(path, 'e30.e30.hunter2');
@@ -177,11 +177,11 @@ it.each([['/v1/me'], ['/gated/v0.1/servers'], ['/no/such/path']])(
   },
 );
 
-it.each([['/openapi.json'], ['/.well-known/oauth-protected-resource']])('%s is no event', async (path) => {
+test.each([['/openapi.json'], ['/.well-known/oauth-protected-resource']])('%s is no event', async (path) => {
   expect(await audited(path)).toBeUndefined();
 });
 
-it('an event is written for a caller who goes away', async () => {
+test('an event is written for a caller who goes away', async () => {
   events.length = 0;
   const arrived = once(api.open.server, 'request');
   const stuck = request(`${base}/v1/things/a/versions/1`, {
@@ -199,7 +199,7 @@ it('an event is written for a caller who goes away', async () => {
   });
 });
 
-it('every row that tells about the catalogue or its callers has an event, and every event of a request has a row', () => {
+test('every row that tells about the catalogue or its callers has an event, and every event of a request has a row', () => {
   const named = (rule: AuditRule): string[] =>
     typeof rule === 'string' ? [rule] : [rule.created, rule.otherwise];
   const silent = ROUTES.filter((route) => route.access !== 'public' && route.audit === undefined);

@@ -73,7 +73,7 @@ function sourceOf({ socket, headers }: ObservedRequest): AuditEvent['source'] {
   );
   const { remoteAddress = 'unknown', remotePort = 0 } = socket;
   const host = remoteAddress.includes(':') ? `[${remoteAddress}]` : remoteAddress;
-  return { type: 'network', value: `${host}:${String(remotePort)}`, extra: Object.fromEntries(extra) };
+  return { type: 'network', value: `${host}:${remotePort}`, extra: Object.fromEntries(extra) };
 }
 
 function paramsOf({ params }: ObservedRequest): RawParameters {

@@ -1,7 +1,7 @@
 import type { AuditEvent } from '@skep/core/audit/audit-event.ts';
 import type { AuditLog } from '@skep/core/audit/audit-log.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import type { AuditSettings } from '../config/audit.ts';
 import { AuditSwitch } from './audit-switch.ts';
 
@@ -40,7 +40,7 @@ const event = (type: string): AuditEvent => ({
   metadata: { extra: {} },
 });
 
-it('goes from one audit log to another, on and off', async () => {
+test('goes from one audit log to another, on and off', async () => {
   const { audit, events } = recorded();
   audit.record(event('nobody.hears'));
   await (await audit.prepare(settings('/a'))).use();
@@ -65,7 +65,7 @@ it('goes from one audit log to another, on and off', async () => {
   ]);
 });
 
-it('opens nothing for the settings it has', async () => {
+test('opens nothing for the settings it has', async () => {
   const { audit, events } = recorded();
   await (await audit.prepare(settings('/a'))).use();
   await (await audit.prepare(settings('/a'))).use();
@@ -73,7 +73,7 @@ it('opens nothing for the settings it has', async () => {
   expect(events).toEqual(['open /a', '/a one']);
 });
 
-it('stays with the one in use when the next cannot be opened or is discarded', async () => {
+test('stays with the one in use when the next cannot be opened or is discarded', async () => {
   const { audit, events } = recorded();
   await (await audit.prepare(settings('/a'))).use();
   await expect(audit.prepare(settings('/broken'))).rejects.toMatchObject({ code: 'audit/unwritable' });

@@ -70,7 +70,7 @@ function checkName(user: string): void {
   const bytes = Buffer.byteLength(user);
   if (bytes > 0 && bytes <= LONGEST_NAME_BYTES && !user.includes('\0')) return;
   throw new SkepError('usage/invalid-value', {
-    message: `the user name "${user}" must have 1 to ${String(LONGEST_NAME_BYTES)} bytes`,
+    message: `the user name "${user}" must have 1 to ${LONGEST_NAME_BYTES} bytes`,
   });
 }
 

@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Repeated } from './repeated.ts';
 
 describe('work that is repeated on request', () => {
-  it('runs one at a time, and once more for any number of requests meanwhile', async () => {
+  test('runs one at a time, and once more for any number of requests meanwhile', async () => {
     const runs: PromiseWithResolvers<void>[] = [];
     let running = 0;
     const repeated = new Repeated(async () => {

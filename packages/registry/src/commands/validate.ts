@@ -97,7 +97,7 @@ async function validateCatalogue(
       : printableLines(catalogueSummary(path, report)),
   );
   if (report.replaced > 0) {
-    const some = report.replaced === 1 ? 'an entry occurs' : `${String(report.replaced)} entries occur`;
+    const some = report.replaced === 1 ? 'an entry occurs' : `${report.replaced} entries occur`;
     throw new SkepError('config/invalid', {
       message: `${some} more than once in the catalogue "${path}"`,
       hint: 'keep one of each; "serve" takes the last one',
@@ -106,7 +106,7 @@ async function validateCatalogue(
   const findings = report.skippedTotal + report.warnings.length;
   if (!strict || findings === 0) return;
   throw new SkepError('config/invalid', {
-    message: `${String(findings)} findings in the catalogue "${path}"`,
+    message: `${findings} findings in the catalogue "${path}"`,
     hint: 'correct what is listed, or leave --strict out',
   });
 }
@@ -123,11 +123,11 @@ function catalogueSummary(path: string, report: IngestReport): string {
       ({ name, version, reason }) =>
         `  left out  ${name}${version === undefined ? '' : `@${version}`}: ${reason}`,
     ),
-    ...(more > 0 ? [`  left out  and ${String(more)} more`] : []),
+    ...(more > 0 ? [`  left out  and ${more} more`] : []),
     '',
   ].join('\n');
 }
 
 function plural(count: number, noun: string): string {
-  return `${String(count)} ${noun}${count === 1 ? '' : 's'}`;
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startWarnings } from '../server/start-warnings.ts';
 import { CONTRACT_SWITCHES, STRICT_SWITCHES } from '../access/switches.ts';
 import type { AuthConfig, OauthAuth } from './auth.ts';
@@ -62,7 +62,7 @@ async function problemsOf(
 }
 
 describe('the auth block', () => {
-  it('gives every setting of a provider its place, with the documented defaults', async () => {
+  test('gives every setting of a provider its place, with the documented defaults', async () => {
     expect(
       await oauthOf({ publicPaths: ['/docs/'], oauth: { ...OAUTH, resourceUrl: 'https://r.example' } }),
     ).toEqual({
@@ -85,11 +85,11 @@ describe('the auth block', () => {
     });
   });
 
-  it('is oauth when no mode is given', async () => {
+  test('is oauth when no mode is given', async () => {
     expect(await authOf({ oauth: OAUTH })).toMatchObject({ mode: 'oauth' });
   });
 
-  it.each<[name: string, authz: unknown, access: unknown]>([
+  test.each<[name: string, authz: unknown, access: unknown]>([
     ['an empty map', {}, { kind: 'full', rules: {}, switches: CONTRACT_SWITCHES }],
     ['a key with nothing behind it', null, { kind: 'full', rules: {}, switches: CONTRACT_SWITCHES }],
     ['the strict preset', { preset: 'strict' }, { kind: 'full', rules: {}, switches: STRICT_SWITCHES }],
@@ -110,7 +110,7 @@ describe('the auth block', () => {
     expect((await oauthOf({ authz })).access).toMatchObject(Object(access));
   });
 
-  it('keeps a claim that is called __proto__ as data', async () => {
+  test('keeps a claim that is called __proto__ as data', async () => {
     const loaded = await loadText(`sources: [{ name: a, managed: {} }]
 registries: [{ name: a, sources: [a], claims: { __proto__: x } }]
 auth:
@@ -125,7 +125,7 @@ auth:
     expect(loaded.config.registries[0]?.claims).toBe('{"__proto__":["x"]}');
   });
 
-  it.each<[auth: unknown, ...problems: string[]]>([
+  test.each<[auth: unknown, ...problems: string[]]>([
     [
       { mode: 'oauth' },
       'auth.oauth: auth.oauth is required when auth.mode is oauth (the default); set auth.mode to anonymous to let everyone read everything',
@@ -194,7 +194,7 @@ auth:
     expect(await problemsOf(auth)).toEqual(problems);
   });
 
-  it.each(['http://localhost:9', 'http://127.0.0.1:9', 'http://[::1]:9', ' https://idp.example '])(
+  test.each(['http://localhost:9', 'http://127.0.0.1:9', 'http://[::1]:9', ' https://idp.example '])(
     'accepts the issuer "%s"',
     async (issuerUrl) => {
       const provider = { ...PROVIDER, issuerUrl, allowPrivateIP: true };
@@ -202,7 +202,7 @@ auth:
     },
   );
 
-  it.each([
+  test.each([
     ['issuerUrl', 'https://10.0.0.7/idp', '10.0.0.7'],
     ['issuerUrl', 'http://localhost:9', 'localhost'],
     ['issuerUrl', 'http://[::1]:9', '[::1]'],
@@ -214,17 +214,17 @@ auth:
     expect(problems).toEqual([`auth.oauth.providers[0].${member}: ${why}`]);
   });
 
-  it('accepts http issuers anywhere by environment only', async () => {
+  test('accepts http issuers anywhere by environment only', async () => {
     const auth = { oauth: { providers: [{ ...PROVIDER, issuerUrl: 'http://idp.example' }] } };
     expect(await problemsOf(auth, { SKEP_REGISTRY_INSECURE_URL: 'true' })).toEqual([]);
     expect(await problemsOf(auth, { SKEP_REGISTRY_INSECURE_URL: '1' })).toHaveLength(1);
   });
 
-  it('may open a registry where nothing but a token is asked for', async () => {
+  test('may open a registry where nothing but a token is asked for', async () => {
     expect(await problemsOf({ oauth: OAUTH, publicPaths: ['/registry/all'] })).toEqual([]);
   });
 
-  it('is overridden by variables, which are named where they are wrong', async () => {
+  test('is overridden by variables, which are named where they are wrong', async () => {
     expect(await problemsOf({ oauth: OAUTH }, { SKEP_REGISTRY_AUTH_OAUTH_RESOURCEURL: 'x' })).toEqual([
       'SKEP_REGISTRY_AUTH_OAUTH_RESOURCEURL: auth.oauth.resourceUrl: resource URL "x" is not an absolute http or https URL',
     ]);
@@ -236,7 +236,7 @@ describe('the warnings about the mode', () => {
     startWarnings({ auth: await authOf(auth), sources: [], registries: [] }).map(({ message }) => message);
   const first = async (auth: unknown): Promise<string | undefined> => (await warningsOf(auth))[0];
 
-  it('say that nothing is protected, that claims are not, or that nobody administers', async () => {
+  test('say that nothing is protected, that claims are not, or that nobody administers', async () => {
     expect(await first({ mode: 'anonymous' })).toMatch(/^Anonymous mode: /);
     expect(await first({ oauth: OAUTH })).toBe(
       'Authorization not configured, per-entry claims filtering disabled (auth-only mode)',
@@ -246,7 +246,7 @@ describe('the warnings about the mode', () => {
     expect(await first({ oauth: OAUTH, authz: { roles: { superAdmin: [{}] } } })).toMatch(/empty rule/);
   });
 
-  it('say in anonymous mode that configured roles are not used', async () => {
+  test('say in anonymous mode that configured roles are not used', async () => {
     const auth = { mode: 'anonymous', authz: { roles: { superAdmin: [{ a: 'b' }] } } };
     expect((await warningsOf(auth))[1]).toMatch(/^Authorization roles configured but auth is disabled/);
   });

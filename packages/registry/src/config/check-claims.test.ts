@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { claimProblems } from './check-claims.ts';
 import { draftOf } from '../shape/draft.ts';
 import { pathText } from '../shape/problem.ts';
@@ -33,7 +33,7 @@ const values = (count: number): object => ({ org: Array.from({ length: count }, 
 const text = (bytes: number): object => ({ org: 'x'.repeat(bytes) });
 
 describe('claims of a configuration', () => {
-  it.each<[limits: unknown, within: object, beyond: object, problem: string]>([
+  test.each<[limits: unknown, within: object, beyond: object, problem: string]>([
     [undefined, keys(64), keys(65), ': claims have 65 keys, at most 64 are allowed'],
     [{ maxKeys: 2 }, keys(2), keys(3), ': claims have 3 keys, at most 2 are allowed'],
     [{ maxKeys: 70 }, keys(70), keys(71), ': claims have 71 keys, at most 70 are allowed'],
@@ -66,12 +66,12 @@ describe('claims of a configuration', () => {
     expect(problemsOf(config(beyond, limits))).toEqual(PLACES.map((place) => `${place}${problem}`));
   });
 
-  it.each([null, 'org', ['org'], 5])('are a map, not %j', (claims) => {
+  test.each([null, 'org', ['org'], 5])('are a map, not %j', (claims) => {
     const message = 'claims must be a map of strings or arrays of strings';
     expect(problemsOf(config(claims))).toEqual(PLACES.map((place) => `${place}: ${message}`));
   });
 
-  it.each([null, [], { sources: 5, registries: [5], auth: { authz: null }, limits: 5 }, { auth: 5 }])(
+  test.each([null, [], { sources: 5, registries: [5], auth: { authz: null }, limits: 5 }, { auth: 5 }])(
     'are none where the rest is not readable: %j',
     (value) => {
       expect(problemsOf(value)).toEqual([]);

@@ -1,11 +1,11 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { reloadEvent } from '../audit/system-events.ts';
 import type { RegistryConfig } from './config.ts';
 import { configDifference } from './config-difference.ts';
 
 const registry = (name: string, claims = '') => ({ name, sources: ['one'], claims });
 
-it('a registry that a reload has made, changed or taken away is in the audit log by name, and no value is', () => {
+test('a registry that a reload has made, changed or taken away is in the audit log by name, and no value is', () => {
   const before = {
     path: '/c.yaml',
     sources: [],

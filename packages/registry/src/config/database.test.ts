@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkShape } from '../shape/check-shape.ts';
 import { databaseShape, resolvedDatabase } from './database.ts';
 import { pathText } from '../shape/problem.ts';
@@ -16,7 +16,7 @@ const problemsOf = (value: object): string[] => {
 };
 
 describe('a login with a cloud identity', () => {
-  it.each<[value: object, problem: string]>([
+  test.each<[value: object, problem: string]>([
     [
       { dynamicAuth, password: 'x' },
       'password: database.password and database.dynamicAuth are mutually exclusive',
@@ -35,7 +35,7 @@ describe('a login with a cloud identity', () => {
     expect(problemsOf(value)).toEqual([problem]);
   });
 
-  it('is refused where the token would travel in the clear', () => {
+  test('is refused where the token would travel in the clear', () => {
     const clear =
       'sslMode: must be require, verify-ca or verify-full with database.dynamicAuth: no token may travel in the clear';
     for (const sslMode of ['disable', 'prefer'])
@@ -46,7 +46,7 @@ describe('a login with a cloud identity', () => {
     expect(problemsOf({ dynamicAuth, sslMode: 'disable', password: 'x' })).toHaveLength(2);
   });
 
-  it('is how every connection is made, and nothing is without it', () => {
+  test('is how every connection is made, and nothing is without it', () => {
     const place = (value: object) => {
       const database = resolvedDatabase(databaseShape.parse({ ...PLACE, ...value }), '/');
       return storePlace({ database }, HOST);

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Loaded, loadConfig } from './load.ts';
 import { DEFAULT_LIMITS } from '../shape/limits.ts';
 import { withAliases } from './environment.ts';
@@ -43,7 +43,7 @@ async function problemsWith(search: string, replacement: string): Promise<readon
 const INTERVAL = '    syncPolicy: { interval: 1h30m }\n';
 
 describe('loadConfig', () => {
-  it('resolves paths from the configuration file and durations to milliseconds', async () => {
+  test('resolves paths from the configuration file and durations to milliseconds', async () => {
     expect(await load(`${VALID}storage: { path: state/r.db }`)).toEqual({
       config: {
         path: join(directory, 'c.yaml'),
@@ -68,7 +68,7 @@ describe('loadConfig', () => {
     });
   });
 
-  it('takes as many claims as its own limits allow, and says where there are more', async () => {
+  test('takes as many claims as its own limits allow, and says where there are more', async () => {
     const claims = `{ org: [${Array.from({ length: 300 }, (_, index) => `"${index}"`).join()}] }`;
     const text = (most: number): string => `sources: [{ name: one, managed: {}, claims: ${claims} }]
 registries: [{ name: all, sources: [one], claims: ${claims} }]
@@ -92,13 +92,13 @@ limits: { claims: { maxValues: ${most} } }
     });
   });
 
-  it.each([':memory:', '/var/lib/r.db'])('keeps the storage path %s as it is', async (path) => {
+  test.each([':memory:', '/var/lib/r.db'])('keeps the storage path %s as it is', async (path) => {
     expect(await load(`${VALID}storage: { path: "${path}" }`)).toMatchObject({
       config: { storage: { path } },
     });
   });
 
-  it.each<[search: string, replacement: string, ...problems: string[]]>([
+  test.each<[search: string, replacement: string, ...problems: string[]]>([
     [
       'sources:\n',
       'sourcez:\n',
@@ -195,7 +195,7 @@ limits: { claims: { maxValues: ${most} } }
     expect(await problemsWith(search, replacement)).toEqual(problems);
   });
 
-  it.each([
+  test.each([
     ['', 'c.yaml:1:1: must be a map of members, not empty'],
     ['just text', 'c.yaml:1:1: must be a map of members, not "just text"'],
     ['[1]', 'c.yaml:1:1: must be a map of members, not a list'],
@@ -204,13 +204,13 @@ limits: { claims: { maxValues: ${most} } }
     expect('problems' in loaded && loaded.problems[0]).toBe(problem);
   });
 
-  it('refuses an alias bomb instead of expanding it', async () => {
+  test('refuses an alias bomb instead of expanding it', async () => {
     const layers = Array.from({ length: 9 }, (_, n) => `l${n + 1}: &l${n + 1} [${`*l${n},`.repeat(9)}]`);
     const loaded = await load(['l0: &l0 [x,x]', ...layers].join('\n'));
     expect(loaded).toEqual({ problems: [expect.stringContaining('Excessive alias count')] });
   });
 
-  it('reports problems of every part of the file together, in the order of the lines', async () => {
+  test('reports problems of every part of the file together, in the order of the lines', async () => {
     const loaded = await load(
       'sources:\n  - name: A\nregistries:\n  - name: x\n    sources: [b]\n    colour: red\naudit: { colour: red }\n',
     );
@@ -225,7 +225,7 @@ limits: { claims: { maxValues: ${most} } }
     ]);
   });
 
-  it('does not follow a relative path out of the working directory', async () => {
+  test('does not follow a relative path out of the working directory', async () => {
     const attempt = loadConfig({
       path: '../c.yaml',
       workingDirectory: directory,
@@ -235,7 +235,7 @@ limits: { claims: { maxValues: ${most} } }
     await expect(attempt).rejects.toMatchObject({ code: 'config/unreadable' });
   });
 
-  it('names a file that does not exist', async () => {
+  test('names a file that does not exist', async () => {
     const attempt = loadConfig({
       path: 'none.yaml',
       workingDirectory: directory,
@@ -247,7 +247,7 @@ limits: { claims: { maxValues: ${most} } }
 });
 
 describe('variables', () => {
-  it('take the place of what the file says, ours before the THV_ name', async () => {
+  test('take the place of what the file says, ours before the THV_ name', async () => {
     const env = { THV_REGISTRY_STORAGE_PATH: '/thv.db', SKEP_REGISTRY_STORAGE_PATH: '/skep.db' };
     expect(await load(VALID, env)).toMatchObject({ config: { storage: { path: '/skep.db' } } });
     expect(
@@ -257,13 +257,13 @@ describe('variables', () => {
     });
   });
 
-  it('are named where their value is wrong', async () => {
+  test('are named where their value is wrong', async () => {
     expect(await load(VALID, { SKEP_REGISTRY_AUTH_MODE: 'open' })).toEqual({
       problems: ['SKEP_REGISTRY_AUTH_MODE: auth.mode: must be "anonymous" or "oauth", not "open"'],
     });
   });
 
-  it('that nothing reads are reported, but not those an orchestrator sets by itself', () => {
+  test('that nothing reads are reported, but not those an orchestrator sets by itself', () => {
     expect(
       unreadVariables({
         SKEP_REGISTRY_STORAGE_PAHT: 'x',

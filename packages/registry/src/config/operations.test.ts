@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { AUDIT_EVENTS } from './audit-events.ts';
 import { auditShape, resolvedAudit } from './audit.ts';
 import { checkShape } from '../shape/check-shape.ts';
@@ -15,7 +15,7 @@ const problemsOf = (shape: typeof auditShape | typeof telemetryShape, value: unk
 const audit = (block: object) => resolvedAudit(auditShape.parse(block), '/etc');
 
 describe('the audit block', () => {
-  it.each<[value: object, problem: string]>([
+  test.each<[value: object, problem: string]>([
     [{ enabled: 'yes' }, 'enabled: must be true or false, not "yes"'],
     [{ enable: true }, 'enable: unknown key "enable"; did you mean "enabled"?'],
     [{ maxDataSize: -1 }, 'maxDataSize: must not be negative'],
@@ -30,7 +30,7 @@ describe('the audit block', () => {
     expect(problemsOf(auditShape, value)).toEqual([problem]);
   });
 
-  it('accepts every event and the largest size', () => {
+  test('accepts every event and the largest size', () => {
     const value = {
       eventTypes: [...AUDIT_EVENTS],
       excludeEventTypes: [],
@@ -40,12 +40,12 @@ describe('the audit block', () => {
     expect(problemsOf(auditShape, value)).toEqual([]);
   });
 
-  it('is off unless it is enabled', () => {
+  test('is off unless it is enabled', () => {
     expect(audit({})).toBe('off');
     expect(audit({ logFile: '/var/audit.log' })).toBe('off');
   });
 
-  it('writes all events without bodies to standard output by default', () => {
+  test('writes all events without bodies to standard output by default', () => {
     expect(audit({ enabled: true })).toEqual({
       logFile: 'stdout',
       eventTypes: [],
@@ -54,7 +54,7 @@ describe('the audit block', () => {
     });
   });
 
-  it.each([
+  test.each([
     [undefined, 1024],
     [0, 1024],
     [1, 1],
@@ -65,7 +65,7 @@ describe('the audit block', () => {
 });
 
 describe('the telemetry block', () => {
-  it.each<[value: object, problem: string]>([
+  test.each<[value: object, problem: string]>([
     [{ tracing: { sampling: 0 } }, 'tracing.sampling: must be greater than 0 and at most 1'],
     [{ tracing: { sampling: 1.01 } }, 'tracing.sampling: must be greater than 0 and at most 1'],
     [
@@ -83,7 +83,7 @@ describe('the telemetry block', () => {
     expect(problemsOf(telemetryShape, value)).toEqual([problem]);
   });
 
-  it.each<[given: { endpoint?: string; insecure?: boolean }, url: string | undefined]>([
+  test.each<[given: { endpoint?: string; insecure?: boolean }, url: string | undefined]>([
     [{}, 'https://localhost:4318'],
     [{ insecure: true }, 'http://localhost:4318'],
     [{ endpoint: 'otel:4318', insecure: true }, 'http://otel:4318'],
@@ -95,7 +95,7 @@ describe('the telemetry block', () => {
     expect(resolved).toMatchObject({ endpoint: url === undefined ? 'none' : { url } });
   });
 
-  it('is off unless it is enabled, and then measures only what is asked for', () => {
+  test('is off unless it is enabled, and then measures only what is asked for', () => {
     expect(telemetryShape.parse({ metrics: { enabled: true } })).toBe('off');
     expect(telemetryShape.parse({ enabled: true })).toMatchObject({ tracing: 'off', metrics: 'off' });
     expect(telemetryShape.parse({ enabled: true, tracing: { enabled: true } })).toMatchObject({

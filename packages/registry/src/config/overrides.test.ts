@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { loadConfig } from './load.ts';
 import { override, overridesFrom } from './overrides.ts';
 import { pathText } from '../shape/problem.ts';
@@ -77,18 +77,18 @@ const ROWS: Row[] = [
 ];
 
 describe('a variable of the environment', () => {
-  it('exists for every member that holds one value, and for nothing else', () => {
+  test('exists for every member that holds one value, and for nothing else', () => {
     const members = scalarMembers(configShape).map(({ path }) => pathText(path));
     expect(ROWS.map(([member]) => member).toSorted()).toEqual(members.toSorted());
   });
 
-  it.each<Row>(ROWS)('sets %s: SKEP_REGISTRY_%s=%s', (member, variable, text, value) => {
+  test.each<Row>(ROWS)('sets %s: SKEP_REGISTRY_%s=%s', (member, variable, text, value) => {
     const overrides = overridesFrom({ [`SKEP_REGISTRY_${variable}`]: text });
     const document = override({ sources: [] }, overrides);
     expect(document).toEqual({ sources: [], ...nested(member.split('.'), value ?? text) });
   });
 
-  it('counts less than a flag, which is named first', () => {
+  test('counts less than a flag, which is named first', () => {
     const path = ['auth', 'mode'];
     const flag = { path, value: 'oauth', from: '--auth-mode' };
     const env = overridesFrom({ SKEP_REGISTRY_AUTH_MODE: 'anonymous' });
@@ -119,7 +119,7 @@ describe('a configuration with variables', () => {
     return loadConfig({ path: 'c.yaml', workingDirectory: directory, defaultStorePath: '/x', overrides });
   };
 
-  it.each([
+  test.each([
     ['TELEMETRY_ENABLED', 'yes', 'telemetry.enabled: must be true or false, not "yes"'],
     ['TELEMETRY_TRACING_SAMPLING', '2', 'telemetry.tracing.sampling: must be greater than 0 and at most 1'],
     ['AUDIT_MAXDATASIZE', '1k', 'audit.maxDataSize: must be a number, not "1k"'],
@@ -130,7 +130,7 @@ describe('a configuration with variables', () => {
     expect(loaded).toEqual({ problems: [`SKEP_REGISTRY_${variable}: ${problem}`] });
   });
 
-  it('is what the variables make of it', async () => {
+  test('is what the variables make of it', async () => {
     const env = {
       SKEP_REGISTRY_AUDIT_ENABLED: 'true',
       SKEP_REGISTRY_TELEMETRY_ENABLED: 'true',
@@ -146,7 +146,7 @@ describe('a configuration with variables', () => {
     });
   });
 
-  it('never shows a password that is written as something else than a text', async () => {
+  test('never shows a password that is written as something else than a text', async () => {
     const database = {
       host: 'h',
       port: 1,

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 
 const names = fc.stringMatching(/^[a-z0-9][a-z0-9.-]{0,20}\/[a-z0-9][a-z0-9._-]{0,20}$/);
 const versions = fc.string({ unit: 'grapheme', minLength: 1 });
 
 describe('cursor', () => {
-  it('comes back as the position it was made from, in both base64 alphabets', () => {
+  test('comes back as the position it was made from, in both base64 alphabets', () => {
     fc.assert(
       fc.property(names, versions, (name, version) => {
         const position = { name, version };
@@ -18,7 +18,7 @@ describe('cursor', () => {
     );
   });
 
-  it('needs no escaping in a URL', () => {
+  test('needs no escaping in a URL', () => {
     fc.assert(
       fc.property(names, versions, (name, version) => {
         expect(encodeCursor({ name, version })).toMatch(/^[A-Za-z0-9_-]+$/);
@@ -26,7 +26,7 @@ describe('cursor', () => {
     );
   });
 
-  it.each(['!', 'YQ', ',', '%%%', 'a'.repeat(5000), Buffer.from(',1.0.0').toString('base64url'), '_w=='])(
+  test.each(['!', 'YQ', ',', '%%%', 'a'.repeat(5000), Buffer.from(',1.0.0').toString('base64url'), '_w=='])(
     'refuses "%s" as a bad request',
     (text) => {
       expect(() => decodeCursor(text)).toThrow(expect.objectContaining({ code: 'registry/bad-request' }));

@@ -1,7 +1,7 @@
 import { type Claims, parseClaims } from '@skep/auth/claims/claims.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Authority, authorityOf } from '../access/authority.ts';
 import { resolveSwitches } from '../access/switches.ts';
 import { decideVisibility } from '../access/visibility.ts';
@@ -115,7 +115,7 @@ function found(reader: Reader, entries: readonly StoredEntry[]): Set<string> {
 }
 
 describe('what the engine serves', () => {
-  it('is what the pure decisions allow, for 100,000 pairs of caller and entry', () => {
+  test('is what the pure decisions allow, for 100,000 pairs of caller and entry', () => {
     let pairs = 0;
     fc.assert(
       fc.property(
@@ -123,9 +123,7 @@ describe('what the engine serves', () => {
         fc.array(authority, { minLength: 8, maxLength: 16 }),
         fc.integer({ min: 1, max: 9 }),
         (lists, callers, limit) => {
-          const snapshot = snapshotOf(
-            Object.fromEntries(lists.map((list, index) => [`s${String(index)}`, list])),
-          );
+          const snapshot = snapshotOf(Object.fromEntries(lists.map((list, index) => [`s${index}`, list])));
           const view = snapshot.registries.get('all');
           if (view === undefined) throw new Error('no view');
           for (const caller of callers) {
@@ -146,14 +144,14 @@ describe('what the engine serves', () => {
     expect(pairs).toBeGreaterThan(100_000);
   }, 60_000);
 
-  it('has equal fingerprints exactly for callers who see the same claim sets, whatever order they came in', () => {
+  test('has equal fingerprints exactly for callers who see the same claim sets, whatever order they came in', () => {
     fc.assert(
       fc.property(fc.array(resourceClaims, { maxLength: 6 }), authority, authority, (sets, one, other) => {
         const texts = [...new Set(sets.map(canonicalClaims))];
-        const entries = texts.map((claims, index) => storedServer(`n/${String(index)}`, ['1'], { claims }));
+        const entries = texts.map((claims, index) => storedServer(`n/${index}`, ['1'], { claims }));
         const there = snapshotOf({ s: entries });
         const back = snapshotOf({
-          s: entries.map((item, index) => ({ ...item, name: `n/${String(9 - index)}` })),
+          s: entries.map((item, index) => ({ ...item, name: `n/${9 - index}` })),
         });
         const sees = (caller: Authority): string[] =>
           texts.filter((claims) => decideVisibility(caller, claims).allowed).toSorted();

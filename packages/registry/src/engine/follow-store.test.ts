@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '@skep/core/log/log.ts';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   allowed,
   publishOf,
@@ -49,7 +49,7 @@ describe('StoreFollower', () => {
     ...(engine.current().registries.get(registry)?.groups.server.all ?? []),
   ];
 
-  it('shows a publish without touching what it is not about', async () => {
+  test('shows a publish without touching what it is not about', async () => {
     const [before, synced] = [groups('all'), engine.current().registries.get('synced')];
     expect(before.map(({ key }) => key)).toEqual(['b/b', 'c/c']);
     const { revision } = await store.publish(publishOf('a/a', '1'), allowed);
@@ -60,7 +60,7 @@ describe('StoreFollower', () => {
     expect(engine.current().registries.get('synced')).toBe(synced);
   });
 
-  it('serves what this process publishes without reading anything back, also an entry with versions', async () => {
+  test('serves what this process publishes without reading anything back, also an entry with versions', async () => {
     const reads = READS.map((name) => vi.spyOn(store, name));
     const several = ['2', '3', '4'].map((version) => store.publish(publishOf('b/b', version), allowed));
     for (const { revision } of await Promise.all(several)) await follower.reach(revision);
@@ -78,7 +78,7 @@ describe('StoreFollower', () => {
     ]);
   });
 
-  it('never says that a publish is served before it is, not even when taking it over fails at first', async () => {
+  test('never says that a publish is served before it is, not even when taking it over fails at first', async () => {
     const update = vi.spyOn(engine, 'update').mockImplementationOnce(() => {
       throw new Error('out of memory');
     });
@@ -89,7 +89,7 @@ describe('StoreFollower', () => {
     expect(groups('all').map(({ key }) => key)).toEqual(['a/a', 'b/b', 'c/c']);
   });
 
-  it('reads what it does not know, where somebody else has committed in between', async () => {
+  test('reads what it does not know, where somebody else has committed in between', async () => {
     const sources = [sourceOf('internal', 'managed'), sourceOf('catalog')];
     await store.reconcile({ sources, registries: [{ name: 'all', sources: ['internal'], claims: '' }] });
     const { revision } = await store.publish(publishOf('a/a', '1'), allowed);
@@ -98,7 +98,7 @@ describe('StoreFollower', () => {
     expect(engine.current().registries.has('synced')).toBe(false);
   });
 
-  it('never puts back what it has read, by a commit of this process that came before it', async () => {
+  test('never puts back what it has read, by a commit of this process that came before it', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'follower-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     const place = { path: join(folder, 'registry.db'), clock: steppedClock(), log: silentLog };
@@ -135,7 +135,7 @@ describe('StoreFollower', () => {
     expect(numbers.at(-1)).toBe(4);
   });
 
-  it('lets other requests have their turn while it takes over very many versions, also of one entry', async () => {
+  test('lets other requests have their turn while it takes over very many versions, also of one entry', async () => {
     const versions = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [String(index), '{}']));
     const replaced = await store.replaceEntries(
       replacementOf('catalog', [serverOf('c/c', versions), serverOf('d/d', { '1': '{}' })], 'T2'),
@@ -149,7 +149,7 @@ describe('StoreFollower', () => {
     ]);
   });
 
-  it('takes an entry away with its last version, and shows what it hid', async () => {
+  test('takes an entry away with its last version, and shows what it hid', async () => {
     const { revision: shadowed } = await store.publish(publishOf('c/c', '2'), allowed);
     await follower.reach(shadowed);
     const versions = () =>

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseInstant } from './instant.ts';
 
 describe('parseInstant', () => {
-  it.each([
+  test.each([
     ['2026-01-02T03:04:05Z', '2026-01-02T03:04:05'],
     ['2026-01-02t03:04:05z', '2026-01-02T03:04:05'],
     ['2026-01-02T03:04:05.120Z', '2026-01-02T03:04:05.12'],
@@ -16,7 +16,7 @@ describe('parseInstant', () => {
     expect(parseInstant(text)).toBe(instant);
   });
 
-  it.each([
+  test.each([
     '2026-01-02',
     '2026-02-30T00:00:00Z',
     '2026-13-01T00:00:00Z',
@@ -32,14 +32,14 @@ describe('parseInstant', () => {
     expect(parseInstant(text)).toBeUndefined();
   });
 
-  it('reads a time with as many digits as a document may hold before anybody notices', () => {
+  test('reads a time with as many digits as a document may hold before anybody notices', () => {
     const began = performance.now();
     expect(parseInstant(`2026-01-01T00:00:00.${'0'.repeat(200_000)}1Z`)).toHaveLength(200_021);
     // By the square of the digits it is half a minute.
     expect(performance.now() - began).toBeLessThan(5_000);
   });
 
-  it('compares as strings the way the moments compare', () => {
+  test('compares as strings the way the moments compare', () => {
     const moments = fc.date({ min: new Date(0), max: new Date('9000-01-01'), noInvalidDate: true });
     fc.assert(
       fc.property(moments, moments, (left, right) => {

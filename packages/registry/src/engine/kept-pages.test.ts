@@ -1,28 +1,28 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { Callers } from './callers.ts';
 import { KeptPages, type PageKey } from './kept-pages.ts';
 
 const MEBI = 1024 * 1024;
 const view = { registry: 'all', visibility: 'v', visible: () => true };
 
-it('forgets the pages asked for least lately, counting bytes of their own and the words they were asked with', () => {
+test('forgets the pages asked for least lately, counting bytes of their own and the words they were asked with', () => {
   const pages = new KeptPages();
   const [state, etag] = [pages.stateOf(view), '"x"'];
   const large = { etag, pieces: [Buffer.alloc(MEBI)] };
-  const word = (index: number): PageKey => ({ state, text: `large ${String(index)}` });
+  const word = (index: number): PageKey => ({ state, text: `large ${index}` });
   for (let index = 0; index < 40; index += 1) pages.set(word(index), large);
   expect(pages.get(word(0))).toBeUndefined();
   expect(pages.get(word(39))).toBe(large);
   // A view knows of no page that is not kept any more.
   expect(state.pages.size).toBeLessThan(33);
   const small = { etag, pieces: [Buffer.alloc(1), Buffer.alloc(1)] };
-  const key = (index: number): PageKey => ({ state, text: `${String(index)} ${'x'.repeat(MEBI / 2)}` });
+  const key = (index: number): PageKey => ({ state, text: `${index} ${'x'.repeat(MEBI / 2)}` });
   for (let index = 0; index < 40; index += 1) pages.set(key(index), small);
   expect(pages.get(key(0))).toBeUndefined();
   expect(pages.get(key(39))).toBe(small);
 });
 
-it('forgets the pages of whoever sees what changed, also one that was being made, and no others', async () => {
+test('forgets the pages of whoever sees what changed, also one that was being made, and no others', async () => {
   const before = new KeptPages();
   const page = { etag: '"x"', pieces: [] };
   const [hit, spared] = [before.stateOf(view), before.stateOf({ ...view, registry: 'other' })];

@@ -2,7 +2,7 @@ import type { Entry } from '@skep/core/catalog/entry.ts';
 import { OFFICIAL_META } from '@skep/core/catalog/official-meta.ts';
 import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { officialText } from './official-text.ts';
 
 function only(catalogue: object): Entry {
@@ -21,7 +21,7 @@ function textFor(extension: unknown, official?: object): string | null {
   return officialText(only({ servers: [{ server, _meta: { [OFFICIAL_META]: official } }] }));
 }
 
-it.each<[extension: unknown, official: object | undefined, expected: object | null]>([
+test.each<[extension: unknown, official: object | undefined, expected: object | null]>([
   [{}, undefined, null],
   [{ status: 'active' }, undefined, null],
   [{ status: 'Deprecated' }, undefined, { status: 'deprecated' }],
@@ -33,7 +33,7 @@ it.each<[extension: unknown, official: object | undefined, expected: object | nu
   expect(JSON.parse(textFor(extension, official) ?? 'null')).toEqual(expected);
 });
 
-it('a skill has none', () => {
+test('a skill has none', () => {
   const skill = { namespace: 'io.a', name: 'skill', version: '1', description: 'x', status: 'deprecated' };
   expect(officialText(only({ data: { servers: [], skills: [skill] } }))).toBeNull();
 });

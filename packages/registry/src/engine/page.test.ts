@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { StoredEntry } from '../store/rows.ts';
 import { buildBlock } from './block.ts';
 import { compareBytes } from '../store/reads/byte-order.ts';
@@ -32,7 +32,7 @@ const entryOf = (name: string, versions: readonly string[], claims = ''): Stored
     document: JSON.stringify({ name, version, description: `${name} 100% does_it` }),
     official: null,
     createdAt: '2026-01-01T00:00:00.000Z',
-    updatedAt: `2026-01-0${String(1 + (version.length % 9))}T00:00:00.000Z`,
+    updatedAt: `2026-01-0${1 + (version.length % 9)}T00:00:00.000Z`,
   })),
 });
 
@@ -49,9 +49,9 @@ const entries = fc
 
 /** A registry of these sources, read by somebody who sees claim sets for which `sees` holds. */
 function readerOf(sources: readonly (readonly StoredEntry[])[], sees = (_claims: string) => true): Reader {
-  const names = sources.map((_, index) => `source-${String(index)}`);
+  const names = sources.map((_, index) => `source-${index}`);
   const blocks = new Map(
-    sources.map((list, index) => [`source-${String(index)}`, buildBlock(`source-${String(index)}`, list)]),
+    sources.map((list, index) => [`source-${index}`, buildBlock(`source-${index}`, list)]),
   );
   const snapshot = buildSnapshot([{ name: 'r', sources: names, claims: '' }], blocks);
   const view = snapshot.registries.get('r');
@@ -113,7 +113,7 @@ function walk(reader: Reader, query: PageQuery, form = (cursor: string) => curso
 const toStandardBase64 = (cursor: string): string => Buffer.from(cursor, 'base64url').toString('base64');
 
 describe('listPage', () => {
-  it('walks to exactly what the rules say, whatever the page size, callers and filters', () => {
+  test('walks to exactly what the rules say, whatever the page size, callers and filters', () => {
     fc.assert(
       fc.property(
         fc.array(entries, { maxLength: 3 }),
@@ -134,7 +134,7 @@ describe('listPage', () => {
     );
   });
 
-  it('neither loses nor repeats an item that was there all along while others come and go between pages', () => {
+  test('neither loses nor repeats an item that was there all along while others come and go between pages', () => {
     fc.assert(
       fc.property(entries, entries, fc.integer({ min: 1, max: 5 }), (before, after, limit) => {
         const readers = [readerOf([before]), readerOf([after])];
@@ -162,18 +162,18 @@ describe('listPage', () => {
     );
   });
 
-  it('gives the empty list for an empty registry', () => {
+  test('gives the empty list for an empty registry', () => {
     expect(text(pageOf(readerOf([]), { limit: 5 }))).toBe('{"servers":[],"metadata":{"count":0}}');
   });
 
-  it('starts after a position that no longer exists', () => {
+  test('starts after a position that no longer exists', () => {
     const reader = readerOf([[entryOf('a/a', ['1.0.0']), entryOf('c/c', ['1.0.0'])]]);
     expect(positions(read(reader, { limit: 5, after: { name: 'b/gone', version: '9' } }))).toEqual([
       { name: 'c/c', version: '1.0.0' },
     ]);
   });
 
-  it('takes all versions of a name from the first source the caller may see, and its latest with them', () => {
+  test('takes all versions of a name from the first source the caller may see, and its latest with them', () => {
     const high = entryOf('a/a', ['1.0.0', '1.1.0'], '{"team":["red"]}');
     const low = entryOf('a/a', ['0.9.0', '7.0.0']);
     const all = read(readerOf([[high], [low]]), { limit: 9, version: 'latest' });
@@ -199,7 +199,7 @@ const compareKeys = (left: string, right: string): number => {
 describe('versions of one entry', () => {
   const reader = readerOf([[entryOf('a/a', ['1.10.0', '1.2.0', '2.0.0-beta', 'nightly'])]]);
 
-  it('lists them by version string and marks the newest by semantic precedence', () => {
+  test('lists them by version string and marks the newest by semantic precedence', () => {
     const page: Listed = JSON.parse(text(versionsPage('server', find(reader, 'a/a'), { limit: 1000 })));
     expect(
       page.servers.map(({ server, _meta }) => [server.version, Object.values(_meta)[0]?.isLatest]),
@@ -211,7 +211,7 @@ describe('versions of one entry', () => {
     ]);
   });
 
-  it('finds latest and exact versions and nothing else', () => {
+  test('finds latest and exact versions and nothing else', () => {
     const entry = find(reader, 'a/a');
     if (entry === undefined) throw new Error('not found');
     expect(versionPage(entry, 'latest')?.pieces.join('')).toContain('"version":"2.0.0-beta"');
@@ -220,7 +220,7 @@ describe('versions of one entry', () => {
     expect(find(reader, 'a/')).toBeUndefined();
   });
 
-  it('is an empty list for an unknown entry', () => {
+  test('is an empty list for an unknown entry', () => {
     expect(text(versionsPage('server', undefined, { limit: 1000 }))).toBe(
       '{"servers":[],"metadata":{"count":0}}',
     );
@@ -230,7 +230,7 @@ describe('versions of one entry', () => {
 describe('pageKey', () => {
   const textOf = (reader: Reader, query: PageQuery): string => pageKey(reader, query).text;
 
-  it('differs by kind, registry, query and what is visible', () => {
+  test('differs by kind, registry, query and what is visible', () => {
     const one = readerOf([[entryOf('a/a', ['1.0.0'])]]);
     expect(textOf(one, { limit: 5 })).toBe(textOf({ ...one }, { limit: 5 }));
     const keys = [
@@ -256,7 +256,7 @@ const large = (name: string, mebibytes: number): StoredEntry => {
 };
 
 describe('what a page may cost', () => {
-  it('ends a page before four megabytes, and its cursor leads to what did not fit', () => {
+  test('ends a page before four megabytes, and its cursor leads to what did not fit', () => {
     const names = ['a/a', 'a/b', 'a/c', 'a/d', 'a/e'];
     const reader = readerOf([names.map((name) => large(name, name === 'a/d' ? 5 : 1.5))]);
     const sizes: number[] = [];
@@ -272,7 +272,7 @@ describe('what a page may cost', () => {
     expect(sizes).toEqual([2, 1, 1, 1]);
   });
 
-  it('ends a page of versions before four megabytes too', () => {
+  test('ends a page of versions before four megabytes too', () => {
     const [entry] = [entryOf('a/a', ['1.0.0', '2.0.0', '3.0.0', '4.0.0'])];
     const document = JSON.stringify({
       name: 'a/a',
@@ -289,8 +289,8 @@ describe('what a page may cost', () => {
     expect([second.servers.length, second.metadata.nextCursor]).toEqual([2, undefined]);
   });
 
-  it('gives others their turn while a search compares much, and ends the page where it would be too much', () => {
-    const reader = readerOf([Array.from({ length: 50 }, (_, at) => entryOf(`a/${String(at)}`, ['1.0.0']))]);
+  test('gives others their turn while a search compares much, and ends the page where it would be too much', () => {
+    const reader = readerOf([Array.from({ length: 50 }, (_, at) => entryOf(`a/${at}`, ['1.0.0']))]);
     const query = { limit: 5, search: 'no such text' };
     const bounds = { turn: 1000, comparisons: 10_000 };
     const seen: (string | undefined)[] = [];
@@ -309,9 +309,9 @@ describe('what a page may cost', () => {
     expect(new Set(seen).size).toBe(seen.length);
   });
 
-  it('answers a costly search as a promise, so that it cannot hold what others ask', async () => {
+  test('answers a costly search as a promise, so that it cannot hold what others ask', async () => {
     const entries = Array.from({ length: 60 }, (_, at) => {
-      const entry = entryOf(`a/${String(at)}`, ['1.0.0']);
+      const entry = entryOf(`a/${at}`, ['1.0.0']);
       const versions = entry.versions.map((version) => ({ ...version, description: 'a'.repeat(900_000) }));
       return { ...entry, versions };
     });
@@ -321,9 +321,9 @@ describe('what a page may cost', () => {
     expect(text(await page)).toBe('{"servers":[],"metadata":{"count":0}}');
   });
 
-  it('has one line for all costly searches, and refuses further ones when it is long', async () => {
+  test('has one line for all costly searches, and refuses further ones when it is long', async () => {
     const entries = Array.from({ length: 60 }, (_, at) => {
-      const entry = entryOf(`a/${String(at)}`, ['1.0.0']);
+      const entry = entryOf(`a/${at}`, ['1.0.0']);
       const versions = entry.versions.map((version) => ({ ...version, description: 'a'.repeat(900_000) }));
       return { ...entry, versions };
     });
@@ -335,7 +335,7 @@ describe('what a page may cost', () => {
     expect(ends.at(-1)).toMatchObject({ reason: { code: 'registry/not-ready' } });
   });
 
-  it('searches the first 4096 characters of a description', () => {
+  test('searches the first 4096 characters of a description', () => {
     const described = (description: string): Reader => {
       const entry = entryOf('a/a', ['1.0.0']);
       return readerOf([[{ ...entry, versions: entry.versions.map((one) => ({ ...one, description })) }]]);
@@ -346,15 +346,15 @@ describe('what a page may cost', () => {
     expect(found(`${'x'.repeat(4091)}needle`)).toBe(0);
   });
 
-  it('looks at as many names whether nothing is hidden from a caller or very much', () => {
+  test('looks at as many names whether nothing is hidden from a caller or very much', () => {
     const looks = (hidden: number, query: Omit<PageQuery, 'limit'>): number => {
       const secret = '{"team":["red"]}';
       const mine = [
-        ...Array.from({ length: 20 }, (_, at) => entryOf(`m/${String(at)}`, ['1.0.0'], '{"team":["blue"]}')),
-        ...Array.from({ length: 20 }, (_, at) => entryOf(`n/${String(at)}`, ['1.0.0'])),
+        ...Array.from({ length: 20 }, (_, at) => entryOf(`m/${at}`, ['1.0.0'], '{"team":["blue"]}')),
+        ...Array.from({ length: 20 }, (_, at) => entryOf(`n/${at}`, ['1.0.0'])),
       ];
       const others = Array.from({ length: hidden }, (_, at) =>
-        entryOf(`${'amz'[at % 3]}/h${String(at)}`, ['1'], secret),
+        entryOf(`${'amz'[at % 3]}/h${at}`, ['1'], secret),
       );
       const reader = readerOf([mine, others], (claims) => claims !== secret);
       let asked = 0;

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { EntryKind, StoredEntry } from '../store/rows.ts';
 import { buildBlock, type SourceBlock } from './block.ts';
 import { entryOf } from './entry.fixture.ts';
@@ -27,7 +27,7 @@ const served = ({ entries }: SourceBlock): unknown =>
   ]);
 
 describe('patchBlock', () => {
-  it('gives what building the whole block anew gives, digests of versions included', () => {
+  test('gives what building the whole block anew gives, digests of versions included', () => {
     fc.assert(
       fc.property(anyEntries, anyEntries, fc.array(anyEntry, { maxLength: 5 }), (before, changes, gone) => {
         const changed = [...changes, ...gone];
@@ -40,7 +40,7 @@ describe('patchBlock', () => {
     );
   });
 
-  it('leaves kinds alone of which nothing changed', () => {
+  test('leaves kinds alone of which nothing changed', () => {
     const block = buildBlock('s', [entryOf('skill', 'a', 'x')]);
     const patched = patchBlock(block, [entryOf('server', 'b', 'y')], [entryOf('server', 'b', 'y')]);
     expect(patched.entries.skill).toBe(block.entries.skill);

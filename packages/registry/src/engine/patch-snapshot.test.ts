@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ANONYMOUS, type Authority } from '../access/authority.ts';
 import { caller } from '../access/callers.fixture.ts';
 import type { EntryKind, StoredEntry } from '../store/rows.ts';
@@ -61,7 +61,7 @@ describe('a snapshot after changes of single entries', () => {
     maxLength: 5,
   });
 
-  it('is what building it anew gives, after any number of changes', () => {
+  test('is what building it anew gives, after any number of changes', () => {
     fc.assert(
       fc.property(anyEntries, anyEntries, changes, (first, second, steps) => {
         const stored = new Map([
@@ -86,7 +86,7 @@ describe('a snapshot after changes of single entries', () => {
     );
   });
 
-  it('keeps what did not change, and who sees what', () => {
+  test('keeps what did not change, and who sees what', () => {
     const engine = new ReadEngine(REGISTRIES);
     const [a, b] = [entryOf('server', 'a', 'x', ACME), entryOf('server', 'b', 'x', '')];
     engine.update({ blocks: [buildBlock('one', [a, b]), buildBlock('two', [b])] });
@@ -131,7 +131,7 @@ describe('what is kept for callers while entries change', () => {
     return pages.stateOf({ registry: 'all', visibility: fingerprint, visible });
   };
 
-  it('is not ended by a publish that the caller does not see, nor by one of claims not seen before', () => {
+  test('is not ended by a publish that the caller does not see, nor by one of claims not seen before', () => {
     const { engine, publish } = start();
     const acme = caller({ org: 'acme' });
     const before = stateOf(engine, acme);
@@ -142,7 +142,7 @@ describe('what is kept for callers while entries change', () => {
     expect(engine.current().visibility(caller({ org: 'third' })).classes).toHaveLength(1);
   });
 
-  it('is ended by a publish that the caller sees, and by one that takes something out of its sight', () => {
+  test('is ended by a publish that the caller sees, and by one that takes something out of its sight', () => {
     const { engine, publish } = start();
     const acme = caller({ org: 'acme' });
     const first = stateOf(engine, acme);

@@ -1,11 +1,11 @@
 import { OFFICIAL_META } from '@skep/core/catalog/official-meta.ts';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { serverMeta } from './server-meta.ts';
 
 const seen = { createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-02-01T00:00:00.000Z' };
 
 describe('serverMeta', () => {
-  it('fills the official block from the store when the source said nothing', () => {
+  test('fills the official block from the store when the source said nothing', () => {
     expect(JSON.parse(serverMeta({ official: null, ...seen }, true).text)).toEqual({
       [OFFICIAL_META]: {
         status: 'active',
@@ -17,7 +17,7 @@ describe('serverMeta', () => {
     });
   });
 
-  it('tells versions apart that differ in one thing only', () => {
+  test('tells versions apart that differ in one thing only', () => {
     const other = '2026-03-01T00:00:00Z';
     const asked = [
       [{ official: null, ...seen }, true],
@@ -43,7 +43,7 @@ describe('serverMeta', () => {
     ]);
   });
 
-  it('keeps what the source said, also members nobody knows, and decides only isLatest', () => {
+  test('keeps what the source said, also members nobody knows, and decides only isLatest', () => {
     const given = {
       status: 'deprecated',
       publishedAt: '2025-05-01T00:00:00Z',
@@ -58,7 +58,7 @@ describe('serverMeta', () => {
     expect(updatedAt).toBe('2025-06-01T00:00:00.123456');
   });
 
-  it.each([
+  test.each([
     [{ status: null, publishedAt: null, updatedAt: null, statusChangedAt: null }, 'active'],
     [{ status: 'burning', publishedAt: 'Jan 1 2026', updatedAt: '2026', statusChangedAt: 'x' }, 'active'],
     [{ status: 'Deprecated' }, 'deprecated'],
@@ -75,7 +75,7 @@ describe('serverMeta', () => {
     expect(updatedAt).toBe('2026-02-01T00:00:00');
   });
 
-  it('falls back to the store when the source gave an unreadable time', () => {
+  test('falls back to the store when the source gave an unreadable time', () => {
     const official = JSON.stringify({ updatedAt: 'yesterday' });
     expect(serverMeta({ official, ...seen }, true).updatedAt).toBe('2026-02-01T00:00:00');
   });

@@ -25,7 +25,7 @@ const STATUSES: ReadonlySet<string | undefined> = new Set(['active', 'deprecated
  */
 export function serverMeta(input: MetaInput, isLatest: boolean): ServerMeta {
   if (input.official !== null) return metaOf(input, isLatest);
-  const key = `${input.createdAt} ${input.updatedAt} ${String(isLatest)}`;
+  const key = `${input.createdAt} ${input.updatedAt} ${isLatest}`;
   if (last?.key !== key) last = { key, meta: metaOf(input, isLatest) };
   return last.meta;
 }

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { compareBytes } from '../store/reads/byte-order.ts';
 import { SortedList } from './sorted-list.ts';
 
@@ -21,7 +21,7 @@ describe('SortedList', () => {
   );
   const change = fc.tuple(keys, fc.boolean());
 
-  it('replaces, adds and leaves out, keeps the order, and leaves the list before as it was', () => {
+  test('replaces, adds and leaves out, keeps the order, and leaves the list before as it was', () => {
     fc.assert(
       fc.property(fc.boolean(), fc.array(fc.array(change)), (isLarge, steps) => {
         const expected = new Map((isLarge ? MANY : []).map((item): [string, Item] => [item.key, item]));
@@ -46,7 +46,7 @@ describe('SortedList', () => {
     );
   });
 
-  it('finds an item, and reads on from where a key is or would be', () => {
+  test('finds an item, and reads on from where a key is or would be', () => {
     const list = SortedList.of(MANY).with(new Map([['000700', undefined]]));
     fc.assert(
       fc.property(keys, (key) => {
@@ -62,7 +62,7 @@ describe('SortedList', () => {
     );
   });
 
-  it('takes as many changes at once as there are', () => {
+  test('takes as many changes at once as there are', () => {
     const items = Array.from({ length: 200_000 }, (_, index) => ({ key: String(index).padStart(6, '0') }));
     const even = items.filter((_, index) => index % 2 === 0);
     const list = SortedList.of<{ key: string }>([]).with(new Map(even.map((item) => [item.key, item])));

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { Callers } from './callers.ts';
 import { Turns } from './turns.ts';
 
@@ -20,7 +20,7 @@ function walks(): {
   return { taken: () => taken, walk };
 }
 
-it('however many walks there are, others wait for one turn of one of them', async () => {
+test('however many walks there are, others wait for one turn of one of them', async () => {
   const [turns, { taken, walk }] = [new Turns(), walks()];
   const running = Promise.all(Array.from({ length: 20 }, () => turns.finish(walk(3))));
   for (let before = 0; before < 60; before = taken()) {
@@ -30,7 +30,7 @@ it('however many walks there are, others wait for one turn of one of them', asyn
   expect(await running).toEqual(Array.from({ length: 20 }, () => 'found'));
 });
 
-it('gives a page up when all who waited for it have left, and not before', async () => {
+test('gives a page up when all who waited for it have left, and not before', async () => {
   const [turns, { taken, walk }] = [new Turns(1), walks()];
   const [first, second] = [{ destroyed: false }, { destroyed: false }];
   const callers = new Callers(first);
@@ -48,7 +48,7 @@ it('gives a page up when all who waited for it have left, and not before', async
   expect(taken()).toBeLessThan(10);
 });
 
-it('takes no more walks than it can finish soon, and goes on when some are done or have failed', async () => {
+test('takes no more walks than it can finish soon, and goes on when some are done or have failed', async () => {
   const [turns, { walk }] = [new Turns(2), walks()];
   const failing = turns.finish(() => {
     throw new Error('broken');

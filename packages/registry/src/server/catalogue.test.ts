@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { silentLog } from '@skep/core/log/log.ts';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type Catalogue, openCatalogue } from './catalogue.ts';
 import { buildInfo } from '../config/build-info.ts';
 import { DEFAULT_LIMITS } from '../shape/limits.ts';
@@ -40,7 +40,7 @@ const configWith = (password: string) => {
   const source: NamedSource = {
     name: 'one',
     kind: 'file',
-    config: JSON.stringify({ url: `http://ann:${password}@127.0.0.1:${String(port)}/c.json` }),
+    config: JSON.stringify({ url: `http://ann:${password}@127.0.0.1:${port}/c.json` }),
     format: null,
     filter: null,
     interval: 3_600_000,
@@ -51,7 +51,7 @@ const configWith = (password: string) => {
 
 const basic = (password: string): string => `Basic ${Buffer.from(`ann:${password}`).toString('base64')}`;
 
-it('keeps a password of an address out of the store, and signs in with that of the file, also after a reload', async () => {
+test('keeps a password of an address out of the store, and signs in with that of the file, also after a reload', async () => {
   catalogue = await openCatalogue({
     config: configWith('hunter2'),
     store,
@@ -69,7 +69,7 @@ it('keeps a password of an address out of the store, and signs in with that of t
   });
   expect(signedIn).toEqual([basic('hunter2')]);
   const [stored] = await store.listSources();
-  expect(stored?.config).toBe(JSON.stringify({ url: `http://127.0.0.1:${String(port)}/c.json` }));
+  expect(stored?.config).toBe(JSON.stringify({ url: `http://127.0.0.1:${port}/c.json` }));
   await catalogue.reconcile(configWith('changed'));
   await catalogue.sync.syncNow('one');
   await vi.waitFor(() => expect(signedIn.at(-1)).toBe(basic('changed')), { interval: 5 });

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RegistryConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { DEFAULT_LIMITS, limitsShape } from '../shape/limits.ts';
@@ -33,7 +33,7 @@ describe('what a reload cannot take over', () => {
   };
   const database = { host: 'db', port: 5432, database: 'r', user: 'app' };
 
-  it.each<[changes: object, keys: string[]]>([
+  test.each<[changes: object, keys: string[]]>([
     [{}, []],
     [
       {
@@ -61,7 +61,7 @@ describe('what a reload cannot take over', () => {
     expect(keysForRestart(await configWith({}), await configWith(changes), true)).toEqual(keys);
   });
 
-  it('is the audit log where nobody watches requests', async () => {
+  test('is the audit log where nobody watches requests', async () => {
     const next = await configWith({ audit: { enabled: true } });
     expect(keysForRestart(await configWith({}), next, false)).toEqual(['audit']);
     expect(keysForRestart(next, await configWith({}), false)).toEqual([]);

@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseAddress, sameAddress } from './listen-address.ts';
 
 describe('parseAddress', () => {
-  it.each([
+  test.each([
     [':8080', '', 8080],
     ['127.0.0.1:0', '127.0.0.1', 0],
     ['localhost:65535', 'localhost', 65_535],
@@ -11,7 +11,7 @@ describe('parseAddress', () => {
     expect(parseAddress(text, '--address')).toEqual({ host, port });
   });
 
-  it.each([
+  test.each([
     '',
     '8080',
     ':',
@@ -28,7 +28,7 @@ describe('parseAddress', () => {
 });
 
 describe('sameAddress', () => {
-  it.each([
+  test.each([
     [':8080', ':8080', true],
     [':8080', '127.0.0.1:8080', true],
     ['127.0.0.1:8080', '127.0.0.1:8081', false],

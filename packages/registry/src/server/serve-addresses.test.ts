@@ -1,6 +1,6 @@
 import { fromArgv } from '@skep/core/settings/from-argv.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { serve } from '../commands/serve.ts';
 import { serveAddresses, type ServeAddresses } from './serve-addresses.ts';
 
@@ -13,20 +13,20 @@ function addressesOf(mode: 'anonymous' | 'oauth', flags: readonly string[]): Ser
   return serveAddresses({ address: text('address'), internalAddress: text('internalAddress') ?? '' }, mode);
 }
 
-it('listens on this machine alone without sign-in, where whoever reaches it may write, unless an address is given', () => {
+test('listens on this machine alone without sign-in, where whoever reaches it may write, unless an address is given', () => {
   expect(addressesOf('anonymous', []).public).toEqual({ host: '127.0.0.1', port: 8080 });
   expect(addressesOf('anonymous', ['--address', ':8080']).public).toEqual({ host: '', port: 8080 });
   expect(addressesOf('oauth', []).public).toEqual({ host: '', port: 8080 });
 });
 
-it('shows /metrics and /version to this machine alone unless --internal-address is given', () => {
+test('shows /metrics and /version to this machine alone unless --internal-address is given', () => {
   for (const mode of ['anonymous', 'oauth'] as const) {
     expect(addressesOf(mode, []).internal).toEqual({ host: '127.0.0.1', port: 8081 });
     expect(addressesOf(mode, ['--internal-address', ':9000']).internal).toEqual({ host: '', port: 9000 });
   }
 });
 
-it('knows when nobody has chosen to listen on every interface, so that a reload cannot end sign-in there', () => {
+test('knows when nobody has chosen to listen on every interface, so that a reload cannot end sign-in there', () => {
   expect(addressesOf('oauth', []).isChosen).toBe(false);
   expect(addressesOf('oauth', ['--address', ':8080']).isChosen).toBe(true);
   expect(addressesOf('anonymous', []).isChosen).toBe(true);

@@ -1,4 +1,4 @@
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkShape } from './check-shape.ts';
 import { corsShape } from '../config/cors.ts';
@@ -13,7 +13,7 @@ const problemsOf = (shape: typeof limitsShape | typeof corsShape, value: unknown
 };
 
 describe('the limits', () => {
-  it.each<[value: object, problem: string]>([
+  test.each<[value: object, problem: string]>([
     [{ pageSize: { max: 0 } }, 'pageSize.max: must be a whole number from 1 to 10000'],
     [{ pageSize: { max: 10_001 } }, 'pageSize.max: must be a whole number from 1 to 10000'],
     [{ pageSize: { default: 1.5 } }, 'pageSize.default: must be a whole number from 1 to 10000'],
@@ -36,7 +36,7 @@ describe('the limits', () => {
     expect(problemsOf(limitsShape, value)).toEqual([problem]);
   });
 
-  it('of sources are the documented ones by default', () => {
+  test('of sources are the documented ones by default', () => {
     expect(DEFAULT_LIMITS).toMatchObject({
       maxCatalogueSize: 104_857_600,
       apiSource: { maxPages: 1000, maxServers: 100_000 },
@@ -45,7 +45,7 @@ describe('the limits', () => {
     expect(limitsShape.parse(limits)).toMatchObject(limits);
   });
 
-  it.each([
+  test.each([
     [undefined, 10_000],
     ['1s', 1000],
     ['5m', 300_000],
@@ -54,7 +54,7 @@ describe('the limits', () => {
     expect(limitsShape.parse({ requestTimeout }).requestTimeout).toBe(expected);
   });
 
-  it.each([
+  test.each([
     [undefined, { default: 30, max: 1000 }],
     [{ max: 10 }, { default: 10, max: 10 }],
     [{ default: 5 }, { default: 5, max: 1000 }],
@@ -91,7 +91,7 @@ test('the limits are frozen', () => {
 });
 
 describe('the allowed origins', () => {
-  it.each<[origins: unknown[], problem: string]>([
+  test.each<[origins: unknown[], problem: string]>([
     [[], 'allowedOrigins: must hold at least one origin; leave cors out to allow none'],
     [['*', 'https://a.example'], 'allowedOrigins: "*" allows every origin, so no other may stand beside it'],
     [
@@ -115,7 +115,7 @@ describe('the allowed origins', () => {
     expect(problemsOf(corsShape, { allowedOrigins })).toEqual([problem]);
   });
 
-  it('are every origin or some, remembered for ten minutes', () => {
+  test('are every origin or some, remembered for ten minutes', () => {
     expect(corsShape.parse({ allowedOrigins: ['*'] })).toEqual({ allowedOrigins: '*', maxAge: 600 });
     const allowedOrigins = ['https://a.example', 'http://localhost:5173'];
     expect(problemsOf(corsShape, { allowedOrigins, maxAge: '1h' })).toEqual([]);

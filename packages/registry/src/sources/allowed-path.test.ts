@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { assertAllowed, isAllowedPath } from './allowed-path.ts';
 
 describe('isAllowedPath', () => {
@@ -27,14 +27,14 @@ describe('assertAllowed', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('does not follow a link out of the folder', async () => {
+  test('does not follow a link out of the folder', async () => {
     await symlink(join(folder, 'secret'), join(folder, 'in', 'link'));
     await expect(assertAllowed(join(folder, 'in', 'link'), [join(folder, 'in')])).rejects.toMatchObject({
       code: 'source/path-not-allowed',
     });
   });
 
-  it('admits a folder that is itself a link', async () => {
+  test('admits a folder that is itself a link', async () => {
     await symlink(join(folder, 'in'), join(folder, 'alias'));
     await writeFile(join(folder, 'in', 'c.json'), '[]');
     await expect(

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StoredSource } from '../store/rows.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { DEFAULT_LIMITS, type Limits } from '../shape/limits.ts';
@@ -63,7 +63,7 @@ describe('an address of this machine', () => {
   });
   afterAll(() => server.close());
 
-  it.each<readonly [StoredSource['kind'], object]>([
+  test.each<readonly [StoredSource['kind'], object]>([
     ['api', { endpoint: 'http://127.0.0.1:9' }],
     ['api', { endpoint: 'http://localhost:9' }],
     ['api', { endpoint: 'http://0x7f.1:9' }],
@@ -75,7 +75,7 @@ describe('an address of this machine', () => {
     await expect(fetched('API', [kind, block])).rejects.toMatchObject({ code: 'fetch/refused-address' });
   });
 
-  it.each<readonly [kind: StoredSource['kind'], block: (origin: string) => object, code: string]>([
+  test.each<readonly [kind: StoredSource['kind'], block: (origin: string) => object, code: string]>([
     ['api', (origin) => ({ endpoint: origin }), 'fetch/bad-status'],
     ['file', (origin) => ({ url: `${origin}/c.json` }), 'fetch/bad-status'],
     // This git finds nothing: the failure is that it was looked for.
@@ -91,7 +91,7 @@ describe('the ssh keys of the account that the server runs as', () => {
   const repository = 'git@8.8.8.8:other-team/private.git';
   const key = (name: string) => ({ repository, auth: { sshKeyFile: join(folder, name) } });
 
-  it('are not for sources made through the API, nor are keys that lie anywhere', async () => {
+  test('are not for sources made through the API, nor are keys that lie anywhere', async () => {
     expect(() => fetched('API', ['git', { repository }])).toThrow(
       expect.objectContaining({ code: 'source/invalid-credentials' }),
     );
@@ -99,7 +99,7 @@ describe('the ssh keys of the account that the server runs as', () => {
     await expect(fetched('API', elsewhere)).rejects.toMatchObject({ code: 'source/path-not-allowed' });
   });
 
-  it('are for those of the configuration file, and a key of the allowed folders is for all', async () => {
+  test('are for those of the configuration file, and a key of the allowed folders is for all', async () => {
     // This git finds nothing: the failure is that it was looked for.
     const missing = { code: 'source/ref-not-found' };
     await expect(fetched('CONFIG', ['git', { repository }])).rejects.toMatchObject(missing);
@@ -107,14 +107,14 @@ describe('the ssh keys of the account that the server runs as', () => {
     await expect(fetched('API', ['git', key('allowed/inside.json')])).rejects.toMatchObject(missing);
   });
 
-  it('an address of this machine is refused with a key too', async () => {
+  test('an address of this machine is refused with a key too', async () => {
     const source = { ...key('allowed/inside.json'), repository: 'git@localhost:c.git' };
     await expect(fetched('API', ['git', source])).rejects.toMatchObject({ code: 'fetch/refused-address' });
   });
 });
 
 describe('a file of this machine', () => {
-  it.each([
+  test.each([
     ['allowed/inside.json', true],
     ['outside.json', false],
     ['allowed/../outside.json', false],
@@ -126,12 +126,12 @@ describe('a file of this machine', () => {
     else await expect(fetched('API', source)).rejects.toMatchObject({ code: 'source/path-not-allowed' });
   });
 
-  it('can be any for the operator', async () => {
+  test('can be any for the operator', async () => {
     const source = ['file', { path: join(folder, 'outside.json') }] as const;
     await expect(fetched('CONFIG', source)).resolves.toMatchObject({ bytes: Buffer.from('[]') });
   });
 
-  it('cannot be sent to a server as a password', async () => {
+  test('cannot be sent to a server as a password', async () => {
     const auth = { username: 'x', passwordFile: join(folder, 'outside.json') };
     const source = ['git', { repository: 'https://git.example/c.git', auth }] as const;
     await expect(fetched('API', source)).rejects.toMatchObject({ code: 'source/path-not-allowed' });
@@ -167,7 +167,7 @@ describe('a limit of the configuration', () => {
     apiSource: { ...DEFAULT_LIMITS.apiSource, ...limits },
   });
 
-  it.each<[place: string, limits: Partial<Limits>, code: string | undefined]>([
+  test.each<[place: string, limits: Partial<Limits>, code: string | undefined]>([
     ['path', { maxCatalogueSize: 1 }, 'file/too-large'],
     ['path', { maxCatalogueSize: 2 }, undefined],
     ['url', { maxCatalogueSize: 1000 }, 'fetch/too-large'],
@@ -190,7 +190,7 @@ describe('a limit of the configuration', () => {
   });
 });
 
-it.each([
+test.each([
   ['git', {}],
   ['api', { endpoint: 'nonsense' }],
   ['file', { data: '[]', unknown: 1 }],

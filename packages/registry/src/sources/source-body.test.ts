@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { NamedSource } from '../store/rows.ts';
 import { loadConfig } from '../config/load.ts';
 import { CLAIM_LIMITS } from '@skep/auth/claims/claims.ts';
@@ -44,7 +44,7 @@ const EVERY = 'syncPolicy: { interval: 30m }';
 const REPO = 'https://git.example/catalog.git';
 
 describe('sources of a configuration', () => {
-  it('become what the store keeps, whatever their kind', async () => {
+  test('become what the store keeps, whatever their kind', async () => {
     expect(
       await sourcesOf(
         `{ name: one, format: toolhive, git: { repository: "${REPO}", branch: main }, ${EVERY}, claims: { Org: acme } }`,
@@ -188,7 +188,7 @@ describe('sources of a configuration', () => {
     expect(await problemsOf(source)).toEqual(problems);
   });
 
-  it.each([
+  test.each([
     [Array.from({ length: 1_001 }, (_, index) => `a/${index}`), 'more than 1000 patterns and tags'],
     [Array.from({ length: 100 }, () => 'x'.repeat(1_000)), 'more than 65536 characters'],
   ])('refuses a filter that takes long to compare with each entry', async (exclude, problem) => {
@@ -197,7 +197,7 @@ describe('sources of a configuration', () => {
     expect(first).toContain(`sources[0].filter: must not have ${problem}`);
   });
 
-  it('names every managed source after the first, and the problems of all sources together', async () => {
+  test('names every managed source after the first, and the problems of all sources together', async () => {
     expect(
       await problemsOf('{ name: one, managed: {} }', '{ name: two, managed: {} }', '{ name: x }'),
     ).toEqual([
@@ -208,7 +208,7 @@ describe('sources of a configuration', () => {
 });
 
 describe('the body of a request that makes a source', () => {
-  it('is read like a source of the file, and may hold its data', () => {
+  test('is read like a source of the file, and may hold its data', () => {
     expect(
       parseSourceBody({ file: { data: '{"servers":[]}' }, claims: { org: 'acme' } }, CLAIM_LIMITS),
     ).toEqual({
@@ -221,7 +221,7 @@ describe('the body of a request that makes a source', () => {
     });
   });
 
-  it('may say that it signs in with nothing', () => {
+  test('may say that it signs in with nothing', () => {
     const git = { repository: 'https://g.test/r', auth: {} };
     expect(parseSourceBody({ git, syncPolicy: { interval: '1m' } }, CLAIM_LIMITS).kind).toBe('git');
   });

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { silentLog, type Log } from '@skep/core/log/log.ts';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { ChangeFeed } from './change-feed.ts';
 
@@ -20,7 +20,7 @@ function opened(log: Log = silentLog) {
 }
 
 describe('ChangeFeed', () => {
-  it('finds a commit that no notice told of, at the next look', async () => {
+  test('finds a commit that no notice told of, at the next look', async () => {
     const { clock, feed, state } = opened();
     const heard: number[] = [];
     feed.subscribe((revision) => heard.push(revision));
@@ -33,7 +33,7 @@ describe('ChangeFeed', () => {
     expect(heard).toEqual([5, 7]);
   });
 
-  it('lets who listens prepare while the commit is under way, and not when it is over', async () => {
+  test('lets who listens prepare while the commit is under way, and not when it is over', async () => {
     const { feed } = opened();
     const written = { source: 'internal', changed: [], entries: [] };
     const heard: unknown[] = [];
@@ -51,7 +51,7 @@ describe('ChangeFeed', () => {
     release();
   });
 
-  it('goes on, and logs it, when who listens cannot prepare', async () => {
+  test('goes on, and logs it, when who listens cannot prepare', async () => {
     const warned: unknown[] = [];
     const { feed } = opened({ ...silentLog, warn: (facts: unknown) => void warned.push(facts) });
     const heard: number[] = [];
@@ -69,7 +69,7 @@ describe('ChangeFeed', () => {
     expect(warned).toEqual([{ err: new Error('too deep') }]);
   });
 
-  it('tells a revision once, never an older one after a newer one', async () => {
+  test('tells a revision once, never an older one after a newer one', async () => {
     const { feed } = opened();
     const heard: number[] = [];
     feed.subscribe((revision) => heard.push(revision));
@@ -78,7 +78,7 @@ describe('ChangeFeed', () => {
     expect(heard).toEqual([5, 6, 8]);
   });
 
-  it('tells a listener that comes later what the others know', async () => {
+  test('tells a listener that comes later what the others know', async () => {
     const { feed } = opened();
     feed.subscribe(() => {});
     await feed.check();
@@ -88,7 +88,7 @@ describe('ChangeFeed', () => {
     expect(heard).toEqual([5]);
   });
 
-  it('looks on while the store is away, and complains once', async () => {
+  test('looks on while the store is away, and complains once', async () => {
     const complaints: string[] = [];
     const { clock, feed, state } = opened({
       ...silentLog,
@@ -109,7 +109,7 @@ describe('ChangeFeed', () => {
     expect(heard).toEqual([5, 9]);
   });
 
-  it('leaves no timer behind when the last listener has ended', async () => {
+  test('leaves no timer behind when the last listener has ended', async () => {
     const { clock, feed } = opened();
     const ends = [feed.subscribe(() => {}), feed.subscribe(() => {})];
     await feed.check();

@@ -1,5 +1,5 @@
 import { OFFICIAL_META } from '@skep/core/catalog/official-meta.ts';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DEFAULT_LIMITS, type Limits } from '../shape/limits.ts';
 import { ingest, type IngestInput } from './ingest.ts';
 
@@ -27,7 +27,7 @@ const CATALOGUES: Readonly<Record<string, unknown>> = {
 };
 
 describe('the format of a source', () => {
-  it.each(Object.keys(CATALOGUES))(
+  test.each(Object.keys(CATALOGUES))(
     'is told by the file when the configuration does not say it: %s',
     (format) => {
       const { entries, report } = read(CATALOGUES[format]);
@@ -36,7 +36,7 @@ describe('the format of a source', () => {
     },
   );
 
-  it.each([
+  test.each([
     ['toolhive', ['registry-file', 'toolhive-native']],
     ['upstream', ['registry-file', 'official-list', 'server-array', 'server-json']],
   ] as const)('"%s" takes %j and nothing else', (format, taken) => {
@@ -55,7 +55,7 @@ describe('the format of a source', () => {
   });
 });
 
-it('versions of one name are one entry, with the claims of the source; kinds and namespaces are told apart', () => {
+test('versions of one name are one entry, with the claims of the source; kinds and namespaces are told apart', () => {
   const skill = (namespace: string) => ({ namespace, name: 'same', version: '1', description: 'x' });
   const data = {
     servers: [server('same'), server('a/b', '2.0.0'), server('a/b')],
@@ -84,14 +84,14 @@ it('versions of one name are one entry, with the claims of the source; kinds and
   });
 });
 
-it('what another registry says about a version is kept beside it', () => {
+test('what another registry says about a version is kept beside it', () => {
   const official = { status: 'deprecated', publishedAt: '2026-01-01T00:00:00Z' };
   const item = { server: server('a/b'), _meta: { [OFFICIAL_META]: official } };
   const [entry] = read({ servers: [item] }).entries;
   expect(JSON.parse(entry?.versions[0]?.official ?? '')).toEqual(official);
 });
 
-it('a catalogue of more bytes than allowed is refused', () => {
+test('a catalogue of more bytes than allowed is refused', () => {
   const { length } = JSON.stringify([server('a/one')]);
   expect(read([server('a/one')], limited({ maxCatalogueSize: length })).entries).toHaveLength(1);
   expect(() => read([server('a/one')], limited({ maxCatalogueSize: length - 1 }))).toThrow(
@@ -99,7 +99,7 @@ it('a catalogue of more bytes than allowed is refused', () => {
   );
 });
 
-it('invalid entries are left out and named, up to the share that makes the whole catalogue doubtful', () => {
+test('invalid entries are left out and named, up to the share that makes the whole catalogue doubtful', () => {
   const broken = { name: 'a/broken', version: 'latest', description: 'x' };
   const mixed = [server('a/one'), broken, server('a/two'), broken];
   const { entries, report } = read(mixed);
@@ -111,14 +111,14 @@ it('invalid entries are left out and named, up to the share that makes the whole
   expect(read([broken], limited({ maxInvalidShare: 1 })).entries).toEqual([]);
 });
 
-it('a filter leaves entries out, which are counted; those that are not valid count as such', () => {
+test('a filter leaves entries out, which are counted; those that are not valid count as such', () => {
   const filter = { names: { exclude: ['a/*'] } };
   const { entries, report } = read([server('a/one'), server('b/two'), { name: 'a/x' }], { filter });
   expect(entries.map(({ name }) => name)).toEqual(['b/two']);
   expect(report).toMatchObject({ filtered: 1, skippedTotal: 1, entries: { server: 1 } });
 });
 
-it('only a list of another registry may be empty', () => {
+test('only a list of another registry may be empty', () => {
   const empty = { servers: [] };
   expect(() => read(empty)).toThrow(expect.objectContaining({ code: 'catalog/empty' }));
   expect(read(empty, { mayBeEmpty: true })).toMatchObject({ entries: [], report: { skippedTotal: 0 } });
@@ -129,7 +129,7 @@ it('only a list of another registry may be empty', () => {
 
 describe('a version that is too large', () => {
   const limits = { maxDocumentSize: 200, maxDescriptionSize: 20 };
-  it.each([
+  test.each([
     ['description', 'x'.repeat(21), 'the description has 21 bytes, at most 20 are allowed'],
     ['document', 'x', 'the document has 244 bytes, at most 200 are allowed'],
   ])('is left out with the reason, and the others stay: %s', (what, description, reason) => {

@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { LEASE_MS, withLease } from './lease.ts';
 import { type ManualClock, manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 
@@ -51,7 +51,7 @@ async function beats(count: number): Promise<void> {
 }
 
 describe('withLease', () => {
-  it('goes on for longer than the lease, also when a renewal fails now and then', async () => {
+  test('goes on for longer than the lease, also when a renewal fails now and then', async () => {
     let reason: unknown;
     void work().then((ended) => (reason = ended));
     renewals = [true, 'fails', 'fails', true, true, 'fails', true];
@@ -61,7 +61,7 @@ describe('withLease', () => {
     expect(clock.now() - Date.parse('2026-01-01T00:00:00Z')).toBeGreaterThan(2 * LEASE_MS);
   });
 
-  it('stops when somebody else has the lease', async () => {
+  test('stops when somebody else has the lease', async () => {
     const working = work();
     renewals = [true, false];
     await beats(2);
@@ -69,7 +69,7 @@ describe('withLease', () => {
     expect(released).toBe(1);
   });
 
-  it('stops when the lease may have run out, because the store has not answered', async () => {
+  test('stops when the lease may have run out, because the store has not answered', async () => {
     const working = work();
     renewals = ['fails', 'fails', 'fails', 'fails'];
     await beats(4);

@@ -1,6 +1,6 @@
 import { silentLog } from '@skep/core/log/log.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { ALIVE_MS } from '../store/writes/config-generation.ts';
 import type { DesiredState } from '../store/desired-state.ts';
 import { sourceOf } from '../store/contract/fixture.ts';
@@ -50,7 +50,7 @@ describe('Reconciler', () => {
     clock.pass(milliseconds);
   }
 
-  it('says that the process runs, often enough that a beat may be missed, until it ends', async () => {
+  test('says that the process runs, often enough that a beat may be missed, until it ends', async () => {
     expect(await reconciler.reconcile(of('a'))).toBe(7);
     await beat(ALIVE_MS / 4);
     fails = true;
@@ -64,7 +64,7 @@ describe('Reconciler', () => {
     expect([clock.nextIn, reports]).toEqual([undefined, 1]);
   });
 
-  it('tries to come into force until it is, and reports only then', async () => {
+  test('tries to come into force until it is, and reports only then', async () => {
     inForce = false;
     await reconciler.reconcile(of('a'));
     await beat(5_000);
@@ -81,7 +81,7 @@ describe('Reconciler', () => {
     expect(did).toEqual([...Array<string>(4).fill('reconcile a as me'), 'renew me', 'remove me']);
   });
 
-  it('keeps the configuration before when a new one is refused, and forgets it when one is taken', async () => {
+  test('keeps the configuration before when a new one is refused, and forgets it when one is taken', async () => {
     inForce = false;
     await reconciler.reconcile(of('a'));
     fails = true;

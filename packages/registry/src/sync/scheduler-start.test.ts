@@ -1,7 +1,7 @@
 import { utcTime } from '@skep/core/time/clock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Source } from '../sources/source.ts';
 import { replacementOf, serverOf, statusAt } from '../store/contract/fixture.ts';
 import type { NamedSource, StoredSource } from '../store/rows.ts';
@@ -65,7 +65,7 @@ const names = async (): Promise<string[]> => (await store.readEntries('one')).ma
 
 const until = (check: () => void | Promise<void>): Promise<void> => vi.waitFor(check, { interval: 1 });
 
-it('is not ready with nothing to serve while another replica loads a source', async () => {
+test('is not ready with nothing to serve while another replica loads a source', async () => {
   const lease = { source: 'one', owner: 'another' };
   const sources = await configured(named('one'));
   await store.acquireLease(lease, LEASE_MS);
@@ -81,7 +81,7 @@ it('is not ready with nothing to serve while another replica loads a source', as
   expect([await names(), fetches]).toEqual([['c/c'], 0]);
 });
 
-it('is not ready with nothing to serve because the store was busy with another replica at its first look', async () => {
+test('is not ready with nothing to serve because the store was busy with another replica at its first look', async () => {
   const sources = await configured(named('one'));
   const busy = vi.spyOn(store, 'acquireLease').mockRejectedValueOnce(new SkepError('store/locked'));
   const isReady = vi.fn();
@@ -93,7 +93,7 @@ it('is not ready with nothing to serve because the store was busy with another r
   expect(await names()).toEqual(['a/a']);
 });
 
-it('takes over from a replica that was killed while it loaded a source, and is ready with the entries', async () => {
+test('takes over from a replica that was killed while it loaded a source, and is ready with the entries', async () => {
   const sources = await configured(named('one'));
   await store.acquireLease({ source: 'one', owner: 'killed' }, LEASE_MS);
   const isReady = vi.fn();
@@ -106,7 +106,7 @@ it('takes over from a replica that was killed while it loaded a source, and is r
   expect(await names()).toEqual(['a/a']);
 });
 
-it('forgets at an embedded store what a process that was killed was at, so the start need not wait', async () => {
+test('forgets at an embedded store what a process that was killed was at, so the start need not wait', async () => {
   const sources = await configured(named('one'));
   await store.acquireLease({ source: 'one', owner: 'killed' }, LEASE_MS);
   await store.forgetLeases();
@@ -114,7 +114,7 @@ it('forgets at an embedded store what a process that was killed was at, so the s
   expect(await names()).toEqual(['a/a']);
 });
 
-it('looks again soon when its lease was taken away, whatever the interval', async () => {
+test('looks again soon when its lease was taken away, whatever the interval', async () => {
   const gate = Promise.withResolvers<void>();
   const slow = (source: StoredSource): Source => ({
     ...open(source),
@@ -134,7 +134,7 @@ it('looks again soon when its lease was taken away, whatever the interval', asyn
   await started;
 });
 
-it('has one bound for a first start, however many places never answer, and local files do not wait for them', async () => {
+test('has one bound for a first start, however many places never answer, and local files do not wait for them', async () => {
   const away = Array.from({ length: 40 }, (_, index) => named(`away-${index}`));
   const file = named('one', { kind: 'file', config: '{"path":"/c.json"}' });
   const sources = await configured(...away, file);
@@ -150,7 +150,7 @@ it('has one bound for a first start, however many places never answer, and local
   await started;
 });
 
-it('does not hold a start for places that never answer and whose entries are stored', async () => {
+test('does not hold a start for places that never answer and whose entries are stored', async () => {
   const away = Array.from({ length: 40 }, (_, index) => named(`away-${index}`));
   const file = named('one', { kind: 'file', config: '{"path":"/c.json"}' });
   const sources = await configured(...away, file);
@@ -159,7 +159,7 @@ it('does not hold a start for places that never answer and whose entries are sto
   expect(await names()).toEqual(['a/a']);
 });
 
-it('looks once more when it is asked during a look, which may have read what was there before', async () => {
+test('looks once more when it is asked during a look, which may have read what was there before', async () => {
   const read = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   const slow = (source: StoredSource): Source => ({

@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
-import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Source } from '../sources/source.ts';
 import type { NamedSource, StoredSource, SyncStatus } from '../store/rows.ts';
 import { openSqlite, type SqliteStore } from '../store/sqlite/sqlite.ts';
@@ -90,7 +90,7 @@ describe('waitFor', () => {
 });
 
 describe('the scheduler', () => {
-  it('looks at every source at start, and then at its interval', async () => {
+  test('looks at every source at start, and then at its interval', async () => {
     const syncing = scheduler();
     await syncing.start(await configured(named('one')));
     expect(await names()).toEqual(['a/a', 'b/b']);
@@ -113,7 +113,7 @@ describe('the scheduler', () => {
     ]);
   });
 
-  it('writes nothing but the status when nothing changed', async () => {
+  test('writes nothing but the status when nothing changed', async () => {
     const syncing = scheduler();
     await syncing.start(await configured(named('one')));
     const { revision } = await store.changesSince(0);
@@ -127,7 +127,7 @@ describe('the scheduler', () => {
     });
   });
 
-  it('keeps data and counts while a source fails, counts the failures, waits longer, and recovers', async () => {
+  test('keeps data and counts while a source fails, counts the failures, waits longer, and recovers', async () => {
     const syncing = scheduler();
     await syncing.start(await configured(named('one')));
     content = new SkepError('source/unreachable', { message: 'no route' });
@@ -150,7 +150,7 @@ describe('the scheduler', () => {
     await until(async () => expect(await status()).toMatchObject({ phase: 'complete', attemptCount: 0 }));
   });
 
-  it.each([
+  test.each([
     ['{', 'ValidationFailed'],
     [new SkepError('source/invalid-ref'), 'HandlerCreationFailed'],
     [new SkepError('store/failed'), 'StorageFailed'],
@@ -161,7 +161,7 @@ describe('the scheduler', () => {
     expect(events).toMatchObject([{ outcome: 'error', failure }]);
   });
 
-  it('takes no more bytes than the limits allow', async () => {
+  test('takes no more bytes than the limits allow', async () => {
     content = catalogue('a/a').padEnd(100_001);
     const syncing = scheduler();
     const file = named('one', { kind: 'file', config: '{"path":"/c.json"}' });
@@ -172,7 +172,7 @@ describe('the scheduler', () => {
     expect(await names()).toEqual([]);
   });
 
-  it('starts without a place that does not answer, but not without a file that was never loaded', async () => {
+  test('starts without a place that does not answer, but not without a file that was never loaded', async () => {
     content = new SkepError('source/unreachable', { message: 'no route' });
     const syncing = scheduler();
     await syncing.start(await configured(named('one')));
@@ -183,7 +183,7 @@ describe('the scheduler', () => {
     });
   });
 
-  it('starts without a file that somebody named through the API and that was never there', async () => {
+  test('starts without a file that somebody named through the API and that was never there', async () => {
     content = new SkepError('file/not-found', { message: 'no such file' });
     const { kind, config, format, filter, interval, claims } = named('one', {
       kind: 'file',
@@ -197,7 +197,7 @@ describe('the scheduler', () => {
     await until(async () => expect(await names()).toEqual(['a/a']));
   });
 
-  it('remembers a place between turns, and forgets what it remembers when it is asked', async () => {
+  test('remembers a place between turns, and forgets what it remembers when it is asked', async () => {
     let opened = 0;
     const syncing = scheduler('one', (stored) => {
       opened += 1;
@@ -214,14 +214,14 @@ describe('the scheduler', () => {
     expect(opened).toBe(2);
   });
 
-  it('reads again when the filter changes though the data did not', async () => {
+  test('reads again when the filter changes though the data did not', async () => {
     const syncing = scheduler();
     await syncing.start(await configured(named('one')));
     syncing.update(await configured(named('one', { filter: '{"names":{"exclude":["b/*"]}}' })));
     await until(async () => expect(await names()).toEqual(['a/a']));
   });
 
-  it('passes changed claims on without new data', async () => {
+  test('passes changed claims on without new data', async () => {
     const syncing = scheduler();
     await syncing.start(await configured(named('one')));
     syncing.update(await configured(named('one', { claims: '{"org":["acme"]}' })));
@@ -231,7 +231,7 @@ describe('the scheduler', () => {
     ]);
   });
 
-  it('looks at a new source at once and forgets one that is gone', async () => {
+  test('looks at a new source at once and forgets one that is gone', async () => {
     const syncing = scheduler();
     await syncing.start(await configured());
     syncing.update(await configured(named('one')));
@@ -241,7 +241,7 @@ describe('the scheduler', () => {
     await expect(syncing.syncNow('one')).rejects.toMatchObject({ code: 'store/source-unknown' });
   });
 
-  it('never synchronises managed sources', async () => {
+  test('never synchronises managed sources', async () => {
     await scheduler().start(
       await configured(named('one', { kind: 'managed', config: '{}', interval: null })),
     );
@@ -249,7 +249,7 @@ describe('the scheduler', () => {
     expect(await status()).toMatchObject({ phase: 'complete', message: 'Non-synced source (type: managed)' });
   });
 
-  it('leaves a turn out when another replica has just been there, but not when it is asked', async () => {
+  test('leaves a turn out when another replica has just been there, but not when it is asked', async () => {
     const [source] = await configured(named('one'));
     if (source === undefined) throw new Error('no source');
     const one = scheduler('one');
@@ -270,7 +270,7 @@ describe('the scheduler', () => {
     await until(() => expect(fetches).toBe(4));
   });
 
-  it('does not look while another replica holds the lease, and takes over soon after that one has died', async () => {
+  test('does not look while another replica holds the lease, and takes over soon after that one has died', async () => {
     const sources = await configured(named('one'));
     await store.writeStatus('one', { ...firstStatus('git'), phase: 'syncing', contentHash: 'stored' });
     await store.acquireLease({ source: 'one', owner: 'dead' }, LEASE_MS);
@@ -283,7 +283,7 @@ describe('the scheduler', () => {
     await until(async () => expect(await names()).toHaveLength(2));
   });
 
-  it('looks when it was asked to, also if another replica was just finishing a look', async () => {
+  test('looks when it was asked to, also if another replica was just finishing a look', async () => {
     const syncing = scheduler();
     await syncing.start(await configured(named('one')));
     const other = { source: 'one', owner: 'other' };
@@ -296,7 +296,7 @@ describe('the scheduler', () => {
     await until(async () => expect(await names()).toEqual(['c/c']));
   });
 
-  it('does again what another replica died at, though the next turn would be later', async () => {
+  test('does again what another replica died at, though the next turn would be later', async () => {
     const sources = await configured(named('one'));
     const one = scheduler('one');
     await one.start(sources);
@@ -314,7 +314,7 @@ describe('the scheduler', () => {
     expect(fetches).toBe(2);
   });
 
-  it('ends a look that takes too long, and says so', async () => {
+  test('ends a look that takes too long, and says so', async () => {
     const hanging = (stored: StoredSource): Source => ({
       ...open(stored),
       fetch: (signal) =>
@@ -335,7 +335,7 @@ describe('the scheduler', () => {
     );
   });
 
-  it('stops in the middle as if it had not begun, and gives its lease up', async () => {
+  test('stops in the middle as if it had not begun, and gives its lease up', async () => {
     const hanging = (stored: StoredSource): Source => ({
       ...open(stored),
       fetch: (signal) =>

@@ -2,7 +2,7 @@ import { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
 import { openTelemetry } from '@skep/core/telemetry/open-telemetry.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CONTRACT_SWITCHES } from '../access/switches.ts';
 import { apiUnderTest, type ApiUnderTest, oauthWith } from '../api/api.fixture.ts';
 import { buildSnapshot } from '../engine/snapshot.ts';
@@ -28,7 +28,7 @@ afterAll(async () => {
   await telemetry.close();
 });
 
-it('counts refused tokens by reason and keeps labels few whatever callers write', async () => {
+test('counts refused tokens by reason and keeps labels few whatever callers write', async () => {
   const headers = { authorization: 'Bearer nonsense' };
   for (const path of ['/v1/me', '/a/b/c', '/a/b/d', '/x/v0.1/servers']) {
     await (await fetch(base + path, { headers })).arrayBuffer();
@@ -46,7 +46,7 @@ it('counts refused tokens by reason and keeps labels few whatever callers write'
   expect(text).toMatch(/^http_server_active_requests\{http_request_method="GET"[^}]*\} 0$/mu);
 });
 
-it('answers two scrapes at once and refuses the third', async () => {
+test('answers two scrapes at once and refuses the third', async () => {
   const waiting: ((text: string) => void)[] = [];
   const scrape = limitedScrapes(() => new Promise((resolve) => waiting.push(resolve)));
   const [first, second] = [scrape(), scrape()];

@@ -4,7 +4,7 @@ import { silentLog } from '@skep/core/log/log.ts';
 import { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
 import { openTelemetry } from '@skep/core/telemetry/open-telemetry.ts';
 import type { Telemetry } from '@skep/core/telemetry/telemetry.ts';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CONTRACT_SWITCHES } from '../access/switches.ts';
 import { adminUnderTest } from '../api/admin/admin.fixture.ts';
 import { apiUnderTest, bearer, oauthWith } from '../api/api.fixture.ts';
@@ -83,7 +83,7 @@ describe('requests', () => {
     };
   };
 
-  it('count the entries that lists leave out for their caller', async () => {
+  test('count the entries that lists leave out for their caller', async () => {
     const { api, get } = await served('full');
     const list = '/registry/all/v0.1/servers';
     await get(list, { org: 'acme' });
@@ -101,14 +101,14 @@ describe('requests', () => {
     await api.close();
   });
 
-  it('leave nothing out where nothing is checked', async () => {
+  test('leave nothing out where nothing is checked', async () => {
     const { api, get } = await served('auth-only');
     expect(await get('/registry/all/v0.1/servers', { org: 'x' })).toBe(200);
     expect(await valuesOf('skep_registry_entries_filtered_total')).toEqual({});
     await api.close();
   });
 
-  it('without a valid token count by provider and reason', async () => {
+  test('without a valid token count by provider and reason', async () => {
     const { api, get, refused } = await served('auth-only');
     await refused('');
     await refused('opaque');
@@ -124,7 +124,7 @@ describe('requests', () => {
   });
 });
 
-it('refusals for lack of rights are counted by the check that refused', async () => {
+test('refusals for lack of rights are counted by the check that refused', async () => {
   const observers = [measureRequests(meterOf(telemetry))];
   const admin = await adminUnderTest({ listener: { observers } });
   const entry = { name: 'io.acme/x', version: '1.0.0', claims: { org: 'other' } };
@@ -143,7 +143,7 @@ it('refusals for lack of rights are counted by the check that refused', async ()
   await admin.close();
 });
 
-it('connections to the database are counted as they are at the scrape', async () => {
+test('connections to the database are counted as they are at the scrape', async () => {
   let idle = 3;
   measurePool(meterOf(telemetry), () => ({ max: 10, total: 4, idle, waiting: 2 }));
   const pool = 'db_client_connection_pool_name=registry';
@@ -158,7 +158,7 @@ it('connections to the database are counted as they are at the scrape', async ()
   expect(await valuesOf('db_client_connection_pending_requests')).toEqual({ [pool]: 2 });
 });
 
-it('gauges of a source that is gone stay at 0', async () => {
+test('gauges of a source that is gone stay at 0', async () => {
   let sources = ['a', 'b'];
   let now = 1000;
   const metrics = registryMetrics(meterOf(telemetry), {

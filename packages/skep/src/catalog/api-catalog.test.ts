@@ -10,7 +10,7 @@ const ENTRY = { name: 'io.example/everything', version: '1.0.0', description: 'x
 function registry(exact: number | object, search: number | readonly object[] = []) {
   const asked: string[] = [];
   const failing = (status: number): never => {
-    const message = `"http://r.example" answered with status ${String(status)}: too short`;
+    const message = `"http://r.example" answered with status ${status}: too short`;
     throw new SkepError('fetch/bad-status', { message, detail: { status } });
   };
   const getJson = async (url: string): Promise<unknown> => {

@@ -111,7 +111,7 @@ test('a run whose image is there is planned, saved and started, and the one who 
   const saved = await loadRunConfig(context.places, 'a1');
   expect(saved).toMatchObject({ env_vars: { TOKEN: 'of the caller' }, cmd_args: ['one'] });
   expect(await left()).toEqual([['a1.json'], ['a1']]);
-  const url = `http://127.0.0.1:${String(saved.port)}/mcp`;
+  const url = `http://127.0.0.1:${saved.port}/mcp`;
   expect(told).toContainEqual({ kind: 'saved', name: 'a1', url });
   const kinds = told.map(({ kind }) => kind);
   expect(kinds.slice(0, kinds.indexOf('saved')).filter((kind) => kind !== 'told')).toEqual([]);

@@ -15,7 +15,7 @@ export const search = defineCommand({
     if (values.format === 'json') return terminal.out(toJsonText(found.map(toCatalogItem)));
     if (found.length === 0) return terminal.out(`No servers found matching query: ${query}\n`);
     terminal.out(
-      `Found ${String(found.length)} server${found.length === 1 ? '' : 's'} matching query: ${query}\n${toCatalogTable(found, terminal.width)}`,
+      `Found ${found.length} server${found.length === 1 ? '' : 's'} matching query: ${query}\n${toCatalogTable(found, terminal.width)}`,
     );
   },
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { RecipeOptions } from './build-recipe.ts';
 import { chooseBin } from './choose-bin.ts';
 import { imageTag } from './image-tag.ts';
@@ -24,23 +24,23 @@ describe.each([
   const { files } = recipe(options);
   const dockerfile = files['Dockerfile'] ?? '';
 
-  it('passes the package as one argument in exec form', () => {
+  test('passes the package as one argument in exec form', () => {
     expect(dockerfile).toContain(`RUN ${install}`);
   });
 
-  it('has no RUN in shell form', () => {
+  test('has no RUN in shell form', () => {
     expect(
       dockerfile.split('\n').filter((line) => line.startsWith('RUN') && !line.startsWith('RUN [')),
     ).toEqual([]);
   });
 
-  it('keeps the certificate and the registry out of the final stage', () => {
+  test('keeps the certificate and the registry out of the final stage', () => {
     expect(files['skep/ca.crt']).toBe('PEM');
     expect(finalStage(dockerfile)).not.toMatch(/ca\.crt|packages\.test|CERT/);
     expect(recipe({ ...options, caCert: undefined as never }).files['Dockerfile']).not.toContain('ca.crt');
   });
 
-  it('takes nothing of the machine into the build but what is named, and no login', () => {
+  test('takes nothing of the machine into the build but what is named, and no login', () => {
     const known =
       /^(?:Dockerfile|skep\/(?:packages\.sh|link-entry\.(?:mjs|py)|npmrc|ca\.crt)|build\/package\.json|home\/\.keep)$/;
     expect(Object.keys(files).filter((name) => !known.test(name))).toEqual([]);
@@ -49,17 +49,17 @@ describe.each([
     ).toEqual(expect.not.arrayContaining([expect.stringMatching(/ \.\.?(?: |\/)|https?:/)]));
   });
 
-  it('runs as a numeric user with an exec-form entry point', () => {
+  test('runs as a numeric user with an exec-form entry point', () => {
     expect(finalStage(dockerfile)).toContain('USER 1000:1000\nENTRYPOINT ["/app/server/run"]');
   });
 
-  it('labels both stages, installs the added packages in both and lets only the default ones fail', () => {
+  test('labels both stages, installs the added packages in both and lets only the default ones fail', () => {
     expect(dockerfile.match(/^LABEL skep\.managed=true skep\.build=build-7$/gm)).toHaveLength(2);
     expect(dockerfile.match(/"required","jq"/g)).toHaveLength(2);
     expect(dockerfile.match(/"optional"/g)).toHaveLength(2);
   });
 
-  it.each([
+  test.each([
     { baseImage: 'node\nRUN id' },
     { baseImage: '--platform=x' },
     { addPackages: ['git; id'] },
@@ -73,7 +73,7 @@ describe.each([
 });
 
 describe('chooseBin', () => {
-  it.each([
+  test.each([
     ['a string is the program', '@s/x', './cli.js', { path: './cli.js' }],
     ['the only one is the program', 'x', { other: 'o.js' }, { path: 'o.js' }],
     ['two names of one file are one program', 'x', { a: 'o.js', b: 'o.js' }, { path: 'o.js' }],
@@ -98,12 +98,12 @@ describe('imageTag', () => {
     });
   };
 
-  it('is the same for the same inputs, whatever the build id', () => {
+  test('is the same for the same inputs, whatever the build id', () => {
     expect(tag({ buildId: 'build-8' })).toBe(tag({}));
     expect(tag({})).toMatch(/^skeplocal\/npx-scope-server:[0-9a-f]{16}$/);
   });
 
-  it('differs when the version, the base, the certificate or the system packages do', () => {
+  test('differs when the version, the base, the certificate or the system packages do', () => {
     const tags = [
       tag({}),
       tag({ version: '2' }),

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import { isPackageReference, packageReference, parsePackageReference } from './reference.ts';
 
 describe('parsePackageReference', () => {
-  it.each([
+  test.each([
     ['npx://server', 'npm', 'server', undefined],
     ['npx://@scope/server', 'npm', '@scope/server', undefined],
     ['npx://@scope/server@1.2.3', 'npm', '@scope/server', '1.2.3'],
@@ -19,7 +19,7 @@ describe('parsePackageReference', () => {
     expect(parsePackageReference(text)).toEqual(expected);
   });
 
-  it.each([
+  test.each([
     'npx://',
     'npx://@',
     'npx://@scope',
@@ -54,7 +54,7 @@ describe('parsePackageReference', () => {
     );
   });
 
-  it('never lets shell, flag or path characters through, and what it reads prints back to the same source', () => {
+  test('never lets shell, flag or path characters through, and what it reads prints back to the same source', () => {
     const text = fc.tuple(fc.constantFrom('npx', 'uvx', 'go'), fc.string({ unit: 'binary' }));
     fc.assert(
       fc.property(text, ([scheme, rest]) => {
@@ -72,7 +72,7 @@ describe('parsePackageReference', () => {
   });
 });
 
-it('isPackageReference looks at the scheme only', () => {
+test('isPackageReference looks at the scheme only', () => {
   expect(['npx://', 'uvx://x', 'go://x', 'npm://x', 'x'].map(isPackageReference)).toEqual([
     true,
     true,

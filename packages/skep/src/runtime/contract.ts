@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ContractBench, type ContractHarness } from './contract/bench.ts';
 import { confinementContract } from './contract/confinement.ts';
 import { eventsContract } from './contract/events.ts';
@@ -35,7 +35,7 @@ export function runtimeContract(harness: ContractHarness): void {
     describe('network', () => networkContract(bench));
   }
 
-  it('leaves nothing on the machine', async () => {
+  test('leaves nothing on the machine', async () => {
     await bench.clear();
     expect(await harness.leftovers()).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { selectRuntime } from './detect.ts';
 import type { EngineSearch } from './docker/find-engine.ts';
@@ -72,7 +72,7 @@ const withContext = (name: string, host: string) => ({
 });
 
 describe('selectRuntime picks', () => {
-  it.each<[string, Machine, string]>([
+  test.each<[string, Machine, string]>([
     ['the Docker socket when it answers', { answering: [DOCKER], bubblewrap: true }, DOCKER],
     ['Podman before Docker', { answering: [DOCKER, PODMAN] }, PODMAN],
     [
@@ -127,7 +127,7 @@ describe('selectRuntime picks', () => {
     expect(selection.kind === 'docker' && endpointText(selection.endpoint)).toBe(expected);
   });
 
-  it.each<[string, Machine]>([
+  test.each<[string, Machine]>([
     ['without an engine', { bubblewrap: true }],
     ['when it is forced', { env: { SKEP_RUNTIME: 'sandbox' }, answering: [DOCKER], bubblewrap: true }],
     [
@@ -140,7 +140,7 @@ describe('selectRuntime picks', () => {
 });
 
 describe('selectRuntime refuses', () => {
-  it.each<[string, Machine, string, RegExp]>([
+  test.each<[string, Machine, string, RegExp]>([
     ['an unknown kind', { env: { SKEP_RUNTIME: 'vm' } }, 'runtime/unknown', /"vm".*docker, sandbox/],
     [
       'when nothing works, naming each attempt',
@@ -191,7 +191,7 @@ describe('selectRuntime refuses', () => {
     });
   });
 
-  it('a dead engine of a variable with the way out that helps', async () => {
+  test('a dead engine of a variable with the way out that helps', async () => {
     const dead = select({ env: { DOCKER_HOST: 'unix:///gone' }, bubblewrap: true });
     await expect(dead).rejects.toMatchObject({ hint: expect.stringContaining('unset the variable') });
   });

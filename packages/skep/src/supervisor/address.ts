@@ -61,7 +61,7 @@ async function readOwn(places: Places, uid: number | undefined): Promise<string>
 
 /** Not durable on purpose: after a crash of the machine nobody listens there. */
 export async function writeAddress(places: Places, address: Address): Promise<void> {
-  const temporary = `${fileOf(places)}.${String(address.pid)}`;
+  const temporary = `${fileOf(places)}.${address.pid}`;
   await writeFile(temporary, JSON.stringify(address), { mode: 0o600 });
   await rename(temporary, fileOf(places));
 }

@@ -68,7 +68,7 @@ function newHost(): Host {
       const proxy = { options, restarts: 0, closed: false };
       proxies.push(proxy);
       return {
-        url: `http://127.0.0.1:${String(options.port)}/mcp`,
+        url: `http://127.0.0.1:${options.port}/mcp`,
         port: options.port,
         // A server that is not there any more, and one under a clock that stands, never answers.
         greet: async () => (timeFlies ? { name: 'fake' } : new Promise(() => {})),

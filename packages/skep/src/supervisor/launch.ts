@@ -119,7 +119,7 @@ export function forwardTarget(config: RunConfig, observed: Observed): URL | unde
   if (config.transport === 'stdio') return undefined;
   const hostPort = hostPortOf(observed);
   const host = hostPort === undefined ? config.target_host || '127.0.0.1' : '127.0.0.1';
-  return new URL(`http://${host}:${String(hostPort ?? config.target_port ?? 0)}`);
+  return new URL(`http://${host}:${hostPort ?? config.target_port ?? 0}`);
 }
 
 /**

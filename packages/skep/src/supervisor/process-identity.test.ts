@@ -1,31 +1,31 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { identify, isAlive } from './process-identity.ts';
 
 const OTHER_BOOT = '00000000-0000-4000-8000-000000000000';
 
 describe.runIf(process.platform === 'linux')('identity of a process on Linux', () => {
-  it('is the same every time it is asked, and alive', () => {
+  test('is the same every time it is asked, and alive', () => {
     const self = identify(process.pid, 'linux');
     expect(self).toEqual(identify(process.pid, 'linux'));
     expect(self && isAlive(self, 'linux')).toBe(true);
   });
 
-  it('is not that of the process with its pid and start tick of another boot', () => {
+  test('is not that of the process with its pid and start tick of another boot', () => {
     const { pid, started } = identify(process.pid, 'linux') ?? { pid: 0, started: '' };
     const [boot = '', ticks = ''] = started.split(' ');
     expect(boot).toMatch(/^[0-9a-f-]{36}$/);
     expect(isAlive({ pid, started: `${OTHER_BOOT} ${ticks}` }, 'linux')).toBe(false);
   });
 
-  it('is not that of the process with its pid that started at another tick', () => {
+  test('is not that of the process with its pid that started at another tick', () => {
     const { pid, started } = identify(process.pid, 'linux') ?? { pid: 0, started: '' };
     expect(isAlive({ pid, started: `${started}0` }, 'linux')).toBe(false);
   });
 
-  it('ends with the process, and is not had of what is no process', async () => {
+  test('ends with the process, and is not had of what is no process', async () => {
     const child = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)']);
     await once(child, 'spawn');
     const known = identify(child.pid ?? 0, 'linux');
@@ -42,7 +42,7 @@ describe.runIf(existsSync('/bin/ps'))('identity of a process on other systems', 
     vi.unstubAllEnvs();
   });
 
-  it('does not depend on the zone or the language of who asks', () => {
+  test('does not depend on the zone or the language of who asks', () => {
     vi.stubEnv('TZ', 'Asia/Tokyo');
     const inTokyo = identify(process.pid, 'darwin');
     vi.stubEnv('TZ', 'America/New_York');

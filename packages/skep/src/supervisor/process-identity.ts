@@ -27,7 +27,7 @@ export function isAlive(process: ProcessIdentity, platform: NodeJS.Platform): bo
 function startOnLinux(pid: number): string | undefined {
   let stat;
   try {
-    stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   } catch {
     // ENOENT and ESRCH both mean that there is no such process.
     return undefined;

@@ -98,7 +98,7 @@ export async function crashedAtStart(failing: Failing, exitCode: number): Promis
   const { name } = failing;
   await tellLastLines(failing);
   return new SkepError('run/crashed-at-start', {
-    message: `the server of "${name}" stopped right after it was started, with exit status ${String(exitCode)}`,
+    message: `the server of "${name}" stopped right after it was started, with exit status ${exitCode}`,
     detail: { name, exitCode },
   });
 }
@@ -107,7 +107,7 @@ async function noAnswer(failing: Failing, ms: number): Promise<SkepError> {
   const { name } = failing;
   await tellLastLines(failing);
   return new SkepError('run/no-answer', {
-    message: `the server of "${name}" did not answer an MCP initialize on its standard input within ${String(ms / 1000)} s`,
+    message: `the server of "${name}" did not answer an MCP initialize on its standard input within ${ms / 1000} s`,
     detail: { name },
   });
 }

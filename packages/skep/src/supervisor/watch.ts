@@ -64,9 +64,7 @@ async function follow(config: RunConfig, watched: Watched): Promise<void> {
     if (end.kind === 'lost' && (await foundAgain(config, watched))) continue;
     tellEnded(watched);
     const what =
-      end.kind === 'exited'
-        ? `the server ended with exit status ${String(end.exitCode)}`
-        : 'the server is gone';
+      end.kind === 'exited' ? `the server ended with exit status ${end.exitCode}` : 'the server is gone';
     const plan = await restarted(config, watched, { what, history, ranMs: clock.now() - since });
     if (plan === undefined) {
       await status.set('error', `${what} and is not restarted any more; see skep logs ${config.name}`);

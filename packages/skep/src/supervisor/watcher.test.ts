@@ -24,7 +24,7 @@ async function program(name: string, text: string): Promise<void> {
 async function watched(
   ...endings: readonly string[]
 ): Promise<{ starts: number; slept: string; status: number | null }> {
-  const cases = endings.map((ending, index) => `${String(index + 1)}) ${ending};;`).join('\n');
+  const cases = endings.map((ending, index) => `${index + 1}) ${ending};;`).join('\n');
   await program(
     'supervisor',
     `echo "$SKEP_WATCHER $PPID" >> ${dir}/starts

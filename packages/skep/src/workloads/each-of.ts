@@ -13,7 +13,7 @@ export async function eachOf(
   if (first === undefined) return;
   if (failures.length === 1 || !(first instanceof SkepError)) throw first;
   throw new SkepError(first.code, {
-    message: `${String(failures.length)} of ${String(names.length)} failed; the first: ${first.message}`,
+    message: `${failures.length} of ${names.length} failed; the first: ${first.message}`,
     hint: first.hint,
     detail: { failures: failures.map((one) => (one instanceof SkepError ? one.message : 'internal error')) },
   });

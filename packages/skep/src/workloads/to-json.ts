@@ -52,8 +52,8 @@ export function uptimeOf(view: WorkloadView, now: Date): string | undefined {
   const minutes = Math.max(0, Math.floor((now.getTime() - view.startedAt.getTime()) / 60_000));
   const days = Math.floor(minutes / 1440);
   const hours = Math.floor(minutes / 60) % 24;
-  const parts = [days > 0 ? `${String(days)}d` : '', hours > 0 || days > 0 ? `${String(hours)}h` : ''];
-  return [...parts, `${String(minutes % 60)}m`].filter((part) => part !== '').join(' ');
+  const parts = [days > 0 ? `${days}d` : '', hours > 0 || days > 0 ? `${hours}h` : ''];
+  return [...parts, `${minutes % 60}m`].filter((part) => part !== '').join(' ');
 }
 
 /** JSON for scripts, which a terminal can show as it is. */

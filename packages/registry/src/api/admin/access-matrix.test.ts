@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { type AdminUnderTest, adminUnderTest, type CallerName, type ModeName } from './admin.fixture.ts';
 
 // docs/behaviour/registry.md#modes for every endpoint, row by row.
@@ -141,7 +141,7 @@ describe.each(COLUMNS.map((column, index) => ({ column, index })))(
     let admin: AdminUnderTest | undefined;
     afterEach(() => admin?.close());
 
-    it('answers every endpoint with the status of its row', async () => {
+    test('answers every endpoint with the status of its row', async () => {
       for (const [title, [method, url, body], statuses] of ROWS) {
         if (statuses[index] === undefined) continue;
         admin ??= await prepared(mode);

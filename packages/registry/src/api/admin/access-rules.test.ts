@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AdminUnderTest, adminUnderTest, type CallerName, source } from './admin.fixture.ts';
 
 // Switches and rules of access (docs/behaviour/registry.md#switches, docs/behaviour/registry.md#administration) that are about the admin API, over HTTP. What is
@@ -70,7 +70,7 @@ describe.each(KINDS)('scoping of $kind', ({ kind, one, body }) => {
     }
   });
 
-  it('list: a row that is not satisfied is left out, and is all that differs', async () => {
+  test('list: a row that is not satisfied is left out, and is all that differs', async () => {
     const names = async (as: CallerName): Promise<string[]> =>
       (await admin.send('GET', `/v1/${kind}`, { as })).json()[kind].map(({ name }: { name: string }) => name);
     const all = kind === 'sources' ? ['fixed', 'internal', 'mine', 'open', 'theirs'] : [];
@@ -80,7 +80,7 @@ describe.each(KINDS)('scoping of $kind', ({ kind, one, body }) => {
     expect(await names('outsider')).toEqual(shown.filter((name) => name !== 'mine' && name !== 'fixed'));
   });
 
-  it.each(['', '/entries'])('get%s: a hidden one is 404 in the words for a missing one', async (rest) => {
+  test.each(['', '/entries'])('get%s: a hidden one is 404 in the words for a missing one', async (rest) => {
     for (const [as, hidden] of [
       ['admin', 'theirs'],
       ['outsider', 'mine'],
@@ -93,7 +93,7 @@ describe.each(KINDS)('scoping of $kind', ({ kind, one, body }) => {
   });
 
   const at = (name: string): string => `/v1/${kind}/${name}`;
-  it.each<Row>([
+  test.each<Row>([
     ['create: claims that are not held', 'admin', 'PUT', at('new'), body(OTHER), 403, LACKING],
     [
       'create: a list of which not all is held',
@@ -133,7 +133,7 @@ describe.each(KINDS)('scoping of $kind', ({ kind, one, body }) => {
     ['delete: the existing is satisfied', 'admin', 'DELETE', at('mine'), undefined, 204, undefined],
   ])('%s', (...row) => check(admin, row));
 
-  it('claims dropped: the last one only by super-admins', async () => {
+  test('claims dropped: the last one only by super-admins', async () => {
     const [drop, refused] = [body(), await admin.send('PUT', at('held'), { as: 'admin', body: body() })];
     expect(refused.statusCode).toBe(403);
     expect((await admin.send('PUT', at('held'), { body: drop })).statusCode).toBe(200);
@@ -147,7 +147,7 @@ describe('sources of a registry', () => {
   });
 
   const put = (sources: readonly string[]) => ['admin', 'PUT', '/v1/registries/new', { sources }] as const;
-  it.each<Row>([
+  test.each<Row>([
     [
       'every one must be satisfied',
       ...put(['internal', 'foreign']),
@@ -165,7 +165,7 @@ describe('a missing role is all that a caller learns', () => {
     admin = await started();
   });
 
-  it.each<Row>([
+  test.each<Row>([
     ['neither role nor claims', 'reader', 'GET', '/v1/sources/foreign', undefined, 403, NO_ROLE],
     ['before existence', 'reader', 'DELETE', '/v1/sources/absent', undefined, 403, NO_ROLE],
     ['before parameters', 'reader', 'GET', '/v1/sources/%20', undefined, 403, NO_ROLE],
@@ -223,7 +223,7 @@ describe('switches', () => {
   });
 
   const gone = 'invalid server name: the name must have the form namespace/name';
-  it.each<Row>([
+  test.each<Row>([
     ['prefixed path', 'reader', 'GET', '/registry/acme-all/v0.1/servers', undefined, 200, undefined],
     ['root path', 'reader', 'GET', '/acme-all/v0.1/servers', undefined, 200, undefined],
     ['door of a registry', 'writer', 'POST', '/open/v0.1/publish', server('io.acme/a'), 201, undefined],
@@ -289,7 +289,7 @@ describe('switches', () => {
     ['registries without a role', 'reader', 'GET', '/v1/registries/open', undefined, 200, undefined],
   ])('%s', (...row) => check(admin, row));
 
-  it.each<Row>([
+  test.each<Row>([
     [
       'claims are required, of super-admins too',
       'root',
@@ -337,7 +337,7 @@ describe('switches', () => {
     ],
   ])('strict: %s', (...row) => check(strict, row));
 
-  it.each(['v1', 'registry', 'openapi.json', '.well-known', 'health', 'readiness', 'version', 'metrics'])(
+  test.each(['v1', 'registry', 'openapi.json', '.well-known', 'health', 'readiness', 'version', 'metrics'])(
     '%s is no registry, for nobody and at no door',
     async (word) => {
       for (const [method, rest] of [
@@ -355,7 +355,7 @@ describe('switches', () => {
     },
   );
 
-  it('nobody has a role in auth-only mode', async () => {
+  test('nobody has a role in auth-only mode', async () => {
     const open = await started({ mode: 'auth-only' });
     expect((await open.send('GET', '/v1/me', { as: 'root' })).json()).toMatchObject({ roles: [] });
     expect((await admin.send('GET', '/v1/me', { as: 'root' })).json()).toMatchObject({
@@ -363,7 +363,7 @@ describe('switches', () => {
     });
   });
 
-  it('rows of a registry carry claims', async () => {
+  test('rows of a registry carry claims', async () => {
     const { entries } = (await admin.send('GET', '/v1/registries/open/entries')).json();
     expect(entries).toContainEqual(expect.objectContaining({ name: 'io.acme/b', claims: ACME }));
   });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { adminUnderTest } from './admin.fixture.ts';
 
 // `limits.claims` at every door that takes claims.
@@ -27,7 +27,7 @@ const many = (length: number): string[] => Array.from({ length }, (_, index) => 
 const keys = (length: number): object => Object.fromEntries(many(length).map((key) => [key, 'v']));
 
 describe.each(DOORS)('the claims of a request for %s', (_name, method, url, body) => {
-  it.each<[limits: typeof NARROW, claims: object, problem: string | undefined]>([
+  test.each<[limits: typeof NARROW, claims: object, problem: string | undefined]>([
     [NARROW, keys(2), undefined],
     [NARROW, keys(3), 'claims have 3 keys, at most 2 are allowed'],
     [NARROW, { k: ['a', 'b'] }, undefined],

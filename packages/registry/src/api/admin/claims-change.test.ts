@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { claimsChange } from './claims-change.ts';
 
 describe('claimsChange', () => {
-  it.each([
+  test.each([
     ['a new one with claims', undefined, '{"org":["acme"]}', { facts: { claims_after: { org: 'acme' } } }],
     ['a new one without', undefined, '', { facts: { claims_after: {} } }],
     [

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { repliesOf } from '../openapi/openapi.ts';
 import type { Method, Route } from '../route/route.ts';
 import { type AdminUnderTest, adminUnderTest, type Request } from './admin.fixture.ts';
@@ -89,7 +89,7 @@ const STEPS: readonly Step[] = [
   ['DELETE', '/v1/sources/a%20b'],
 ];
 
-it('every documented status of the admin API occurs, and no other', async () => {
+test('every documented status of the admin API occurs, and no other', async () => {
   const admin = await adminUnderTest();
   const busy = await adminUnderTest({ listener: { requestRate: () => ({ perSecond: 0.001, burst: 1 }) } });
   const outage = await adminUnderTest();

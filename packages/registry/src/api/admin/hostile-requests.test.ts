@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AdminUnderTest, adminUnderTest, type CallerName } from './admin.fixture.ts';
 
 let admin: AdminUnderTest;
@@ -61,7 +61,7 @@ const body = fc.oneof(
 );
 
 describe('whatever a request holds', { timeout: 60_000 }, () => {
-  it('is answered below 500, and a refusal changes nothing', async () => {
+  test('is answered below 500, and a refusal changes nothing', async () => {
     await fc.assert(
       fc.asyncProperty(target, as, body, async ([method, url], caller, value) => {
         const before = await admin.state();
@@ -75,7 +75,7 @@ describe('whatever a request holds', { timeout: 60_000 }, () => {
     );
   });
 
-  it('also when it is no JSON at all', async () => {
+  test('also when it is no JSON at all', async () => {
     await fc.assert(
       fc.asyncProperty(target, fc.uint8Array({ maxLength: 200 }), async ([method, url], bytes) => {
         const before = await admin.state();
@@ -87,7 +87,7 @@ describe('whatever a request holds', { timeout: 60_000 }, () => {
     );
   });
 
-  it('also in the path', async () => {
+  test('also in the path', async () => {
     const segment = fc.oneof(
       fc.string({ unit: 'binary', minLength: 1 }).map((text) => encodeURIComponent(text.toWellFormed())),
       fc.constantFrom('%2e%2e', '..', '%00', '%2F', 'server', 'skill', '%zz', '__proto__', 'a%252Fb'),
@@ -113,7 +113,7 @@ describe('whatever a request holds', { timeout: 60_000 }, () => {
     );
   });
 
-  it('refuses names with characters that a database cannot hold, before it is asked', async () => {
+  test('refuses names with characters that a database cannot hold, before it is asked', async () => {
     const refused = [
       ['GET', '/v1/sources/a%00b'],
       ['GET', '/v1/sources/%00/entries'],
@@ -136,7 +136,7 @@ describe('whatever a request holds', { timeout: 60_000 }, () => {
     }
   });
 
-  it('refuses halves of surrogate pairs anywhere in a body, and takes whole ones', async () => {
+  test('refuses halves of surrogate pairs anywhere in a body, and takes whole ones', async () => {
     const before = await admin.state();
     for (const text of [
       '{"server":{"name":"io.acme/half","version":"1\\ud800","description":"d"}}',
@@ -158,7 +158,7 @@ describe('whatever a request holds', { timeout: 60_000 }, () => {
     expect([response.statusCode, response.json().error]).toEqual([400, expect.stringContaining('file.data')]);
   });
 
-  it('refuses ten thousand claims, in every place that takes claims', async () => {
+  test('refuses ten thousand claims, in every place that takes claims', async () => {
     const server = { name: 'io.acme/many', version: '1', description: 'd' };
     for (const [method, url, more] of [
       ['POST', '/v1/entries', { server }],
@@ -175,7 +175,7 @@ describe('whatever a request holds', { timeout: 60_000 }, () => {
     }
   });
 
-  it('keeps claims named __proto__ and constructor as plain data', async () => {
+  test('keeps claims named __proto__ and constructor as plain data', async () => {
     const text =
       '{"server":{"name":"io.acme/proto","version":"1","description":"d"},"claims":{"__proto__":["x"],"constructor":"y"}}';
     expect((await admin.send('POST', '/v1/entries', { as: 'both', body: text })).statusCode).toBe(403);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { NewEntry } from '../../store/rows.ts';
 import { replacementOf, serverOf, versionOf } from '../../store/contract/fixture.ts';
 import { type AdminUnderTest, adminUnderTest, CONFIG_SOURCES } from './admin.fixture.ts';
@@ -38,20 +38,23 @@ describe('a page of a listing', () => {
 
   const LISTINGS = ['/v1/sources/catalog/entries', '/v1/registries/both/entries'];
 
-  it.each(LISTINGS)('of %s takes no document and no more rows from the store than it shows', async (url) => {
-    const { store } = admin;
-    const documents = vi.spyOn(store, 'readEntries');
-    const rows = [vi.spyOn(store, 'listEntries'), vi.spyOn(store, 'listVersions')];
-    onTestFinished(() => void vi.restoreAllMocks());
-    const { entries, nextCursor } = await pageOf(`${url}?limit=3`);
-    expect([entries.length, nextCursor !== undefined]).toEqual([3, true]);
-    expect(documents).not.toHaveBeenCalled();
-    const taken = await Promise.all(rows.flatMap(({ mock }) => mock.results.map(({ value }) => value)));
-    expect(taken.length).toBeGreaterThan(0);
-    for (const part of taken) expect(part.length).toBeLessThanOrEqual(4);
-  });
+  test.each(LISTINGS)(
+    'of %s takes no document and no more rows from the store than it shows',
+    async (url) => {
+      const { store } = admin;
+      const documents = vi.spyOn(store, 'readEntries');
+      const rows = [vi.spyOn(store, 'listEntries'), vi.spyOn(store, 'listVersions')];
+      onTestFinished(() => void vi.restoreAllMocks());
+      const { entries, nextCursor } = await pageOf(`${url}?limit=3`);
+      expect([entries.length, nextCursor !== undefined]).toEqual([3, true]);
+      expect(documents).not.toHaveBeenCalled();
+      const taken = await Promise.all(rows.flatMap(({ mock }) => mock.results.map(({ value }) => value)));
+      expect(taken.length).toBeGreaterThan(0);
+      for (const part of taken) expect(part.length).toBeLessThanOrEqual(4);
+    },
+  );
 
-  it.each(LISTINGS)('of %s follows the one before, whatever its size', async (url) => {
+  test.each(LISTINGS)('of %s follows the one before, whatever its size', async (url) => {
     const { entries: all } = await pageOf(url);
     expect(all.length).toBeGreaterThan(COUNT);
     for (const limit of [1, 2, 7]) {
@@ -67,7 +70,7 @@ describe('a page of a listing', () => {
     }
   });
 
-  it.each(LISTINGS)(
+  test.each(LISTINGS)(
     'of %s is refused behind a cursor with a character that no text of a database has',
     async (url) => {
       const cursor = Buffer.from(JSON.stringify(['MCP', '', '\0'])).toString('base64url');

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AdminUnderTest, adminUnderTest, type CallerName } from './admin.fixture.ts';
 
 type Row = readonly [
@@ -20,7 +20,7 @@ describe('a public path', () => {
 
   afterAll(() => admin.close());
 
-  it.each<Row>([
+  test.each<Row>([
     ['lets strangers read', 'nobody', 'GET', `${base}/servers`, undefined, 200],
     ['lets nobody publish', 'nobody', 'POST', `${base}/publish`, document, 401],
     ['is read by its own words only', 'nobody', 'GET', '/open/v0.1/servers', undefined, 401],

@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { forged, ISSUER, NOW, signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { type Log, silentLog } from '@skep/core/log/log.ts';
-import { afterAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { apiUnderTest, oauthWith } from '../api.fixture.ts';
 import { snapshotOf, storedServer } from '../snapshot.fixture.ts';
 
@@ -24,7 +24,7 @@ beforeEach(() => {
 const stranger = await signingKey('k1');
 const past = NOW / 1000 - 600;
 
-it.each([
+test.each([
   ['none', undefined, { reason: 'missing' }],
   ['one of another provider', await signed(key, { iss: 'https://other.test' }), { reason: 'wrong-issuer' }],
   ['an expired one', await signed(key, { exp: past }), { reason: 'expired', provider: 'test' }],
@@ -50,7 +50,7 @@ it.each([
   if (token !== undefined) expect(JSON.stringify(lines)).not.toContain(token.slice(-16));
 });
 
-it('a request whose caller has left while it waited for its turn is logged all the same', async () => {
+test('a request whose caller has left while it waited for its turn is logged all the same', async () => {
   const request = Object.assign(new IncomingMessage(new Socket()), {
     method: 'GET',
     url: '/registry/all/v0.1/servers',

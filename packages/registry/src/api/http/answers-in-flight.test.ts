@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect, Socket } from 'node:net';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { AnswersInFlight } from './answers-in-flight.ts';
 import { apiUnderTest } from '../api.fixture.ts';
 import { READ_ROUTES } from '../routes.ts';
@@ -21,7 +21,7 @@ function answer(socket = new Socket()): ServerResponse {
   return response as unknown as ServerResponse;
 }
 
-it('cuts the connection that has waited longest when answers that nobody reads take too much memory', () => {
+test('cuts the connection that has waited longest when answers that nobody reads take too much memory', () => {
   const inFlight = new AnswersInFlight(3 * MEBI);
   const answers = Array.from({ length: 5 }, () => answer());
   for (const one of answers) inFlight.add(one, [Buffer.alloc(MEBI)]);
@@ -29,7 +29,7 @@ it('cuts the connection that has waited longest when answers that nobody reads t
   expect(inFlight.bytes).toBe(3 * MEBI);
 });
 
-it('counts a page once that many wait for, and nothing that is small or lies in the snapshot', () => {
+test('counts a page once that many wait for, and nothing that is small or lies in the snapshot', () => {
   const inFlight = new AnswersInFlight(3 * MEBI);
   const [shared, block] = [Buffer.alloc(MEBI), Buffer.alloc(8 * MEBI)];
   const answers = Array.from({ length: 100 }, () => answer());
@@ -40,7 +40,7 @@ it('counts a page once that many wait for, and nothing that is small or lies in 
   expect(inFlight.bytes).toBe(0);
 });
 
-it('forgets what a connection waited for when it ends, also answers that were in line behind another', () => {
+test('forgets what a connection waited for when it ends, also answers that were in line behind another', () => {
   const inFlight = new AnswersInFlight(MEBI);
   const socket = new Socket();
   for (let index = 0; index < 20; index += 1) inFlight.add(answer(socket), [Buffer.alloc(MEBI)]);
@@ -66,13 +66,13 @@ const api = await apiUnderTest({
 });
 afterAll(() => api.close());
 
-it('a caller who asks for pages and reads none is cut off when others ask, and those get theirs', async () => {
+test('a caller who asks for pages and reads none is cut off when others ask, and those get theirs', async () => {
   const base = await api.open.listen();
   const client = connect(Number(new URL(base).port), '127.0.0.1').on('error', () => undefined);
   const cut = new Promise((resolve) => client.on('close', resolve));
   const list = '/registry/all/v0.1/servers';
   for (const limit of [200, 199, 198, 197]) {
-    client.write(`GET ${list}?limit=${String(limit)} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    client.write(`GET ${list}?limit=${limit} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   }
   await once(api.open.server, 'request');
   const other = await fetch(`${base}${list}?limit=150`);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, Socket } from 'node:net';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { apiUnderTest } from '../api.fixture.ts';
 import { BodiesInFlight } from './bodies-in-flight.ts';
 import type { Route } from '../route/route.ts';
@@ -14,7 +14,7 @@ function begun(inFlight: BodiesInFlight) {
   return { request, response, send: (bytes: number) => request.emit('data', Buffer.alloc(bytes)) };
 }
 
-it('cuts the connections whose bodies began first when unfinished bodies take too much memory', () => {
+test('cuts the connections whose bodies began first when unfinished bodies take too much memory', () => {
   const inFlight = new BodiesInFlight(300);
   const bodies = Array.from({ length: 5 }, () => begun(inFlight));
   for (const body of bodies) body.send(100);
@@ -22,7 +22,7 @@ it('cuts the connections whose bodies began first when unfinished bodies take to
   expect(inFlight.bytes).toBe(300);
 });
 
-it('counts no body that is complete, was answered or whose sender has gone, and never cuts the only one', () => {
+test('counts no body that is complete, was answered or whose sender has gone, and never cuts the only one', () => {
   const inFlight = new BodiesInFlight(300);
   for (const event of ['end', 'close', 'finish'] as const) {
     const body = begun(inFlight);
@@ -55,7 +55,7 @@ const api = await apiUnderTest({
 });
 afterAll(() => api.close());
 
-it('whoever begins a body and does not end it is cut off when others send theirs, which are taken', async () => {
+test('whoever begins a body and does not end it is cut off when others send theirs, which are taken', async () => {
   const base = await api.open.listen();
   const client = connect(Number(new URL(base).port), '127.0.0.1').on('error', () => undefined);
   const cut = new Promise((resolve) => client.on('close', resolve));

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { apiUnderTest } from '../api.fixture.ts';
 import { ROUTES } from '../routes.ts';
 import { snapshotOf, storedServer } from '../snapshot.fixture.ts';
@@ -35,7 +35,7 @@ const GOOD = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
 const LONG = `GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${'a'.repeat(17_000)}\r\n\r\n`;
 
 describe('on a connection that was used before', () => {
-  it.each([
+  test.each([
     ['431', 'an oversized header', LONG],
     ['400', 'what is no HTTP', 'what?\r\n\r\n'],
     ['408', 'a request that does not end', 'GET / HTTP/1.1\r\nHost: x\r\n'],
@@ -46,14 +46,14 @@ describe('on a connection that was used before', () => {
     expect(await statuses(GOOD, GOOD, broken)).toEqual(['200', '200', status]);
   });
 
-  it('nothing is said in place of an answer that is still due', async () => {
+  test('nothing is said in place of an answer that is still due', async () => {
     const [first] = await statuses(`${GOOD}what?\r\n\r\n`);
     expect(first === undefined || first === '200').toBe(true);
   });
 });
 
 describe('a transfer coding', () => {
-  it.each(['gzip', 'identity', 'gzip, chunked', 'chunked, chunked', 'x'])(
+  test.each(['gzip', 'identity', 'gzip, chunked', 'chunked, chunked', 'x'])(
     '%s is 400, and what follows is never run',
     async (coding) => {
       const found = await statuses(
@@ -66,13 +66,13 @@ describe('a transfer coding', () => {
 });
 
 describe('a body that is too large', () => {
-  it('is answered, also to a client that sends all of it before it listens', async () => {
+  test('is answered, also to a client that sends all of it before it listens', async () => {
     const socket = connect(Number(port), '127.0.0.1');
     const { promise: failed, reject } = Promise.withResolvers<never>();
     socket.on('error', reject).pause();
     const size = 20 * 1024 * 1024;
     const head = ['POST /v1/entries HTTP/1.1', 'Host: x', 'Content-Type: application/json'];
-    socket.write([...head, `Content-Length: ${String(size)}`, '', ''].join('\r\n'));
+    socket.write([...head, `Content-Length: ${size}`, '', ''].join('\r\n'));
     const sent = new Promise<void>((resolve) => {
       socket.write(Buffer.alloc(size, ' '), () => resolve());
     });

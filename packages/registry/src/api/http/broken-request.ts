@@ -24,9 +24,9 @@ export class BrokenRequests {
     }
     const { status, body } = toHttp(reasonFor(error.code));
     const head = [
-      `HTTP/1.1 ${String(status)} ${STATUS_CODES[status] ?? ''}`,
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
       'Content-Type: application/json; charset=utf-8',
-      `Content-Length: ${String(Buffer.byteLength(body))}`,
+      `Content-Length: ${Buffer.byteLength(body)}`,
       'X-Content-Type-Options: nosniff',
       'Connection: close',
     ];

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { ANONYMOUS } from '../../access/authority.ts';
 import { buildBlock } from '../../engine/block.ts';
 import { changedKeys, patchBlock } from '../../engine/patch-block.ts';
@@ -35,18 +35,18 @@ function keptOf(pieceOf: (index: number) => Buffer): number {
   return all.filter((read) => read !== undefined).length;
 }
 
-it('keeps no more than so many bytes of pages that were copied together, however many are asked for', () => {
+test('keeps no more than so many bytes of pages that were copied together, however many are asked for', () => {
   expect(keptOf(() => Buffer.alloc(MEBI))).toBeLessThan(70);
 });
 
-it('counts a copy once that many callers share, and nothing of what lies in the snapshot', () => {
+test('counts a copy once that many callers share, and nothing of what lies in the snapshot', () => {
   const shared = Buffer.alloc(MEBI);
   expect(keptOf(() => shared)).toBe(200);
   const block = Buffer.alloc(2 * MEBI);
   expect(keptOf(() => block.subarray(0, MEBI))).toBe(200);
 });
 
-it('keeps no bytes of entries that were replaced, however often one is changed and its list read', async () => {
+test('keeps no bytes of entries that were replaced, however often one is changed and its list read', async () => {
   setFlagsFromString('--expose-gc');
   const collect: unknown = runInNewContext('gc');
   if (typeof collect !== 'function') throw new Error('no garbage collection');
@@ -60,7 +60,7 @@ it('keeps no bytes of entries that were replaced, however often one is changed a
   const reads = new CachedReads();
   const replaced: WeakRef<Buffer>[] = [];
   const round = (number: number): void => {
-    const now = entryOf('server', 'a/a', `${String(number)} ${'x'.repeat(50_000)}`);
+    const now = entryOf('server', 'a/a', `${number} ${'x'.repeat(50_000)}`);
     const [block] = engine.blocks().values();
     if (block === undefined) throw new Error('nothing to change');
     engine.update({

@@ -1,5 +1,5 @@
 import { signingKey } from '@skep/auth/token/tokens.fixture.ts';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { apiUnderTest, bearer, oauthWith, type TestServer } from '../api.fixture.ts';
 import type { CorsSettings } from '../../config/cors.ts';
 import { READ_ROUTES } from '../routes.ts';
@@ -42,7 +42,7 @@ const preflight = (origin: string, more: Record<string, string> = {}): RequestIn
 });
 
 describe('without allowed origins', () => {
-  it('no answer and no question of a browser gets a header of the protocol', async () => {
+  test('no answer and no question of a browser gets a header of the protocol', async () => {
     const answers = [
       await closed(LIST, { headers: { ...token, origin: APP } }),
       await closed(LIST, preflight(APP)),
@@ -56,7 +56,7 @@ describe('without allowed origins', () => {
 });
 
 describe('an allowed origin', () => {
-  it.each([LIST, '/v1/me', '/v1/sources/x', '/nothing'])(
+  test.each([LIST, '/v1/me', '/v1/sources/x', '/nothing'])(
     'may ask before it calls %s, and needs no token for that',
     async (url) => {
       const answer = await some(url, preflight(APP, { 'access-control-request-headers': 'authorization' }));
@@ -73,7 +73,7 @@ describe('an allowed origin', () => {
     },
   );
 
-  it('may read answers, refusals included, and never with credentials of the browser', async () => {
+  test('may read answers, refusals included, and never with credentials of the browser', async () => {
     const headers = { ...token, origin: 'http://localhost:5173' };
     const answers = [
       await some(LIST, { headers }),
@@ -92,14 +92,14 @@ describe('an allowed origin', () => {
     }
   });
 
-  it('is asked for a token when OPTIONS is no question of a browser', async () => {
+  test('is asked for a token when OPTIONS is no question of a browser', async () => {
     const answer = await some(LIST, { method: 'OPTIONS', headers: { origin: APP } });
     expect(answer.status).toBe(401);
   });
 });
 
 describe('any other origin', () => {
-  it.each(['https://evil.example', 'https://app.example.evil.example', 'http://app.example', 'null'])(
+  test.each(['https://evil.example', 'https://app.example.evil.example', 'http://app.example', 'null'])(
     'gets no permission: %s',
     async (origin) => {
       const answer = await some(LIST, { headers: { ...token, origin } });
@@ -111,7 +111,7 @@ describe('any other origin', () => {
     },
   );
 
-  it('or none gets answers that caches keep apart, by the short way too', async () => {
+  test('or none gets answers that caches keep apart, by the short way too', async () => {
     for (const encoding of ['identity', 'gzip']) {
       const headers = { ...token, 'accept-encoding': encoding };
       await some(LIST, { headers });
@@ -122,7 +122,7 @@ describe('any other origin', () => {
   });
 });
 
-it('* allows every origin, without telling them apart and without credentials', async () => {
+test('* allows every origin, without telling them apart and without credentials', async () => {
   const answer = await all(LIST, { headers: { ...token, origin: 'https://evil.example' } });
   expect(corsHeaders(answer)).toMatchObject({ 'access-control-allow-origin': '*' });
   expect(corsHeaders(answer)).not.toHaveProperty('access-control-allow-credentials');

@@ -1,7 +1,7 @@
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { parseClaims } from '@skep/auth/claims/claims.ts';
@@ -14,7 +14,7 @@ import { snapshotOf, storedBundle, storedServer } from '../snapshot.fixture.ts';
 // The edges of HTTP: sizes, types, encodings, paths, time (docs/behaviour/registry.md#listeners,
 // docs/behaviour/registry.md#requests).
 
-const names = Array.from({ length: 60 }, (_, index) => `acme/server-${String(index)}`);
+const names = Array.from({ length: 60 }, (_, index) => `acme/server-${index}`);
 const snapshot = snapshotOf({ main: names.map((name) => storedServer(name)) });
 const opened: ApiUnderTest[] = [];
 afterAll(() => Promise.all(opened.map((api) => api.close())));
@@ -52,21 +52,23 @@ describe('a body', async () => {
   const post = (payload: string, headers: Record<string, string>) =>
     server.ask({ method: 'POST', url: '/v1/echo', payload, headers });
 
-  it.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON', 'application/ld+json'])(
-    'of type %s arrives as it was sent',
-    async (type) => {
-      const answer = await post('{"__proto__":1.0}', { ...writer, 'content-type': type });
-      expect([answer.statusCode, answer.body]).toEqual([200, '{"__proto__":1.0}']);
-    },
-  );
+  test.each([
+    'application/json',
+    'application/json; charset=utf-8',
+    'Application/JSON',
+    'application/ld+json',
+  ])('of type %s arrives as it was sent', async (type) => {
+    const answer = await post('{"__proto__":1.0}', { ...writer, 'content-type': type });
+    expect([answer.statusCode, answer.body]).toEqual([200, '{"__proto__":1.0}']);
+  });
 
-  it('without a type is 415, so that no web page can send one without asking first', async () => {
+  test('without a type is 415, so that no web page can send one without asking first', async () => {
     const payload = Buffer.from('{}');
     const answer = await server.ask({ method: 'POST', url: '/v1/echo', headers: writer, payload });
     expect([answer.statusCode, answer.json()]).toEqual([415, { error: 'unsupported content type' }]);
   });
 
-  it.each([
+  test.each([
     'text/plain',
     'application/jsonx',
     'application/x-www-form-urlencoded',
@@ -78,7 +80,7 @@ describe('a body', async () => {
     expect(answer.statusCode).toBeLessThan(500);
   });
 
-  it('that is too large is 413, whether or not it says so', async () => {
+  test('that is too large is 413, whether or not it says so', async () => {
     const answer = await post('x'.repeat(65), { ...writer, 'content-type': 'application/json' });
     expect([answer.statusCode, answer.json()]).toEqual([413, { error: 'request body too large' }]);
     expect((await post('x'.repeat(64), { ...writer, 'content-type': 'application/json' })).statusCode).toBe(
@@ -86,7 +88,7 @@ describe('a body', async () => {
     );
   });
 
-  it('is not looked at before token and role are known', async () => {
+  test('is not looked at before token and role are known', async () => {
     const wrong = { 'content-type': 'text/plain' };
     expect((await post('x'.repeat(999), wrong)).statusCode).toBe(401);
     const answer = await post('x'.repeat(999), { ...wrong, ...(await bearer(key, { role: 'reader' })) });
@@ -98,7 +100,7 @@ describe('a body', async () => {
 });
 
 describe('a handler', () => {
-  it('that takes too long is answered with 504 in JSON, and what it says later goes nowhere', async () => {
+  test('that takes too long is answered with 504 in JSON, and what it says later goes nowhere', async () => {
     const clock = manualClock();
     const late = Promise.withResolvers<void>();
     const slow = echo({
@@ -116,7 +118,7 @@ describe('a handler', () => {
     expect([answer.statusCode, answer.json()]).toEqual([504, { error: 'the request took too long' }]);
   });
 
-  it('that fails is 500 without a word about why', async () => {
+  test('that fails is 500 without a word about why', async () => {
     const broken = echo({
       access: 'public',
       handle: () => {
@@ -130,7 +132,7 @@ describe('a handler', () => {
 });
 
 describe('a store that cannot be used', () => {
-  it.each(['store/unavailable', 'store/locked', 'store/conflict'] as const)(
+  test.each(['store/unavailable', 'store/locked', 'store/conflict'] as const)(
     '(%s) is 503, says when to try again, and not where it is',
     async (code) => {
       const broken = echo({
@@ -146,7 +148,7 @@ describe('a store that cannot be used', () => {
 });
 
 describe('the request rate', () => {
-  it('is off unless it is set', async () => {
+  test('is off unless it is set', async () => {
     const server = await api();
     const statuses = await Promise.all(
       names.map(async () => (await server.get('/all/v0.1/servers')).statusCode),
@@ -154,7 +156,7 @@ describe('the request rate', () => {
     expect(new Set(statuses)).toEqual(new Set([200]));
   });
 
-  it('lets a burst pass, then refuses until time has passed, each caller for itself', async () => {
+  test('lets a burst pass, then refuses until time has passed, each caller for itself', async () => {
     const clock = manualClock();
     const key = await signingKey('k1');
     const server = await api({
@@ -179,7 +181,7 @@ describe('encoded answers', async () => {
   const url = '/all/v0.1/servers?limit=50';
   const plain = await server.get(url);
 
-  it.each([
+  test.each([
     ['gzip', 'gzip', gunzipSync],
     ['br', 'br', brotliDecompressSync],
     ['gzip, deflate, br', 'br', brotliDecompressSync],
@@ -199,7 +201,7 @@ describe('encoded answers', async () => {
     }
   });
 
-  it.each(['identity', '', 'deflate', 'gzip;q=0', 'zstd, gzip;q=0', 'gzip;q=0.2, identity;q=1'])(
+  test.each(['identity', '', 'deflate', 'gzip;q=0', 'zstd, gzip;q=0', 'gzip;q=0.2, identity;q=1'])(
     'for "%s" stay as they are',
     async (accept) => {
       const answer = await server.get(url, { 'accept-encoding': accept });
@@ -207,7 +209,7 @@ describe('encoded answers', async () => {
     },
   );
 
-  it('have a tag of their own, by which they are 304', async () => {
+  test('have a tag of their own, by which they are 304', async () => {
     const answer = await server.get(url, { 'accept-encoding': 'br' });
     const etag = String(answer.headers['etag']);
     expect(etag).not.toBe(plain.headers['etag']);
@@ -217,12 +219,12 @@ describe('encoded answers', async () => {
     expect(other.statusCode).toBe(200);
   });
 
-  it('are not made where there is little to gain', async () => {
+  test('are not made where there is little to gain', async () => {
     const answer = await server.get('/all/v0.1/servers?limit=1', { 'accept-encoding': 'br' });
     expect([answer.statusCode, answer.headers['content-encoding']]).toEqual([200, undefined]);
   });
 
-  it('belong to those who see the same: no caller gets the encoded page of another', async () => {
+  test('belong to those who see the same: no caller gets the encoded page of another', async () => {
     const key = await signingKey('k1');
     const labeled = snapshotOf({
       main: names.map((name, index) =>
@@ -253,7 +255,7 @@ describe('paths', async () => {
     auth: oauthWith({ kind: 'auth-only' }, { publicPaths: ['/docs'] }),
   });
 
-  it.each([
+  test.each([
     '/docs/../all/v0.1/servers',
     '/docs/%2e%2e/all/v0.1/servers',
     '/openapi.json/..',
@@ -262,15 +264,18 @@ describe('paths', async () => {
     expect([400, 401]).toContain((await server.get(url)).statusCode);
   });
 
-  it.each(['/docsx', '/docs%2fx', '//docs/x', '/DOCS', '/docs%00'])('%s is not below /docs', async (url) => {
-    expect((await server.get(url)).statusCode).toBe(401);
-  });
+  test.each(['/docsx', '/docs%2fx', '//docs/x', '/DOCS', '/docs%00'])(
+    '%s is not below /docs',
+    async (url) => {
+      expect((await server.get(url)).statusCode).toBe(401);
+    },
+  );
 
-  it('below a public path that no row has are 404 without a token', async () => {
+  test('below a public path that no row has are 404 without a token', async () => {
     expect((await server.get('/docs/x')).statusCode).toBe(404);
   });
 
-  it('below a public path stay closed where claims rule, also for registries that came later', async () => {
+  test('below a public path stay closed where claims rule, also for registries that came later', async () => {
     const governed = await api({
       keys: [key],
       snapshot: snapshotOf({ main: [storedServer('a/b')] }, [{ name: 'docs', sources: ['main'] }]),
@@ -280,7 +285,7 @@ describe('paths', async () => {
     expect((await governed.get('/docs/x')).statusCode).toBe(404);
   });
 
-  it('of any bytes are never 5xx, with or without a token', async () => {
+  test('of any bytes are never 5xx, with or without a token', async () => {
     const alice = await bearer(key, {});
     await fc.assert(
       fc.asyncProperty(fc.stringMatching(/^[!-"$->@-~]{0,60}$/), fc.boolean(), async (path, known) => {
@@ -319,7 +324,7 @@ describe('skills and plugins', async () => {
     return page.skills.map((skill) => `${skill.namespace}/${skill.name}@${skill.version}`);
   };
 
-  it.each<[query: string, expected: string[]]>([
+  test.each<[query: string, expected: string[]]>([
     ['', ['io.a/tool@1.10.0', 'io.a-b/alpha@1.0.0', 'io.b/tool@0.1.0']],
     [
       '?version=all',
@@ -334,7 +339,7 @@ describe('skills and plugins', async () => {
     expect(await list(query, '/all/v0.1/x/dev.toolhive/skills')).toEqual(expected);
   });
 
-  it('are walked by cursor, the namespace being part of the position', async () => {
+  test('are walked by cursor, the namespace being part of the position', async () => {
     const seen: string[] = [];
     let cursor = '';
     do {
@@ -348,7 +353,7 @@ describe('skills and plugins', async () => {
     expect(seen).toEqual(['io.a/tool', 'io.a-b/alpha', 'io.b/tool']);
   });
 
-  it('list their versions in pages', async () => {
+  test('list their versions in pages', async () => {
     const first = (await server.get(`${base}/io.a/tool/versions?limit=2`)).json();
     expect(first.skills.map((skill: { version: string }) => skill.version)).toEqual(['1.0.0', '1.10.0']);
     const second = (
@@ -362,7 +367,7 @@ describe('skills and plugins', async () => {
     });
   });
 
-  it('are given with their status in capitals and what only the registry knows', async () => {
+  test('are given with their status in capitals and what only the registry knows', async () => {
     expect((await server.get(`${base}/io.a-b/alpha`)).json()).toEqual({
       namespace: 'io.a-b',
       name: 'alpha',
@@ -383,7 +388,7 @@ describe('skills and plugins', async () => {
     });
   });
 
-  it.each([
+  test.each([
     ['?limit=0', 'invalid limit parameter: must be between 1 and 100'],
     ['?limit=101', 'invalid limit parameter: must be between 1 and 100'],
     ['?limit=x', 'invalid limit parameter: must be an integer'],

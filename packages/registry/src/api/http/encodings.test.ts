@@ -1,12 +1,12 @@
 import type { RequestListener } from 'node:http';
 import { gunzipSync } from 'node:zlib';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { apiUnderTest } from '../api.fixture.ts';
 import { READ_ROUTES } from '../routes.ts';
 import { snapshotOf, storedServer } from '../snapshot.fixture.ts';
 
-it('encodes so many answers at once and gives further ones as they are, so that none wait in memory', async () => {
-  const names = Array.from({ length: 40 }, (_, at) => storedServer(`io.acme/s${String(at)}`));
+test('encodes so many answers at once and gives further ones as they are, so that none wait in memory', async () => {
+  const names = Array.from({ length: 40 }, (_, at) => storedServer(`io.acme/s${at}`));
   const api = await apiUnderTest({
     snapshot: snapshotOf({ files: names }),
     routes: READ_ROUTES,
@@ -20,7 +20,7 @@ it('encodes so many answers at once and gives further ones as they are, so that 
     if (arrived.push(one) === 18) for (const each of arrived) handle?.(...each);
   });
   const ask = (limit: number) =>
-    api.get(`/registry/all/v0.1/servers?limit=${String(limit)}`, { 'accept-encoding': 'gzip' });
+    api.get(`/registry/all/v0.1/servers?limit=${limit}`, { 'accept-encoding': 'gzip' });
   const answers = await Promise.all(Array.from({ length: 18 }, (_, at) => ask(40 - at)));
   const encoded = answers.filter(({ headers }) => headers['content-encoding'] === 'gzip');
   expect(encoded).toHaveLength(16);

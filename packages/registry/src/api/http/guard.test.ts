@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { apiUnderTest } from '../api.fixture.ts';
 import type { HostRules } from './guard.ts';
 import { READ_ROUTES } from '../routes.ts';
@@ -24,7 +24,7 @@ const asked = async (headers: Readonly<Record<string, string>>, url = LIST): Pro
 };
 
 describe('without sign-in', () => {
-  it.each([
+  test.each([
     '127.0.0.1:8080',
     '[::1]:8080',
     '[::1]',
@@ -36,7 +36,7 @@ describe('without sign-in', () => {
     expect(await asked({ host })).toEqual([200, 'served']),
   );
 
-  it.each([
+  test.each([
     'evil.com',
     'evil.com:8080',
     '127.0.0.1.evil.com',
@@ -48,7 +48,7 @@ describe('without sign-in', () => {
     expect(await asked({ host })).toEqual([403, { error: 'this host name is not served' }]),
   );
 
-  it.each([
+  test.each([
     ['http://localhost:8080', 'localhost:8080'],
     ['https://registry.lan', 'registry.lan'],
     ['https://app.example', 'localhost:8080'],
@@ -56,7 +56,7 @@ describe('without sign-in', () => {
     expect(await asked({ host, origin })).toEqual([200, 'served']);
   });
 
-  it.each([
+  test.each([
     ['http://evil.com', 'localhost:8080'],
     ['http://localhost:3000', 'localhost:8080'],
     ['http://localhost', 'localhost:8080'],
@@ -69,7 +69,7 @@ describe('without sign-in', () => {
     }
   });
 
-  it('a probe in HTTP/1.0 may leave the host out, but no page and no HTTP/1.1', async () => {
+  test('a probe in HTTP/1.0 may leave the host out, but no page and no HTTP/1.1', async () => {
     const status = async (version: string, more = ''): Promise<string | undefined> => {
       const socket = connect(Number(port), '127.0.0.1');
       socket.end(`GET ${LIST} HTTP/${version}\r\n${more}Connection: close\r\n\r\n`);
@@ -81,7 +81,7 @@ describe('without sign-in', () => {
     expect(await status('1.1')).toBe('400');
   });
 
-  it('the short way for reads is guarded as well, and two hosts are no host', async () => {
+  test('the short way for reads is guarded as well, and two hosts are no host', async () => {
     const status = async (headers: [string, string][]): Promise<number> => {
       const { promise, resolve, reject } = Promise.withResolvers<number>();
       const flat = [...headers, ['Connection', 'close']].flat();

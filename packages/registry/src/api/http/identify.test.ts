@@ -3,7 +3,7 @@ import { fakeIssuer, signed, signingKey } from '@skep/auth/token/tokens.fixture.
 import type { RoleRules } from '@skep/auth/claims/roles.ts';
 import { parseClaims } from '@skep/auth/claims/claims.ts';
 import { silentLog } from '@skep/core/log/log.ts';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { CONTRACT_SWITCHES } from '../../access/switches.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { apiUnderTest, type ApiUnderTest, bearer, oauthWith } from '../api.fixture.ts';
@@ -36,7 +36,7 @@ describe('rights that a reload takes away', () => {
     return { door, answer: () => answered.resolve(), asked: asked.promise };
   }
 
-  it('are not used by a request that has waited for the identity provider meanwhile', async () => {
+  test('are not used by a request that has waited for the identity provider meanwhile', async () => {
     const [before, after] = [await slowDoor(ROOT), await slowDoor({})];
     after.answer();
     let current = before.door;
@@ -55,7 +55,7 @@ describe('tokens that are refused', () => {
   const clock = { ...systemClock, now: () => clockAt.now };
   const rate = { perSecond: 1, burst: 3 };
 
-  it('are looked at so often for one address, then answered with 429, while good ones go on', async () => {
+  test('are looked at so often for one address, then answered with 429, while good ones go on', async () => {
     const listener = { clock, refusalRate: () => rate };
     const api = await apiUnderTest({
       snapshot,
@@ -70,7 +70,7 @@ describe('tokens that are refused', () => {
       (await api.get('/v1/me', headers)).statusCode;
     for (let at = 0; at < 5; at += 1) expect(await statusOf(good)).toBe(200);
     const bad = await Promise.all(
-      Array.from({ length: 20 }, (_, at) => statusOf({ authorization: `Bearer made-up-${String(at)}` })),
+      Array.from({ length: 20 }, (_, at) => statusOf({ authorization: `Bearer made-up-${at}` })),
     );
     expect(bad.filter((status) => status === 401)).toHaveLength(3);
     expect(bad.filter((status) => status === 429)).toHaveLength(17);

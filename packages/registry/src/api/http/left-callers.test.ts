@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { apiUnderTest } from '../api.fixture.ts';
 import { READ_ROUTES } from '../routes.ts';
 import { snapshotOf, storedServer } from '../snapshot.fixture.ts';
@@ -11,7 +11,7 @@ const WALKS = 64;
 
 // Searching these takes a few hundred turns.
 const entries = Array.from({ length: 4000 }, (_, at) => {
-  const entry = storedServer(`io.acme/s${String(at)}`);
+  const entry = storedServer(`io.acme/s${at}`);
   return { ...entry, versions: entry.versions.map((one) => ({ ...one, description: 'y'.repeat(4096) })) };
 });
 const api = await apiUnderTest({ snapshot: snapshotOf({ files: entries }), routes: READ_ROUTES });
@@ -38,13 +38,13 @@ async function ask(word: string): Promise<Socket> {
   return client;
 }
 
-it('stops the searches of callers who have left, so that they keep nobody else out', async () => {
+test('stops the searches of callers who have left, so that they keep nobody else out', async () => {
   const { server } = api.open;
   const asked = counted(WALKS, (count) => server.on('request', count));
   const left = counted(WALKS, (count) =>
     server.on('connection', (socket: Socket) => socket.on('close', count)),
   );
-  const clients = await Promise.all(Array.from({ length: WALKS }, (_, at) => ask(`a${String(at)}`)));
+  const clients = await Promise.all(Array.from({ length: WALKS }, (_, at) => ask(`a${at}`)));
   await asked;
   expect((await fetch(`${base}${target('full')}`)).status).toBe(503);
   for (const client of clients) client.destroy();

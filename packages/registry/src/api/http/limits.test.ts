@@ -1,5 +1,5 @@
 import { silentLog } from '@skep/core/log/log.ts';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { apiUnderTest } from '../api.fixture.ts';
 import { DEFAULT_LIMITS } from '../../shape/limits.ts';
@@ -35,7 +35,7 @@ const ALL_VERSIONS = `${LIST}/io.acme%2Fmany/versions`;
 const SKILLS = '/registry/all/v0.1/x/dev.skep/skills';
 
 describe('configured page sizes', () => {
-  it.each([
+  test.each([
     [LIST, 2],
     [`${LIST}?limit=3`, 3],
     [`${LIST}?limit=1000`, 3],
@@ -47,7 +47,7 @@ describe('configured page sizes', () => {
     expect((await page(url)).metadata.count).toBe(count);
   });
 
-  it('refuse more skills than there may be, and say how many', async () => {
+  test('refuse more skills than there may be, and say how many', async () => {
     const response = await server.get(`${SKILLS}?limit=3`);
     expect([response.statusCode, response.json()]).toEqual([
       400,
@@ -55,7 +55,7 @@ describe('configured page sizes', () => {
     ]);
   });
 
-  it('stand in the OpenAPI document', async () => {
+  test('stand in the OpenAPI document', async () => {
     const document = (await server.get('/openapi.json')).json();
     const limitOf = (path: string): unknown =>
       document.paths[path].get.parameters.find(({ name }: { name: string }) => name === 'limit').schema;
@@ -66,7 +66,7 @@ describe('configured page sizes', () => {
 });
 
 describe('the versions of a server', () => {
-  it('come in pages that together hold each once', async () => {
+  test('come in pages that together hold each once', async () => {
     const seen: string[] = [];
     let cursor: string | undefined = '';
     while (cursor !== undefined) {
@@ -77,7 +77,7 @@ describe('the versions of a server', () => {
     expect(seen).toEqual(VERSIONS);
   });
 
-  it.each([
+  test.each([
     ['limit=0', 'Invalid limit parameter: must be greater than zero'],
     ['limit=x', 'Invalid limit parameter: must be an integer'],
     ['cursor=%25', 'invalid cursor'],
@@ -86,7 +86,7 @@ describe('the versions of a server', () => {
     expect([response.statusCode, response.json()]).toEqual([400, { error }]);
   });
 
-  it('of an unknown server are an empty page, whatever is asked for', async () => {
+  test('of an unknown server are an empty page, whatever is asked for', async () => {
     expect(await page(`${LIST}/io.acme%2Fnone/versions?limit=1`)).toEqual({
       servers: [],
       metadata: { count: 0 },
@@ -97,7 +97,7 @@ describe('the versions of a server', () => {
 describe('configured body limits', () => {
   const bodies = { ...DEFAULT_LIMITS, maxBodySize: 2000, maxInlineDataSize: 3000 };
 
-  it('bound each request by what it may bring, and are documented', async () => {
+  test('bound each request by what it may bring, and are documented', async () => {
     const admin = await apiUnderTest({
       snapshot: snapshotOf({}),
       routes: withBodyLimits(ROUTES, bodies),
@@ -118,13 +118,13 @@ describe('configured body limits', () => {
     await admin.close();
   });
 
-  it('are the documented ones by default', () => {
+  test('are the documented ones by default', () => {
     expect(DEFAULT_LIMITS).toMatchObject({ maxBodySize: 1_048_576, maxInlineDataSize: 10_485_760 });
   });
 });
 
 describe('a configured time for requests', () => {
-  it.each([
+  test.each([
     [undefined, 10_000],
     [2000, 2000],
     [60_000, 60_000],
@@ -149,7 +149,7 @@ describe('a configured time for requests', () => {
     await slow.close();
   });
 
-  it.each([
+  test.each([
     [2000, { requestTimeout: 2000, headersTimeout: 2000, timeout: 7000 }],
     [10_000, { requestTimeout: 10_000, headersTimeout: 10_000, timeout: 15_000 }],
     [60_000, { requestTimeout: 60_000, headersTimeout: 10_000, timeout: 65_000 }],

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { buildInfo } from '../../config/build-info.ts';
 import { apiUnderTest } from '../api.fixture.ts';
 import { READ_ROUTES } from '../routes.ts';
@@ -30,7 +30,7 @@ const ALL = [
 ];
 
 describe('the list of servers', () => {
-  it.each<[query: string, expected: readonly string[]]>([
+  test.each<[query: string, expected: readonly string[]]>([
     ['', ALL],
     ['?limit=2', ALL.slice(0, 2)],
     ['?limit=5000', ALL],
@@ -62,7 +62,7 @@ describe('the list of servers', () => {
     }
   });
 
-  it.each([
+  test.each([
     ['?limit=ten', 'Invalid limit parameter: must be an integer'],
     ['?limit=1.5', 'Invalid limit parameter: must be an integer'],
     ['?limit=0', 'Invalid limit parameter: must be greater than zero'],
@@ -85,19 +85,19 @@ describe('the list of servers', () => {
     expect(response.json()).toEqual({ error });
   });
 
-  it('refuses a bad parameter before it says that there is no such registry', async () => {
+  test('refuses a bad parameter before it says that there is no such registry', async () => {
     expect((await get('/none/v0.1/servers?limit=x')).statusCode).toBe(400);
     const response = await get('/none/v0.1/servers');
     expect(response.statusCode).toBe(404);
     expect(response.json()).toEqual({ error: 'registry not found' });
   });
 
-  it('gives the next cursor exactly while more is to come', async () => {
+  test('gives the next cursor exactly while more is to come', async () => {
     expect((await get('/all/v0.1/servers?limit=6')).json().metadata).toEqual({ count: 6 });
     expect((await get('/all/v0.1/servers?limit=5')).json().metadata.nextCursor).toEqual(expect.any(String));
   });
 
-  it('never answers 5xx, whatever the query', async () => {
+  test('never answers 5xx, whatever the query', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom('cursor', 'limit', 'search', 'version', 'updated_since', 'x'),
@@ -116,7 +116,7 @@ describe('the list of servers', () => {
 });
 
 describe('one server', () => {
-  it.each([
+  test.each([
     '/registry/all/v0.1/servers/io.acme%2Fweather/versions',
     '/all/v0.1/servers/io.acme%2Fweather/versions',
     '/all/v0.1/servers/io.acme%2fweather/versions',
@@ -128,7 +128,7 @@ describe('one server', () => {
     expect(listed(response.body)).toEqual(ALL.slice(2));
   });
 
-  it.each([
+  test.each([
     ['/registry/all/v0.1/servers/io.acme%2Fweather/versions/latest', '2.0.0'],
     ['/all/v0.1/servers/io.acme/weather/versions/latest', '2.0.0'],
     ['/all/v0.1/servers/io.acme/weather/versions/1.10.0', '1.10.0'],
@@ -141,7 +141,7 @@ describe('one server', () => {
     expect(item._meta['io.modelcontextprotocol.registry/official'].isLatest).toBe(version !== '1.10.0');
   });
 
-  it.each([
+  test.each([
     ['/all/v0.1/servers/io.acme%2Fnone/versions/latest', 404, 'not found'],
     ['/all/v0.1/servers/io.acme%2Fweather/versions/9.9.9', 404, 'not found'],
     ['/none/v0.1/servers/io.acme%2Fweather/versions/1.0.0', 404, 'registry not found'],
@@ -159,13 +159,13 @@ describe('one server', () => {
     expect(response.json().error).toMatch(new RegExp(`^${error}`));
   });
 
-  it('has an empty list of versions when it does not exist', async () => {
+  test('has an empty list of versions when it does not exist', async () => {
     expect((await get('/all/v0.1/servers/io.acme%2Fnone/versions')).body).toBe(
       '{"servers":[],"metadata":{"count":0}}',
     );
   });
 
-  it('decodes a path exactly once', async () => {
+  test('decodes a path exactly once', async () => {
     const response = await get('/all/v0.1/servers/%2562are/versions');
     expect(response.statusCode).toBe(400);
     expect((await get('/all/v0.1/servers/%62are/versions')).statusCode).toBe(200);
@@ -173,7 +173,7 @@ describe('one server', () => {
 });
 
 describe('conditional requests', () => {
-  it.each([
+  test.each([
     '/all/v0.1/servers?limit=2',
     '/all/v0.1/servers/bare/versions',
     '/all/v0.1/servers/bare/versions/latest',
@@ -188,14 +188,14 @@ describe('conditional requests', () => {
     expect((await get(url, { 'if-none-match': '"other"' })).statusCode).toBe(200);
   });
 
-  it('does not let a condition hide that a request is bad', async () => {
+  test('does not let a condition hide that a request is bad', async () => {
     expect((await get('/all/v0.1/servers?limit=0', { 'if-none-match': '*' })).statusCode).toBe(400);
     expect((await get('/all/v0.1/servers/bare/versions/9', { 'if-none-match': '*' })).statusCode).toBe(404);
   });
 });
 
 describe('the public listener', () => {
-  it('sets the security headers on answers and errors', async () => {
+  test('sets the security headers on answers and errors', async () => {
     for (const url of ['/all/v0.1/servers', '/nothing', '/all/v0.1/servers?limit=0', '/%zz']) {
       const { headers } = await get(url);
       expect(headers).toMatchObject({
@@ -208,12 +208,12 @@ describe('the public listener', () => {
     }
   });
 
-  it('keeps a sane request id of the caller and replaces any other', async () => {
+  test('keeps a sane request id of the caller and replaces any other', async () => {
     expect((await get('/', { 'x-request-id': 'abc-1.2' })).headers['x-request-id']).toBe('abc-1.2');
     expect((await get('/', { 'x-request-id': 'a b"' })).headers['x-request-id']).toBe('random-id');
   });
 
-  it.each([
+  test.each([
     '/',
     '/health',
     '/readiness',
@@ -231,7 +231,7 @@ describe('the public listener', () => {
     expect(response.json()).toEqual({ error: 'no such endpoint' });
   });
 
-  it.each([
+  test.each([
     '/%zz',
     '/all/v0.1/servers/%/versions',
     '/all/v0.1/servers/%E0%A4%A/versions/1',
@@ -242,12 +242,12 @@ describe('the public listener', () => {
     expect(response.json().error).toMatch(/^invalid URL encoding in path segment "/);
   });
 
-  it('refuses a path segment that is longer than any parameter', async () => {
+  test('refuses a path segment that is longer than any parameter', async () => {
     const response = await get(`/${'x'.repeat(3000)}/v0.1/servers`);
     expect([response.statusCode, response.json()]).toEqual([400, { error: 'a path segment is too long' }]);
   });
 
-  it('answers HEAD like GET without the body', async () => {
+  test('answers HEAD like GET without the body', async () => {
     const full = await get('/all/v0.1/servers');
     const head = await open.inject({ method: 'HEAD', url: '/all/v0.1/servers' });
     expect(head.statusCode).toBe(200);
@@ -256,7 +256,7 @@ describe('the public listener', () => {
     expect(head.headers['content-length']).toBe(full.headers['content-length']);
   });
 
-  it.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const)(
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const)(
     'answers 405 to %s on a path it knows',
     async (method) => {
       const response = await open.inject({
@@ -272,7 +272,7 @@ describe('the public listener', () => {
 });
 
 describe('the internal listener', () => {
-  it('tells health, version and readiness', async () => {
+  test('tells health, version and readiness', async () => {
     expect((await internal('/health')).json()).toEqual({ status: 'healthy' });
     expect((await internal('/version')).json()).toEqual(
       buildInfo({ version: 'v24.0.0', platform: 'linux', arch: 'x64' }),
@@ -284,11 +284,11 @@ describe('the internal listener', () => {
     expect([response.statusCode, response.json()]).toEqual([503, { error: 'service not ready' }]);
   });
 
-  it('has no metrics where none are kept', async () => {
+  test('has no metrics where none are kept', async () => {
     expect((await internal('/metrics')).statusCode).toBe(404);
   });
 
-  it('knows no endpoint of the public one', async () => {
+  test('knows no endpoint of the public one', async () => {
     expect((await internal('/all/v0.1/servers')).statusCode).toBe(404);
   });
 });

@@ -1,7 +1,7 @@
 import { parseClaims } from '@skep/auth/claims/claims.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import { signingKey } from '@skep/auth/token/tokens.fixture.ts';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { SignInMode } from '../../access/authority.ts';
 import { CONTRACT_SWITCHES, STRICT_SWITCHES } from '../../access/switches.ts';
 import type { AuthConfig } from '../../config/auth.ts';
@@ -69,20 +69,20 @@ const READS = [
 describe('anonymous mode', async () => {
   const anonymous = await api({ mode: 'anonymous', unusedRoles: ROLES, allowedHosts: [] });
 
-  it('shows everything to everyone, past every gate', async () => {
+  test('shows everything to everyone, past every gate', async () => {
     for (const registry of ['open', 'acme', 'platform']) {
       expect(names((await anonymous.get(`/${registry}/v0.1/servers`)).body)).toEqual(ALL);
     }
   });
 
-  it.each(['Bearer nonsense', 'Basic eDp5', 'Bearer', ''])(
+  test.each(['Bearer nonsense', 'Basic eDp5', 'Bearer', ''])(
     'does not even read an Authorization header of "%s"',
     async (authorization) => {
       for (const url of READS) expect((await anonymous.get(url, { authorization })).statusCode).toBe(200);
     },
   );
 
-  it('knows no callers and no way to sign in', async () => {
+  test('knows no callers and no way to sign in', async () => {
     const me = await anonymous.get('/v1/me', await bearer(key, {}));
     expect([me.statusCode, me.json(), me.headers['www-authenticate']]).toEqual([
       401,
@@ -99,7 +99,7 @@ describe.each<[name: string, mode: SignInMode]>([
 ])('in %s without a token', async (_name, mode) => {
   const server = await api(oauthWith(mode));
 
-  it.each([...READS, '/v1/me', '/', '/nothing', '/health', '/v1/anything', '/none/v0.1/servers?limit=x'])(
+  test.each([...READS, '/v1/me', '/', '/nothing', '/health', '/v1/anything', '/none/v0.1/servers?limit=x'])(
     '%s is 401 with a challenge, whether or not it exists',
     async (url) => {
       const answer = await server.get(url);
@@ -116,14 +116,14 @@ describe.each<[name: string, mode: SignInMode]>([
     },
   );
 
-  it.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD'] as const)(
+  test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD'] as const)(
     '%s on a path that exists is 401 too',
     async (method) => {
       expect((await server.ask({ method, url: '/open/v0.1/servers' })).statusCode).toBe(401);
     },
   );
 
-  it.each(['/nothing', '/open/v0.1/servers', '/v1/registries/x'])(
+  test.each(['/nothing', '/open/v0.1/servers', '/v1/registries/x'])(
     'a large body to %s is 401 too',
     async (url) => {
       const payload = 'x'.repeat(2_000_000);
@@ -131,7 +131,7 @@ describe.each<[name: string, mode: SignInMode]>([
     },
   );
 
-  it.each([
+  test.each([
     ['/openapi.json', 200],
     ['/.well-known/oauth-protected-resource', 200],
     ['/.well-known/oauth-protected-resource/registry/acme', 200],
@@ -143,7 +143,7 @@ describe.each<[name: string, mode: SignInMode]>([
     expect((await server.get(url)).statusCode).toBe(status);
   });
 
-  it('tells how to sign in, for the server and for one registry', async () => {
+  test('tells how to sign in, for the server and for one registry', async () => {
     const root = { authorization_servers: ['https://idp.test'], bearer_methods_supported: ['header'] };
     const base = '/.well-known/oauth-protected-resource';
     expect((await server.get(base)).json()).toEqual({ resource: 'https://registry.test', ...root });
@@ -158,7 +158,7 @@ describe.each<[name: string, mode: SignInMode]>([
 describe('auth-only mode with a token', async () => {
   const server = await api(oauthWith({ kind: 'auth-only' }));
 
-  it('shows everything, past every gate, and has no roles', async () => {
+  test('shows everything, past every gate, and has no roles', async () => {
     const anyone = await bearer(key, { org: 'elsewhere', role: 'super-admin' });
     for (const registry of ['open', 'acme', 'platform']) {
       expect(names((await server.get(`/${registry}/v0.1/servers`, anyone)).body)).toEqual(ALL);
@@ -170,28 +170,28 @@ describe('auth-only mode with a token', async () => {
 describe('full authorization', async () => {
   const server = await api(oauthWith(full()));
 
-  it.each<[who: string, claims: Record<string, unknown>, registry: string, seen: readonly string[] | number]>(
+  test.each<
+    [who: string, claims: Record<string, unknown>, registry: string, seen: readonly string[] | number]
+  >([
+    ['the right org', { org: 'acme' }, 'acme', ['acme/shared']],
+    ['org and team', { org: 'acme', team: 'platform' }, 'acme', ['acme/platform', 'acme/shared']],
     [
-      ['the right org', { org: 'acme' }, 'acme', ['acme/shared']],
-      ['org and team', { org: 'acme', team: 'platform' }, 'acme', ['acme/platform', 'acme/shared']],
-      [
-        'org and both teams',
-        { org: 'acme', team: ['platform', 'data'] },
-        'platform',
-        ['acme/both', 'acme/platform', 'acme/shared'],
-      ],
-      ['org in an array', { org: ['x', 'acme'] }, 'acme', ['acme/shared']],
-      ['nothing, at an open registry', {}, 'open', []],
-      ['nothing, at a gate', {}, 'acme', 403],
-      ['another org', { org: 'contoso', role: 'admin' }, 'acme', 403],
-      ['the org without the team', { org: 'acme' }, 'platform', 403],
-      ['a claim of another case', { Org: 'acme' }, 'acme', 403],
-      ['a value of another case', { org: 'ACME' }, 'acme', 403],
-      ['a number for a text', { org: 5 }, 'acme', 403],
-      ['an object for a text', { org: { acme: true } }, 'acme', 403],
-      ['super-admin', { role: 'super-admin' }, 'platform', ALL],
+      'org and both teams',
+      { org: 'acme', team: ['platform', 'data'] },
+      'platform',
+      ['acme/both', 'acme/platform', 'acme/shared'],
     ],
-  )('%s sees what its claims cover', async (_who, claims, registry, seen) => {
+    ['org in an array', { org: ['x', 'acme'] }, 'acme', ['acme/shared']],
+    ['nothing, at an open registry', {}, 'open', []],
+    ['nothing, at a gate', {}, 'acme', 403],
+    ['another org', { org: 'contoso', role: 'admin' }, 'acme', 403],
+    ['the org without the team', { org: 'acme' }, 'platform', 403],
+    ['a claim of another case', { Org: 'acme' }, 'acme', 403],
+    ['a value of another case', { org: 'ACME' }, 'acme', 403],
+    ['a number for a text', { org: 5 }, 'acme', 403],
+    ['an object for a text', { org: { acme: true } }, 'acme', 403],
+    ['super-admin', { role: 'super-admin' }, 'platform', ALL],
+  ])('%s sees what its claims cover', async (_who, claims, registry, seen) => {
     const answer = await server.get(`/${registry}/v0.1/servers`, await bearer(key, claims));
     if (typeof seen === 'number') {
       expect([answer.statusCode, answer.json()]).toEqual([
@@ -202,7 +202,7 @@ describe('full authorization', async () => {
     } else expect(names(answer.body)).toEqual(seen);
   });
 
-  it('answers in the order bad parameter, unknown registry, gate, entry', async () => {
+  test('answers in the order bad parameter, unknown registry, gate, entry', async () => {
     const outsider = await bearer(key, { org: 'contoso' });
     const status = async (url: string): Promise<number> => (await server.get(url, outsider)).statusCode;
     expect(await status('/none/v0.1/servers?limit=0')).toBe(400);
@@ -212,7 +212,7 @@ describe('full authorization', async () => {
     expect(await status('/open/v0.1/servers/none/versions/1')).toBe(404);
   });
 
-  it('answers for a hidden entry exactly as for one that does not exist', async () => {
+  test('answers for a hidden entry exactly as for one that does not exist', async () => {
     const caller = await bearer(key, { org: 'acme' });
     const pairs = [
       ['/acme/v0.1/servers/acme%2Fplatform/versions', '/acme/v0.1/servers/acme%2Fnone/versions'],
@@ -242,7 +242,7 @@ describe('full authorization', async () => {
     }
   });
 
-  it('tells by no tag and no 200 that something hidden has changed', async () => {
+  test('tells by no tag and no 200 that something hidden has changed', async () => {
     const hidden = set({ org: 'other' });
     const seen = [
       storedServer('acme/shared', ['1.0.0'], { claims: set({ org: 'acme' }) }),
@@ -272,21 +272,21 @@ describe('full authorization', async () => {
     }
   });
 
-  it('gives callers who see the same things the same tag, and others another', async () => {
+  test('gives callers who see the same things the same tag, and others another', async () => {
     const tag = async (claims: Record<string, unknown>): Promise<unknown> =>
       (await server.get('/open/v0.1/servers', await bearer(key, claims))).headers['etag'];
     expect(await tag({ org: 'acme', sub: 'one' })).toBe(await tag({ org: ['acme', 'x'], sub: 'two' }));
     expect(await tag({ org: 'acme' })).not.toBe(await tag({ org: 'acme', team: 'platform' }));
   });
 
-  it("does not answer 304 for another caller's tag", async () => {
+  test("does not answer 304 for another caller's tag", async () => {
     const mine = await bearer(key, { org: 'acme' });
     const theirs = await server.get('/open/v0.1/servers', await bearer(key, { role: 'super-admin' }));
     const headers = { ...mine, 'if-none-match': String(theirs.headers['etag']) };
     expect((await server.get('/open/v0.1/servers', headers)).statusCode).toBe(200);
   });
 
-  it('lets no shared cache keep or mix answers', async () => {
+  test('lets no shared cache keep or mix answers', async () => {
     const answer = await server.get('/open/v0.1/servers', await bearer(key, { org: 'acme' }));
     expect(answer.headers).toMatchObject({ 'cache-control': 'private, no-cache', vary: 'Authorization' });
     const me = await server.get('/v1/me', await bearer(key, { role: 'super-admin' }));
@@ -294,14 +294,14 @@ describe('full authorization', async () => {
     expect(me.json()).toEqual({ subject: 'alice', roles: ['superAdmin'] });
   });
 
-  it('closes with empty authz to everyone but nobody', async () => {
+  test('closes with empty authz to everyone but nobody', async () => {
     const closed = await api(oauthWith({ kind: 'full', rules: {}, switches: CONTRACT_SWITCHES }));
     const admin = await bearer(key, { role: 'super-admin' });
     expect(names((await closed.get('/open/v0.1/servers', admin)).body)).toEqual([]);
     expect((await closed.get('/v1/me', admin)).json()).toEqual({ subject: 'alice', roles: [] });
   });
 
-  it('has a strict preset: any element of a list suffices, and what has no claims is closed', async () => {
+  test('has a strict preset: any element of a list suffices, and what has no claims is closed', async () => {
     const strict = await api(oauthWith(full(STRICT_SWITCHES)));
     const caller = await bearer(key, { org: 'acme', team: 'platform' });
     expect(names((await strict.get('/acme/v0.1/servers', caller)).body)).toEqual([
@@ -319,17 +319,17 @@ describe('shadowing (promotion matrix)', () => {
     COPIES.filter((_copy, index) => (bits & (1 << index)) !== 0),
   );
 
-  it.each(rows.map((seen) => [seen.join('') || 'none', seen] as const))(
+  test.each(rows.map((seen) => [seen.join('') || 'none', seen] as const))(
     'with the copies %s visible, the first of them is served with all its versions',
     async (_name, seen) => {
       const sources = Object.fromEntries(
         COPIES.map((copy, index) => [
           copy,
           [
-            storedServer('x/tool', [`${String(index + 1)}.0.0`, `0.${String(9 - index)}.0`], {
+            storedServer('x/tool', [`${index + 1}.0.0`, `0.${9 - index}.0`], {
               claims: set({ [copy]: 'yes' }),
             }),
-            storedBundle('skill', ['io.x', 'tool'], [`${String(index + 1)}.0.0`], {
+            storedBundle('skill', ['io.x', 'tool'], [`${index + 1}.0.0`], {
               claims: set({ [copy]: 'yes' }),
             }),
           ],
@@ -339,7 +339,7 @@ describe('shadowing (promotion matrix)', () => {
       const caller = await bearer(key, Object.fromEntries(seen.map((copy) => [copy, 'yes'])));
       const [winner] = seen;
       const index = winner === undefined ? -1 : COPIES.indexOf(winner);
-      const versions = winner === undefined ? [] : [`0.${String(9 - index)}.0`, `${String(index + 1)}.0.0`];
+      const versions = winner === undefined ? [] : [`0.${9 - index}.0`, `${index + 1}.0.0`];
       const listed = async (url: string): Promise<string[]> => {
         const page: { servers: { server: { version: string } }[] } = (await server.get(url, caller)).json();
         return page.servers.map((item) => item.server.version);
@@ -348,7 +348,7 @@ describe('shadowing (promotion matrix)', () => {
       expect(await listed('/all/v0.1/servers/x%2Ftool/versions')).toEqual(versions);
       expect(await listed('/all/v0.1/servers?version=latest')).toEqual(versions.slice(1));
       for (const [other, copy] of COPIES.entries()) {
-        const version = `${String(other + 1)}.0.0`;
+        const version = `${other + 1}.0.0`;
         const url = `/all/v0.1/servers/x%2Ftool/versions/${version}`;
         expect((await server.get(url, caller)).statusCode).toBe(copy === winner ? 200 : 404);
         // A filter does not bring a shadowed copy back.
@@ -361,7 +361,7 @@ describe('shadowing (promotion matrix)', () => {
     },
   );
 
-  it.each<[who: string, auth: AuthConfig, claims: Record<string, unknown>]>([
+  test.each<[who: string, auth: AuthConfig, claims: Record<string, unknown>]>([
     ['super-admins', oauthWith(full()), { role: 'super-admin', c: 'yes' }],
     ['everyone in auth-only mode', oauthWith({ kind: 'auth-only' }), { c: 'yes' }],
     ['everyone in anonymous mode', { mode: 'anonymous', unusedRoles: {}, allowedHosts: [] }, {}],

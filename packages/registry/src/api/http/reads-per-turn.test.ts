@@ -1,14 +1,14 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readsPerTurn } from './reads-per-turn.ts';
 
 function opened() {
   const handled: string[] = [];
   const clock = { now: 0 };
   const handle = readsPerTurn(
-    ({ method, url }) => handled.push(`${String(method)} ${String(url)}`),
+    ({ method, url }) => handled.push(`${method} ${url}`),
     () => clock.now,
   );
   const arrive = (method: string, url: string): ServerResponse => {
@@ -21,13 +21,13 @@ function opened() {
 }
 
 describe('reads beside changes', () => {
-  it('are answered as they come where nobody changes anything', () => {
+  test('are answered as they come where nobody changes anything', () => {
     const { handled, arrive } = opened();
     for (const url of ['/a', '/b']) arrive('GET', url);
     expect(handled).toEqual(['GET /a', 'GET /b']);
   });
 
-  it('are answered one in each turn of the loop while a change is under way, in their order', async () => {
+  test('are answered one in each turn of the loop while a change is under way, in their order', async () => {
     const { handled, arrive } = opened();
     arrive('POST', '/publish');
     for (const url of ['/a', '/b', '/c']) arrive('GET', url);
@@ -41,7 +41,7 @@ describe('reads beside changes', () => {
     expect(handled.slice(3)).toEqual(['GET /b', 'GET /c']);
   });
 
-  it('do not wait behind thousands that one connection has sent at once', async () => {
+  test('do not wait behind thousands that one connection has sent at once', async () => {
     const { handled, arrive } = opened();
     arrive('POST', '/publish');
     for (let index = 0; index < 2_000; index += 1) arrive('GET', '/flood');
@@ -52,7 +52,7 @@ describe('reads beside changes', () => {
     expect(handled).toHaveLength(2_002);
   });
 
-  it('are answered as they come again a moment after the last change', () => {
+  test('are answered as they come again a moment after the last change', () => {
     const { handled, clock, arrive } = opened();
     arrive('POST', '/publish').emit('close');
     clock.now += 1;

@@ -1,13 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { addressKey } from './token-buckets.ts';
 
 describe('addressKey', () => {
-  it('is one for all addresses that whoever has one of them can take', () => {
+  test('is one for all addresses that whoever has one of them can take', () => {
     const one = ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2:0:1::'];
     expect(new Set(one.map(addressKey))).toEqual(new Set(['2001:db8:1:2::/64']));
   });
 
-  it.each([
+  test.each([
     ['2001:db8:1:3::1', '2001:db8:1:3::/64'],
     ['2001:db8::1', '2001:db8:0:0::/64'],
     ['::1', '0:0:0:0::/64'],

@@ -1,6 +1,6 @@
 import { forged, signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import * as fc from 'fast-check';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { CONTRACT_SWITCHES } from '../../access/switches.ts';
 import { apiUnderTest, bearer, oauthWith } from '../api.fixture.ts';
 import { READ_ROUTES } from '../routes.ts';
@@ -20,12 +20,12 @@ const claims = { iss: 'https://idp.test', aud: 'skep-test', sub: 'alice', exp: 4
 const NOW_S = server.clock.now() / 1000;
 
 describe('a token', () => {
-  it('is accepted when it is good', async () => {
+  test('is accepted when it is good', async () => {
     expect((await server.get('/v1/me', { authorization: `Bearer ${good}` })).statusCode).toBe(200);
     expect((await server.get('/v1/me', { authorization: `bEaReR ${good}` })).statusCode).toBe(200);
   });
 
-  it.each<[what: string, token: string | Promise<string>]>([
+  test.each<[what: string, token: string | Promise<string>]>([
     ['cut off', good.slice(0, -10)],
     ['without signature', `${head}.${body}.`],
     ['of two parts', `${head}.${body}`],
@@ -52,7 +52,7 @@ describe('a token', () => {
     expect(answer.headers['www-authenticate']).toContain('error="invalid_token"');
   });
 
-  it('given twice is refused, whichever of the two is good', async () => {
+  test('given twice is refused, whichever of the two is good', async () => {
     for (const authorization of [
       [`Bearer ${good}`, 'Bearer x'],
       ['Bearer x', `Bearer ${good}`],
@@ -64,11 +64,11 @@ describe('a token', () => {
     }
   });
 
-  it('in the query is not looked for', async () => {
+  test('in the query is not looked for', async () => {
     expect((await server.get(`/v1/me?access_token=${good}`)).statusCode).toBe(401);
   });
 
-  it('of any bytes is 401, never 5xx and never an echo', async () => {
+  test('of any bytes is 401, never 5xx and never an echo', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.oneof(
@@ -88,7 +88,7 @@ describe('a token', () => {
 });
 
 describe('an identity provider that is away', () => {
-  it('is 503 with Retry-After, neither 401 nor open, and those it knew go on', async () => {
+  test('is 503 with Retry-After, neither 401 nor open, and those it knew go on', async () => {
     const away = await apiUnderTest({ snapshot, auth, keys: [key], routes: READ_ROUTES });
     const known = await bearer(key, { sub: 'known' });
     expect((await away.get('/v1/me', known)).statusCode).toBe(200);

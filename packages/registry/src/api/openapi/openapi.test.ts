@@ -1,6 +1,6 @@
 import { signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { parseClaims } from '@skep/auth/claims/claims.ts';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { CONTRACT_SWITCHES } from '../../access/switches.ts';
 import { apiUnderTest, type ApiUnderTest, bearer, oauthWith } from '../api.fixture.ts';
 import { documentedPaths, openApiDocument, repliesOf } from './openapi.ts';
@@ -11,7 +11,7 @@ const document = openApiDocument({ routes: ROUTES, version: '1' });
 const publicRoutes = ROUTES.filter((route) => route.listener === 'public');
 
 describe('the OpenAPI document', () => {
-  it('lists every public path with its parameters, body and statuses', () => {
+  test('lists every public path with its parameters, body and statuses', () => {
     expect(document).toMatchObject({ openapi: '3.1.1' });
     for (const route of publicRoutes) {
       for (const path of documentedPaths(route)) {
@@ -31,12 +31,12 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('lists nothing else', () => {
+  test('lists nothing else', () => {
     const paths = Object.keys(Reflect.get(document, 'paths')).toSorted();
     expect(paths).toEqual([...new Set(publicRoutes.flatMap(documentedPaths))].toSorted());
   });
 
-  it('refers only to schemas that it contains', () => {
+  test('refers only to schemas that it contains', () => {
     const text = JSON.stringify(document);
     for (const [, name] of text.matchAll(/#\/components\/schemas\/(\w+)/g)) {
       expect(document).toHaveProperty(['components', 'schemas', name ?? '']);
@@ -74,7 +74,7 @@ describe('reading endpoints', async () => {
   const apis: readonly ApiUnderTest[] = [full, outage, anonymous];
   afterAll(() => Promise.all(apis.map((api) => api.close())));
 
-  it('answer exactly the documented statuses', async () => {
+  test('answer exactly the documented statuses', async () => {
     const alice = await bearer(key, { org: 'acme' });
     const paths = publicRoutes
       .filter((route) => READ_ROUTES.includes(route))

@@ -61,7 +61,7 @@ export function documentedPaths(route: Route): string[] {
 function operation(route: Route, form: number, limits: Limits): object {
   return {
     // Operation ids are unique, and the same operation has several paths.
-    operationId: form === 0 ? route.name : `${route.name}${String(form + 1)}`,
+    operationId: form === 0 ? route.name : `${route.name}${form + 1}`,
     summary: route.summary,
     parameters: [
       ...parameters(ofPath(route.path, documentedPaths(route)[form] ?? ''), 'path', limits),
@@ -164,7 +164,7 @@ export function commonReplies({ access, body, method }: Pick<Route, 'access' | '
     ...(body === undefined
       ? {}
       : {
-          413: `The body is larger than ${String(body.maxBytes)} bytes`,
+          413: `The body is larger than ${body.maxBytes} bytes`,
           415: 'The body does not say that it is JSON',
         }),
     429: 'Too many requests; `Retry-After` says when to go on',

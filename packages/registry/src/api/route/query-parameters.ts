@@ -39,9 +39,7 @@ export const search: Parameter<string | undefined> = {
   parse: (text) => {
     // Characters as JSON Schema counts them.
     if (text === undefined || Array.from(text).length <= MAX_SEARCH_CHARACTERS) return given(text);
-    throw badRequest(
-      `Invalid search parameter: at most ${String(MAX_SEARCH_CHARACTERS)} characters are allowed`,
-    );
+    throw badRequest(`Invalid search parameter: at most ${MAX_SEARCH_CHARACTERS} characters are allowed`);
   },
 };
 
@@ -81,7 +79,7 @@ export const bundleLimit: Parameter<number> = {
     }
     const value = Number(text);
     if (value < 1 || value > bundles.max) {
-      throw badRequest(`invalid limit parameter: must be between 1 and ${String(bundles.max)}`);
+      throw badRequest(`invalid limit parameter: must be between 1 and ${bundles.max}`);
     }
     return value;
   },

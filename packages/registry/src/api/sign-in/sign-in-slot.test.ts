@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { fakeIssuer, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { silentLog } from '@skep/core/log/log.ts';
@@ -10,7 +10,7 @@ const closed: string[] = [];
 const door = (name: string): SignIn =>
   ({ kind: 'bearer', close: () => closed.push(name) }) as unknown as SignIn;
 
-it('lets requests that wait for a replaced sign-in finish, and then closes it', () => {
+test('lets requests that wait for a replaced sign-in finish, and then closes it', () => {
   const clock = manualClock();
   const [first, second] = [door('first'), door('second')];
   const slot = new SignInSlot(first, clock);
@@ -25,7 +25,7 @@ it('lets requests that wait for a replaced sign-in finish, and then closes it', 
   expect([closed, clock.waiting]).toEqual([['first', 'second'], 0]);
 });
 
-it('names the identity providers that did not answer when they were asked, until they do', async () => {
+test('names the identity providers that did not answer when they were asked, until they do', async () => {
   const issuer = fakeIssuer([await signingKey('k1')]);
   issuer.broken.set('/jwks', 500);
   const services = { clock: manualClock(), random: () => 0, log: silentLog, fetch: issuer };

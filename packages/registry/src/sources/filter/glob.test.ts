@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { faultOf } from '../../shape/fault.ts';
 import { compileGlob } from './glob.ts';
 
@@ -112,7 +112,7 @@ const name = fc
   .map((chars) => chars.join(''));
 
 describe('any pattern', () => {
-  it('means what trying every split of the name says', () => {
+  test('means what trying every split of the name says', () => {
     fc.assert(
       fc.property(sequence(nested), name, (globs, text) => {
         fc.pre(globs.length > 0);
@@ -122,7 +122,7 @@ describe('any pattern', () => {
     );
   });
 
-  it('either compiles or says in one sentence why not', () => {
+  test('either compiles or says in one sentence why not', () => {
     fc.assert(
       fc.property(
         fc.string({
@@ -139,7 +139,7 @@ describe('any pattern', () => {
     );
   });
 
-  it.each([
+  test.each([
     '*a'.repeat(200),
     `${'{a,*}'.repeat(100)}b`,
     `${'{*,*}'.repeat(100)}b`,

@@ -1,6 +1,6 @@
 import { utcTime } from '@skep/core/time/clock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { StoredSource } from '../rows.ts';
 import {
   ACME,
@@ -31,7 +31,7 @@ export function administration(fixture: Fixture): void {
 }
 
 function putsSources(fixture: Fixture): void {
-  it('creates a source, then replaces all of its settings, and keeps who made it and when', async () => {
+  test('creates a source, then replaces all of its settings, and keeps who made it and when', async () => {
     const { store, clock } = fixture;
     const full = {
       ...settingsOf('git', ACME),
@@ -71,7 +71,7 @@ function putsSources(fixture: Fixture): void {
     expect(await store.readStatus('api-made')).toMatchObject({ phase: 'failed' });
   });
 
-  it('shows the decision the row as it is, and the managed source', async () => {
+  test('shows the decision the row as it is, and the managed source', async () => {
     const seen: (StoredSource | string | undefined)[] = [];
     await fixture.store.putSource('internal', settingsOf('managed'), ({ existing, managed }) => {
       seen.push(existing, managed);
@@ -92,14 +92,10 @@ function putsSources(fixture: Fixture): void {
 }
 
 function guardsSources(fixture: Fixture): void {
-  it('lets one of many managed sources in, however many ask at once', async () => {
+  test('lets one of many managed sources in, however many ask at once', async () => {
     const other = await fixture.another();
     const attempts = Array.from({ length: 8 }, (_, index) =>
-      (index % 2 === 0 ? fixture.store : other).putSource(
-        `m${String(index)}`,
-        settingsOf('managed'),
-        allowed,
-      ),
+      (index % 2 === 0 ? fixture.store : other).putSource(`m${index}`, settingsOf('managed'), allowed),
     );
     const outcomes = await Promise.allSettled(attempts);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -109,7 +105,7 @@ function guardsSources(fixture: Fixture): void {
     }
   });
 
-  it('hands new claims on to the entries of a synchronised source at once', async () => {
+  test('hands new claims on to the entries of a synchronised source at once', async () => {
     await fixture.store.putSource('made', settingsOf('file', ACME), allowed);
     await fixture.store.replaceEntries(replacementOf('made', [serverOf('a/a', { '1': '{}' })], 'T1'));
     await fixture.store.putSource('made', settingsOf('file', OTHER), allowed);
@@ -118,7 +114,7 @@ function guardsSources(fixture: Fixture): void {
 }
 
 function deletesSources(fixture: Fixture): void {
-  it('deletes a source with its entries and its status', async () => {
+  test('deletes a source with its entries and its status', async () => {
     await fixture.store.putSource('made', settingsOf('file'), allowed);
     await fixture.store.replaceEntries(replacementOf('made', [serverOf('a/a', { '1': '{}' })], 'T1'));
     const { value } = await fixture.store.deleteSource('made', allowed);
@@ -128,7 +124,7 @@ function deletesSources(fixture: Fixture): void {
     expect(await fixture.store.readStatus('made')).toBeUndefined();
   });
 
-  it('tells the decision which registries list it, and refuses even if the decision does not', async () => {
+  test('tells the decision which registries list it, and refuses even if the decision does not', async () => {
     await fixture.store.putRegistry('also', { sources: ['one'], claims: '' }, allowed);
     let seen: readonly string[] = [];
     const attempt = fixture.store.deleteSource('one', ({ referencedBy }) => {
@@ -146,7 +142,7 @@ function deletesSources(fixture: Fixture): void {
 }
 
 function putsRegistries(fixture: Fixture): void {
-  it('creates a registry with its sources in order, then replaces them', async () => {
+  test('creates a registry with its sources in order, then replaces them', async () => {
     const { store, clock } = fixture;
     const createdAt = utcTime(clock);
     const created = await store.putRegistry('mine', { sources: ['two', 'one'], claims: ACME }, allowed);
@@ -170,7 +166,7 @@ function putsRegistries(fixture: Fixture): void {
     ]);
   });
 
-  it('shows the decision the sources that exist, and refuses others', async () => {
+  test('shows the decision the sources that exist, and refuses others', async () => {
     let claims: unknown;
     const attempt = fixture.store.putRegistry(
       'mine',
@@ -187,10 +183,10 @@ function putsRegistries(fixture: Fixture): void {
     expect(await fixture.store.readRegistry('mine')).toBeUndefined();
   });
 
-  it('never links a source that is deleted at the same time', async () => {
+  test('never links a source that is deleted at the same time', async () => {
     const other = await fixture.another();
     for (let round = 0; round < 5; round++) {
-      const name = `made${String(round)}`;
+      const name = `made${round}`;
       await fixture.store.putSource(name, settingsOf('file'), allowed);
       const [deleted, linked] = await Promise.allSettled([
         fixture.store.deleteSource(name, allowed),
@@ -206,7 +202,7 @@ function putsRegistries(fixture: Fixture): void {
 }
 
 function deletesRegistries(fixture: Fixture): void {
-  it('deletes a registry and leaves its sources', async () => {
+  test('deletes a registry and leaves its sources', async () => {
     await fixture.store.putRegistry('mine', { sources: ['one'], claims: '' }, allowed);
     await fixture.store.deleteRegistry('mine', allowed);
     expect(await fixture.store.readRegistry('mine')).toBeUndefined();

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Revision } from '../changes.ts';
 import type { Store } from '../store.ts';
 import {
@@ -30,7 +30,7 @@ export function changeFeed(fixture: Fixture): void {
 }
 
 function tellsWhatChanged(fixture: Fixture): void {
-  it('tells everything to whoever knows nothing, or more than there is', async () => {
+  test('tells everything to whoever knows nothing, or more than there is', async () => {
     const { revision } = await fixture.store.changesSince(0);
     expect(await fixture.store.changesSince(0)).toEqual({ kind: 'everything', revision });
     expect(await fixture.store.changesSince(revision + 1)).toEqual({ kind: 'everything', revision });
@@ -43,7 +43,7 @@ function tellsWhatChanged(fixture: Fixture): void {
     });
   });
 
-  it('names what was committed since a revision, each thing once, entries only where their source is not named', async () => {
+  test('names what was committed since a revision, each thing once, entries only where their source is not named', async () => {
     const { store } = fixture;
     const { revision: start } = await store.changesSince(0);
     await store.publish(publishOf('a/a', '1'), allowed);
@@ -75,13 +75,13 @@ function tellsWhatChanged(fixture: Fixture): void {
 }
 
 function showsWhatItCounts(fixture: Fixture): void {
-  it('never shows a revision before what it stands for, whoever writes', async () => {
+  test('never shows a revision before what it stands for, whoever writes', async () => {
     const { store } = fixture;
     const other = await fixture.another();
     const { revision: start } = await store.changesSince(0);
     const writing = Promise.all(
       Array.from({ length: 40 }, (_, index) =>
-        (index % 2 === 0 ? store : other).publish(publishOf(`n/${String(index)}`, '1'), allowed),
+        (index % 2 === 0 ? store : other).publish(publishOf(`n/${index}`, '1'), allowed),
       ),
     );
     const seen = new Set<string>();
@@ -106,7 +106,7 @@ function showsWhatItCounts(fixture: Fixture): void {
 }
 
 function tellsThatSomethingChanged(fixture: Fixture): void {
-  it('tells listeners of this process and of others of a commit', async () => {
+  test('tells listeners of this process and of others of a commit', async () => {
     const other = await fixture.another();
     const here = revisionsOf(fixture.store);
     const there = revisionsOf(other);
@@ -118,7 +118,7 @@ function tellsThatSomethingChanged(fixture: Fixture): void {
     there.end();
   });
 
-  it('tells no more when the listener has ended', async () => {
+  test('tells no more when the listener has ended', async () => {
     const ended = revisionsOf(fixture.store);
     const other = revisionsOf(fixture.store);
     await ended.reached(1);

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { EntryIdentity, ListedVersion, NewEntry } from '../rows.ts';
 import { ACME, type Fixture, replacementOf, sourceOf, versionOf } from './fixture.ts';
 
@@ -32,7 +32,7 @@ export function listing(fixture: Fixture): void {
       await fixture.store.replaceEntries(replacementOf('two', [entryOf('server', 'a/b', ['1'])], 'T1'));
     });
 
-    it('gives entries of a kind by namespace and name in parts of any size, without their documents', async () => {
+    test('gives entries of a kind by namespace and name in parts of any size, without their documents', async () => {
       const of = { source: 'one', kind: 'skill' } as const;
       const all = await fixture.store.listEntries(of, {});
       const times = { createdAt: 'T1', updatedAt: 'T1' };
@@ -49,7 +49,7 @@ export function listing(fixture: Fixture): void {
       expect(servers.map(({ name }) => name)).toEqual(['Z/z', 'a/a', 'b/b']);
     });
 
-    it('gives versions by name, version, kind and namespace in parts of any size, without their documents', async () => {
+    test('gives versions by name, version, kind and namespace in parts of any size, without their documents', async () => {
       const all = await fixture.store.listVersions('one', {});
       expect(all.map(shown)).toEqual([
         'Z/z 1 server ',

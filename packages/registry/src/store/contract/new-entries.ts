@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { DecideOnPublish } from '../decisions.ts';
 import type { Store } from '../store.ts';
 import { ACME, allowed, type Fixture, outline, publishOf, sourceOf } from './fixture.ts';
@@ -30,7 +30,7 @@ export function newEntries(fixture: Fixture): void {
     });
     judgesAnew(fixture, door);
 
-    it('are found where another process has published them meanwhile', async () => {
+    test('are found where another process has published them meanwhile', async () => {
       const other = await fixture.another();
       await publish(other, 'a/a', '1');
       const again = publish(fixture.store, 'a/a', '1');
@@ -39,7 +39,7 @@ export function newEntries(fixture: Fixture): void {
       expect(await stored()).toEqual(['server a/a@1,2', 'server first@1']);
     });
 
-    it('are told to everybody with the revision after the one before', async () => {
+    test('are told to everybody with the revision after the one before', async () => {
       const one = await publish(fixture.store, 'a/a', '1');
       const two = await publish(fixture.store, 'b/b', '1');
       expect(two.revision).toBe(one.revision + 1);
@@ -49,7 +49,7 @@ export function newEntries(fixture: Fixture): void {
       });
     });
 
-    it('are accepted once, from however many at the same time', async () => {
+    test('are accepted once, from however many at the same time', async () => {
       const other = await fixture.another();
       const attempts = Array.from({ length: 30 }, (_, index) =>
         publish(index % 2 === 0 ? fixture.store : other, 'a/a', String(index % 3)),
@@ -63,7 +63,7 @@ export function newEntries(fixture: Fixture): void {
       expect(await stored()).toEqual(['server a/a@0,1,2', 'server first@1']);
     });
 
-    it('are never lost to a delete of the last version before, in another process', async () => {
+    test('are never lost to a delete of the last version before, in another process', async () => {
       const other = await fixture.another();
       const address = { kind: 'server', namespace: '', name: 'a/a' } as const;
       await publish(other, 'a/a', '0');
@@ -75,7 +75,7 @@ export function newEntries(fixture: Fixture): void {
             return entry;
           }),
         ]);
-        expect(await stored()).toEqual([`server a/a@${String(version)}`, 'server first@1']);
+        expect(await stored()).toEqual([`server a/a@${version}`, 'server first@1']);
       }
     });
   });
@@ -83,14 +83,14 @@ export function newEntries(fixture: Fixture): void {
 
 /** The process knows what it found last; another one has changed it since. */
 function judgesAnew(fixture: Fixture, door: (store: Store, claims: string) => Promise<unknown>): void {
-  it('are refused where another process has just closed the door', async () => {
+  test('are refused where another process has just closed the door', async () => {
     await door(await fixture.another(), ACME);
     const attempt = publish(fixture.store, 'a/a', '1', onlyAnOpenSignIn);
     await expect(attempt).rejects.toMatchObject({ code: 'access/insufficient-claims' });
     expect(await fixture.store.findManaged({ kind: 'server', namespace: '', name: 'a/a' })).toEqual([]);
   });
 
-  it('are accepted where another process has just opened it', async () => {
+  test('are accepted where another process has just opened it', async () => {
     await door(fixture.store, ACME);
     await publish(fixture.store, 'second', '1');
     await door(await fixture.another(), '');
@@ -98,7 +98,7 @@ function judgesAnew(fixture: Fixture, door: (store: Store, claims: string) => Pr
     expect(value).toMatchObject({ name: 'a/a', versions: ['1'] });
   });
 
-  it('are refused where another process has just taken the managed source away', async () => {
+  test('are refused where another process has just taken the managed source away', async () => {
     const other = await fixture.another();
     await other.reconcile({ sources: [], registries: [] });
     const attempt = publish(fixture.store, 'a/a', '1');

@@ -1,6 +1,6 @@
 import { utcTime } from '@skep/core/time/clock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { DecideOnPublish, PickEntry } from '../decisions.ts';
 import type { PublishRequest } from '../store.ts';
 import { ACME, allowed, type Fixture, OTHER, outline, publishOf, sourceOf } from './fixture.ts';
@@ -41,7 +41,7 @@ export function publishing(fixture: Fixture): void {
 type Publish = (request: PublishRequest) => ReturnType<Fixture['store']['publish']>;
 
 function publishes(fixture: Fixture, publish: Publish): void {
-  it('adds a version with the time, and tells where it went', async () => {
+  test('adds a version with the time, and tells where it went', async () => {
     await publish(publishOf('a/a', '1', ACME));
     fixture.clock.pass(1000);
     const { value } = await publish(publishOf('a/a', '2', ACME));
@@ -58,7 +58,7 @@ function publishes(fixture: Fixture, publish: Publish): void {
     expect(stored[0]?.versions[1]).toEqual(value.version);
   });
 
-  it('shows the decision what there is, and writes nothing when it refuses', async () => {
+  test('shows the decision what there is, and writes nothing when it refuses', async () => {
     const seen: unknown[] = [];
     await publish(publishOf('a/a', '1', ACME));
     const { revision } = await fixture.store.changesSince(0);
@@ -76,13 +76,13 @@ function publishes(fixture: Fixture, publish: Publish): void {
     expect(await fixture.store.changesSince(revision)).toMatchObject({ revision });
   });
 
-  it('refuses when there is no managed source, whatever the decision says', async () => {
+  test('refuses when there is no managed source, whatever the decision says', async () => {
     await fixture.store.reconcile({ sources: [sourceOf('one')], registries: [] });
     const attempt = fixture.store.publish(publishOf('a/a', '1'), allowed);
     await expect(attempt).rejects.toMatchObject({ code: 'access/no-managed-source' });
   });
 
-  it('keeps what was published, with its claims, when the file is reconciled again with other claims', async () => {
+  test('keeps what was published, with its claims, when the file is reconciled again with other claims', async () => {
     await publish(publishOf('a/a', '1', ACME));
     const sources = [sourceOf('internal', 'managed', ACME), sourceOf('one')];
     await fixture.store.reconcile({ sources, registries: [] });
@@ -96,7 +96,7 @@ function publishes(fixture: Fixture, publish: Publish): void {
 }
 
 function publishesAtOnce(fixture: Fixture, publish: Publish): void {
-  it('accepts one of many who publish the same version at the same time', async () => {
+  test('accepts one of many who publish the same version at the same time', async () => {
     const other = await fixture.another();
     const request = publishOf('a/a', '1');
     const attempts = Array.from({ length: 30 }, (_, index) =>
@@ -108,7 +108,7 @@ function publishesAtOnce(fixture: Fixture, publish: Publish): void {
     expect(new Set(refusals.map(({ code }) => code))).toEqual(new Set(['access/version-exists']));
   });
 
-  it('never mixes claims when versions of one name come from everywhere', async () => {
+  test('never mixes claims when versions of one name come from everywhere', async () => {
     const other = await fixture.another();
     const attempts = Array.from({ length: 30 }, (_, index) => {
       const request = publishOf('a/a', String(index), index % 3 === 0 ? ACME : OTHER);
@@ -122,7 +122,7 @@ function publishesAtOnce(fixture: Fixture, publish: Publish): void {
     expect([10, 20]).toContain(accepted.length);
   });
 
-  it('is not held up by refusals and failures beside it', async () => {
+  test('is not held up by refusals and failures beside it', async () => {
     await publish(publishOf('taken', '1'));
     const broken = publishOf('broken', '1');
     const outcomes = await Promise.allSettled([
@@ -150,7 +150,7 @@ function mixes(fixture: Fixture, publish: Publish): void {
     namespace,
   });
 
-  it('does what arrives together in its order, each seeing what came before', async () => {
+  test('does what arrives together in its order, each seeing what came before', async () => {
     const { store } = fixture;
     const address = { kind: 'server', namespace: '', name: 'a/a' } as const;
     await publish(publishOf('b/b', '1'));
@@ -170,7 +170,7 @@ function mixes(fixture: Fixture, publish: Publish): void {
     expect(stored.map(({ claims }) => claims)).toEqual([OTHER, OTHER]);
   });
 
-  it('tells names of several kinds and namespaces apart that arrive together', async () => {
+  test('tells names of several kinds and namespaces apart that arrive together', async () => {
     const { store } = fixture;
     const bare = { kind: 'skill', name: 'triage' } as const;
     await publish(skill('io.acme'));
@@ -196,7 +196,7 @@ function marks(fixture: Fixture, publish: Publish): void {
   const address = { kind: 'server', namespace: '', name: 'a/a' } as const;
   const mark = { status: 'deprecated', message: 'use b/b' } as const;
 
-  it('marks one version or all of them, and leaves documents and times of publishing alone', async () => {
+  test('marks one version or all of them, and leaves documents and times of publishing alone', async () => {
     const { store } = fixture;
     for (const version of ['1', '2']) await publish(publishOf('a/a', version, ACME));
     const before = await store.readEntries('internal');
@@ -215,7 +215,7 @@ function marks(fixture: Fixture, publish: Publish): void {
     expect((await store.changesSince(one.revision)).revision).toBe(all.revision);
   });
 
-  it('refuses a version that is not there, and what the decision refuses', async () => {
+  test('refuses a version that is not there, and what the decision refuses', async () => {
     const { store } = fixture;
     await publish(publishOf('a/a', '1', ACME));
     await expect(store.markVersions({ address, version: '9', mark }, only)).rejects.toMatchObject({
@@ -233,7 +233,7 @@ function marks(fixture: Fixture, publish: Publish): void {
 function deletes(fixture: Fixture, publish: Publish): void {
   const address = { kind: 'server', namespace: '', name: 'a/a' } as const;
 
-  it('deletes a version, and with the last one the entry and its claims', async () => {
+  test('deletes a version, and with the last one the entry and its claims', async () => {
     await publish(publishOf('a/a', '1', ACME));
     await publish(publishOf('a/a', '2', ACME));
     const { value } = await fixture.store.deleteVersion(address, '2', only);
@@ -247,7 +247,7 @@ function deletes(fixture: Fixture, publish: Publish): void {
     ]);
   });
 
-  it('deletes what the decision chose, and refuses what it refuses or what is not there', async () => {
+  test('deletes what the decision chose, and refuses what it refuses or what is not there', async () => {
     await publish({ ...publishOf('triage', '1'), kind: 'skill', namespace: 'io.acme' });
     await publish({ ...publishOf('triage', '1'), kind: 'skill', namespace: 'io.other' });
     const bare = { kind: 'skill', name: 'triage' } as const;
@@ -267,7 +267,7 @@ function deletes(fixture: Fixture, publish: Publish): void {
 }
 
 function relabels(fixture: Fixture, publish: Publish): void {
-  it('replaces the claims of an entry for all its versions', async () => {
+  test('replaces the claims of an entry for all its versions', async () => {
     const address = { kind: 'server', name: 'a/a' } as const;
     await publish(publishOf('a/a', '1', ACME));
     await publish(publishOf('a/a', '2', ACME));

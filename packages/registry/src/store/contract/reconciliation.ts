@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ALIVE_MS } from '../writes/config-generation.ts';
 import type { DesiredState } from '../desired-state.ts';
 import type { NamedRegistry, NamedSource } from '../rows.ts';
@@ -34,7 +34,7 @@ export function reconciliation(fixture: Fixture): void {
 }
 
 function followsTheFile(fixture: Fixture): void {
-  it('creates, updates and deletes what the file says, and reports it', async () => {
+  test('creates, updates and deletes what the file says, and reports it', async () => {
     const { store } = fixture;
     const first = await store.reconcile(
       state([sourceOf('a'), sourceOf('b')], [registryOf('x', 'a', 'b'), registryOf('y', 'b')]),
@@ -63,7 +63,7 @@ function followsTheFile(fixture: Fixture): void {
     ]);
   });
 
-  it('changes nothing when nothing changed', async () => {
+  test('changes nothing when nothing changed', async () => {
     const desired = state([sourceOf('a', 'git', ACME)], [registryOf('x', 'a')]);
     const { revision } = await fixture.store.reconcile(desired);
     const again = await fixture.store.reconcile(desired);
@@ -73,7 +73,7 @@ function followsTheFile(fixture: Fixture): void {
     });
   });
 
-  it('forgets what was published when a source stops being managed, and what was synchronised when it starts', async () => {
+  test('forgets what was published when a source stops being managed, and what was synchronised when it starts', async () => {
     const { store } = fixture;
     await store.reconcile(state([sourceOf('a', 'managed')]));
     await store.publish(publishOf('p/p', '1', ACME), allowed);
@@ -87,7 +87,7 @@ function followsTheFile(fixture: Fixture): void {
     expect(await store.readStatus('a')).toMatchObject({ message: 'Non-synced source (type: managed)' });
   });
 
-  it('moves the managed place from one source to another', async () => {
+  test('moves the managed place from one source to another', async () => {
     const { store } = fixture;
     await store.reconcile(state([sourceOf('a', 'managed'), sourceOf('b')]));
     await store.reconcile(state([sourceOf('b', 'managed'), sourceOf('a')]));
@@ -95,7 +95,7 @@ function followsTheFile(fixture: Fixture): void {
     expect((await store.listSources()).map(({ name, kind }) => [name, kind])).toEqual([['c', 'managed']]);
   });
 
-  it('does the same once when several processes start at the same time', async () => {
+  test('does the same once when several processes start at the same time', async () => {
     const others = [fixture.store, await fixture.another()];
     const desired = state([sourceOf('a'), sourceOf('m', 'managed')], [registryOf('x', 'a', 'm')]);
     const done = await Promise.all(others.map((store) => store.reconcile(desired)));
@@ -105,7 +105,7 @@ function followsTheFile(fixture: Fixture): void {
 }
 
 function refuses(fixture: Fixture): void {
-  it('refuses to take over what was made through the API, with all names, and changes nothing', async () => {
+  test('refuses to take over what was made through the API, with all names, and changes nothing', async () => {
     const { store } = fixture;
     await store.putSource('s1', settingsOf('file'), allowed);
     await store.putSource('s2', settingsOf('file', ACME), allowed);
@@ -126,7 +126,7 @@ function refuses(fixture: Fixture): void {
     expect(await store.readRegistry('r1')).toMatchObject({ claims: ACME, creationType: 'API' });
   });
 
-  it('refuses a managed source beside one that was made through the API', async () => {
+  test('refuses a managed source beside one that was made through the API', async () => {
     await fixture.store.putSource('internal', settingsOf('managed'), allowed);
     const attempt = fixture.store.reconcile(state([sourceOf('a'), sourceOf('mine', 'managed')]));
     await expect(attempt).rejects.toMatchObject({
@@ -139,7 +139,7 @@ function refuses(fixture: Fixture): void {
 }
 
 function keepsWhatIsInUse(fixture: Fixture): void {
-  it('leaves everything alone that was made through the API', async () => {
+  test('leaves everything alone that was made through the API', async () => {
     const { store } = fixture;
     await store.putSource('s1', settingsOf('file'), allowed);
     await store.putRegistry('r1', { sources: ['s1'], claims: '' }, allowed);
@@ -149,7 +149,7 @@ function keepsWhatIsInUse(fixture: Fixture): void {
     expect((await store.listRegistries()).map(({ name }) => name)).toEqual(['r1']);
   });
 
-  it('keeps a source that an API registry lists, flagged and reported by name, until it is free', async () => {
+  test('keeps a source that an API registry lists, flagged and reported by name, until it is free', async () => {
     const { store } = fixture;
     await store.reconcile(state([sourceOf('a'), sourceOf('b')], [registryOf('x', 'a', 'b')]));
     await store.replaceEntries(replacementOf('a', [serverOf('s/s', { '1': '{}' })], 'T1'));
@@ -170,7 +170,7 @@ function keepsWhatIsInUse(fixture: Fixture): void {
     expect(last.value).toMatchObject({ blocked: [], sources: { deleted: ['a'] } });
   });
 
-  it('refuses a new managed source while the old one is kept for a registry, and names it', async () => {
+  test('refuses a new managed source while the old one is kept for a registry, and names it', async () => {
     const { store } = fixture;
     await store.reconcile(state([sourceOf('old', 'managed')]));
     await store.putRegistry('r1', { sources: ['old'], claims: '' }, allowed);
@@ -194,7 +194,7 @@ function standsBack(fixture: Fixture): void {
   const NEWER = [['b git', 'm managed'], ['x m b']];
   const OLDER = [['a file', 'b file'], ['x a b']];
 
-  it('lets an older configuration change nothing while a process runs with a newer one', async () => {
+  test('lets an older configuration change nothing while a process runs with a newer one', async () => {
     const { store } = fixture;
     const other = await fixture.another();
     await store.reconcile(older, 'one');
@@ -214,7 +214,7 @@ function standsBack(fixture: Fixture): void {
     expect((await store.reconcile(newer, 'three')).value.inForce).toBe(true);
   });
 
-  it('lets it take over when no process has the newer one any more', async () => {
+  test('lets it take over when no process has the newer one any more', async () => {
     const { store } = fixture;
     await store.reconcile(older, 'one');
     await store.reconcile(newer, 'two');
@@ -229,7 +229,7 @@ function standsBack(fixture: Fixture): void {
     expect(await rows()).toEqual(OLDER);
   });
 
-  it('counts a process that was killed for a while, and one that says that it runs for as long as it does', async () => {
+  test('counts a process that was killed for a while, and one that says that it runs for as long as it does', async () => {
     const { store, clock } = fixture;
     await store.reconcile(older);
     await store.reconcile(newer, 'two');
@@ -242,7 +242,7 @@ function standsBack(fixture: Fixture): void {
     expect(await rows()).toEqual(OLDER);
   });
 
-  it('lets a process go back and forth that is alone, and one with a configuration that nobody had', async () => {
+  test('lets a process go back and forth that is alone, and one with a configuration that nobody had', async () => {
     const { store } = fixture;
     for (const desired of [older, newer, older, newer, older]) {
       expect((await store.reconcile(desired, 'one')).value.inForce).toBe(true);

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { NewEntry, StoredEntry } from '../rows.ts';
 import {
   ACME,
@@ -32,7 +32,7 @@ export function synchronisation(fixture: Fixture): void {
 }
 
 function keepsContent(fixture: Fixture): void {
-  it('keeps documents byte for byte, and shows them to others', async () => {
+  test('keeps documents byte for byte, and shows them to others', async () => {
     const document =
       '{"name":"a/a","big":12345678901234567890,"z":1.0,"a":"\\u0000é 🐝","__proto__":{"x":1}}';
     const entry = serverOf('a/a', { '1.0.0': document });
@@ -42,7 +42,7 @@ function keepsContent(fixture: Fixture): void {
     expect(stored[0]?.versions[0]?.document).toBe(document);
   });
 
-  it('keeps every column of each of many entries', async () => {
+  test('keeps every column of each of many entries', async () => {
     const entries = Array.from({ length: 250 }, (_, index): NewEntry => {
       const text = String(index);
       const official = index % 3 === 0 ? null : `{"o":${text}}`;
@@ -57,13 +57,13 @@ function keepsContent(fixture: Fixture): void {
     expect(byName(read)).toMatchObject(byName(entries));
   });
 
-  it('stores a title with U+0000, which not every database can hold', async () => {
+  test('stores a title with U+0000, which not every database can hold', async () => {
     const entry = { ...serverOf('a/a', {}), versions: [{ ...versionOf('1'), title: 'a\0b' }] };
     await fixture.store.replaceEntries(replacementOf('one', [entry], 'T1'));
     expect((await fixture.store.readEntries('one'))[0]?.versions[0]?.title).toBe('a\u{FFFD}b');
   });
 
-  it('orders entries by kind, namespace and name, and versions, by their bytes', async () => {
+  test('orders entries by kind, namespace and name, and versions, by their bytes', async () => {
     const skill = (namespace: string): NewEntry => ({
       ...serverOf('b', { '1': '{}' }),
       kind: 'skill',
@@ -84,7 +84,7 @@ function keepsContent(fixture: Fixture): void {
 }
 
 function replaces(fixture: Fixture): void {
-  it('replaces entries and versions, keeps times of what stays, and leaves other sources alone', async () => {
+  test('replaces entries and versions, keeps times of what stays, and leaves other sources alone', async () => {
     await fixture.store.replaceEntries(replacementOf('two', [serverOf('a/a', { '1': '{}' })], 'T1'));
     const first = [serverOf('a/a', { '1': '{}', '2': '{}', '4': '{}' }), serverOf('b/b', { '1': '{}' })];
     await fixture.store.replaceEntries(replacementOf('one', first, 'T1'));
@@ -103,7 +103,7 @@ function replaces(fixture: Fixture): void {
     expect(outline(await fixture.store.readEntries('two'))).toEqual(['server a/a@1']);
   });
 
-  it('tells kinds and namespaces of the same name apart, and reads some of them', async () => {
+  test('tells kinds and namespaces of the same name apart, and reads some of them', async () => {
     const skill = (namespace: string): NewEntry => ({
       ...serverOf('triage', { '1': '{}' }),
       kind: 'skill',
@@ -123,9 +123,9 @@ function replaces(fixture: Fixture): void {
     expect(await fixture.store.readSomeEntries('one', [])).toEqual([]);
   });
 
-  it('writes thousands of entries of several sources at the same time', async () => {
+  test('writes thousands of entries of several sources at the same time', async () => {
     const many = (prefix: string): NewEntry[] =>
-      Array.from({ length: 1000 }, (_, index) => serverOf(`${prefix}/${String(index)}`, { '1': '{}' }));
+      Array.from({ length: 1000 }, (_, index) => serverOf(`${prefix}/${index}`, { '1': '{}' }));
     await Promise.all([
       fixture.store.replaceEntries(replacementOf('one', many('a'), 'T1')),
       fixture.store.replaceEntries(replacementOf('two', many('b'), 'T1')),
@@ -134,7 +134,7 @@ function replaces(fixture: Fixture): void {
     expect(await fixture.store.readEntries('two')).toHaveLength(1000);
   });
 
-  it('refuses a source that is not there', async () => {
+  test('refuses a source that is not there', async () => {
     const attempt = fixture.store.replaceEntries(replacementOf('three', [], 'T1'));
     await expect(attempt).rejects.toMatchObject({
       code: 'store/source-unknown',
@@ -144,7 +144,7 @@ function replaces(fixture: Fixture): void {
 }
 
 function visits(fixture: Fixture): void {
-  it('hands on entries of many versions one after the other, as they were at one moment', async () => {
+  test('hands on entries of many versions one after the other, as they were at one moment', async () => {
     const numbers = (count: number) => Array.from({ length: count }, (_, index) => String(1000 + index));
     const all = (document: string): NewEntry[] => {
       const versions = Object.fromEntries(numbers(300).map((version) => [`v${version}`, document]));
@@ -163,7 +163,7 @@ function visits(fixture: Fixture): void {
 }
 
 function keepsClaims(fixture: Fixture): void {
-  it('gives entries of a synchronised source the claims that the source has now', async () => {
+  test('gives entries of a synchronised source the claims that the source has now', async () => {
     const sources = [sourceOf('one', 'file', ACME)];
     await fixture.store.reconcile({ sources, registries: [] });
     await fixture.store.replaceEntries(replacementOf('one', [serverOf('a/a', { '1': '{}' }, OTHER)], 'T1'));
@@ -172,7 +172,7 @@ function keepsClaims(fixture: Fixture): void {
     expect((await fixture.store.readEntries('one'))[0]?.claims).toBe(OTHER);
   });
 
-  it('leaves the claims of entries of other kinds as they were given, also when those of the source change', async () => {
+  test('leaves the claims of entries of other kinds as they were given, also when those of the source change', async () => {
     const entries = [serverOf('a/a', { '1': '{}' }, OTHER), serverOf('b/b', { '1': '{}' })];
     await fixture.store.replaceEntries(replacementOf('cluster', entries, 'T1'));
     const sources = [sourceOf('cluster', 'kubernetes', ACME)];
@@ -182,7 +182,7 @@ function keepsClaims(fixture: Fixture): void {
 }
 
 function staysConsistent(fixture: Fixture): void {
-  it('changes nothing when a replacement fails half-way', async () => {
+  test('changes nothing when a replacement fails half-way', async () => {
     await fixture.store.replaceEntries(replacementOf('one', [serverOf('a/a', { '1': '{}' })], 'T1'));
     const before = await fixture.store.readEntries('one');
     const { revision } = await fixture.store.changesSince(0);
@@ -199,7 +199,7 @@ function staysConsistent(fixture: Fixture): void {
     expect(await fixture.store.changesSince(revision)).toMatchObject({ revision, sources: [] });
   });
 
-  it('answers a ping while open and fails it when closed; closing twice is fine', async () => {
+  test('answers a ping while open and fails it when closed; closing twice is fine', async () => {
     const store = await fixture.another();
     await expect(store.ping()).resolves.toBeUndefined();
     await store.close();
@@ -212,7 +212,7 @@ function staysConsistent(fixture: Fixture): void {
 }
 
 function keepsStatus(fixture: Fixture): void {
-  it('knows the status of every source from the moment it exists', async () => {
+  test('knows the status of every source from the moment it exists', async () => {
     const statuses = await fixture.store.readStatuses();
     expect([...statuses].map(([name, { phase, message }]) => [name, phase, message])).toEqual([
       ['cluster', 'complete', 'Non-synced source (type: kubernetes)'],
@@ -222,7 +222,7 @@ function keepsStatus(fixture: Fixture): void {
     expect(await fixture.store.readStatus('three')).toBeUndefined();
   });
 
-  it('keeps a status as it was written, without counting it as a change', async () => {
+  test('keeps a status as it was written, without counting it as a change', async () => {
     const { revision } = await fixture.store.changesSince(0);
     const status = {
       ...statusAt('T1'),
@@ -242,7 +242,7 @@ function keepsStatus(fixture: Fixture): void {
     expect(await fixture.store.changesSince(revision)).toMatchObject({ revision });
   });
 
-  it('counts a replacement by the same content as no change', async () => {
+  test('counts a replacement by the same content as no change', async () => {
     const entries = [serverOf('a/a', { '1': '{}' })];
     const { revision } = await fixture.store.replaceEntries(replacementOf('one', entries, 'T1'));
     const again = await fixture.store.replaceEntries(replacementOf('one', entries, 'T2'));
@@ -252,7 +252,7 @@ function keepsStatus(fixture: Fixture): void {
 }
 
 function leases(fixture: Fixture): void {
-  it('lets one owner at a time hold a lease, until it ends', async () => {
+  test('lets one owner at a time hold a lease, until it ends', async () => {
     const { store, clock } = fixture;
     const other = await fixture.another();
     const theirs = { ...LEASE, owner: 'b' };
@@ -273,7 +273,7 @@ function leases(fixture: Fixture): void {
     expect(await store.acquireLease({ ...LEASE, source: 'two' }, 1000)).toBe(true);
   });
 
-  it('gives a lease that many ask for at once to one of them', async () => {
+  test('gives a lease that many ask for at once to one of them', async () => {
     const other = await fixture.another();
     const asked = Array.from({ length: 20 }, (_, index) =>
       (index % 2 === 0 ? fixture.store : other).acquireLease({ source: 'one', owner: String(index) }, 1000),
@@ -281,7 +281,7 @@ function leases(fixture: Fixture): void {
     expect((await Promise.all(asked)).filter(Boolean)).toHaveLength(1);
   });
 
-  it('refuses what was fetched under a lease that somebody else has taken over', async () => {
+  test('refuses what was fetched under a lease that somebody else has taken over', async () => {
     const { store, clock } = fixture;
     await store.acquireLease(LEASE, 1000);
     clock.pass(1000);
@@ -300,7 +300,7 @@ function leases(fixture: Fixture): void {
 }
 
 function staleLooks(fixture: Fixture): void {
-  it('refuses what was fetched from a source that has changed in the meantime, or is made anew', async () => {
+  test('refuses what was fetched from a source that has changed in the meantime, or is made anew', async () => {
     const { store } = fixture;
     const late = { ...replacementOf('one', [serverOf('a/a', { '1': '{}' })], 'T1'), lease: LEASE };
     const changes = [
@@ -320,7 +320,7 @@ function staleLooks(fixture: Fixture): void {
     expect(await store.readEntries('one')).toEqual([]);
   });
 
-  it('lets a look go on while only claims and interval change', async () => {
+  test('lets a look go on while only claims and interval change', async () => {
     const { store } = fixture;
     await store.acquireLease(LEASE, 1000);
     await store.reconcile({ sources: [{ ...sourceOf('one', 'file', ACME), interval: 7 }], registries: [] });

@@ -23,7 +23,7 @@ export const LOCK_MS = 10_000;
 
 /** `host:port/database`, for messages. */
 export function placeText({ host, port, database }: PostgresSettings): string {
-  return `${host}:${String(port)}/${database}`;
+  return `${host}:${port}/${database}`;
 }
 
 /**

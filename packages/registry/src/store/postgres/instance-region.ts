@@ -48,7 +48,7 @@ async function ask(url: URL, init: RequestInit): Promise<string> {
   const response = await fetch(url, { ...init, redirect: 'error' });
   if (!response.ok || response.body === null) {
     await response.body?.cancel();
-    throw undetected(`the instance metadata service answers with status ${String(response.status)}`);
+    throw undetected(`the instance metadata service answers with status ${response.status}`);
   }
   return (await readLimited(response.body, MAX_BYTES)).toString('latin1').trim();
 }

@@ -85,6 +85,6 @@ async function grantToApplication(client: Client): Promise<void> {
     `select quote_ident(tablename) as name from pg_tables where schemaname = current_schema() and tableowner = current_user`,
   );
   for (const { name } of tables.rows) {
-    await client.query(`grant select, insert, update, delete on ${String(name)} to ${GROUP_ROLE}`);
+    await client.query(`grant select, insert, update, delete on ${name} to ${GROUP_ROLE}`);
   }
 }

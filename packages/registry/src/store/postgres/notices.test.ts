@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { silentLog } from '@skep/core/log/log.ts';
 import { Client } from 'pg';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { ChangeFeed } from '../change-feed.ts';
 import { PostgresNotices } from './notices.ts';
@@ -53,7 +53,7 @@ async function listening() {
   return { clock, notices };
 }
 
-it('a statement on a connection that was cut without a word is given up, and keeps no other one waiting', async () => {
+test('a statement on a connection that was cut without a word is given up, and keeps no other one waiting', async () => {
   const { clock, notices } = await listening();
   const answer = notices.query(STATEMENT);
   expect(answer).toBeDefined();
@@ -63,7 +63,7 @@ it('a statement on a connection that was cut without a word is given up, and kee
   expect(notices.query(STATEMENT)).toBeUndefined();
 });
 
-it('a connection of which nothing was heard lately takes no statement, also where the clock was put back', async () => {
+test('a connection of which nothing was heard lately takes no statement, also where the clock was put back', async () => {
   for (const milliseconds of [30_000, -3_600_000]) {
     const { clock, notices } = await listening();
     clock.pass(milliseconds);

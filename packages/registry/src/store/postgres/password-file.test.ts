@@ -2,13 +2,13 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { passwordFromFile, passwordIn } from './password-file.ts';
 
 const LOGIN = { host: 'db.example', port: 5432, database: 'registry', user: 'app', password: undefined };
 
 describe('passwordIn', () => {
-  it.each([
+  test.each([
     ['an exact line', 'db.example:5432:registry:app:secret', 'secret'],
     ['wildcards', '*:*:*:*:secret', 'secret'],
     [
@@ -30,11 +30,11 @@ describe('passwordIn', () => {
     expect(passwordIn(text, LOGIN)).toBe(password);
   });
 
-  it('calls a socket localhost', () => {
+  test('calls a socket localhost', () => {
     expect(passwordIn('localhost:*:*:*:secret', { ...LOGIN, host: '/var/run/postgresql' })).toBe('secret');
   });
 
-  it('finds every password that was written with escapes', () => {
+  test('finds every password that was written with escapes', () => {
     const text = fc
       .string({ minLength: 1 })
       .filter((value) => !/[\r\n]/.test(value) && !value.startsWith('#'));
@@ -59,7 +59,7 @@ describe('passwordFromFile', () => {
     return directory;
   };
 
-  it('reads the file of the home directory, or the one that is named', async () => {
+  test('reads the file of the home directory, or the one that is named', async () => {
     const directory = await placed(0o600);
     const place = { named: undefined, homeDirectory: directory, platform: 'linux' };
     expect(await passwordFromFile(place, LOGIN)).toBe('secret');
@@ -67,7 +67,7 @@ describe('passwordFromFile', () => {
     expect(await passwordFromFile(named, LOGIN)).toBe('secret');
   });
 
-  it('does without a file at the usual place, but not without one that was named', async () => {
+  test('does without a file at the usual place, but not without one that was named', async () => {
     const place = { named: undefined, homeDirectory: '/nowhere', platform: 'linux' };
     expect(await passwordFromFile(place, LOGIN)).toBeUndefined();
     await expect(passwordFromFile({ ...place, named: '/nowhere/pgpass' }, LOGIN)).rejects.toMatchObject({
@@ -76,7 +76,7 @@ describe('passwordFromFile', () => {
     });
   });
 
-  it.skipIf(process.platform === 'win32')('refuses a file that others may read', async () => {
+  test.skipIf(process.platform === 'win32')('refuses a file that others may read', async () => {
     const directory = await placed(0o640);
     const place = { named: undefined, homeDirectory: directory, platform: 'linux' };
     await expect(passwordFromFile(place, LOGIN)).rejects.toMatchObject({

@@ -116,7 +116,7 @@ function postgresDatabase(pool: Pool, place: string, sendCommit: SendBatch): Dat
     lockAdministration: async (connection) =>
       void (await sql`select pg_advisory_xact_lock(${ADMINISTRATION_LOCK})`.execute(connection)),
     announce: async (connection, revision) =>
-      void (await sql`select pg_notify(${CHANNEL}, ${String(revision)})`.execute(connection)),
+      void (await sql`select pg_notify(${CHANNEL}, ${revision})`.execute(connection)),
     // Committing waits for the disk, unless the server was told otherwise.
     flush: async () => {},
     failure: (cause) => postgresFailure(place, cause),

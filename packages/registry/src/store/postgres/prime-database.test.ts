@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { primeStatements } from './prime-database.ts';
 
 const REQUEST = { database: 'registry', migrationUser: 'mig', user: 'app' };
 const PASSWORD = { kind: 'password', password: "it's $skep$" } as const;
 
 describe('primeStatements', () => {
-  it('doubles quotes and keeps dollar tags apart', () => {
+  test('doubles quotes and keeps dollar tags apart', () => {
     const [, login] = primeStatements({ ...REQUEST, login: PASSWORD });
     expect(login).toBe(`do $skep1$ begin
   if not exists (select from pg_catalog.pg_roles where rolname = 'app') then
@@ -15,14 +15,14 @@ describe('primeStatements', () => {
 end $skep1$`);
   });
 
-  it('makes a login without a password, and its membership, for tokens', () => {
+  test('makes a login without a password, and its membership, for tokens', () => {
     const statements = primeStatements({ ...REQUEST, login: { kind: 'rds-iam' } });
     expect(statements[1]).toContain('create role "app" login;');
     expect(statements[2]).toBe('grant rds_iam to "app"');
     expect(primeStatements({ ...REQUEST, login: PASSWORD }).join('\n')).not.toContain('rds_iam');
   });
 
-  it('never lets a name or a password end its block early', () => {
+  test('never lets a name or a password end its block early', () => {
     const hostile = fc.string({
       unit: fc.constantFrom('$', 'skep', '1', "'", '"', ';', '\\', 'a', ' '),
       maxLength: 12,

@@ -74,6 +74,6 @@ end`);
 /** Dollar quoting ends at its tag, so the tag must be one that the text does not hold. */
 function anonymousBlock(body: string): string {
   let tag = '$skep$';
-  for (let number = 1; body.includes(tag); number++) tag = `$skep${String(number)}$`;
+  for (let number = 1; body.includes(tag); number++) tag = `$skep${number}$`;
   return `do ${tag} ${body} ${tag}`;
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import http from 'node:http';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { instanceRegion } from './instance-region.ts';
 import type { Login } from './settings.ts';
 import { readToken } from './rds-token.fixture.ts';
@@ -30,7 +30,7 @@ describe('a token of RDS', () => {
     vi.useRealTimers();
   });
 
-  it('asks to connect as the user for 15 minutes, signed with the key of the environment', async () => {
+  test('asks to connect as the user for 15 minutes, signed with the key of the environment', async () => {
     vi.stubEnv('AWS_SESSION_TOKEN', 'session/+=');
     const token = await rdsToken({ region: 'eu-central-1' }, {})(login("app'1 +&"));
     expect(readToken(token, SECRET)).toEqual({
@@ -49,7 +49,7 @@ describe('a token of RDS', () => {
     expect(readToken(token.replace('app', 'mig'), SECRET).isSigned).toBe(false);
   });
 
-  it('is made anew for each connection, and for each user by name', async () => {
+  test('is made anew for each connection, and for each user by name', async () => {
     const tokenOf = rdsToken({ region: 'eu-central-1' }, {});
     const first = readToken(await tokenOf(login('app')), SECRET);
     vi.setSystemTime(NOW + 1_000);
@@ -59,7 +59,7 @@ describe('a token of RDS', () => {
     expect(migration).toEqual({ ...second, user: 'mig' });
   });
 
-  it('that cannot be signed names the user and nothing secret', async () => {
+  test('that cannot be signed names the user and nothing secret', async () => {
     vi.stubEnv('AWS_ACCESS_KEY_ID', undefined);
     vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true');
     vi.stubEnv('AWS_CONFIG_FILE', '/nonexistent/config');
@@ -92,10 +92,10 @@ describe('the region of this machine', () => {
     });
     const address = server.address();
     if (address === null || typeof address === 'string') throw new Error('no port');
-    return `http://127.0.0.1:${String(address.port)}`;
+    return `http://127.0.0.1:${address.port}`;
   }
 
-  it('is asked for in a session (IMDSv2), and once it is known not again', async () => {
+  test('is asked for in a session (IMDSv2), and once it is known not again', async () => {
     let asked = 0;
     const endpoint = await metadata(
       ({ headers }, response) => {
@@ -120,7 +120,7 @@ describe('the region of this machine', () => {
     expect(asked).toBe(1);
   });
 
-  it.each<[why: string, region: Answer, said: string]>([
+  test.each<[why: string, region: Answer, said: string]>([
     ['is refused', (_, response) => response.writeHead(403).end('secret'), 'answers with status 403'],
     ['is no region', (_, response) => response.end('<html>secret</html>'), 'is no region'],
     ['never ends', (_, response) => response.write('a'.repeat(2_000)), 'cannot be asked'],
@@ -137,7 +137,7 @@ describe('the region of this machine', () => {
     expect(String(error)).not.toContain('secret');
   });
 
-  it('is given up at the deadline, wherever the service hangs, and asked for again the next time', async () => {
+  test('is given up at the deadline, wherever the service hangs, and asked for again the next time', async () => {
     for (const hanging of ['session', 'region'] as const) {
       const deadline = new AbortController();
       const hang: Answer = () => deadline.abort();
@@ -160,7 +160,7 @@ describe('the region of this machine', () => {
   });
 });
 
-it('reads tokens as others make them: the published example of another SDK', () => {
+test('reads tokens as others make them: the published example of another SDK', () => {
   const token =
     'prod-instance.us-east-1.rds.amazonaws.com:3306/?Action=connect&DBUser=someusername' +
     '&X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Date=20161107T173933Z&X-Amz-SignedHeaders=host&X-Amz-Expires=900' +

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { compareBytes, lowerBound } from './byte-order.ts';
 
 describe('compareBytes', () => {
-  it('orders well-formed strings exactly as their UTF-8 bytes', () => {
+  test('orders well-formed strings exactly as their UTF-8 bytes', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'binary' }), (left, right) => {
         const bytes = Buffer.compare(Buffer.from(left), Buffer.from(right));
@@ -12,7 +12,7 @@ describe('compareBytes', () => {
     );
   });
 
-  it('puts an emoji after a private-use character, where UTF-16 order has them the other way round', () => {
+  test('puts an emoji after a private-use character, where UTF-16 order has them the other way round', () => {
     expect(compareBytes('\u{1F41D}', '\uE000')).toBeGreaterThan(0);
     const byCodeUnits = ['\uE000', '\u{1F41D}'].toSorted();
     expect(byCodeUnits).toEqual(['\u{1F41D}', '\uE000']);
@@ -20,7 +20,7 @@ describe('compareBytes', () => {
 });
 
 describe('lowerBound', () => {
-  it('finds the place a key would be inserted at', () => {
+  test('finds the place a key would be inserted at', () => {
     fc.assert(
       fc.property(fc.array(fc.integer()), fc.integer(), (values, key) => {
         const sorted = values.toSorted((a, b) => a - b);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { silentLog } from '@skep/core/log/log.ts';
 import { Kysely } from 'kysely';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { allVersionRows } from './entries.ts';
 import { nodeSqliteDialect } from '../sqlite/dialect.ts';
@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-it('reads a source in the order of an index, so that SQLite sorts no documents', async () => {
+test('reads a source in the order of an index, so that SQLite sorts no documents', async () => {
   const path = join(directory, 'registry.db');
   const store = await openSqlite({ path, clock: systemClock, log: silentLog });
   await store.close();

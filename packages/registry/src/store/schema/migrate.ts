@@ -63,13 +63,13 @@ export function checkSchema({ version, compatibleFrom }: SchemaVersion): void {
   if (version > NEWEST_SCHEMA && compatibleFrom > NEWEST_SCHEMA) throw newerSchema(version);
   if (version < NEWEST_SCHEMA) {
     throw new SkepError('store/older', {
-      message: `the store has schema ${String(version)}, this version needs ${String(NEWEST_SCHEMA)}`,
+      message: `the store has schema ${version}, this version needs ${NEWEST_SCHEMA}`,
     });
   }
 }
 
 function newerSchema(version: number): SkepError {
   return new SkepError('store/newer', {
-    message: `the store has schema ${String(version)}, this version knows ${String(NEWEST_SCHEMA)}`,
+    message: `the store has schema ${version}, this version knows ${NEWEST_SCHEMA}`,
   });
 }

@@ -41,7 +41,7 @@ function schemaConnection(database: DatabaseSync): SchemaConnection {
     execute: async (statement) => database.exec(statement),
     readVersion: async () => readSqliteSchema(database),
     writeVersion: async ({ version, compatibleFrom }) => {
-      database.exec(`pragma user_version = ${String(version)}`);
+      database.exec(`pragma user_version = ${version}`);
       database.exec('create table if not exists schema_version (compatible_from integer not null) strict');
       database.exec('delete from schema_version');
       database.prepare('insert into schema_version (compatible_from) values (?)').run(compatibleFrom);

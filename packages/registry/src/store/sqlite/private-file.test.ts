@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '@skep/core/log/log.ts';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { allowed, publishOf, sourceOf } from '../contract/fixture.ts';
 import { NEWEST_SCHEMA } from '../schema/migrate.ts';
@@ -22,7 +22,7 @@ afterEach(async () => {
 
 const modeOf = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8);
 
-it('other users of the machine can read neither the embedded store nor what SQLite keeps beside it', async () => {
+test('other users of the machine can read neither the embedded store nor what SQLite keeps beside it', async () => {
   const path = join(directory, 'registry.db');
   const store = await openSqlite({ path, clock: systemClock, log: silentLog });
   await store.reconcile({ sources: [sourceOf('internal', 'managed')], registries: [] });
@@ -31,7 +31,7 @@ it('other users of the machine can read neither the embedded store nor what SQLi
   await store.close();
 });
 
-it('a store that is made by migrating, or through a link that leads nowhere yet, is its owner’s too', async () => {
+test('a store that is made by migrating, or through a link that leads nowhere yet, is its owner’s too', async () => {
   const made = join(directory, 'migrated.db');
   await migrateStore({ kind: 'sqlite', path: made }, () => NEWEST_SCHEMA);
   expect(await modeOf(made)).toBe('600');
@@ -41,7 +41,7 @@ it('a store that is made by migrating, or through a link that leads nowhere yet,
   expect(await modeOf(target)).toBe('600');
 });
 
-it('warns of a store that others may read, and leaves its mode alone', async () => {
+test('warns of a store that others may read, and leaves its mode alone', async () => {
   const path = join(directory, 'registry.db');
   await (await openSqlite({ path, clock: systemClock, log: silentLog })).close();
   await chmod(path, 0o644);

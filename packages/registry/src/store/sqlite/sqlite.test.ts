@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { silentLog } from '@skep/core/log/log.ts';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { storeContract } from '../contract/contract.ts';
 import { allowed, publishOf, replacementOf, sourceOf, statusAt } from '../contract/fixture.ts';
@@ -39,7 +39,7 @@ describe('openSqlite', () => {
   afterEach(() => rm(directory, { recursive: true }));
   const open = (path: string) => openSqlite({ path, clock: systemClock, log: silentLog });
 
-  it('keeps everything through a restart', async () => {
+  test('keeps everything through a restart', async () => {
     const path = join(directory, 'registry.db');
     const first = await open(path);
     await first.reconcile({ sources: [sourceOf('internal', 'managed')], registries: [] });
@@ -51,7 +51,7 @@ describe('openSqlite', () => {
     await second.close();
   });
 
-  it('refuses to write while another program keeps the file locked, naming it, and goes on afterwards', async () => {
+  test('refuses to write while another program keeps the file locked, naming it, and goes on afterwards', async () => {
     const path = join(directory, 'registry.db');
     const hurried = {
       ...systemClock,
@@ -71,7 +71,7 @@ describe('openSqlite', () => {
     await store.close();
   });
 
-  it('keeps a file that it has made where another process has opened it meanwhile', async () => {
+  test('keeps a file that it has made where another process has opened it meanwhile', async () => {
     const path = join(directory, 'registry.db');
     const failing = await open(path);
     const other = await open(path);
@@ -84,7 +84,7 @@ describe('openSqlite', () => {
     await again.close();
   });
 
-  it('removes a file that it has made when it is discarded, and keeps one that was there', async () => {
+  test('removes a file that it has made when it is discarded, and keeps one that was there', async () => {
     const path = join(directory, 'registry.db');
     await (await open(path)).discard();
     expect(await readdir(directory)).toEqual([]);
@@ -93,27 +93,27 @@ describe('openSqlite', () => {
     expect(await readdir(directory)).toEqual(['registry.db']);
   });
 
-  it('refuses a schema from the future that it cannot use, and uses one that only added', async () => {
+  test('refuses a schema from the future that it cannot use, and uses one that only added', async () => {
     const path = join(directory, 'registry.db');
     await (await open(path)).close();
     const database = new DatabaseSync(path);
-    database.exec(`pragma user_version = ${String(NEWEST_SCHEMA + 1)}`);
+    database.exec(`pragma user_version = ${NEWEST_SCHEMA + 1}`);
     await (await open(path)).close();
-    database.exec(`update schema_version set compatible_from = ${String(NEWEST_SCHEMA + 1)}`);
+    database.exec(`update schema_version set compatible_from = ${NEWEST_SCHEMA + 1}`);
     database.close();
     await expect(open(path)).rejects.toMatchObject({
       code: 'store/newer',
-      message: `the store has schema ${String(NEWEST_SCHEMA + 1)}, this version knows ${String(NEWEST_SCHEMA)}`,
+      message: `the store has schema ${NEWEST_SCHEMA + 1}, this version knows ${NEWEST_SCHEMA}`,
     });
   });
 
-  it('refuses a file that is no database', async () => {
+  test('refuses a file that is no database', async () => {
     const path = join(directory, 'registry.db');
     await writeFile(path, 'not a database, just a line of text that is long enough to be looked at');
     await expect(open(path)).rejects.toMatchObject({ code: 'store/failed' });
   });
 
-  it('keeps nothing under the name for in-memory', async () => {
+  test('keeps nothing under the name for in-memory', async () => {
     const store = await open(IN_MEMORY);
     await store.reconcile({ sources: [sourceOf('one')], registries: [] });
     await store.replaceEntries(replacementOf('one', [], 'T1'));
@@ -134,7 +134,7 @@ describe('SQLite migrations', () => {
       .prepare(`select name, sql from sqlite_schema where name <> 'schema_version' order by name`)
       .all();
 
-  it('lead up and back down, step by step, to the same schema', async () => {
+  test('lead up and back down, step by step, to the same schema', async () => {
     const after: unknown[][] = [];
     for (let version = 1; version <= NEWEST_SCHEMA; version++) {
       expect(await migrateSqlite(database, () => version)).toEqual({ before: version - 1, after: version });
@@ -149,7 +149,7 @@ describe('SQLite migrations', () => {
     expect(database.prepare('select name from sqlite_schema order by name').all()).toEqual(after[0]);
   });
 
-  it('keep what was synchronised under the first schema', async () => {
+  test('keep what was synchronised under the first schema', async () => {
     await migrateSqlite(database, () => 1);
     database.exec(`insert into source values ('one', 'hash', 'T1', '{}'), ('two', null, null, null)`);
     database.exec(`insert into entry values ('one', 'server', '', 'a/a', '')`);
@@ -159,7 +159,7 @@ describe('SQLite migrations', () => {
     ]);
   });
 
-  it('let programs of the schema before go on writing', async () => {
+  test('let programs of the schema before go on writing', async () => {
     await migrateSqlite(database, () => NEWEST_SCHEMA);
     // The statements of the program that knew schema 1.
     database.exec(`insert into source (name, content_hash, synced_at, report) values ('one', null, null, null)
@@ -176,7 +176,7 @@ describe('SQLite migrations', () => {
     expect(database.prepare('select count(*) as n from entry_version').get()).toEqual({ n: 0 });
   });
 
-  it('are taken back as a whole when a statement fails', async () => {
+  test('are taken back as a whole when a statement fails', async () => {
     database.exec('create table registry (name text)');
     await expect(migrateSqlite(database, () => NEWEST_SCHEMA)).rejects.toThrow('registry');
     expect(database.prepare('select name from sqlite_schema').all()).toEqual([{ name: 'registry' }]);

@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { WalFlush } from './wal-flush.ts';
 
-it('flushes the log, shares one flush among those who wait, and fails all of them when it fails', async () => {
+test('flushes the log, shares one flush among those who wait, and fails all of them when it fails', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'skep-wal-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   await writeFile(join(directory, 'db-wal'), 'x');

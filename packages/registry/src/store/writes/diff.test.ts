@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { diffEntries, type EntryDiff, type VersionHead } from './diff.ts';
 import { turnsDuring, versionOf } from '../contract/fixture.ts';
 import type { NewEntry } from '../rows.ts';
@@ -48,7 +48,7 @@ function applied(heads: readonly VersionHead[], diff: EntryDiff): VersionHead[] 
 }
 
 describe('diffEntries', () => {
-  it('writes what leads from any state to any other, and nothing when nothing changed', async () => {
+  test('writes what leads from any state to any other, and nothing when nothing changed', async () => {
     await fc.assert(
       fc.asyncProperty(
         catalogue,
@@ -70,7 +70,7 @@ describe('diffEntries', () => {
     );
   });
 
-  it('keeps the times of an unchanged version, and the creation time of a changed one', async () => {
+  test('keeps the times of an unchanged version, and the creation time of a changed one', async () => {
     const of = (document: string): NewEntry[] => [
       {
         kind: 'server',
@@ -87,7 +87,7 @@ describe('diffEntries', () => {
     expect(times(await diffEntries(heads, of('{"b":1}'), 'T2'))).toEqual([['T1', 'T2']]);
   });
 
-  it('lets other requests have their turn while it compares very many versions', async () => {
+  test('lets other requests have their turn while it compares very many versions', async () => {
     const versions = Array.from({ length: 5_000 }, (_, index) => versionOf(String(index)));
     const entries = [{ kind: 'server', namespace: '', name: 'a/a', claims: '', versions } as const];
     const turns = await turnsDuring(() => diffEntries([], entries, 'T1'));

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, type RawBuilder, sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { allowed, publishOf } from '../contract/fixture.ts';
 import { marking, publishing } from './entry-writes.ts';
 import { type EntryWork, ManagedEntries } from './managed-entries.ts';
@@ -25,9 +25,7 @@ describe('ManagedEntries', () => {
   async function publishTogether(count: number, prefix: string): Promise<number> {
     statements = 0;
     await perform(
-      Array.from({ length: count }, (_, index) =>
-        publishing(publishOf(`${prefix}/${String(index)}`, '1'), allowed),
-      ),
+      Array.from({ length: count }, (_, index) => publishing(publishOf(`${prefix}/${index}`, '1'), allowed)),
     );
     return statements;
   }
@@ -47,14 +45,14 @@ describe('ManagedEntries', () => {
     await managed.commit();
   }
 
-  it('publishes sixty-four entries with as many statements as one', async () => {
+  test('publishes sixty-four entries with as many statements as one', async () => {
     expect(await publishTogether(1, 'one')).toBe(7);
     expect(await publishTogether(64, 'many')).toBe(7);
     const rows = await db.selectFrom('entry_version').select('name').execute();
     expect(rows).toHaveLength(65);
   });
 
-  it('marks all versions of an entry with as many statements as one', async () => {
+  test('marks all versions of an entry with as many statements as one', async () => {
     const address = { kind: 'server', namespace: '', name: 'a/a' } as const;
     const markAll = async (): Promise<number> => {
       statements = 0;
@@ -75,7 +73,7 @@ describe('ManagedEntries', () => {
     expect(rows.filter(({ official }) => official?.includes('deprecated') === true)).toHaveLength(201);
   });
 
-  it('takes no more versions and bytes of one entry than each further write about it can read', async () => {
+  test('takes no more versions and bytes of one entry than each further write about it can read', async () => {
     const version = (name: string, number: number, length = 0) => {
       const request = publishOf(name, String(number));
       const document = JSON.stringify({ text: 'x'.repeat(length) });

@@ -44,7 +44,7 @@ export function deletingSource(name: string, decide: DecideOnSourceDeletion): Wo
     if (existing === undefined) throw unknownSource(name);
     if (referencedBy.length > 0) {
       throw new SkepError('store/source-in-use', {
-        message: `source is referenced by one or more registries: ${name} is referenced by ${String(referencedBy.length)} registry(ies)`,
+        message: `source is referenced by one or more registries: ${name} is referenced by ${referencedBy.length} registry(ies)`,
       });
     }
     write.record({ subject: 'source', name });

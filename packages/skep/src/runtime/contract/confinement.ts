@@ -1,11 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ContractBench } from './bench.ts';
 
 /** What a workload can see of the machine, and what it cannot. */
 export function confinementContract(bench: ContractBench): void {
-  it('mounts read-only and writable directories, and nothing else', async () => {
+  test('mounts read-only and writable directories, and nothing else', async () => {
     const [readOnly, writable, unseen] = await Promise.all(
       ['ro', 'rw', 'unseen'].map((name) => bench.folder(name)),
     );
@@ -30,7 +30,7 @@ export function confinementContract(bench: ContractBench): void {
     expect(await probe.call('probe/read', { path: '/data/rw/file' })).toBe(path.basename(writable));
   });
 
-  it('lets a writable mount be written', async () => {
+  test('lets a writable mount be written', async () => {
     const writable = await bench.folder('rw');
     const mounts = [{ source: writable, target: '/data/out', readOnly: false }];
     const { probe } = await bench.running({ mounts });
@@ -38,7 +38,7 @@ export function confinementContract(bench: ContractBench): void {
     expect(await readFile(path.join(writable, 'made'), 'utf8')).toBe('inside');
   });
 
-  it('cannot write what the kernel is steered with', async () => {
+  test('cannot write what the kernel is steered with', async () => {
     const { probe } = await bench.running();
     for (const name of ['kernel/core_pattern', 'kernel/hostname', 'vm/swappiness']) {
       const path = `/proc/sys/${name}`;
@@ -48,7 +48,7 @@ export function confinementContract(bench: ContractBench): void {
     await expect(probe.call('probe/write', { path: '/proc/sysrq-trigger', text: '' })).rejects.toThrow();
   });
 
-  it('has its own processes and host name', async () => {
+  test('has its own processes and host name', async () => {
     const { probe } = await bench.running();
     const identity = await probe.call('probe/identity');
     expect(identity).toMatchObject({ pid: expect.toSatisfy((pid: number) => pid < 50) });

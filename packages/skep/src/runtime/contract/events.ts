@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { RuntimeEvent } from '../runtime.ts';
 import type { ContractBench } from './bench.ts';
 
 /** News of workloads. */
 export function eventsContract(bench: ContractBench): void {
   describe('events', () => {
-    it('reports start, exit and removal in order', async () => {
+    test('reports start, exit and removal in order', async () => {
       const wanted = bench.spec();
       const ending = new AbortController();
       const seen: RuntimeEvent['action'][] = [];
@@ -27,7 +27,7 @@ export function eventsContract(bench: ContractBench): void {
       ending.abort();
     });
 
-    it('ends the events when asked to', async () => {
+    test('ends the events when asked to', async () => {
       const seen: RuntimeEvent[] = [];
       for await (const event of bench.runtime.events(AbortSignal.timeout(200))) seen.push(event);
       expect(seen).toEqual([]);

@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { forever, type ContractBench } from './bench.ts';
 import { ProbeCaller } from './probe-caller.ts';
 
 /** From created to exited and back. */
 export function lifeContract(bench: ContractBench): void {
   describe('life', () => {
-    it('goes from created to running to exited, with times and the exit code', async () => {
+    test('goes from created to running to exited, with times and the exit code', async () => {
       const wanted = bench.spec();
       await bench.runtime.create(wanted);
       const created = await bench.runtime.inspect(wanted.name);
@@ -25,7 +25,7 @@ export function lifeContract(bench: ContractBench): void {
       expect(exited).toMatchObject({ state: 'exited', exitCode: 143 });
     });
 
-    it('starts again after it ended', async () => {
+    test('starts again after it ended', async () => {
       const { name, probe } = await bench.running();
       await bench.runtime.stop(name, 3000);
       await probe.ended();
@@ -39,7 +39,7 @@ export function lifeContract(bench: ContractBench): void {
       return bench.runtime.attach(name);
     }
 
-    it('tells waiters the exit code, during and after', async () => {
+    test('tells waiters the exit code, during and after', async () => {
       const { name, probe } = await bench.running();
       const during = bench.runtime.wait(name, forever());
       probe.call('probe/exit', { code: 7 }).catch(() => {});
@@ -47,21 +47,21 @@ export function lifeContract(bench: ContractBench): void {
       expect(await bench.runtime.wait(name, forever())).toBe(7);
     });
 
-    it('stops waiting when the signal says so', async () => {
+    test('stops waiting when the signal says so', async () => {
       const { name } = await bench.running();
       await expect(bench.runtime.wait(name, AbortSignal.timeout(100))).rejects.toMatchObject({
         code: 'runtime/aborted',
       });
     });
 
-    it('kills a server that ignores the polite signal', async () => {
+    test('kills a server that ignores the polite signal', async () => {
       const { name, probe } = await bench.running();
       await probe.call('probe/ignore-term');
       await bench.runtime.stop(name, 1000);
       expect(await bench.runtime.inspect(name)).toMatchObject({ state: 'exited', exitCode: 137 });
     });
 
-    it('removes a running workload', async () => {
+    test('removes a running workload', async () => {
       const { name, probe } = await bench.running();
       await bench.runtime.remove(name);
       await probe.ended();

@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { LogChunk } from '../runtime.ts';
 import { forever, type ContractBench } from './bench.ts';
 
 /** What a workload wrote. */
 export function logsContract(bench: ContractBench): void {
   describe('logs', () => {
-    it('gives the whole log, its tail, and what is written while following', async () => {
+    test('gives the whole log, its tail, and what is written while following', async () => {
       const { name, probe } = await bench.running();
       await probe.call('probe/stderr', { text: 'one\ntwo\nthree\n' });
       expect(await stderrOf(bench.runtime.logs(name, { follow: false, signal: forever() }))).toBe(
@@ -22,7 +22,7 @@ export function logsContract(bench: ContractBench): void {
       expect(seen).toBe('probe ready\none\ntwo\nthree\nfour\n');
     });
 
-    it('gives only the last lines when asked', async () => {
+    test('gives only the last lines when asked', async () => {
       const { name, probe } = await bench.running();
       await probe.call('probe/stderr', { text: 'one\ntwo\nthree\n' });
       await bench.runtime.stop(name, 3000);
@@ -31,7 +31,7 @@ export function logsContract(bench: ContractBench): void {
       expect(text).toMatch(/^(?:two\n)?three\n$/);
     });
 
-    it('ends a followed log with the workload', async () => {
+    test('ends a followed log with the workload', async () => {
       const { name, probe } = await bench.running();
       const text = stderrOf(bench.runtime.logs(name, { follow: true, signal: forever() }));
       probe.call('probe/exit', { code: 0 }).catch(() => {});

@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { forever, type ContractBench } from './bench.ts';
 
 /** Names, labels and what is not there. */
 export function namesContract(bench: ContractBench): void {
   describe('names', () => {
-    it('takes stop and remove of what is not there as done', async () => {
+    test('takes stop and remove of what is not there as done', async () => {
       const { name } = await bench.running();
       await bench.runtime.stop(name, 1000);
       await bench.runtime.stop(name, 1000);
@@ -18,7 +18,7 @@ export function namesContract(bench: ContractBench): void {
       });
     });
 
-    it('refuses a name that is taken, and one that could be a path', async () => {
+    test('refuses a name that is taken, and one that could be a path', async () => {
       const first = bench.spec();
       await bench.runtime.create(first);
       await expect(bench.runtime.create(first)).rejects.toMatchObject({ code: 'runtime/name-taken' });
@@ -27,7 +27,7 @@ export function namesContract(bench: ContractBench): void {
       });
     });
 
-    it('leaves nothing behind when it cannot create', async () => {
+    test('leaves nothing behind when it cannot create', async () => {
       await expect(
         bench.runtime.create(bench.spec({ reference: 'npm-gone@1-000000000000' })),
       ).rejects.toMatchObject({
@@ -36,7 +36,7 @@ export function namesContract(bench: ContractBench): void {
       expect(await bench.harness.leftovers()).toEqual([]);
     });
 
-    it('lists its workloads with their labels', async () => {
+    test('lists its workloads with their labels', async () => {
       const labels = { 'skep.test': 'contract', team: 'a b="c"' };
       const wanted = bench.spec({ labels });
       await bench.runtime.create(wanted);
@@ -44,7 +44,7 @@ export function namesContract(bench: ContractBench): void {
       expect(listed).toMatchObject({ name: wanted.name, state: 'created', labels });
     });
 
-    it('keeps what a workload uses when asked to discard it', async () => {
+    test('keeps what a workload uses when asked to discard it', async () => {
       const { probe } = await bench.running();
       await bench.runtime.discard(bench.reference);
       expect(await probe.call('ping')).toEqual({});

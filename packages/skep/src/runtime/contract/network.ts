@@ -1,6 +1,6 @@
 import net from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ContractBench } from './bench.ts';
 import type { ProbeCaller } from './probe-caller.ts';
 
@@ -21,7 +21,7 @@ export function networkContract(bench: ContractBench): void {
     for (const one of listeners) one.close();
   });
 
-  it('is really off with "none"', async () => {
+  test('is really off with "none"', async () => {
     const { probe } = await bench.running({ network: 'none' });
     expect(await probe.call('probe/interfaces')).toEqual(expect.not.arrayContaining(['eth0', 'tap0']));
     await expect(probe.call('probe/connect', { host: '127.0.0.1', port: open })).rejects.toMatchObject({
@@ -32,14 +32,14 @@ export function networkContract(bench: ContractBench): void {
     });
   });
 
-  it('leads out of the machine with "bridge"', async ({ skip }) => {
+  test('leads out of the machine with "bridge"', async ({ skip }) => {
     const { probe } = await bench.running({ network: 'bridge' });
     const host = bench.runtime.kind === 'docker' ? await gateway(probe) : lanAddress();
     if (host === undefined) skip('this machine has no address but loopback');
     expect(await probe.call('probe/connect', { host, port: open })).toBe('connected');
   });
 
-  it('reaches no service on the loopback of this machine with "bridge"', async ({ skip }) => {
+  test('reaches no service on the loopback of this machine with "bridge"', async ({ skip }) => {
     if (bench.runtime.sharesNetwork !== undefined) skip(bench.runtime.sharesNetwork);
     const { probe } = await bench.running({ network: 'bridge' });
     for (const host of ['127.0.0.1', await gateway(probe)]) {
@@ -47,13 +47,13 @@ export function networkContract(bench: ContractBench): void {
     }
   });
 
-  it('reaches no abstract socket of this machine with "bridge"', async ({ skip }) => {
+  test('reaches no abstract socket of this machine with "bridge"', async ({ skip }) => {
     if (bench.runtime.sharesNetwork !== undefined) skip(bench.runtime.sharesNetwork);
     const { probe } = await bench.running({ network: 'bridge' });
     await expect(probe.call('probe/connect', { path: ABSTRACT })).rejects.toThrow();
   });
 
-  it('reaches the loopback of this machine with "host", which a person must ask for', async () => {
+  test('reaches the loopback of this machine with "host", which a person must ask for', async () => {
     const { probe } = await bench.running({ network: 'host' });
     expect(await probe.call('probe/connect', { host: '127.0.0.1', port: loopback })).toBe('connected');
   });
@@ -63,7 +63,7 @@ export function networkContract(bench: ContractBench): void {
 
 /** Ports of this machine that lead to a workload. */
 function portsContract(bench: ContractBench): void {
-  it('gives two workloads a port of the same number each, that nobody else sees', async ({ skip }) => {
+  test('gives two workloads a port of the same number each, that nobody else sees', async ({ skip }) => {
     if (bench.runtime.sharesNetwork !== undefined) skip(bench.runtime.sharesNetwork);
     const inside = await freePort();
     for (const says of ['one', 'two']) {
@@ -78,7 +78,7 @@ function portsContract(bench: ContractBench): void {
     if (lan !== undefined) await expect(readFrom(lan, inside)).rejects.toThrow('ECONNREFUSED');
   });
 
-  it('publishes a port on the given address', async () => {
+  test('publishes a port on the given address', async () => {
     const free = await freePort();
     const ports = [{ hostIp: '127.0.0.1', hostPort: free, containerPort: free }];
     const { probe } = await bench.running({ network: 'bridge', ports });
@@ -86,7 +86,7 @@ function portsContract(bench: ContractBench): void {
     expect(await readFrom('127.0.0.1', free)).toBe('hello from inside');
   });
 
-  it('publishes in the sandbox what listens on its loopback only, too', async ({ skip }) => {
+  test('publishes in the sandbox what listens on its loopback only, too', async ({ skip }) => {
     if (bench.runtime.kind !== 'sandbox') skip('engines forward to the address of a container');
     const free = await freePort();
     const ports = [{ hostIp: '127.0.0.1', hostPort: free, containerPort: free }];

@@ -1,10 +1,10 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { forever, type ContractBench } from './bench.ts';
 import { ProbeCaller } from './probe-caller.ts';
 
 /** A workload does not depend on the process that made it. */
 export function outlivingContract(bench: ContractBench): void {
-  it('survives the death of the process that started it', async () => {
+  test('survives the death of the process that started it', async () => {
     const wanted = bench.spec();
     const holder = bench.hold(wanted);
     await new Promise((resolve) => holder.stdout?.once('data', resolve));

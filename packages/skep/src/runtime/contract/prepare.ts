@@ -1,22 +1,22 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { forever, silent, type ContractBench } from './bench.ts';
 
 /** Getting the artefact of a workload. */
 export function prepareContract(bench: ContractBench): void {
   describe('prepare', () => {
-    it('says so when the artefact does not exist', async () => {
+    test('says so when the artefact does not exist', async () => {
       const { source, code } = bench.harness.missing;
       const request = { source, addPackages: [], report: silent, signal: forever() };
       await expect(bench.runtime.prepare(request)).rejects.toMatchObject({ code });
       expect(await bench.harness.leftovers()).toEqual([]);
     });
 
-    it('tells what is there from what is not', async () => {
+    test('tells what is there from what is not', async () => {
       expect(await bench.runtime.has(bench.reference)).toBe(true);
       expect(await bench.runtime.has('skep-test/gone:1')).toBe(false);
     });
 
-    it('sweeps away nothing that a workload uses', async () => {
+    test('sweeps away nothing that a workload uses', async () => {
       const spec = bench.spec();
       await bench.runtime.create(spec);
       await bench.runtime.sweep();
@@ -24,7 +24,7 @@ export function prepareContract(bench: ContractBench): void {
       expect(await bench.runtime.inspect(spec.name)).toMatchObject({ state: 'created' });
     });
 
-    it('stops when asked to and leaves nothing', async () => {
+    test('stops when asked to and leaves nothing', async () => {
       const signal = AbortSignal.abort();
       const request = { source: bench.harness.missing.source, addPackages: [], report: silent, signal };
       await expect(bench.runtime.prepare(request)).rejects.toMatchObject({ code: 'runtime/aborted' });

@@ -1,17 +1,17 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ContractBench } from './bench.ts';
 import { ProbeCaller } from './probe-caller.ts';
 
 /** The protocol channel. */
 export function stdioContract(bench: ContractBench): void {
   describe('stdio', () => {
-    it('carries a message of 4 MiB both ways', async () => {
+    test('carries a message of 4 MiB both ways', async () => {
       const { probe } = await bench.running();
       const text = 'x'.repeat(4 * 1024 * 1024);
       expect(await probe.call('probe/echo', { text })).toEqual({ text });
     });
 
-    it('lets a second client in after the first one left', async () => {
+    test('lets a second client in after the first one left', async () => {
       const { name, probe } = await bench.running();
       probe.close();
       const second = new ProbeCaller(await bench.runtime.attach(name));
@@ -19,7 +19,7 @@ export function stdioContract(bench: ContractBench): void {
       expect(await bench.runtime.inspect(name)).toMatchObject({ state: 'running' });
     });
 
-    it('ends the attachment when the workload ends, and refuses a new one', async () => {
+    test('ends the attachment when the workload ends, and refuses a new one', async () => {
       const { name, probe } = await bench.running();
       await bench.runtime.stop(name, 3000);
       await probe.ended();

@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ContractBench } from './bench.ts';
 
 /** What a workload is given. */
 export function surroundingsContract(bench: ContractBench): void {
   describe('surroundings', () => {
-    it('passes arguments and environment verbatim', async () => {
+    test('passes arguments and environment verbatim', async () => {
       const odd = [
         'a b',
         `"double" 'single'`,
@@ -22,7 +22,7 @@ export function surroundingsContract(bench: ContractBench): void {
         expect(await probe.call('probe/env', { name })).toBe(value);
     });
 
-    it('shows nothing of the environment of the caller', async () => {
+    test('shows nothing of the environment of the caller', async () => {
       const { probe } = await bench.running();
       for (const name of ['SKEP_CONTRACT_SECRET', 'NODE_EXTRA_CA_CERTS', 'npm_config_registry']) {
         expect(await probe.call('probe/env', { name })).toBeNull();

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Duplex } from 'node:stream';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { attachment } from './attach.ts';
 
 /** Stands in for the hijacked connection. */
@@ -21,7 +21,7 @@ function frame(kind: number, text: string): Buffer {
 
 const nothing = Buffer.alloc(0);
 
-it('hands over stdout and leaves stderr to the log', async () => {
+test('hands over stdout and leaves stderr to the log', async () => {
   const socket = new Connection();
   const { stdout } = attachment({ socket, head: frame(1, 'a') });
   socket.push(Buffer.concat([frame(2, 'loud'), frame(1, 'b')]));
@@ -31,7 +31,7 @@ it('hands over stdout and leaves stderr to the log', async () => {
   expect(text).toBe('ab');
 });
 
-it('ends stdout without an error when the connection is cut, and writes to it fail quietly', async () => {
+test('ends stdout without an error when the connection is cut, and writes to it fail quietly', async () => {
   const socket = new Connection();
   const { stdout, stdin } = attachment({ socket, head: nothing });
   stdout.resume();
@@ -40,7 +40,7 @@ it('ends stdout without an error when the connection is cut, and writes to it fa
   expect(stdin.destroyed).toBe(true);
 });
 
-it('holds the connection back while nobody reads', async () => {
+test('holds the connection back while nobody reads', async () => {
   const socket = new Connection();
   const { stdout } = attachment({ socket, head: nothing });
   const large = 'x'.repeat(200_000);
@@ -55,7 +55,7 @@ it('holds the connection back while nobody reads', async () => {
   expect(length).toBe(400_000);
 });
 
-it('passes on what is written and never ends the connection', async () => {
+test('passes on what is written and never ends the connection', async () => {
   const socket = new Connection();
   const { stdin } = attachment({ socket, head: nothing });
   stdin.write('{"id":1}\n');

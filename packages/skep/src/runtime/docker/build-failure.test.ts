@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { buildFailure } from './build-failure.ts';
 
 const EARLIER = [
@@ -10,7 +10,7 @@ const output = (...step: string[]): string =>
 const UNSOLVED = 'error: No solution found when resolving dependencies';
 
 describe('buildFailure', () => {
-  it.each([
+  test.each([
     [
       'uvx://a-b',
       'cause: Because a-b was not found in the package registry and you require a-b, we can conclude',
@@ -27,7 +27,7 @@ describe('buildFailure', () => {
     });
   });
 
-  it('does not take a missing dependency for the package', () => {
+  test('does not take a missing dependency for the package', () => {
     const cause =
       'cause: Because there is no version of other==1 and a-b==2 depends on other==1, we can conclude';
     expect(buildFailure('uvx://a-b', output(UNSOLVED, cause), 'exit 1')).toMatchObject({
@@ -36,7 +36,7 @@ describe('buildFailure', () => {
     });
   });
 
-  it('says why npm failed, not where its log is', () => {
+  test('says why npm failed, not where its log is', () => {
     const said = output(
       'npm error code 1',
       'npm error path /build/node_modules/x',
@@ -51,7 +51,7 @@ describe('buildFailure', () => {
     });
   });
 
-  it('repeats the last lines of the step that failed, and nothing of steps that went well', () => {
+  test('repeats the last lines of the step that failed, and nothing of steps that went well', () => {
     const { message } = buildFailure(
       'uvx://a',
       output('one', 'two', 'three', 'cannot open libx.so'),

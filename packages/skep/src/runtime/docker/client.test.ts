@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import http, { type IncomingMessage, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RuntimeEvent } from '../runtime.ts';
 import { EngineClient } from './client.ts';
 import { containerEvents } from './events.ts';
@@ -42,7 +42,7 @@ const unreachable = () => ({
 });
 
 describe('EngineClient', () => {
-  it('speaks the version both sides know and sends JSON with its length', async () => {
+  test('speaks the version both sides know and sends JSON with its length', async () => {
     const seen: IncomingMessage[] = [];
     const client = await engine((request, response) => {
       seen.push(request);
@@ -59,17 +59,17 @@ describe('EngineClient', () => {
     expect(seen[0]?.headers).toMatchObject({ 'content-type': 'application/json', 'content-length': '10' });
   });
 
-  it('tells Podman by its header', async () => {
+  test('tells Podman by its header', async () => {
     const client = await engine(() => {}, { 'Api-Version': '1.41', 'Libpod-API-Version': '4.3.1' });
     expect(await client.ping()).toEqual({ apiVersion: '1.41', podman: true });
   });
 
-  it('names the socket when there is none', async () => {
+  test('names the socket when there is none', async () => {
     const client = new EngineClient({ kind: 'unix', path: socketPath });
     await expect(client.call({ method: 'GET', path: '/x' })).rejects.toMatchObject(unreachable());
   });
 
-  it('takes an answer that is cut off for a lost engine, never for a short answer', async () => {
+  test('takes an answer that is cut off for a lost engine, never for a short answer', async () => {
     const client = await engine((_request, response) => {
       response.writeHead(200, { 'content-length': '100' }).write('{"half":');
       setImmediate(() => response.destroy());
@@ -77,7 +77,7 @@ describe('EngineClient', () => {
     await expect(client.call({ method: 'GET', path: '/x' })).rejects.toMatchObject(unreachable());
   });
 
-  it('recovers when the engine comes back with another version', async () => {
+  test('recovers when the engine comes back with another version', async () => {
     const client = await engine((_request, response) => response.socket?.destroy());
     await expect(client.call({ method: 'GET', path: '/x' })).rejects.toMatchObject(unreachable());
     server?.close();
@@ -91,14 +91,14 @@ describe('EngineClient', () => {
     expect(urls).toEqual(['/v1.30/x']);
   });
 
-  it('reports an abort as an abort, before and during the answer', async () => {
+  test('reports an abort as an abort, before and during the answer', async () => {
     const client = await engine((_request, response) => void response.writeHead(200).write('['));
     const ask = (signal: AbortSignal) => client.call({ method: 'GET', path: '/x', signal });
     await expect(ask(AbortSignal.abort())).rejects.toMatchObject({ code: 'runtime/aborted' });
     await expect(ask(AbortSignal.timeout(30))).rejects.toMatchObject({ code: 'runtime/aborted' });
   });
 
-  it('gives the refusal of an upgrade as an answer', async () => {
+  test('gives the refusal of an upgrade as an answer', async () => {
     const client = await engine((_request, response) => void response.writeHead(404).end('{"message":"no"}'));
     expect(await client.hijack({ method: 'POST', path: '/attach' })).toEqual({
       status: 404,
@@ -108,7 +108,7 @@ describe('EngineClient', () => {
 });
 
 describe('jsonLines', () => {
-  it('puts values together across chunks, also inside a character, and reads a last line without its end', async () => {
+  test('puts values together across chunks, also inside a character, and reads a last line without its end', async () => {
     const text = Buffer.from('{"a":"é"}\r\n\n{"b":1}\n{"c":2}');
     const client = await engine((_request, response) => {
       for (const byte of text) response.write(Buffer.from([byte]));
@@ -136,7 +136,7 @@ describe('containerEvents', () => {
     }
   }
 
-  it.each([
+  test.each([
     ['ends', (response: http.ServerResponse) => void response.end()],
     ['breaks', (response: http.ServerResponse) => void setImmediate(() => response.destroy())],
   ])('is an error when the stream %s, because it has no natural end', async (_how, finish) => {

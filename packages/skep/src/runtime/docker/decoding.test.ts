@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { WorkloadSpec } from '../runtime.ts';
 import { containerBody } from './container-body.ts';
 import { observedContainer, observedImage, observedNetworks } from './observed.ts';
@@ -21,7 +21,7 @@ const spec: WorkloadSpec = {
 };
 
 describe('containerBody', () => {
-  it('drops every capability, forbids new privileges, bounds processes, and leaves restarts to Skep', () => {
+  test('drops every capability, forbids new privileges, bounds processes, and leaves restarts to Skep', () => {
     expect(containerBody(spec, { podman: false })).toMatchObject({
       Tty: false,
       OpenStdin: true,
@@ -38,7 +38,7 @@ describe('containerBody', () => {
     expect(containerBody(spec, { podman: false })).not.toHaveProperty('HostConfig.CapAdd');
   });
 
-  it('passes arguments, environment, mounts and ports on', () => {
+  test('passes arguments, environment, mounts and ports on', () => {
     expect(containerBody(spec, { podman: false })).toMatchObject({
       Cmd: ['--x', 'a b'],
       Env: ['A=b=c'],
@@ -55,24 +55,24 @@ describe('containerBody', () => {
     });
   });
 
-  it('marks the container as ours whatever the labels say', () => {
+  test('marks the container as ours whatever the labels say', () => {
     expect(containerBody(spec, { podman: false })).toMatchObject({
       Labels: { 'skep.managed': 'true', 'skep.name': 'w', team: 't' },
     });
   });
 
-  it('bounds the log, except on Podman, which has other drivers', () => {
+  test('bounds the log, except on Podman, which has other drivers', () => {
     expect(containerBody(spec, { podman: false })).toMatchObject({
       HostConfig: { LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '2' } } },
     });
     expect(containerBody(spec, { podman: true })).not.toHaveProperty('HostConfig.LogConfig');
   });
 
-  it("keeps the image's own command when there are no arguments", () => {
+  test("keeps the image's own command when there are no arguments", () => {
     expect(containerBody({ ...spec, args: [] }, { podman: false })).not.toHaveProperty('Cmd');
   });
 
-  it.each([
+  test.each([
     ['none', 'none'],
     ['host', 'host'],
     ['my-net', 'my-net'],
@@ -82,7 +82,7 @@ describe('containerBody', () => {
     expect(body).not.toHaveProperty('NetworkingConfig');
   });
 
-  it('names the shared network by its id only', () => {
+  test('names the shared network by its id only', () => {
     expect(containerBody(spec, { podman: false, sharedNetwork: 'abc123' })).toMatchObject({
       HostConfig: { NetworkMode: 'abc123' },
       NetworkingConfig: { EndpointsConfig: { abc123: { NetworkID: 'abc123' } } },
@@ -98,7 +98,7 @@ describe('observedContainer', () => {
     Config: { Image: 'i', Labels: null },
   });
 
-  it.each([
+  test.each([
     [{ Status: 'created' }, { state: 'created' }],
     [{ Status: 'configured' }, { state: 'created' }],
     [{ Status: 'running', Running: true }, { state: 'running' }],
@@ -118,13 +118,13 @@ describe('observedContainer', () => {
   });
 });
 
-it('observedImage lists TCP ports only, in order', () => {
+test('observedImage lists TCP ports only, in order', () => {
   const image = { Id: 'x', Config: { ExposedPorts: { '9000/tcp': {}, '53/udp': {}, '80': {} } } };
   expect(observedImage(image)).toEqual({ id: 'x', exposedPorts: [80, 9000], labels: {} });
   expect(observedImage({ Id: 'x', Config: { ExposedPorts: null } }).exposedPorts).toEqual([]);
 });
 
-it('observedNetworks puts the oldest first, to the nanosecond, whatever the time zone and the order', () => {
+test('observedNetworks puts the oldest first, to the nanosecond, whatever the time zone and the order', () => {
   const network = (Id: string, Created: string) => ({ Id, Name: 'n', Created, Labels: null });
   const ordered = [
     network('e', '2026-01-01T00:00:00.5Z'),
@@ -139,14 +139,14 @@ it('observedNetworks puts the oldest first, to the nanosecond, whatever the time
 });
 
 describe('progress', () => {
-  it('finds the failure inside a stream that began with 200', () => {
+  test('finds the failure inside a stream that began with 200', () => {
     expect(progressError(progressLine({ errorDetail: { message: 'm', code: 1 }, error: 'e' }))).toBe('m');
     expect(progressError(progressLine({ error: 'e' }))).toBe('e');
     expect(progressError(progressLine({ stream: 'Step 1' }))).toBeUndefined();
     expect(progressLine('nonsense')).toEqual({});
   });
 
-  it('adds layers up', () => {
+  test('adds layers up', () => {
     const progress = new PullProgress();
     const at = (id: string, current: number) =>
       progress.take({ id, status: 'Downloading', progressDetail: { current, total: 2_000_000 } });

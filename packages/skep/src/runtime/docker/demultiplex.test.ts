@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { Demultiplexer } from './demultiplex.ts';
 
 function frame(kind: number, payload: Uint8Array): Buffer {
@@ -16,7 +16,7 @@ function take(chunks: readonly Buffer[]): { stdout: string; stderr: string } {
   return seen;
 }
 
-it('gives back both streams whole, however the bytes are cut', () => {
+test('gives back both streams whole, however the bytes are cut', () => {
   const frames = fc.array(fc.tuple(fc.constantFrom(1, 2), fc.uint8Array({ maxLength: 40 })), {
     maxLength: 12,
   });
@@ -41,7 +41,7 @@ it('gives back both streams whole, however the bytes are cut', () => {
   );
 });
 
-it('skips frames of a kind it does not know', () => {
+test('skips frames of a kind it does not know', () => {
   expect(take([frame(3, Buffer.from('x')), frame(1, Buffer.from('y'))])).toEqual({
     stdout: 'y',
     stderr: '',

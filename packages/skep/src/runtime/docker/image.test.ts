@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { registryLogin } from './credentials.ts';
 import { isMoving, parseImageReference } from './image-reference.ts';
 import { negotiateVersion } from './client.ts';
@@ -7,7 +7,7 @@ import { parseEndpoint } from './endpoint.ts';
 const digest = `sha256:${'a'.repeat(64)}`;
 
 describe('parseImageReference', () => {
-  it.each([
+  test.each([
     ['busybox', { host: 'docker.io', repository: 'busybox' }, true],
     ['busybox:latest', { host: 'docker.io', repository: 'busybox', tag: 'latest' }, true],
     ['team/app:1.2', { host: 'docker.io', repository: 'team/app', tag: '1.2' }, false],
@@ -22,7 +22,7 @@ describe('parseImageReference', () => {
     expect(isMoving(reference)).toBe(moving);
   });
 
-  it.each(['', 'UPPER', 'a b', '-x', 'a:', 'a@sha256:1', 'a//b', 'a/../b', 'x?y=1', 'a:b:c'])(
+  test.each(['', 'UPPER', 'a b', '-x', 'a:', 'a@sha256:1', 'a//b', 'a/../b', 'x?y=1', 'a:b:c'])(
     'refuses %j',
     (text) => {
       expect(() => parseImageReference(text)).toThrow(
@@ -37,7 +37,7 @@ describe('registryLogin', () => {
   const config = (value: object) => JSON.stringify(value);
   const auth = Buffer.from('bob:s:3').toString('base64');
 
-  it('prefers the host-specific variables, then the generic ones, then the docker config', () => {
+  test('prefers the host-specific variables, then the generic ones, then the docker config', () => {
     const env = {
       REGISTRY_GHCR_IO_USERNAME: 'a',
       REGISTRY_GHCR_IO_PASSWORD: '1',
@@ -54,14 +54,14 @@ describe('registryLogin', () => {
     });
   });
 
-  it('finds the historical key of Docker Hub', () => {
+  test('finds the historical key of Docker Hub', () => {
     const dockerConfig = config({ auths: { 'https://index.docker.io/v1/': { auth } } });
     expect(decode(registryLogin('docker.io', { env: {}, dockerConfig }).header)).toMatchObject({
       username: 'bob',
     });
   });
 
-  it('says so when the login lies in a credential helper, and when the file is broken', () => {
+  test('says so when the login lies in a credential helper, and when the file is broken', () => {
     expect(
       registryLogin('x.test', { env: {}, dockerConfig: config({ credsStore: 'desktop' }) }).note,
     ).toContain('"desktop"');
@@ -71,13 +71,13 @@ describe('registryLogin', () => {
 });
 
 describe('negotiateVersion', () => {
-  it.each([
+  test.each([
     ['1.41', '1.41'],
     ['1.24', '1.24'],
     ['1.99', '1.51'],
   ])('engine %s: speak %s', (offered, spoken) => expect(negotiateVersion(offered)).toBe(spoken));
 
-  it.each(['1.23', '', '2.0', 'x'])('refuses %j', (offered) => {
+  test.each(['1.23', '', '2.0', 'x'])('refuses %j', (offered) => {
     expect(() => negotiateVersion(offered)).toThrow(
       expect.objectContaining({ code: 'runtime/engine-refused' }),
     );
@@ -85,13 +85,13 @@ describe('negotiateVersion', () => {
 });
 
 describe('parseEndpoint', () => {
-  it.each([
+  test.each([
     ['unix:///run/docker.sock', { kind: 'unix', path: '/run/docker.sock' }],
     ['tcp://10.0.0.1:2375', { kind: 'tcp', host: '10.0.0.1', port: 2375 }],
     ['tcp://[::1]:2375', { kind: 'tcp', host: '::1', port: 2375 }],
   ])('reads %s', (text, endpoint) => expect(parseEndpoint(text)).toEqual(endpoint));
 
-  it.each([
+  test.each([
     ['ssh://me@host', 'ssh connections are not supported'],
     ['npipe:////./pipe/docker', 'named pipes'],
     ['https://host:2376', 'TLS'],
@@ -102,7 +102,7 @@ describe('parseEndpoint', () => {
     );
   });
 
-  it('does not repeat a login in its message', () => {
+  test('does not repeat a login in its message', () => {
     expect(() => parseEndpoint('ssh://me:secret@host')).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining('secret') }),
     );

@@ -1,7 +1,7 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { pythonIndex } from './python-index.ts';
 
-it.each([
+test.each([
   [{}, undefined],
   [{ UV_DEFAULT_INDEX: '', PIP_INDEX_URL: 'https://a.test/simple' }, 'https://a.test/simple'],
   [
@@ -14,7 +14,7 @@ it.each([
   expect(pythonIndex(env)).toBe(index);
 });
 
-it.each(['https://a.test/\nRUN evil', 'https://a.test/\r', 'file:///etc', 'not an address'])(
+test.each(['https://a.test/\nRUN evil', 'https://a.test/\r', 'file:///etc', 'not an address'])(
   'lets no index break out of its line: %j',
   (text) => {
     expect(() => pythonIndex({ PIP_INDEX_URL: text })).toThrow(

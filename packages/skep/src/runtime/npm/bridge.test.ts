@@ -5,10 +5,10 @@ import net, { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { bridgeScript } from './bridge.ts';
 
-it('leads connections to a port over the socket, and does not keep the program running', async () => {
+test('leads connections to a port over the socket, and does not keep the program running', async () => {
   const directory = await mkdtemp(path.join(tmpdir(), 'skep-bridge-'));
   const socket = path.join(directory, 'socket');
   const outside = net.createServer((connection) => connection.pipe(connection));

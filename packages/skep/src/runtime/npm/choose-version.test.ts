@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { chooseVersion } from './choose-version.ts';
 
 const versions = ['0.0.3', '0.0.4', '0.2.1', '0.2.9', '0.3.0', '1.0.0', '1.2.0', '1.2.7', '1.10.0', '2.0.0-rc.1', '2.0.0-rc.2', '2.0.0', '3.0.0-beta']; // prettier-ignore
@@ -7,7 +7,7 @@ const packument = {
   versions: Object.fromEntries(versions.map((version) => [version, {}])),
 };
 
-it.each([
+test.each([
   [undefined, '2.0.0'],
   ['latest', '2.0.0'],
   ['next', '3.0.0-beta'],
@@ -32,7 +32,7 @@ it.each([
   ['constructor', undefined],
 ])('%s means %s', (wanted, expected) => expect(chooseVersion(packument, wanted)).toBe(expected));
 
-it('takes what is deprecated only where there is nothing else', () => {
+test('takes what is deprecated only where there is nothing else', () => {
   const deprecated = { deprecated: 'do not use' };
   const some = { 'dist-tags': {}, versions: { '1.0.0': {}, '1.1.0': deprecated, '2.0.0': deprecated } };
   expect(chooseVersion(some, '^1')).toBe('1.0.0');

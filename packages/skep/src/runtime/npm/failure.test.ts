@@ -1,14 +1,14 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { isMissingPackage, npmComplaint, npmFailure } from './failure.ts';
 
-it.each([
+test.each([
   ['npm error code E404\nnpm error 404 Not Found', true],
   ['npm error code ETARGET\nnpm error notarget No matching version', true],
   ['npm error code ECONNREFUSED', false],
   ['added 404 packages', false],
 ])('isMissingPackage(%j) is %s', (output, expected) => expect(isMissingPackage(output)).toBe(expected));
 
-it('repeats what npm complains about, without its prefix and its log file', () => {
+test('repeats what npm complains about, without its prefix and its log file', () => {
   const output =
     'npm error code EUSAGE\nnpm error\nnpm error Bad thing\nnpm error A complete log of this run: /x';
   expect(npmComplaint(output)).toBe('code EUSAGE; Bad thing');
@@ -18,7 +18,7 @@ it('repeats what npm complains about, without its prefix and its log file', () =
   });
 });
 
-it.each([
+test.each([
   [
     'git, by newer releases',
     'npm error code EALLOWGIT\nnpm error Refusing to fetch "x@git://h.test/x.git"',

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { openGateway, type Gateway } from './gateway.ts';
 import { Upstream } from './upstream.ts';
@@ -65,7 +65,7 @@ const document = (name: string, tarball: string) =>
   JSON.stringify({ name, 'dist-tags': { latest: '1.0.0' }, versions: { '1.0.0': { dist: { tarball } } } });
 
 describe('what is confined', () => {
-  it('reaches tarballs wherever the registry says that they lie, and never sees where', async () => {
+  test('reaches tarballs wherever the registry says that they lie, and never sees where', async () => {
     const cdn = await host((_request, response) => void response.end('tarball'));
     const registry = await host((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' });
@@ -81,7 +81,7 @@ describe('what is confined', () => {
     expect(downloads).toEqual([1]);
   });
 
-  it.each([
+  test.each([
     ['GET', '/-/x/1.0.0.tgz', 404],
     ['GET', '/-/npm/v1/user', 404],
     ['GET', '/../secret', 404],
@@ -97,7 +97,7 @@ describe('what is confined', () => {
     expect(registry.logins).toEqual({});
   });
 
-  it('gets packages of a scope from the registry of that scope', async () => {
+  test('gets packages of a scope from the registry of that scope', async () => {
     const general = await host((_request, response) => void response.end(document('x', '')));
     const scoped = await host((_request, response) => void response.end(document('@s/x', '')));
     const { get } = await gatewayFor(`registry=${general.url}\n@s:registry=${scoped.url}`);
@@ -108,7 +108,7 @@ describe('what is confined', () => {
 });
 
 describe('a login', () => {
-  it('goes to the place that it is set for, and to no other host by redirect or as the place of a tarball', async () => {
+  test('goes to the place that it is set for, and to no other host by redirect or as the place of a tarball', async () => {
     const cdn = await host((_request, response) => void response.end('tarball'));
     const registry = await host(({ url }, response) => {
       if (url === '/x') response.end(document('x', `${cdn.url}x.tgz`));
@@ -133,7 +133,7 @@ describe('a login', () => {
     expect(cdn.logins).toEqual({ '/x.tgz': undefined, '/y.tgz': undefined });
   });
 
-  it('for one registry does not fetch what another one names there, itself or by redirect', async () => {
+  test('for one registry does not fetch what another one names there, itself or by redirect', async () => {
     const secret = await host(({ url }, response) => {
       if (url === '/@mine%2fown') response.end(document('@mine/own', `${secret.url}own.tgz`));
       else response.end('tarball');
@@ -157,7 +157,7 @@ describe('a login', () => {
     });
   });
 
-  it('of whoever asks is not passed on', async () => {
+  test('of whoever asks is not passed on', async () => {
     const registry = await host((_request, response) => void response.end(document('x', '')));
     const { get } = await gatewayFor(`registry=${registry.url}`);
     await get('/x', { headers: { authorization: 'Bearer theirs' } });
@@ -166,7 +166,7 @@ describe('a login', () => {
 });
 
 describe('a failure', () => {
-  it('is told with the address of the real registry, without its login', async () => {
+  test('is told with the address of the real registry, without its login', async () => {
     const registry = await host((_request, response) => void response.writeHead(403).end());
     const { get, gateway } = await gatewayFor(`registry=${registry.url.replace('//', '//u:pa55@')}`);
     expect((await get('/x')).status).toBe(502);
@@ -176,14 +176,14 @@ describe('a failure', () => {
     });
   });
 
-  it('is a missing package where the registry has none of that name', async () => {
+  test('is a missing package where the registry has none of that name', async () => {
     const registry = await host((_request, response) => void response.writeHead(404).end());
     const { get, gateway } = await gatewayFor(`registry=${registry.url}`);
     expect((await get('/x')).status).toBe(404);
     expect(gateway.failure).toMatchObject({ code: 'runtime/package-not-found' });
   });
 
-  it('that is over when npm asks again is none', async () => {
+  test('that is over when npm asks again is none', async () => {
     let asked = 0;
     const registry = await host((_request, response) => {
       asked += 1;

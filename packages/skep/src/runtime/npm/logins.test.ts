@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { authorization, clientIdentity, type Asked } from './logins.ts';
 import { parseNpmrc } from './npmrc.ts';
 import { registriesSet } from './registries.ts';
@@ -17,7 +17,7 @@ describe('authorization', () => {
   const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
   const password = Buffer.from('p:w').toString('base64');
 
-  it.each([
+  test.each([
     ['a token', '//a.test/:_authToken = t', 'https://a.test/x', 'Bearer t'],
     ['a token without the slash', '//a.test:_authToken = t', 'https://a.test/x', 'Bearer t'],
     [
@@ -59,7 +59,7 @@ describe('the login for one registry', () => {
   const registries = registriesSet(settings).map(({ href }) => href);
   const [a, b] = ['https://a.test/npm/', 'https://b.test/npm/'];
 
-  it.each([
+  test.each([
     ['goes along with what that registry names below itself', b, 'https://b.test/npm/x/-/x.tgz', 'Bearer B'],
     [
       'does not go along with what another registry names there',
@@ -75,11 +75,11 @@ describe('the login for one registry', () => {
     expect(authorization(settings, asked(url, namedBy, registries))).toBe(expected);
   });
 
-  it('is another thing than one for a host of files, which every registry may name', () => {
+  test('is another thing than one for a host of files, which every registry may name', () => {
     expect(authorization(settings, asked('https://files.test/x.tgz', b, registries))).toBe('Bearer F');
   });
 
-  it('is that of all registries that it is set for together', () => {
+  test('is that of all registries that it is set for together', () => {
     const shared = config('//a.test/:_authToken = t');
     const both = ['https://a.test/one/', 'https://a.test/two/'];
     expect(authorization(shared, asked('https://a.test/two/x.tgz', both[0], both))).toBe('Bearer t');
@@ -87,7 +87,7 @@ describe('the login for one registry', () => {
 });
 
 describe('a client certificate', () => {
-  it('is shown to the place that it is set for and to no other', async () => {
+  test('is shown to the place that it is set for and to no other', async () => {
     const directory = await mkdtemp(path.join(tmpdir(), 'skep-logins-'));
     try {
       const [certfile, keyfile] = [path.join(directory, 'cert'), path.join(directory, 'key')];
@@ -107,7 +107,7 @@ describe('a client certificate', () => {
     }
   });
 
-  it('that cannot be read is named', async () => {
+  test('that cannot be read is named', async () => {
     const settings = config('//a.test/:certfile = /none/cert\n//a.test/:keyfile = /none/key');
     await expect(clientIdentity(settings, asked('https://a.test/x'))).rejects.toMatchObject({
       code: 'config/unreadable',

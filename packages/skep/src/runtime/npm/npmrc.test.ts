@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { npmSetting, parseNpmrc, readNpmConfig } from './npmrc.ts';
 
 let home: string;
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(home, { recursive: true, force: true }));
 
-it.each([
+test.each([
   ['a key and its value', 'registry = https://a.test/', 'registry', 'https://a.test/'],
   ['a quoted value', 'registry = "https://a.test/npm"', 'registry', 'https://a.test/npm'],
   ['a quoted value with line breaks', String.raw`ca="A\nB"`, 'ca', 'A\nB'],
@@ -27,7 +27,7 @@ it.each([
   expect(npmSetting(parseNpmrc(text, { TOKEN: 's3cret' }), key)).toBe(expected);
 });
 
-it('takes variables before the own file, and that before the one of the installation', async () => {
+test('takes variables before the own file, and that before the one of the installation', async () => {
   await writeFile(path.join(home, '.npmrc'), 'a = user\nb = user');
   const globalconfig = path.join(home, 'global');
   await writeFile(globalconfig, 'a = global\nb = global\nc = global');
@@ -48,7 +48,7 @@ it('takes variables before the own file, and that before the one of the installa
   ]);
 });
 
-it('has no settings where nothing is set', async () => {
+test('has no settings where nothing is set', async () => {
   const config = await readNpmConfig({
     env: {},
     home: path.join(home, 'none'),

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defaultRegistry, findNpm } from './program.ts';
 
 let directory: string;
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
-it('finds the npm on the PATH and leaves wrappers of version managers alone', async () => {
+test('finds the npm on the PATH and leaves wrappers of version managers alone', async () => {
   const file = path.join(directory, 'npm/bin/npm-cli.js');
   await mkdir(path.dirname(file), { recursive: true });
   await writeFile(file, '');
@@ -21,14 +21,14 @@ it('finds the npm on the PATH and leaves wrappers of version managers alone', as
   expect(await findNpm({ env, execPath: '/nowhere/bin/node' })).toBe(file);
 });
 
-it('says so when there is none', async () => {
+test('says so when there is none', async () => {
   const empty = await mkdtemp(path.join(directory, 'empty'));
   await expect(findNpm({ env: { PATH: empty }, execPath: '/nowhere/bin/node' })).rejects.toMatchObject({
     code: 'runtime/npm-missing',
   });
 });
 
-it('asks npm for its registry without a home directory, which a user id without a name does not have', async () => {
+test('asks npm for its registry without a home directory, which a user id without a name does not have', async () => {
   const bin = path.join(directory, 'asked/bin');
   await mkdir(bin, { recursive: true });
   // As npm does at its start; without HOME it would ask the system who the user is.

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseNpmrc } from './npmrc.ts';
 import { npmConnections, registryFor, withoutLogin } from './registries.ts';
 
@@ -6,27 +6,27 @@ const config = (text: string) => parseNpmrc(text, {});
 
 describe('registryFor', () => {
   const settings = config('registry = https://a.test/npm\n@team:registry = https://b.test');
-  it.each([
+  test.each([
     ['left-pad', 'https://a.test/npm/'],
     ['@team/x', 'https://b.test/'],
     ['@other/x', 'https://a.test/npm/'],
   ])('%s comes from %s', (name, expected) => expect(registryFor(settings, name)?.href).toBe(expected));
 
-  it('knows none where none is set', () => expect(registryFor(config(''), 'x')).toBeUndefined());
+  test('knows none where none is set', () => expect(registryFor(config(''), 'x')).toBeUndefined());
 
-  it.each(['file:///etc', 'nonsense'])('refuses %s without repeating it', (registry) => {
+  test.each(['file:///etc', 'nonsense'])('refuses %s without repeating it', (registry) => {
     expect(() => registryFor(config(`registry = ${registry}`), 'x')).toThrow(
       expect.objectContaining({ code: 'config/invalid', message: expect.not.stringContaining(registry) }),
     );
   });
 
-  it('leaves a login out of what may be told', () => {
+  test('leaves a login out of what may be told', () => {
     expect(withoutLogin(new URL('https://u:p@a.test/x'))).toBe('https://a.test/x');
   });
 });
 
 describe('npmConnections', () => {
-  it.each([
+  test.each([
     ['nothing', '', {}, { httpProxy: '', httpsProxy: '', noProxy: '', verify: true }],
     [
       'the settings of npm before the variables of the system',
@@ -41,7 +41,7 @@ describe('npmConnections', () => {
     expect(await npmConnections(config(text), env, undefined)).toMatchObject(expected);
   });
 
-  it('trusts the authorities of the command and of npm', async () => {
+  test('trusts the authorities of the command and of npm', async () => {
     const settings = config(String.raw`ca[]="A\nB"`);
     expect((await npmConnections(settings, {}, 'C')).ca).toEqual(['C', 'A\nB']);
   });

@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findBubblewrap } from './bubblewrap.ts';
 
 const asRoot = process.getuid?.() === 0;
@@ -30,7 +30,7 @@ async function find(script: string) {
 const WITHOUT_SETPRIV = 'while [ "$1" != /bin/sh ]; do shift; done';
 
 describe.skipIf(process.platform !== 'linux')('a bubblewrap that does not confine is not used', () => {
-  it.each([
+  test.each([
     [
       'starts the program as who called it',
       `${WITHOUT_SETPRIV}; exec "$@"`,
@@ -45,7 +45,7 @@ describe.skipIf(process.platform !== 'linux')('a bubblewrap that does not confin
     });
   });
 
-  it.skipIf(!asRoot)('because it takes every right away and filters no system call', async () => {
+  test.skipIf(!asRoot)('because it takes every right away and filters no system call', async () => {
     await expect(find('shift; exec setpriv "$@"')).rejects.toMatchObject({
       code: 'runtime/sandbox-unavailable',
       message: expect.stringContaining('system calls are not filtered'),
@@ -53,7 +53,7 @@ describe.skipIf(process.platform !== 'linux')('a bubblewrap that does not confin
   });
 });
 
-it.skipIf(process.platform !== 'linux')(
+test.skipIf(process.platform !== 'linux')(
   'a mount of this machine that goes while bubblewrap is tried does not make it one that cannot be used',
   async () => {
     const gone = "Can't find source path /var/lib/engine/merged: No such file or directory";

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkTree } from './check-tree.ts';
 
 let directory: string;
@@ -26,11 +26,11 @@ async function tree(packages: Record<string, object>): Promise<string> {
 
 const check = (root: string) => checkTree({ tree: root, specifier: 'a@1.0.0', registry: REGISTRY });
 
-it('takes packages of the registry, what they bring themselves, and links within the tree', async () => {
+test('takes packages of the registry, what they bring themselves, and links within the tree', async () => {
   await check(await tree({ 'node_modules/a': good, 'node_modules/a/node_modules/b': { inBundle: true } }));
 });
 
-it.each([
+test.each([
   ['a git repository', { resolved: 'git+ssh://git@h.test/x.git#1' }, '"x" (git+ssh://git@h.test/x.git#1)'],
   ['a URL', { resolved: 'https://h.test/x.tgz' }, '"x" (https://h.test/x.tgz)'],
   ['a file', { resolved: 'file:../x.tgz' }, '"x" (file:../x.tgz)'],
@@ -45,7 +45,7 @@ it.each([
   });
 });
 
-it.each([
+test.each([
   ['an absolute place', '/etc/passwd'],
   ['a place above', '../../../secret'],
   ['a place behind another link', 'deep/../../../x'],
@@ -57,13 +57,13 @@ it.each([
   });
 });
 
-it('refuses what is no file, so that nothing waits for it', async () => {
+test('refuses what is no file, so that nothing waits for it', async () => {
   const root = await tree({ 'node_modules/a': good });
   execFileSync('mkfifo', [path.join(root, 'node_modules/a/pipe')]);
   await expect(check(root)).rejects.toMatchObject({ message: expect.stringContaining('"pipe" is no file') });
 });
 
-it('leaves everything readable for everyone, writable for nobody else, and with nobody else’s rights', async () => {
+test('leaves everything readable for everyone, writable for nobody else, and with nobody else’s rights', async () => {
   const root = await tree({ 'node_modules/a': good });
   const [open, closed] = ['node_modules/a/cli.js', 'node_modules/a/deep'].map((name) =>
     path.join(root, name),

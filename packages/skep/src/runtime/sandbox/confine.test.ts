@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Bubblewrap } from './confine.ts';
 import { confinedOptions, type ConfinedProgram } from './confine.ts';
 import { closedMounts, confinedUser } from './confined-user.ts';
@@ -33,14 +33,14 @@ describe.each([
   const given = confinedOptions(bubblewrap, program);
   const text = given.join(' ');
 
-  it('has processes, mounts, host name and session of its own and no capability', () => {
+  test('has processes, mounts, host name and session of its own and no capability', () => {
     expect(given).toEqual(
       expect.arrayContaining(['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--new-session']),
     );
     expect(text).toContain('--cap-drop ALL');
   });
 
-  it('sees no home directory, no root, no directory with keys, and writes declared mounts only', () => {
+  test('sees no home directory, no root, no directory with keys, and writes declared mounts only', () => {
     const joined = confinedOptions(bubblewrap, { ...program, network: 'joined' });
     const sources = joined.flatMap((option, at) =>
       /^--(?:ro-)?bind(?:-try)?$/.test(option) ? [joined[at + 1] ?? ''] : [],
@@ -53,12 +53,12 @@ describe.each([
     expect(text).toContain('--ro-bind /srv/in /in');
   });
 
-  it('has a read-only view of the switches of the kernel, mounted over the process table', () => {
+  test('has a read-only view of the switches of the kernel, mounted over the process table', () => {
     expect(given.indexOf('/proc/sys')).toBeGreaterThan(given.indexOf('--proc'));
     expect(text).toContain('--ro-bind /proc/sys /proc/sys');
   });
 
-  it('sees resolver and trust files only with a network, and joins one only then', () => {
+  test('sees resolver and trust files only with a network, and joins one only then', () => {
     expect(given).toContain('--unshare-net');
     expect(given).not.toContain('/etc/ssl/certs');
     const joined = confinedOptions(bubblewrap, { ...program, network: 'joined' });
@@ -67,13 +67,13 @@ describe.each([
   });
 });
 
-it('leaves --disable-userns out where bubblewrap does not know it', () => {
+test('leaves --disable-userns out where bubblewrap does not know it', () => {
   expect(confinedOptions(ordinary, program)).toContain('--disable-userns');
   expect(confinedOptions({ ...ordinary, locksUserns: false }, program)).not.toContain('--disable-userns');
 });
 
 describe('who a program is inside', () => {
-  it('is never root unless the person says so', async () => {
+  test('is never root unless the person says so', async () => {
     const plain = { name: 'w', mounts: [{ source: '/', target: '/x', readOnly: false }] };
     for (const asRoot of [true, false]) {
       expect((await confinedUser({ ...plain, asRoot })).uid).toBeGreaterThan(0);
@@ -81,7 +81,7 @@ describe('who a program is inside', () => {
     }
   });
 
-  it.each([
+  test.each([
     ['root', { uid: 0, gid: 0 }],
     ['33', { uid: 33, gid: 33 }],
     ['33:44', { uid: 33, gid: 44 }],
@@ -89,11 +89,11 @@ describe('who a program is inside', () => {
     expect(parseConfinedUser(text)).toEqual(user);
   });
 
-  it.each(['', 'www-data', '-1', '1:', '4294967295', '1:4294967295', '1 2'])('not %j', (text) => {
+  test.each(['', 'www-data', '-1', '1:', '4294967295', '1:4294967295', '1 2'])('not %j', (text) => {
     expect(() => parseConfinedUser(text)).toThrow(expect.objectContaining({ code: 'usage/invalid-value' }));
   });
 
-  it('is told which mounts are closed to it', async () => {
+  test('is told which mounts are closed to it', async () => {
     const mounts = [{ source: '/', target: '/x', readOnly: false }];
     expect(await closedMounts({ uid: 60_706, gid: 60_706 }, mounts)).toEqual(['may only read "/"']);
     expect(await closedMounts({ uid: 0, gid: 0 }, mounts)).toEqual([]);
@@ -104,7 +104,7 @@ describe('who a program is inside', () => {
 });
 
 describe('inherited descriptors', () => {
-  it('are covered, and ours are not', () => {
+  test('are covered, and ours are not', () => {
     expect(coverInherited([0, 'pipe', 1], [1, 4, 6], 99)).toEqual([0, 'pipe', 1, 'ignore', 99, 'ignore', 99]);
   });
 });

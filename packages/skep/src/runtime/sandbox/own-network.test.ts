@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectNetwork } from './own-network.ts';
 import { makePipes } from './pipes.ts';
 import { workloadPlaces, type WorkloadPlaces } from './places.ts';
@@ -28,11 +28,11 @@ async function connect(hardened: string, asRoot: boolean): Promise<readonly stri
 const HARDENED = '--enable-sandbox --enable-seccomp';
 
 describe('what reads the packets of a server', () => {
-  it.each([true, false])('confines itself (as root: %s)', async (asRoot) => {
+  test.each([true, false])('confines itself (as root: %s)', async (asRoot) => {
     expect(await connect('READY', asRoot)).toEqual([expect.stringContaining(HARDENED)]);
   });
 
-  it('does not run as root where it cannot confine itself', async () => {
+  test('does not run as root where it cannot confine itself', async () => {
     await expect(connect('exit 1', true)).rejects.toMatchObject({
       code: 'runtime/start-failed',
       message: expect.stringContaining('as root it must be able to confine itself'),
@@ -40,14 +40,14 @@ describe('what reads the packets of a server', () => {
     expect(await readFile(path.join(places.directory, 'calls'), 'utf8')).toMatch(/^.*--enable-sandbox.*\n$/);
   });
 
-  it('runs without that as an ordinary user, who has nothing to lose by it but what a server has', async () => {
+  test('runs without that as an ordinary user, who has nothing to lose by it but what a server has', async () => {
     expect(await connect('exit 1', false)).toEqual([
       expect.stringContaining(HARDENED),
       expect.not.stringContaining('--enable'),
     ]);
   });
 
-  it.each([true, false])('never reaches the loopback of the machine (as root: %s)', async (asRoot) => {
+  test.each([true, false])('never reaches the loopback of the machine (as root: %s)', async (asRoot) => {
     for (const call of await connect('READY', asRoot)) expect(call).toContain('--disable-host-loopback');
   });
 });

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { closeSync, constants, openSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { makePipes, untilReleased } from './pipes.ts';
 import { workloadPlaces, type WorkloadPlaces } from './places.ts';
 
@@ -15,7 +15,7 @@ afterEach(() => rm(places.directory, { recursive: true }));
 
 const never = new AbortController().signal;
 
-it('who waits for the end of a workload hears when the last holder lets go of its pipe', async () => {
+test('who waits for the end of a workload hears when the last holder lets go of its pipe', async () => {
   const holders = [openSync(places.life, constants.O_RDWR), openSync(places.life, constants.O_RDWR)];
   let over = false;
   const waiting = untilReleased(places, never).then(() => void (over = true));
@@ -25,12 +25,12 @@ it('who waits for the end of a workload hears when the last holder lets go of it
   await waiting;
 });
 
-it('nobody waits for a workload that is over already, or that has no such pipe', async () => {
+test('nobody waits for a workload that is over already, or that has no such pipe', async () => {
   await untilReleased(places, never);
   await untilReleased(workloadPlaces('/does/not/exist'), never);
 });
 
-it('the wait ends with its signal', async () => {
+test('the wait ends with its signal', async () => {
   const holder = openSync(places.life, constants.O_RDWR);
   try {
     const ending = new AbortController();

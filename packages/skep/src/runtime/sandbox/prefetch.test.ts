@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { Report } from '../runtime.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
@@ -12,7 +12,7 @@ import { SandboxRuntime } from './sandbox-runtime.ts';
 
 const report: Report = { step() {}, detail() {} };
 
-it('asks no registry for an exact version that is there already', async () => {
+test('asks no registry for an exact version that is there already', async () => {
   const cacheDir = await mkdtemp(path.join(tmpdir(), 'skep-prefetch-'));
   try {
     // Nothing listens there, so asking fails.
@@ -37,7 +37,7 @@ it('asks no registry for an exact version that is there already', async () => {
   }
 });
 
-it('reads no file beyond the tree that a rewritten manifest of the tree names', async () => {
+test('reads no file beyond the tree that a rewritten manifest of the tree names', async () => {
   const directory = await mkdtemp(path.join(tmpdir(), 'skep-prefetch-'));
   try {
     const tree = path.join(directory, 'tree');

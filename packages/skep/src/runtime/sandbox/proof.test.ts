@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { recallProof, rememberProof, subjectOf } from './proof.ts';
 
 let directory: string;
@@ -14,13 +14,13 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-it('recalls what was proved of the same sandbox, and of no other', async () => {
+test('recalls what was proved of the same sandbox, and of no other', async () => {
   await rememberProof(file, proof);
   expect(recallProof(file, 'this')).toEqual(proof);
   expect(recallProof(file, 'that')).toBeUndefined();
 });
 
-it('believes no proof that somebody else could have written', async () => {
+test('believes no proof that somebody else could have written', async () => {
   expect(recallProof(file, 'this')).toBeUndefined();
   await rememberProof(file, proof);
   await symlink(file, path.join(directory, 'link'));
@@ -29,7 +29,7 @@ it('believes no proof that somebody else could have written', async () => {
   expect(recallProof(file, 'this')).toBeUndefined();
 });
 
-it('takes a damaged proof for none, and does without one where nothing can be written', async () => {
+test('takes a damaged proof for none, and does without one where nothing can be written', async () => {
   for (const text of ['', '{', '{"subject":"this"}', 'null']) {
     await writeFile(file, text, { mode: 0o600 });
     expect(recallProof(file, 'this')).toBeUndefined();
@@ -38,7 +38,7 @@ it('takes a damaged proof for none, and does without one where nothing can be wr
   await rememberProof(path.join(directory, 'plain', 'proof.json'), proof);
 });
 
-it('proves anew when a program or how it is called has changed', async () => {
+test('proves anew when a program or how it is called has changed', async () => {
   const program = path.join(directory, 'bwrap');
   await writeFile(program, 'one');
   const first = subjectOf([program], ['--unshare-all']);

@@ -2,7 +2,7 @@ import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Observed, WorkloadSpec } from '../runtime.ts';
 import { checkSpec } from './check-spec.ts';
 import { confinedWorkload } from './confinement.ts';
@@ -44,7 +44,7 @@ describe('confinedWorkload', () => {
     state: [],
   });
 
-  it('is the program with its arguments, its package, Node and the declared mounts', () => {
+  test('is the program with its arguments, its package, Node and the declared mounts', () => {
     expect(program.command).toEqual(['/skep/bin/node', '/app/x.js', '--flag']);
     expect(program.env).toMatchObject({ TOKEN: 's3cret value' });
     expect(program.mounts.filter((mount) => !mount.readOnly)).toEqual([
@@ -55,7 +55,7 @@ describe('confinedWorkload', () => {
 
 describe('checkSpec refuses', () => {
   const port = { hostIp: '127.0.0.1', hostPort: 1, containerPort: 2 };
-  it.each<[string, Partial<WorkloadSpec>]>([
+  test.each<[string, Partial<WorkloadSpec>]>([
     ['privileges', { privileged: true }],
     ['a port without a network', { ports: [{ ...port, hostPort: 2 }] }],
     ['a port that would need translation', { network: 'bridge', ports: [port] }],
@@ -93,19 +93,19 @@ describe('checkSpec refuses', () => {
     });
   });
 
-  it('nothing of an ordinary workload', async () => {
+  test('nothing of an ordinary workload', async () => {
     const targets = ['/data/tmp', '/data/tmp2', '/tmp/in', '/home/skep'];
     const mounts = targets.map((target) => ({ source: tmpdir(), target, readOnly: true }));
     await checkSpec({ ...spec, mounts }, false);
   });
 
-  it('nothing of a port that a network of its own translates', async () => {
+  test('nothing of a port that a network of its own translates', async () => {
     await checkSpec({ ...spec, network: 'bridge', ports: [port] }, true);
   });
 });
 
 describe('the saved workload', () => {
-  it('comes back as it was, whatever is in it', async () => {
+  test('comes back as it was, whatever is in it', async () => {
     const file = path.join(directory, 'spec.json');
     const text = fc.string({ unit: 'binary' });
     await fc.assert(
@@ -122,7 +122,7 @@ describe('the saved workload', () => {
     );
   });
 
-  it('is an error with the file named when it is damaged', async () => {
+  test('is an error with the file named when it is damaged', async () => {
     const file = path.join(directory, 'damaged.json');
     await writeFile(file, '{"spec":');
     await expect(readSpec(file)).rejects.toMatchObject({
@@ -146,7 +146,7 @@ describe('runState', () => {
   }
   const gone = { init: { pid: process.pid, startTime: '1' } };
 
-  it.each([
+  test.each([
     ['never started', undefined, '', { state: 'created' }],
     [
       'ended with a recorded status',
@@ -176,7 +176,7 @@ describe('runState', () => {
     expect(await workload(run, status)).toMatchObject(expected);
   });
 
-  it.each(['{', '[]', '', '\uFFFD'])('a record that reads %j is as good as none', async (text) => {
+  test.each(['{', '[]', '', '\uFFFD'])('a record that reads %j is as good as none', async (text) => {
     const places = workloadPlaces(await mkdtemp(path.join(directory, 'run')));
     await writeFile(places.run, text);
     expect(await runState(places, 'now')).toEqual({ state: 'created' });
@@ -185,7 +185,7 @@ describe('runState', () => {
     expect(await runState(places, 'now')).toMatchObject({ state: 'exited', exitCode: 7 });
   });
 
-  it('leaves a half-written line of bubblewrap for later', async () => {
+  test('leaves a half-written line of bubblewrap for later', async () => {
     const file = path.join(directory, 'half.json');
     await writeFile(file, '{ "child-pid": 12, "x": 1 }\n\n{ "exit-co');
     expect(await readStatus(file)).toEqual({ initPid: 12 });
@@ -203,7 +203,7 @@ describe('differences', () => {
   });
   const known = (one?: Observed) => new Map(one ? [['w', one]] : []);
 
-  it.each<[string, Observed | undefined, Observed | undefined, string[]]>([
+  test.each<[string, Observed | undefined, Observed | undefined, string[]]>([
     ['nothing happened', at('running', 1), at('running', 1), []],
     ['created', undefined, at('created'), []],
     ['started', at('created'), at('running', 1), ['start']],
@@ -219,7 +219,7 @@ describe('differences', () => {
 });
 
 describe('log files', () => {
-  it('give the same last lines as cutting the whole text does', async () => {
+  test('give the same last lines as cutting the whole text does', async () => {
     const file = path.join(directory, 'log');
     const lines = fc.array(
       fc.string({ maxLength: 5 }).map((text) => text.replaceAll('\n', ' ')),
@@ -235,14 +235,14 @@ describe('log files', () => {
     );
   });
 
-  it('give a tail that is longer than one block', async () => {
+  test('give a tail that is longer than one block', async () => {
     const file = path.join(directory, 'long');
     const line = `${'x'.repeat(50_000)}\n`;
     await writeFile(file, `first\n${line}${line}${line}`);
     expect(await logTail(file, 2)).toBe(line + line);
   });
 
-  it('are followed until the writer is over, the last words included', async () => {
+  test('are followed until the writer is over, the last words included', async () => {
     const file = path.join(directory, 'followed');
     await writeFile(file, 'one\ntwo\n');
     let asked = 0;
@@ -271,7 +271,7 @@ describe('packageCommand', () => {
     return root;
   }
 
-  it.each([
+  test.each([
     [
       'a script by its name',
       './dist/cli.mjs',
@@ -294,7 +294,7 @@ describe('packageCommand', () => {
     expect(await packageCommand(await tree(bin, files))).toEqual(expected);
   });
 
-  it.each([
+  test.each([
     ['a program outside the package', '../../../etc/passwd'],
     ['two programs', { a: 'a.js', b: 'b.js' }],
     ['no program', undefined],
@@ -302,7 +302,7 @@ describe('packageCommand', () => {
     await expect(packageCommand(await tree(bin, {}))).rejects.toMatchObject({ code: 'runtime/start-failed' });
   });
 
-  it('refuses a tree that is gone', async () => {
+  test('refuses a tree that is gone', async () => {
     await expect(packageCommand(path.join(directory, 'nowhere'))).rejects.toMatchObject({
       code: 'runtime/package-not-found',
     });

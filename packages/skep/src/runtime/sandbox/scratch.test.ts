@@ -1,11 +1,11 @@
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { scratchDirectory } from './scratch.ts';
 
-it('removes what a killed command left, and nothing that one is still making', async () => {
+test('removes what a killed command left, and nothing that one is still making', async () => {
   const parent = await mkdtemp(path.join(tmpdir(), 'skep-scratch-'));
   let count = 0;
   const environment = { randomId: () => String((count += 1)) } as RuntimeEnvironment;

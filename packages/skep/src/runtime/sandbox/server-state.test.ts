@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmod, lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Mount } from '../../permissions/mount-declaration.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { treeManifest } from './package-program.ts';
@@ -39,7 +39,7 @@ const own = (file: string) => path.join(places.state, 'package', file);
 const text = (file: string) => readFile(own(file), 'utf8');
 
 describe('a server', () => {
-  it('may write its home and the folder of its package, and nothing that it depends on', async () => {
+  test('may write its home and the folder of its package, and nothing that it depends on', async () => {
     const root = await tree('one', ['dist/index.js', 'node_modules/dep/index.js']);
     expect(await state(root)).toEqual([
       { source: path.join(places.state, 'home'), target: '/home/skep', readOnly: false },
@@ -53,7 +53,7 @@ describe('a server', () => {
     expect(await text('dist/index.js')).toBe('one');
   });
 
-  it('finds at its next start what it wrote, and the tree is as it was', async () => {
+  test('finds at its next start what it wrote, and the tree is as it was', async () => {
     const root = await tree('one', ['dist/index.js']);
     await state(root);
     await writeFile(own('dist/memory.jsonl'), 'remembered');
@@ -63,7 +63,7 @@ describe('a server', () => {
     expect(await readFile(path.join(root, 'node_modules/@s/p/dist/index.js'), 'utf8')).toBe('one');
   });
 
-  it('gets the folder of its package whole at the next start when the first one was interrupted', async () => {
+  test('gets the folder of its package whole at the next start when the first one was interrupted', async () => {
     const root = await tree('one', ['dist/index.js', 'dist/other.js']);
     await mkdir(own('dist'), { recursive: true });
     await writeFile(own('dist/index.js'), 'o');
@@ -71,7 +71,7 @@ describe('a server', () => {
     expect([await text('dist/index.js'), await text('dist/other.js')]).toEqual(['one', 'one']);
   });
 
-  it('finds in another version what it had added, with the code of that version', async () => {
+  test('finds in another version what it had added, with the code of that version', async () => {
     await state(await tree('one', ['dist/index.js', 'dist/old.js']));
     await mkdir(own('dist/deep'));
     await writeFile(own('dist/deep/memory.jsonl'), 'remembered');
@@ -84,7 +84,7 @@ describe('a server', () => {
 });
 
 describe('a hostile server', () => {
-  it('gets nothing of the host by a link where something is put for it', async () => {
+  test('gets nothing of the host by a link where something is put for it', async () => {
     const outside = path.join(directory, 'outside');
     await mkdir(outside);
     const root = await tree('one', ['index.js', 'node_modules/dep/index.js']);
@@ -95,7 +95,7 @@ describe('a hostile server', () => {
     expect((await lstat(own('node_modules'))).isDirectory()).toBe(true);
   });
 
-  it('writes nowhere by a link that another version of its package brings', async () => {
+  test('writes nowhere by a link that another version of its package brings', async () => {
     await state(await tree('one', ['index.js']));
     await mkdir(own('up'));
     await writeFile(own('up/workload.json'), 'hostile');
@@ -105,7 +105,7 @@ describe('a hostile server', () => {
     await expect(lstat(places.spec)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('keeps nothing from starting by directories nested deeper than a path can be', async () => {
+  test('keeps nothing from starting by directories nested deeper than a path can be', async () => {
     const root = await tree('one', ['index.js']);
     const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
     await state(root);
@@ -122,7 +122,7 @@ describe('a hostile server', () => {
     await removeFiles(places.directory);
   });
 
-  it('cannot keep what it left from being removed', async () => {
+  test('cannot keep what it left from being removed', async () => {
     const root = await tree('one', ['index.js']);
     await state(root);
     await mkdir(own('shut/inner'), { recursive: true });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allowed, publishOf } from '../../../store/contract/fixture.ts';
 import { type AdminUnderTest, adminUnderTest, type CallerName } from '../admin.fixture.ts';
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => admin.close());
 
 describe('refusals change nothing', () => {
-  it.each<[rule: string, method: Method, url: string, as: CallerName, status: number, error: string]>([
+  test.each<[rule: string, method: Method, url: string, as: CallerName, status: number, error: string]>([
     [
       'role before everything',
       'DELETE',
@@ -180,7 +180,7 @@ describe('refusals change nothing', () => {
     expect(await admin.state()).toBe(before);
   });
 
-  it.each<[rule: string, name: string, as: CallerName, body: unknown, status: number, error: RegExp]>([
+  test.each<[rule: string, name: string, as: CallerName, body: unknown, status: number, error: RegExp]>([
     ['no JSON', LINTER, 'writer', '{', 400, /^invalid request body: /],
     [
       'a number as value',
@@ -229,12 +229,12 @@ describe('claims of an entry', () => {
   const seenBy = async (as: CallerName, name: string) =>
     (await admin.send('GET', `/open/v0.1/servers/${name}/versions/latest`, { as })).statusCode;
 
-  it('are shown as a map, also where there are none', async () => {
+  test('are shown as a map, also where there are none', async () => {
     expect(await claimsOf(LINTER)).toEqual({ claims: { org: 'acme' } });
     expect(await claimsOf('io.acme%2Fplain')).toEqual({ claims: {} });
   });
 
-  it('may be given by everyone with the role to an entry that has none', async () => {
+  test('may be given by everyone with the role to an entry that has none', async () => {
     const read = await admin.send('GET', '/v1/entries/server/io.acme%2Fplain/claims', { as: 'writer' });
     expect(read.statusCode).toBe(200);
     const body = { claims: { team: 'platform' } };
@@ -244,7 +244,7 @@ describe('claims of an entry', () => {
     expect(await seenBy('outsider', 'io.acme%2Fplain')).toBe(404);
   });
 
-  it('hold for all versions, and hide the entry when they are cleared', async () => {
+  test('hold for all versions, and hide the entry when they are cleared', async () => {
     const url = `/v1/entries/server/${LINTER}/claims`;
     for (const body of [{ claims: {} }, {}]) {
       expect(
@@ -259,7 +259,7 @@ describe('claims of an entry', () => {
     await admin.send('PUT', url, { body: { claims: { org: 'acme' } } });
   });
 
-  it('cannot be cleared where unlabelled is closed', async () => {
+  test('cannot be cleared where unlabelled is closed', async () => {
     const strict = await adminUnderTest({ switches: { unlabeled: 'deny' } });
     const server = { name: 'a/b', version: '1', description: 'd' };
     await strict.send('POST', '/v1/entries', { as: 'writer', body: { server, claims: { org: 'acme' } } });
@@ -275,7 +275,7 @@ describe('deleting', () => {
     return response.statusCode === 200 ? response.json().server.version : response.statusCode;
   };
 
-  it('points latest to the highest version that remains', async () => {
+  test('points latest to the highest version that remains', async () => {
     expect(await isLatest()).toBe('1.10.0');
     const encoded = await admin.send('DELETE', `/v1/entries/server/${LINTER}/versions/1.10.0`, {
       as: 'writer',
@@ -289,7 +289,7 @@ describe('deleting', () => {
     expect(await isLatest()).toBe('1.9.0');
   });
 
-  it('takes the entry along with its last version; name and claims are free again', async () => {
+  test('takes the entry along with its last version; name and claims are free again', async () => {
     const url = `/registry/acme-all/v0.1/servers/${LINTER}/versions/1.9.0`;
     expect((await admin.send('DELETE', url, { as: 'writer' })).statusCode).toBe(204);
     expect(await isLatest()).toBe(404);
@@ -302,7 +302,7 @@ describe('deleting', () => {
     expect(again.statusCode).toBe(201);
   });
 
-  it('finds skills by namespace and name, plugins by a bare name that one has', async () => {
+  test('finds skills by namespace and name, plugins by a bare name that one has', async () => {
     const skill = await admin.send('DELETE', '/v1/entries/skill/io.two%2Ftriage/versions/1.0.0', {
       as: 'writer',
     });
@@ -312,7 +312,7 @@ describe('deleting', () => {
     expect((await admin.send('DELETE', '/v1/entries/plugin/only/versions/1.0.0')).statusCode).toBe(204);
   });
 
-  it('works for one of several values where arrayMatch is any', async () => {
+  test('works for one of several values where arrayMatch is any', async () => {
     const any = await adminUnderTest({ switches: { arrayMatch: 'any' } });
     const server = { name: 'a/b', version: '1', description: 'd' };
     await any.send('POST', '/v1/entries', { body: { server, claims: { team: ['platform', 'data'] } } });
@@ -326,7 +326,7 @@ describe('deleting', () => {
 describe('a version that no path can carry, stored by an older release', () => {
   const ODD = ['..', '.', '1\u00a0', '\ufeff1.0.0', '1\u2028', '1\u0085', '%2e%2e', 'latest'];
 
-  it.each(['/v1/entries/server/io.odd%2Fstuck/versions', '/open/v0.1/servers/io.odd/stuck/versions'])(
+  test.each(['/v1/entries/server/io.odd%2Fstuck/versions', '/open/v0.1/servers/io.odd/stuck/versions'])(
     'can be deleted at %s by whoever holds its claims, and by nobody else',
     async (door) => {
       for (const version of ODD) {
@@ -341,7 +341,7 @@ describe('a version that no path can carry, stored by an older release', () => {
     },
   );
 
-  it.each(['..', '.', '1\u00a0', '\ufeff1.0.0', '1\u2028', '1\u0085', '1\ud83d'])(
+  test.each(['..', '.', '1\u00a0', '\ufeff1.0.0', '1\u2028', '1\u0085', '1\ud83d'])(
     'is refused now: %j',
     async (version) => {
       const server = { name: 'io.odd/new', version, description: 'd' };
@@ -355,7 +355,7 @@ describe('a version that no path can carry, stored by an older release', () => {
     },
   );
 
-  it('is asked for where it is missing', async () => {
+  test('is asked for where it is missing', async () => {
     const answer = await admin.send('DELETE', '/v1/entries/server/io.odd%2Fstuck/versions');
     const error = 'version is missing: give it in the path, or as a query parameter';
     expect([answer.statusCode, answer.json()]).toEqual([400, { error }]);

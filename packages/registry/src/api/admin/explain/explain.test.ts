@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { statusAt } from '../../../store/contract/fixture.ts';
 import { storedServer } from '../../snapshot.fixture.ts';
 import { type AdminUnderTest, adminUnderTest, type CallerName, source } from '../admin.fixture.ts';
@@ -18,10 +18,10 @@ beforeAll(async () => {
 afterAll(() => admin.close());
 
 const ask = (query: Readonly<Record<string, string>>, as: CallerName = 'root') =>
-  admin.send('GET', `/v1/explain?${String(new URLSearchParams(query))}`, { as });
+  admin.send('GET', `/v1/explain?${new URLSearchParams(query)}`, { as });
 
 describe('for super-admins', () => {
-  it('names the first failing key of a supposed caller, and what would change it', async () => {
+  test('names the first failing key of a supposed caller, and what would change it', async () => {
     const claims = JSON.stringify({ sub: 'ann', role: 'writer', org: 'acme', team: ['platform'] });
     const { findings, caller } = (await ask({ registry: 'foreign-all', entry: 'io.acme/x', claims })).json();
     expect(caller).toEqual({ subject: 'ann', roles: ['manageEntries'] });
@@ -58,7 +58,7 @@ describe('for super-admins', () => {
     ]);
   });
 
-  it('agrees with what is enforced, for every caller and registry', async () => {
+  test('agrees with what is enforced, for every caller and registry', async () => {
     const callers = { writer: { role: 'writer', org: 'acme', team: 'platform' }, outsider: { org: 'other' } };
     for (const [as, claims] of Object.entries(callers)) {
       for (const registry of ['acme-all', 'foreign-all', 'open', 'synced']) {
@@ -72,7 +72,7 @@ describe('for super-admins', () => {
     }
   });
 
-  it.each([
+  test.each([
     [{ registry: 'absent' }, 'registry not found: absent'],
     [{ source: 'absent' }, 'source not found: absent'],
     [{ entry: 'io.acme/absent' }, 'not found'],
@@ -85,17 +85,17 @@ describe('for super-admins', () => {
 });
 
 describe('about oneself', () => {
-  it('says why a gate is closed', async () => {
+  test('says why a gate is closed', async () => {
     const { findings } = (await ask({ registry: 'foreign-all', entry: 'io.acme/y' }, 'reader')).json();
     expect(findings.at(-1)).toMatchObject({ layer: 'registry', allowed: false, key: 'org' });
   });
 
-  it('says what is seen', async () => {
+  test('says what is seen', async () => {
     const { findings } = (await ask({ registry: 'open', entry: 'io.acme/y' }, 'reader')).json();
     expect(findings.at(-1)).toMatchObject({ layer: 'entry', source: 'internal', allowed: true });
   });
 
-  it.each([
+  test.each([
     [{ source: 'foreign' }, { source: 'absent' }],
     [{ entry: 'io.acme/x' }, { entry: 'io.acme/absent' }],
   ])('answers the same for %o, which is hidden, and %o, which is missing', async (hidden, missing) => {
@@ -105,7 +105,7 @@ describe('about oneself', () => {
     expect(one).toBe(two);
   });
 
-  it.each<[what: string, hidden: Record<string, string>, missing: Record<string, string>]>([
+  test.each<[what: string, hidden: Record<string, string>, missing: Record<string, string>]>([
     [
       'a source',
       { registry: 'foreign-all', source: 'foreign' },
@@ -133,7 +133,7 @@ describe('about oneself', () => {
     expect(one.body).not.toMatch(/internal|io\.acme|io\.other/);
   });
 
-  it('is all that those without the role may ask', async () => {
+  test('is all that those without the role may ask', async () => {
     const response = await ask({ claims: '{}' }, 'both');
     expect([response.statusCode, response.json().error]).toEqual([
       403,
@@ -141,12 +141,12 @@ describe('about oneself', () => {
     ]);
   });
 
-  it.each(['x', '5', '[]', 'null', '{'])('refuses the claims %s', async (claims) => {
+  test.each(['x', '5', '[]', 'null', '{'])('refuses the claims %s', async (claims) => {
     expect((await ask({ claims })).statusCode).toBe(400);
   });
 });
 
-it('says in anonymous mode that nothing is checked', async () => {
+test('says in anonymous mode that nothing is checked', async () => {
   const open = await adminUnderTest({ mode: 'anonymous' });
   const report = (await open.send('GET', '/v1/explain?registry=acme-all', { as: 'nobody' })).json();
   expect(report).toMatchObject({ mode: 'anonymous', caller: { subject: '', roles: [] } });
@@ -171,7 +171,7 @@ describe('a source whose entries a caller may see, but not the source', () => {
     return one.send('GET', `/v1/explain?${query}`, { as: 'reader' });
   };
 
-  it('is not named', async () => {
+  test('is not named', async () => {
     for (const query of ['entry=io.acme/y', 'entry=io.acme/y&registry=only']) {
       const { statusCode, body } = await asking('', query);
       expect([statusCode, JSON.parse(body).findings.at(-1)]).toEqual([
@@ -182,14 +182,14 @@ describe('a source whose entries a caller may see, but not the source', () => {
     }
   });
 
-  it('has no entries for those who cannot enter a registry that serves them', async () => {
+  test('has no entries for those who cannot enter a registry that serves them', async () => {
     const { statusCode, body } = await asking(OTHER, 'entry=io.acme/y');
     expect([statusCode, body]).toEqual([404, '{"error":"not found"}']);
   });
 });
 
 describe('for everyone else', () => {
-  it('names the keys that decide, and no value that a rule or a gate asks for', async () => {
+  test('names the keys that decide, and no value that a rule or a gate asks for', async () => {
     const answer = await ask({ registry: 'foreign-all' }, 'reader');
     expect(answer.statusCode).toBe(200);
     for (const value of ['super-admin', 'admin', 'writer', 'other']) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type AdminUnderTest, adminUnderTest, CONFIG_REGISTRIES, CONFIG_SOURCES } from '../admin.fixture.ts';
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
@@ -34,7 +34,7 @@ describe.each(['/registry/acme-all/v0', '/acme-all/v0', '/v0'])(
         ]);
     };
 
-    it('publishes the document as it was sent, under the claims of the publisher, and shows it as lists do', async () => {
+    test('publishes the document as it was sent, under the claims of the publisher, and shows it as lists do', async () => {
       const body = document('io.acme/mine', '1.0.0', ACME);
       const response = await admin.send('POST', `${door}/publish`, { as: 'writer', body });
       expect(response.statusCode).toBe(200);
@@ -48,7 +48,7 @@ describe.each(['/registry/acme-all/v0', '/acme-all/v0', '/v0'])(
       expect(again.statusCode).toBe(409);
     });
 
-    it('takes no claims that the caller does not hold, wherever they stand', async () => {
+    test('takes no claims that the caller does not hold, wherever they stand', async () => {
       const foreign = document('io.acme/theirs', '1.0.0', { org: 'other' });
       expect((await admin.send('POST', `${door}/publish`, { as: 'writer', body: foreign })).statusCode).toBe(
         403,
@@ -61,7 +61,7 @@ describe.each(['/registry/acme-all/v0', '/acme-all/v0', '/v0'])(
       expect(claims.json()).toEqual({ claims: {} });
     });
 
-    it('says what is wrong with a document and stores nothing', async () => {
+    test('says what is wrong with a document and stores nothing', async () => {
       const before = await admin.state();
       const good = await admin.send('POST', `${door}/validate`, { body: document('io.acme/new', '1.0.0') });
       expect(good.json()).toEqual({ valid: true, issues: [] });
@@ -71,7 +71,7 @@ describe.each(['/registry/acme-all/v0', '/acme-all/v0', '/v0'])(
       expect(await admin.state()).toBe(before);
     });
 
-    it('deprecates a version, hides a deleted one from everybody, and brings it back', async () => {
+    test('deprecates a version, hides a deleted one from everybody, and brings it back', async () => {
       for (const version of ['1.0.0', '2.0.0']) {
         await admin.send('POST', `${door}/publish`, { body: document('io.acme/aged', version, ACME) });
       }
@@ -103,7 +103,7 @@ describe.each(['/registry/acme-all/v0', '/acme-all/v0', '/v0'])(
       ]);
     });
 
-    it('changes nothing of an entry that the caller does not cover', async () => {
+    test('changes nothing of an entry that the caller does not cover', async () => {
       await admin.send('POST', `${door}/publish`, { body: document('io.acme/guarded', '1.0.0', ACME) });
       const before = await admin.state();
       const url = `${door}/servers/io.acme%2Fguarded/status`;
@@ -117,7 +117,7 @@ describe.each(['/registry/acme-all/v0', '/acme-all/v0', '/v0'])(
   },
 );
 
-it.each([
+test.each([
   ['/v0', [], 'no managed source available for publishing'],
   ['/registry/synced/v0', undefined, 'registry "synced" has no managed source'],
 ])('says clearly at %s that there is nothing to publish to', async (door, none, words) => {
@@ -127,7 +127,7 @@ it.each([
   await admin.close();
 });
 
-it('changes and deletes nothing at the door of a registry that was closed since the first look at it', async () => {
+test('changes and deletes nothing at the door of a registry that was closed since the first look at it', async () => {
   const admin = await adminUnderTest();
   const { store } = admin;
   const registry = '/registry/acme-all';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type AdminUnderTest, adminUnderTest } from '../admin.fixture.ts';
 
 const server = (name: string, version = '1.0.0', more: object = {}): object => ({
@@ -15,7 +15,7 @@ describe('what can be published', () => {
   beforeAll(async () => void (admin = await adminUnderTest()));
   afterAll(() => admin.close());
 
-  it('keeps a document byte for byte', async () => {
+  test('keeps a document byte for byte', async () => {
     const document =
       '{"version":"1.0.0","name":"io.acme/exact","description":"\\u00e9 🐝","x-number":12345678901234567890,' +
       '"ratio":1.0,"_meta":{"__proto__":{"polluted":true}},"10":1,"2":2}';
@@ -29,7 +29,7 @@ describe('what can be published', () => {
     expect('polluted' in {}).toBe(false);
   });
 
-  it.each([
+  test.each([
     ['description', { description: 'é'.repeat(32_769) }, 65_538, 65_536],
     ['document', { 'x-data': 'x'.repeat(262_144) }, 262_216, 262_144],
   ])('refuses a %s that would be costly to search and to serve', async (what, more, bytes, most) => {
@@ -39,7 +39,7 @@ describe('what can be published', () => {
     expect([response.statusCode, response.json().error]).toEqual([400, error]);
   });
 
-  it('serves a bare name under which the door of a registry published it', async () => {
+  test('serves a bare name under which the door of a registry published it', async () => {
     const body = { name: 'my-server', version: '1', url: 'http://x.test/' };
     const response = await admin.send('POST', '/open/v0.1/publish', { body });
     expect([response.statusCode, response.json().description]).toEqual([201, '']);
@@ -47,7 +47,7 @@ describe('what can be published', () => {
     expect(read.json().server.remotes).toEqual([{ type: 'streamable-http', url: 'http://x.test/' }]);
   });
 
-  it('refuses a bare name at the admin door', async () => {
+  test('refuses a bare name at the admin door', async () => {
     const response = await admin.send('POST', '/v1/entries', { body: { server: server('bare') } });
     expect([response.statusCode, response.json().error]).toEqual([
       400,
@@ -55,7 +55,7 @@ describe('what can be published', () => {
     ]);
   });
 
-  it('takes the members of the official document beside the flat ones', async () => {
+  test('takes the members of the official document beside the flat ones', async () => {
     const body = {
       name: 'io.acme/full',
       version: '1.0.0',
@@ -75,7 +75,7 @@ describe('what can be published', () => {
     expect(unknown).toBe(1);
   });
 
-  it.each(['1', 'v1', '1.0', '1.0.0-beta+5', '2026-01-02', 'main', '1.0.0-x', 'x1', '0.0.0-dev.x86'])(
+  test.each(['1', 'v1', '1.0', '1.0.0-beta+5', '2026-01-02', 'main', '1.0.0-x', 'x1', '0.0.0-dev.x86'])(
     'takes the version %s',
     async (version) => {
       const response = await admin.send('POST', '/v1/entries', {
@@ -85,7 +85,7 @@ describe('what can be published', () => {
     },
   );
 
-  it.each([
+  test.each([
     ['', 'the version is empty'],
     ['latest', 'the version must not be the word "latest"'],
     ['^1.2', 'the version must be one version, not the range "^1.2"'],
@@ -105,7 +105,7 @@ describe('what can be published', () => {
     expect([response.statusCode, response.json().error]).toEqual([400, `invalid version: ${error}`]);
   });
 
-  it.each<[rule: string, url: string, body: unknown, error: RegExp]>([
+  test.each<[rule: string, url: string, body: unknown, error: RegExp]>([
     ['no JSON', '/v1/entries', '{"server"', /^invalid request body: not valid JSON at line 1, column \d+$/],
     ['an empty body', '/v1/entries', '', /^invalid request body: it is empty$/],
     ['a list', '/v1/entries', '[]', /^invalid request body: expected an object$/],
@@ -212,7 +212,7 @@ describe('what can be published', () => {
     expect(await admin.state()).toBe(before);
   });
 
-  it("refuses a publisher's block of _meta above the limit", async () => {
+  test("refuses a publisher's block of _meta above the limit", async () => {
     const meta = (bytes: number) => ({
       server: server('io.acme/meta', '1.0.0', {
         _meta: { 'io.modelcontextprotocol.registry/publisher-provided': { x: 'y'.repeat(bytes - 8) } },
@@ -226,7 +226,7 @@ describe('what can be published', () => {
     expect((await admin.send('POST', '/v1/entries', { body: meta(1000) })).statusCode).toBe(201);
   });
 
-  it('refuses a body above 1 MiB with 413 and one that is no JSON by its type with 415', async () => {
+  test('refuses a body above 1 MiB with 413 and one that is no JSON by its type with 415', async () => {
     const large = await admin.send('POST', '/v1/entries', { body: ' '.repeat(1024 * 1024 + 1) });
     expect(large.statusCode).toBe(413);
     const typed = await admin.send('POST', '/v1/entries', {
@@ -238,7 +238,7 @@ describe('what can be published', () => {
 });
 
 describe('one entry', () => {
-  it.each([
+  test.each([
     ['versions', { maxEntryVersions: 2, maxEntrySize: 1_000_000 }, '(2, or 1000000 bytes of documents)'],
     ['bytes', { maxEntryVersions: 100, maxEntrySize: 150 }, '(100, or 150 bytes of documents)'],
   ])('takes as many %s as the operator allows', async (_, limits, told) => {

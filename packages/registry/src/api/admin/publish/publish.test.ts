@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AdminUnderTest, adminUnderTest, type CallerName } from '../admin.fixture.ts';
 
 const DOORS = ['/registry/acme-all/v0.1/publish', '/acme-all/v0.1/publish', '/v1/entries'] as const;
@@ -27,7 +27,7 @@ describe('publishing, as documented', () => {
     claims: { org: 'acme', team: 'platform' },
   };
 
-  it('names in Location no registry that the publisher may not enter', async () => {
+  test('names in Location no registry that the publisher may not enter', async () => {
     const body = (name: string) => ({ server: { name, version: '1', description: 'd' } });
     const other = await admin.send('POST', '/v1/entries', { as: 'outsider', body: body('io.other/x') });
     expect([other.statusCode, other.headers['location']]).toEqual([
@@ -41,7 +41,7 @@ describe('publishing, as documented', () => {
     await gated.close();
   });
 
-  it('answers the stored document, bare, and where to read it', async () => {
+  test('answers the stored document, bare, and where to read it', async () => {
     const response = await publish(first);
     expect(response.statusCode).toBe(201);
     expect(response.body).toBe(
@@ -65,7 +65,7 @@ describe('publishing, as documented', () => {
     });
   });
 
-  it.each<[rule: string, body: unknown, as: CallerName, status: number, error: string]>([
+  test.each<[rule: string, body: unknown, as: CallerName, status: number, error: string]>([
     ['same name and version again', first, 'writer', 409, 'version already exists: io.acme/linter@1.0.0'],
     [
       'a later version with other claims',
@@ -133,12 +133,12 @@ describe('publishing, as documented', () => {
     expect(await admin.state()).toBe(before);
   });
 
-  it('takes a list and a single value for the same claim, in any order', async () => {
+  test('takes a list and a single value for the same claim, in any order', async () => {
     const claims = { team: ['platform'], org: ['acme', 'acme'] };
     expect((await publish({ ...first, version: '1.1.0', claims })).statusCode).toBe(201);
   });
 
-  it('publishes a skill through the admin door', async () => {
+  test('publishes a skill through the admin door', async () => {
     const skill = {
       namespace: 'io.acme',
       name: 'triage',
@@ -164,7 +164,7 @@ describe('publishing, as documented', () => {
     );
   });
 
-  it('tells namespaces of skills apart, and which version is the latest', async () => {
+  test('tells namespaces of skills apart, and which version is the latest', async () => {
     const skill = (namespace: string, version: string) => ({
       skill: { namespace, name: 'triage', version, description: 'd', status: 'Deprecated' },
       claims: { org: 'acme' },
@@ -177,14 +177,14 @@ describe('publishing, as documented', () => {
 });
 
 describe('where it is published', () => {
-  it('is 404 for an unknown registry before the body is read', async () => {
+  test('is 404 for an unknown registry before the body is read', async () => {
     const admin = await adminUnderTest();
     const response = await admin.send('POST', '/none/v0.1/publish', { as: 'writer', body: '{' });
     expect([response.statusCode, response.json().error]).toEqual([404, 'registry not found']);
     await admin.close();
   });
 
-  it('is 409 where the registry has no managed source, also if there is one elsewhere', async () => {
+  test('is 409 where the registry has no managed source, also if there is one elsewhere', async () => {
     const admin = await adminUnderTest();
     const response = await admin.send('POST', '/synced/v0.1/publish', { body: { name: 'a', version: '1' } });
     expect([response.statusCode, response.json().error]).toEqual([
@@ -194,7 +194,7 @@ describe('where it is published', () => {
     await admin.close();
   });
 
-  it('is 409 at the admin door where there is no managed source', async () => {
+  test('is 409 at the admin door where there is no managed source', async () => {
     const admin = await adminUnderTest({ sources: [], registries: [] });
     const response = await admin.send('POST', '/v1/entries', { body: wrapped('a/b', '1') });
     expect([response.statusCode, response.json().error]).toEqual([
@@ -204,7 +204,7 @@ describe('where it is published', () => {
     await admin.close();
   });
 
-  it('is visible to the next read of every registry that lists the source', async () => {
+  test('is visible to the next read of every registry that lists the source', async () => {
     const admin = await adminUnderTest();
     for (const [index, door] of DOORS.entries()) {
       const name = `io.acme/next${index}`;
@@ -219,7 +219,7 @@ describe('where it is published', () => {
 });
 
 describe('switches', () => {
-  it.each(['writer', 'root'] as const)('requirePublishClaims binds %s', async (as) => {
+  test.each(['writer', 'root'] as const)('requirePublishClaims binds %s', async (as) => {
     const admin = await adminUnderTest({ switches: { requirePublishClaims: true } });
     const response = await admin.send('POST', '/v1/entries', { as, body: wrapped('not a name', '^1') });
     expect([response.statusCode, response.json().error]).toEqual([
@@ -229,7 +229,7 @@ describe('switches', () => {
     await admin.close();
   });
 
-  it('without it an entry may be published without claims, and exists for super-admins only', async () => {
+  test('without it an entry may be published without claims, and exists for super-admins only', async () => {
     const admin = await adminUnderTest();
     expect(
       (await admin.send('POST', '/v1/entries', { as: 'writer', body: wrapped('a/b', '1') })).statusCode,
@@ -240,7 +240,7 @@ describe('switches', () => {
     await admin.close();
   });
 
-  it('managedSourceGate asks for the claims of the managed source', async () => {
+  test('managedSourceGate asks for the claims of the managed source', async () => {
     const sources = [
       {
         name: 'internal',

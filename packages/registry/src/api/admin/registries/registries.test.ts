@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AdminUnderTest, adminUnderTest, type CallerName } from '../admin.fixture.ts';
 
 interface Page {
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => admin.close());
 
 describe('creating and replacing', () => {
-  it('answers the registry as documented and serves it at once', async () => {
+  test('answers the registry as documented and serves it at once', async () => {
     const body = { sources: ['catalog', 'internal'], claims: { org: 'acme', team: 'platform' } };
     const created = await admin.send('PUT', '/v1/registries/team', { as: 'admin', body });
     expect([created.statusCode, created.headers['location']]).toEqual([201, '/v1/registries/team']);
@@ -42,7 +42,7 @@ describe('creating and replacing', () => {
     expect([replaced.statusCode, replaced.json().sources]).toEqual([200, ['internal']]);
   });
 
-  it.each<
+  test.each<
     [rule: string, name: string, as: CallerName, body: unknown, status: number, error: RegExp | string]
   >([
     ['the role before the body', 'x', 'writer', '{', 403, 'forbidden: insufficient permissions'],
@@ -154,7 +154,7 @@ describe('reading', () => {
       .json()
       .registries.map(({ name }: { name: string }) => name);
 
-  it('needs no role and lists by name what the caller satisfies', async () => {
+  test('needs no role and lists by name what the caller satisfies', async () => {
     expect(await names('root')).toEqual([
       'acme-all',
       'foreign-all',
@@ -168,7 +168,7 @@ describe('reading', () => {
     expect(await names('outsider')).toEqual(['foreign-all', 'open', 'synced', 'theirs']);
   });
 
-  it.each(['/v1/registries/NAME', '/v1/registries/NAME/entries'])(
+  test.each(['/v1/registries/NAME', '/v1/registries/NAME/entries'])(
     'answers the same for a hidden and a missing one at %s',
     async (path) => {
       const [hidden, missing] = await Promise.all(
@@ -179,13 +179,13 @@ describe('reading', () => {
     },
   );
 
-  it('shows one', async () => {
+  test('shows one', async () => {
     const response = await admin.send('GET', '/v1/registries/open', { as: 'reader' });
     expect(response.json()).toMatchObject({ name: 'open', creationType: 'CONFIG', sources: ['internal'] });
     expect('claims' in response.json()).toBe(false);
   });
 
-  it('names a hidden source to nobody but those who manage registries', async () => {
+  test('names a hidden source to nobody but those who manage registries', async () => {
     const sources = ['foreign', 'internal', 'catalog'];
     const mixed = await adminUnderTest({ registries: [{ name: 'mixed', sources, claims: '' }] });
     for (const [as, shown] of [
@@ -201,7 +201,7 @@ describe('reading', () => {
     await mixed.close();
   });
 
-  it('lists the entries of its sources flat, with claims, source and position, never shadowed', async () => {
+  test('lists the entries of its sources flat, with claims, source and position, never shadowed', async () => {
     const server = (version: string) => ({ name: 'io.acme/same', version, description: 'd' });
     for (const version of ['2', '10']) {
       await admin.send('POST', '/v1/entries', { body: { server: server(version), claims: { org: 'acme' } } });
@@ -250,7 +250,7 @@ describe('reading', () => {
     expect(pages).toEqual(entries);
   });
 
-  it('of entries needs the role', async () => {
+  test('of entries needs the role', async () => {
     const response = await admin.send('GET', '/v1/registries/open/entries', { as: 'reader' });
     expect([response.statusCode, response.json().error]).toEqual([
       403,
@@ -260,7 +260,7 @@ describe('reading', () => {
 });
 
 describe('deleting', () => {
-  it.each<[rule: string, name: string, as: CallerName, status: number, error: string]>([
+  test.each<[rule: string, name: string, as: CallerName, status: number, error: string]>([
     ['an unknown one', 'absent', 'admin', 404, 'registry not found: absent'],
     ['one of the configuration', 'open', 'root', 403, 'cannot delete config-created registry via API: open'],
     ['one whose claims the caller lacks', 'theirs', 'admin', 403, INSUFFICIENT],
@@ -271,7 +271,7 @@ describe('deleting', () => {
     expect(await admin.state()).toBe(before);
   });
 
-  it('leaves the sources, and the registry is not served any more', async () => {
+  test('leaves the sources, and the registry is not served any more', async () => {
     expect((await admin.send('DELETE', '/v1/registries/mine', { as: 'admin' })).statusCode).toBe(204);
     expect((await admin.send('GET', '/mine/v0.1/servers')).statusCode).toBe(404);
     expect((await admin.send('GET', '/v1/sources/internal')).statusCode).toBe(200);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AdminUnderTest, adminUnderTest, type CallerName } from '../admin.fixture.ts';
 
 const FILE = { file: { path: '/data/extra.json' }, syncPolicy: { interval: '5m' } };
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => admin.close());
 
 describe('creating and replacing', () => {
-  it('answers the source as documented', async () => {
+  test('answers the source as documented', async () => {
     const body = { ...FILE, claims: { org: 'acme' } };
     const created = await admin.send('PUT', '/v1/sources/extra', { as: 'admin', body });
     expect([created.statusCode, created.headers['location']]).toEqual([201, '/v1/sources/extra']);
@@ -38,7 +38,7 @@ describe('creating and replacing', () => {
     expect(admin.asked).toEqual(expect.arrayContaining(['changed extra']));
   });
 
-  it('replaces as a whole: what is left out is cleared', async () => {
+  test('replaces as a whole: what is left out is cleared', async () => {
     const filter = { names: { exclude: ['*/old-*'] }, tags: { include: ['stable'] } };
     const first = await admin.send('PUT', '/v1/sources/whole', {
       body: { ...FILE, filter, format: 'upstream' },
@@ -48,7 +48,7 @@ describe('creating and replacing', () => {
     expect('filterConfig' in second || 'format' in second || 'claims' in second).toBe(false);
   });
 
-  it.each<
+  test.each<
     [rule: string, name: string, as: CallerName, body: unknown, status: number, error: RegExp | string]
   >([
     ['the role before the body', 'x', 'writer', '{', 403, 'forbidden: insufficient permissions'],
@@ -243,7 +243,7 @@ describe('creating and replacing', () => {
     expect(await admin.state()).toBe(before);
   });
 
-  it('lets a super-admin drop the last claim, and anyone give the first', async () => {
+  test('lets a super-admin drop the last claim, and anyone give the first', async () => {
     const labelled = { ...FILE, claims: { team: 'platform' } };
     expect((await admin.send('PUT', '/v1/sources/labels', { as: 'admin', body: FILE })).statusCode).toBe(201);
     expect((await admin.send('PUT', '/v1/sources/labels', { as: 'admin', body: labelled })).statusCode).toBe(
@@ -253,19 +253,19 @@ describe('creating and replacing', () => {
     expect((await admin.send('PUT', '/v1/sources/labels', { as: 'root', body: FILE })).statusCode).toBe(200);
   });
 
-  it('asks the synchronisation to look at inline data, and shows its size instead of it', async () => {
+  test('asks the synchronisation to look at inline data, and shows its size instead of it', async () => {
     expect(admin.asked).toContain('changed inline');
     const { sourceConfig } = (await admin.send('GET', '/v1/sources/inline')).json();
     expect(sourceConfig).toEqual({ dataBytes: Buffer.byteLength(CATALOGUE) });
   });
 
-  it('takes a body of some megabytes with inline data, and refuses one above 10 MiB', async () => {
+  test('takes a body of some megabytes with inline data, and refuses one above 10 MiB', async () => {
     const padded = (bytes: number) => ({ file: { data: `${CATALOGUE}${' '.repeat(bytes)}` } });
     expect((await admin.send('PUT', '/v1/sources/inline', { body: padded(5e6) })).statusCode).toBe(200);
     expect((await admin.send('PUT', '/v1/sources/inline', { body: padded(11e6) })).statusCode).toBe(413);
   });
 
-  it.each([
+  test.each([
     { file: { url: 'https://files.test/c.json?rev=7&token=hunter2&sig=hunter2' } },
     { api: { endpoint: 'https://user:hunter2@reg.test/' } },
     { git: { repository: 'https://hunter2@git.test/r' } },
@@ -278,7 +278,7 @@ describe('creating and replacing', () => {
 });
 
 describe('reading', () => {
-  it('lists by name what the caller satisfies', async () => {
+  test('lists by name what the caller satisfies', async () => {
     const names = async (as: CallerName, query = '') => {
       const response = await admin.send('GET', `/v1/sources${query}`, { as });
       return response.json().sources.map(({ name }: { name: string }) => name);
@@ -298,7 +298,7 @@ describe('reading', () => {
     expect('nextCursor' in second).toBe(false);
   });
 
-  it.each(['/v1/sources/NAME', '/v1/sources/NAME/entries', '/v1/sources/NAME/sync'])(
+  test.each(['/v1/sources/NAME', '/v1/sources/NAME/entries', '/v1/sources/NAME/sync'])(
     'answers the same for a hidden and a missing one at %s',
     async (path) => {
       const [hidden, missing] = await Promise.all(
@@ -312,7 +312,7 @@ describe('reading', () => {
     },
   );
 
-  it('groups entries by type and name, with claims, not filtered', async () => {
+  test('groups entries by type and name, with claims, not filtered', async () => {
     const publish = (body: object) => admin.send('POST', '/v1/entries', { body });
     for (const version of ['2.0.0', '1.0.0']) {
       const server = { name: 'io.acme/z', version, title: 'Z', description: 'd' };
@@ -350,13 +350,13 @@ describe('reading', () => {
     expect([...first.entries, ...second.entries]).toEqual(entries);
   });
 
-  it.each(['?limit=0', '?limit=x', '?cursor=*', '?cursor=e30'])('refuses %s', async (query) => {
+  test.each(['?limit=0', '?limit=x', '?cursor=*', '?cursor=e30'])('refuses %s', async (query) => {
     expect((await admin.send('GET', `/v1/sources${query}`)).statusCode).toBe(400);
   });
 });
 
 describe('synchronising by hand', () => {
-  it('asks for it and shows the status', async () => {
+  test('asks for it and shows the status', async () => {
     const response = await admin.send('POST', '/v1/sources/mine/sync', { as: 'admin' });
     expect([response.statusCode, response.json().phase]).toEqual([202, 'failed']);
     expect(admin.asked).toContain('sync mine');
@@ -364,7 +364,7 @@ describe('synchronising by hand', () => {
     expect(status.json()).toEqual(response.json());
   });
 
-  it('is not for a managed source, nor for one that is hidden', async () => {
+  test('is not for a managed source, nor for one that is hidden', async () => {
     const managed = await admin.send('POST', '/v1/sources/internal/sync', { as: 'admin' });
     expect([managed.statusCode, managed.json().error]).toEqual([
       400,
@@ -376,7 +376,7 @@ describe('synchronising by hand', () => {
 });
 
 describe('deleting', () => {
-  it.each<[rule: string, name: string, as: CallerName, status: number, error: string]>([
+  test.each<[rule: string, name: string, as: CallerName, status: number, error: string]>([
     ['an unknown one', 'absent', 'admin', 404, 'source not found: absent'],
     [
       'one of the configuration',
@@ -394,7 +394,7 @@ describe('deleting', () => {
     expect(await admin.state()).toBe(before);
   });
 
-  it('is refused while registries list it as documented', async () => {
+  test('is refused while registries list it as documented', async () => {
     await admin.send('PUT', '/v1/registries/team', { body: { sources: ['extra', 'internal'] } });
     const refused = await admin.send('DELETE', '/v1/sources/extra', { as: 'admin' });
     expect([refused.statusCode, refused.json().error]).toEqual([

@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { adminUnderTest, CONFIG_SOURCES } from '../admin.fixture.ts';
 
 describe('unlabelled sources where they are closed', () => {
-  it('are hidden from all but super-admins', async () => {
+  test('are hidden from all but super-admins', async () => {
     const strict = await adminUnderTest({ switches: { unlabeled: 'deny' } });
     const listed = (await strict.send('GET', '/v1/sources', { as: 'admin' })).json();
     expect(listed.sources.map(({ name }: { name: string }) => name)).toEqual(['catalog']);

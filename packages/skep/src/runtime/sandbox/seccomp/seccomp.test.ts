@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   ARCH_AT,
   argumentAt,
@@ -41,12 +41,12 @@ function interpret(program: readonly Instruction[], call: SystemCall): number {
       accumulator = memory.get(step.value) ?? 0;
       continue;
     }
-    at += test(step, accumulator) ? step.whenTrue : step.whenFalse;
+    at += holds(step, accumulator) ? step.whenTrue : step.whenFalse;
   }
   throw new TypeError('the program does not end with an answer');
 }
 
-function test({ code, value }: Instruction, accumulator: number): boolean {
+function holds({ code, value }: Instruction, accumulator: number): boolean {
   if (code === IF_EQUAL) return accumulator === value;
   if (code === IF_AT_LEAST) return accumulator >= value;
   if (code === IF_ANY_BIT) return (accumulator & value) !== 0;
@@ -76,7 +76,7 @@ const calls = (architecture: Architecture) =>
 describe.each(ARCHITECTURES)('the filter of system calls on %s', (architecture) => {
   const program = compileRules(architecture);
 
-  it('answers like the rules, for any call', () => {
+  test('answers like the rules, for any call', () => {
     fc.assert(
       fc.property(calls(architecture), (call) => {
         expect(interpret(program, call)).toBe(verdictOf(architecture, call));
@@ -85,13 +85,13 @@ describe.each(ARCHITECTURES)('the filter of system calls on %s', (architecture) 
     );
   });
 
-  it('fits what the kernel accepts', () => {
+  test('fits what the kernel accepts', () => {
     expect(program.length).toBeLessThan(4096);
     for (const { whenTrue, whenFalse } of program) expect(Math.max(whenTrue, whenFalse)).toBeLessThan(256);
     expect(encodeFilter(program)).toHaveLength(program.length * 8);
   });
 
-  it('has one rule per call', () => {
+  test('has one rule per call', () => {
     const numbers = RULES.flatMap((rule) => rule[architecture] ?? []);
     expect(new Set(numbers).size).toBe(numbers.length);
   });
@@ -105,7 +105,7 @@ describe.each(ARCHITECTURES)('the filter of system calls on %s', (architecture) 
     });
   };
 
-  it.each([
+  test.each([
     'keyctl',
     'add_key',
     'request_key',
@@ -117,13 +117,13 @@ describe.each(ARCHITECTURES)('the filter of system calls on %s', (architecture) 
     'ptrace',
   ])('refuses %s', (name) => expect(ask(name)).toBe(NOT_PERMITTED));
 
-  it('lets threads and processes be made, but no namespace with them', () => {
+  test('lets threads and processes be made, but no namespace with them', () => {
     expect(ask('clone', 0x003d0f00)).toBe(ALLOW);
     expect(ask('clone', 0x10000011)).toBe(NOT_PERMITTED);
     expect(ask('clone3')).toBe(NOT_IMPLEMENTED);
   });
 
-  it('lets files be made and their modes changed, but none that others run as the user', () => {
+  test('lets files be made and their modes changed, but none that others run as the user', () => {
     const AT = 0xffffff9c;
     for (const mode of [0o4755, 0o2755, 0o6777]) {
       expect(ask('fchmod', 3, mode)).toBe(NOT_PERMITTED);
@@ -140,17 +140,17 @@ describe.each(ARCHITECTURES)('the filter of system calls on %s', (architecture) 
     expect(ask('openat2', AT)).toBe(NOT_IMPLEMENTED);
   });
 
-  it('refuses typing into a terminal, and no other request to a device', () => {
+  test('refuses typing into a terminal, and no other request to a device', () => {
     expect(ask('ioctl', 0, 0x5412)).toBe(NOT_PERMITTED);
     expect(ask('ioctl', 0, 0x5413)).toBe(ALLOW);
   });
 
-  it('knows the families of sockets that a server needs', () => {
+  test('knows the families of sockets that a server needs', () => {
     for (const family of [1, 2, 10, 16]) expect(ask('socket', family)).toBe(ALLOW);
     for (const family of [17, 38, 40, 44]) expect(ask('socket', family)).not.toBe(ALLOW);
   });
 
-  it('ends a program that comes through another ABI', () => {
+  test('ends a program that comes through another ABI', () => {
     const other = architecture === 'x64' ? 0x40000003 : AUDIT_ARCH.x64;
     expect(interpret(program, { arch: other, number: 1, arguments: [] })).toBe(KILL_PROCESS);
   });
