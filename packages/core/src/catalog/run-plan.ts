@@ -1,11 +1,10 @@
 import { SkepError } from '../errors/skep-error.ts';
 import { publisherExtension, type ExtensionPermissions, type OAuthConfig } from './publisher-extension.ts';
-import { planArguments } from './run-plan/package-arguments.ts';
 import { packageTarget, type PackageTarget } from './run-plan/package-target.ts';
 import { fill, requirementOf, variableOf, variableValue, type Requirement } from './run-plan/requirement.ts';
 import { planRuntimeArguments, type NotApplied } from './run-plan/runtime-arguments.ts';
 import { isTransport, planTransport, type Transport } from './run-plan/transport.ts';
-import type { ServerDocument, ServerPackage, ServerRemote } from './server-json.ts';
+import type { ServerDocument, ServerPackage, ServerRemote, ServerArgument } from './server-json.ts';
 import { VARIABLE_NAME } from './variable-name.ts';
 
 interface CommonPlan {
@@ -158,4 +157,38 @@ export function choosePlan(document: ServerDocument, means: Means): RunPlan {
     message: `cannot run "${document.name}": it comes only as a container image and no container engine answers`,
     hint: 'start a container engine, or choose a server that is an npm or PyPI package',
   });
+}
+
+/** The command line of a server: what is known, and the required arguments that have no value yet. */
+interface PlannedArguments {
+  readonly args: readonly string[];
+  /** Flags and positional arguments to be given by the person who runs the server. */
+  readonly missing: readonly Requirement[];
+}
+
+/** Label of an argument for people: the flag, or what a positional argument stands for. */
+function labelOf(argument: ServerArgument, index: number): string {
+  return argument.name || argument.valueHint || `argument ${index + 1}`;
+}
+
+/**
+ * Flattens `packageArguments`: a named argument is its flag and then its value, a positional one its value. A named
+ * argument with an empty value, and a required boolean one without a value, is a bare flag. An optional argument
+ * without value and default is left out; a required one is `missing`.
+ */
+function planArguments(list: readonly ServerArgument[] | null | undefined): PlannedArguments {
+  const args: string[] = [];
+  const missing: Requirement[] = [];
+  for (const [index, argument] of (list ?? []).entries()) {
+    const requirement = requirementOf(labelOf(argument, index), argument);
+    const flag = argument.type === 'named' && argument.name ? [argument.name] : [];
+    if (requirement.default !== undefined) {
+      args.push(...flag, ...(requirement.default === '' ? [] : [requirement.default]));
+    } else if (requirement.required && requirement.format === 'boolean' && flag.length > 0) {
+      args.push(...flag);
+    } else if (requirement.required) {
+      missing.push(requirement);
+    }
+  }
+  return { args, missing };
 }

@@ -1,13 +1,14 @@
-import { type AuditEvent, type AuditOutcome, limitedField } from '@skep/core/audit/audit-event.ts';
+import type { Role } from '@skep/auth/claims/roles.ts';
+import { limitedField, type AuditEvent, type AuditOutcome } from '@skep/core/audit/audit-event.ts';
 import type { AuditLog } from '@skep/core/audit/audit-log.ts';
+import { redact, redactText } from '@skep/core/log/redact.ts';
+import type { Authority } from '../access/authority.ts';
+import { userName } from '../access/caller.ts';
 import type { Exchange, ObservedRequest, RequestObserver } from '../api/http/observe-requests.ts';
 import type { RequestFailure } from '../api/http/request.ts';
 import { joinedName } from '../api/reads/registry-route.ts';
 import type { RawParameters } from '../api/route/parameter.ts';
-import { AUDIT_COMPONENT, type AuditEventName, eventOf } from '../config/audit-events.ts';
-import { requestData } from './request-data.ts';
-import { subjectsOf } from './subjects.ts';
-import { targetOf } from './target.ts';
+import { AUDIT_COMPONENT, eventOf, type AuditEventName } from '../config/audit-events.ts';
 
 /** How much of a body is kept: none, or up to so many bytes. */
 export type DataRule = 'none' | { readonly maxBytes: number };
@@ -85,4 +86,84 @@ export function outcomeOf(status: number): AuditOutcome {
   if (status < 400) return 'success';
   if (status === 401 || status === 403) return 'denied';
   return status < 500 ? 'failure' : 'error';
+}
+
+const ROLE_NAMES: Readonly<Record<Role, string>> = {
+  superAdmin: 'super_admin',
+  manageSources: 'manage_sources',
+  manageRegistries: 'manage_registries',
+  manageEntries: 'manage_entries',
+};
+
+/** Who did it. Members without a value are left out. */
+function subjectsOf(authority: Authority | undefined): Record<string, string> {
+  if (authority === undefined) return { identity: 'unknown' };
+  if (authority.kind === 'anonymous') return { identity: 'anonymous' };
+  const { identity } = authority;
+  const roles = authority.kind === 'full' ? authority.roles.map((role) => ROLE_NAMES[role]) : [];
+  const members = { sub: identity.subject, user: userName(identity), role: roles.join(',') };
+  return Object.fromEntries(
+    Object.entries(members).flatMap(([name, value]) => (value === '' ? [] : [[name, limitedField(value)]])),
+  );
+}
+
+const MAX_PATH_CHARACTERS = 2048;
+
+/** Which member of the target a path parameter is. Names that are not here are the name of the resource itself. */
+const MEMBERS: Readonly<Record<string, string>> = {
+  registry: 'registry_name',
+  namespace: 'namespace',
+  type: 'entry_type',
+  version: 'version',
+};
+
+interface AuditedRequest {
+  readonly method: string;
+  /** The request target as it was sent. */
+  readonly url: string;
+  /** Percent-decoded. */
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/** To what it was done: names decoded, without the query, which is the caller's business. */
+function targetOf(event: AuditEventName, { method, url, params }: AuditedRequest): Record<string, string> {
+  const named = Object.entries(params).map(([name, value]) => [
+    MEMBERS[name] ?? 'resource_name',
+    limitedField(String(value)),
+  ]);
+  return {
+    method,
+    path: limitedField(url.split('?', 1)[0] ?? '', MAX_PATH_CHARACTERS),
+    ...(event === 'auth.unauthenticated' ? {} : { resource_type: event.split('.', 1)[0] ?? '' }),
+    ...Object.fromEntries(named),
+  };
+}
+
+/** What the log holds of a body. */
+interface RequestData {
+  readonly data?: unknown;
+  /** Notes about it for `metadata.extra`. */
+  readonly notes: Readonly<Record<string, unknown>>;
+}
+
+const CHANGING = new Set(['POST', 'PUT', 'DELETE']);
+const NOTHING: RequestData = { notes: {} };
+
+/**
+ * The body of a changing request: as JSON where it is JSON, else as text, with secrets redacted. A larger one is left
+ * out and noted: half a document cannot be redacted by its member names.
+ */
+function requestData(method: string, body: unknown, maxBytes: number): RequestData {
+  if (!CHANGING.has(method) || !Buffer.isBuffer(body) || body.length === 0) return NOTHING;
+  if (body.length > maxBytes) return { notes: { request_truncated: true, request_bytes: body.length } };
+  return { data: redactedBody(body.toString('utf8')), notes: {} };
+}
+
+function redactedBody(text: string): unknown {
+  try {
+    return redact(JSON.parse(text));
+  } catch {
+    // Not JSON, which is what the request will have been refused for.
+    return redactText(text);
+  }
 }

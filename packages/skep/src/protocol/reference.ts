@@ -1,7 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { isGoPath, isGoVersion } from './go-path.ts';
 import { isNpmName, isNpmVersion } from './npm-name.ts';
-import { isPypiName, isPypiVersion } from './pypi-name.ts';
 
 /** A validated package of a protocol scheme (`npx://`, `uvx://`, `go://`). */
 export interface PackageSource {
@@ -87,3 +85,36 @@ function invalid(text: string, why: string, hint: string): SkepError {
     hint,
   });
 }
+
+/**
+ * True for a Go import path with a host in front (`example.org/team/server/cmd/x`), after the rules of
+ * `module.CheckImportPath`: non-empty elements of ASCII letters, digits and `-._~`, none starting or ending in a dot.
+ */
+function isGoPath(path: string): boolean {
+  const [host = '', ...rest] = path.split('/');
+  return (
+    path.length <= 512 && GO_HOST.test(host) && rest.length > 0 && rest.every((part) => GO_PART.test(part))
+  );
+}
+
+/** True for a module version (`v1.2.3`), branch or commit, without a slash. */
+function isGoVersion(version: string): boolean {
+  return version.length <= 128 && GO_VERSION.test(version);
+}
+
+const GO_HOST = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/;
+const GO_PART = /^[A-Za-z0-9_~-](?:[A-Za-z0-9._~-]*[A-Za-z0-9_~-])?$/;
+const GO_VERSION = /^[A-Za-z0-9][A-Za-z0-9.+_-]*$/;
+
+/** True for a distribution name of PEP 508: letters, digits and inner `-`, `_`, `.`. */
+function isPypiName(name: string): boolean {
+  return name.length <= 128 && PYPI_NAME.test(name);
+}
+
+/** True for one exact version as PEP 440 spells it; operators, extras and URLs are not accepted. */
+function isPypiVersion(version: string): boolean {
+  return version.length <= 128 && PYPI_VERSION.test(version);
+}
+
+const PYPI_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/;
+const PYPI_VERSION = /^[A-Za-z0-9][A-Za-z0-9.+_!-]*$/;

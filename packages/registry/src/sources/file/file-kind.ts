@@ -1,13 +1,15 @@
 import { hash } from 'node:crypto';
 import { isAbsolute } from 'node:path';
+import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { readBytes } from '@skep/core/files/read-limited.ts';
 import { formatDuration } from '@skep/core/time/duration.ts';
 import { z } from 'zod';
 import type { Problem } from '../../shape/problem.ts';
 import { duration, httpUrl, nonEmpty } from '../../shape/texts.ts';
+import { assertAllowed } from '../allowed-path.ts';
 import { sourceKind } from '../kind.ts';
 import type { Source } from '../source.ts';
-import { fileSource } from './path-source.ts';
 import { fileUrlSource, TIMEOUT_MS } from './url-source.ts';
 
 const PLACES = ['path', 'url', 'data'] as const;
@@ -70,5 +72,30 @@ function inlineSource(name: string, data: string): Source {
     name,
     label: `data of source ${name}`,
     fetch: async () => Promise.resolve({ bytes, hash: hash('sha256', bytes) }),
+  };
+}
+
+interface FileSourceOptions {
+  readonly name: string;
+  /** Absolute. */
+  readonly path: string;
+  /** Folders in which the file must lie, checked before every fetch; absent means anywhere. */
+  readonly within?: readonly string[];
+  /** Default 100 MiB. */
+  readonly maxBytes?: number;
+}
+
+/** A catalogue file on this machine, read whole each time: its time stamp alone does not tell whether it changed. */
+function fileSource(options: FileSourceOptions): Source {
+  const { name, path, within, maxBytes = MAX_CATALOGUE_BYTES } = options;
+  return {
+    name,
+    label: path,
+    fetch: async (signal) => {
+      if (within !== undefined) await assertAllowed(path, within);
+      const bytes = await readBytes(path, { maxBytes, what: 'catalogue' });
+      signal.throwIfAborted();
+      return { bytes, hash: hash('sha256', bytes) };
+    },
   };
 }
