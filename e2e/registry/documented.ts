@@ -84,7 +84,7 @@ export class Documented {
       const { required, schema } = this.#header(referring);
       const value = headers[name.toLowerCase()];
       if (value === undefined) return required === true ? [`lacks the header ${name}`] : [];
-      return this.#ajv.validate(schema ?? {}, value) ? [] : [`${name} is ${value}`];
+      return this.#ajv.validate(schema ?? {}, value) ? [] : [`${name} is ${String(value)}`];
     });
     return [...missing, ...this.#bodyFaults(response, headers['content-type'], text)];
   }
@@ -105,7 +105,7 @@ export class Documented {
   #bodyFaults({ content }: Content, type: unknown, text: string): string[] {
     if (content === undefined) return text === '' ? [] : ['it has a body, and none is documented'];
     const { $ref = '' } = content['application/json'].schema;
-    if (!/^application\/json(?:;|$)/.test(String(type))) return [`its type is ${type}`];
+    if (!/^application\/json(?:;|$)/.test(String(type))) return [`its type is ${String(type)}`];
     const validate = this.#validators.get($ref) ?? this.#ajv.compile({ $ref: `document${$ref}` });
     this.#validators.set($ref, validate);
     if (validate(JSON.parse(text))) return [];

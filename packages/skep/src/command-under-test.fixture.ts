@@ -132,7 +132,7 @@ export class CommandUnderTest {
   /** Runs one command that has to succeed; resolves to what it printed on stdout. */
   async output(line: CommandLine, situation?: Situation): Promise<string> {
     const { status, out, err } = await this.run(line, situation);
-    if (status !== 0) throw new Error(`"${line}" ended with ${status}: ${err}`);
+    if (status !== 0) throw new Error(`"${String(line)}" ended with ${status}: ${err}`);
     return out;
   }
 
@@ -144,9 +144,9 @@ export class CommandUnderTest {
     const before = JSON.stringify(await this.left());
     const { status, out, err } = await this.run(line, situation);
     const after = JSON.stringify(await this.left());
-    if (status !== 1) throw new Error(`"${line}" ended with ${status}: ${err}`);
-    if (out !== '') throw new Error(`"${line}" was refused and printed: ${out}`);
-    if (after !== before) throw new Error(`"${line}" was refused and left: ${after}`);
+    if (status !== 1) throw new Error(`"${String(line)}" ended with ${status}: ${err}`);
+    if (out !== '') throw new Error(`"${String(line)}" was refused and printed: ${out}`);
+    if (after !== before) throw new Error(`"${String(line)}" was refused and left: ${after}`);
     return err.replaceAll(this.cwd, 'WORK');
   }
 

@@ -6,7 +6,9 @@ export function showValue(field: Field, value: FieldValue): string {
   if (field.kind === 'duration' && typeof value === 'number') return formatDuration(value);
   if (typeof value !== 'object') return String(value);
   if (field.kind === 'json') return JSON.stringify(value);
-  const items = Array.isArray(value) ? value : Object.entries(value).map(([key, item]) => `${key}=${item}`);
+  const items = Array.isArray(value)
+    ? value
+    : Object.entries(value).map(([key, item]) => `${key}=${String(item)}`);
   return items.join(',');
 }
 

@@ -151,7 +151,7 @@ describe('the POST decision table', () => {
   test('line breaks between tokens do not break the line protocol on either side', async () => {
     const server = scriptedServer((message, { say }) => {
       if (message.method !== 'tools/list') return undefined;
-      say(`{"jsonrpc":"2.0",\r"id":${message.id},"result":{}}`);
+      say(`{"jsonrpc":"2.0",\r"id":${String(message.id)},"result":{}}`);
       return 'handled';
     });
     await using proxy = await runningProxy(server);
@@ -182,7 +182,9 @@ describe('the POST decision table', () => {
   test('an error of the server is HTTP 200 for a legacy client', async () => {
     const server = scriptedServer(({ id, method }, { say }) => {
       if (method !== 'tools/list') return undefined;
-      say(`{"jsonrpc":"2.0","id":${id},"error":{"code":-32601,"message":"no","data":12345678901234567890}}`);
+      say(
+        `{"jsonrpc":"2.0","id":${String(id)},"error":{"code":-32601,"message":"no","data":12345678901234567890}}`,
+      );
       return 'handled';
     });
     await using proxy = await runningProxy(server);

@@ -52,7 +52,7 @@ export function towardsBackend(
   return {
     ...kept(headers, (name) => FORWARDED.has(name) || name === 'host' || name === 'expect'),
     host: target.host,
-    'x-forwarded-for': before === undefined ? client : `${before}, ${client}`,
+    'x-forwarded-for': before === undefined ? client : `${String(before)}, ${client}`,
     ...(headers.host === undefined ? {} : { 'x-forwarded-host': headers.host }),
     'x-forwarded-proto': 'http',
   };

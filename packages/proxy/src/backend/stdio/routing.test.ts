@@ -312,7 +312,7 @@ describe('answers of a server', () => {
             .toSorted((x, y) => x.order - y.order);
           for (const { message, form } of shuffled) {
             const id = forms[form]!(Number(message.id));
-            server.say(`{"jsonrpc":"2.0","id":${id},"result":{"n":${message.params?.['n']}}}`);
+            server.say(`{"jsonrpc":"2.0","id":${id},"result":{"n":${String(message.params?.['n'])}}}`);
           }
           const answers = await Promise.all(outcomes.map(({ done }) => done));
           expect(answers.map((text) => JSON.parse(text))).toEqual(

@@ -74,7 +74,7 @@ export function registryPaths(paths: readonly string[]): [string, ...string[]] {
 export function joinedName(path: RawParameters): RawParameters {
   const { namespace, serverName, ...texts } = path;
   if (serverName === undefined) return path;
-  const joined = namespace === undefined ? serverName : `${namespace}/${serverName}`;
+  const joined = namespace === undefined ? serverName : `${String(namespace)}/${String(serverName)}`;
   return { ...texts, serverName: joined };
 }
 

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => admin.close());
 
 const ask = (query: Readonly<Record<string, string>>, as: CallerName = 'root') =>
-  admin.send('GET', `/v1/explain?${new URLSearchParams(query)}`, { as });
+  admin.send('GET', `/v1/explain?${String(new URLSearchParams(query))}`, { as });
 
 describe('for super-admins', () => {
   test('names the first failing key of a supposed caller, and what would change it', async () => {
