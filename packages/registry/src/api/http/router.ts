@@ -24,25 +24,44 @@ interface Branch {
   rest?: Leaf;
 }
 
+/** A path of the table, and its parameters in a request target. */
+interface Found {
+  readonly leaf: Leaf;
+  readonly params: ApiRequest['params'];
+}
+
+/** Targets that are asked for again and again are not taken apart again; at most so many, none longer than that. */
+const MAX_KNOWN = 10_000;
+const MAX_KNOWN_TARGET = 512;
+
 /** Finds the row of the table that a request is for. A literal segment counts before a parameter, a parameter before `*`. */
 export function find(routes: readonly Route[]): Run {
   const root: Branch = { literals: new Map() };
   for (const route of routes) for (const pattern of route.paths) plant(root, pattern, route);
+  const known = new Map<string, Found>();
   return (request) => {
-    const path = pathOf(request.url);
-    const segments = path.includes('%') ? path.split('/').map(decode) : path.split('/');
-    const values: string[] = [];
-    const leaf = path.startsWith('/') ? walk(root, segments, { at: 1, values }) : undefined;
-    if (leaf === undefined) return undefined;
-    const { pattern, names, rows } = leaf;
+    const { url, method } = request;
+    const found = known.get(url) ?? lookUp(root, url);
+    if (found === undefined) return undefined;
+    if (url.length <= MAX_KNOWN_TARGET && !known.has(url)) {
+      if (known.size >= MAX_KNOWN) known.clear();
+      known.set(url, found);
+    }
+    const { pattern, rows } = found.leaf;
     request.pattern = pattern;
-    request.row = rows.get(request.method === 'HEAD' ? 'GET' : request.method);
-    const params: Record<string, string> = {};
-    for (let at = 0; at < names.length; at += 1) params[names[at] ?? ''] = values[at] ?? '';
-    request.params = params;
+    request.params = found.params;
+    request.row = rows.get(method === 'HEAD' ? 'GET' : method);
     if (request.row === undefined) request.allow = allowOf(rows);
     return undefined;
   };
+}
+
+function lookUp(root: Branch, url: string): Found | undefined {
+  const path = pathOf(url);
+  const values: string[] = [];
+  const leaf = path.startsWith('/') ? walk(root, path.split('/').map(decode), { at: 1, values }) : undefined;
+  if (leaf === undefined) return undefined;
+  return { leaf, params: Object.fromEntries(leaf.names.map((name, at) => [name, values[at]])) };
 }
 
 /** Refuses paths and methods that the table does not have. The root form captures no first segment of other endpoints. */
