@@ -14,7 +14,7 @@ interface Gate {
   readonly name: string;
   /** Absent for a test run. */
   readonly command?: readonly string[];
-  /** Projects of vitest.config.ts, run side by side. Their cases are counted instead of the gate itself. */
+  /** Projects of vitest.config.ts, run one after the other. Their cases are counted instead of the gate itself. */
   readonly projects?: readonly string[];
   /**
    * Files with a failure run once more, and what passes only then is named at the end: these tests drive real
@@ -37,7 +37,7 @@ const GATES: readonly Gate[] = [
   { name: 'docs', command: ['node', 'scripts/docs.ts', '--check'] },
   { name: 'unit', projects: ['unit'] },
   { name: 'bundle', command: ['node', 'scripts/bundle.ts'] },
-  { name: 'e2e', projects: ['e2e-engine', 'e2e'], secondAttempt: { filesAtMost: 2 } },
+  { name: 'e2e', projects: ['e2e', 'e2e-engine'], secondAttempt: { filesAtMost: 2 } },
   { name: 'bench', command: ['node', 'bench/main.ts', '--smoke'], measures: true },
 ];
 
@@ -99,7 +99,7 @@ function listed(lines: readonly string[]): string {
 async function passes(gate: Gate): Promise<boolean> {
   const { name, command, projects, secondAttempt } = gate;
   if (command !== undefined) {
-    const holds = (await run(command)).code === 0;
+    const holds = (await run(command)) === 0;
     total[holds ? 'passed' : 'failed'] += 1;
     return holds;
   }
@@ -117,15 +117,11 @@ async function passes(gate: Gate): Promise<boolean> {
   return last.code === 0;
 }
 
-/** What several projects have to say goes out one after the other, so that it can be read. */
 async function runProjects(projects: readonly string[], files: readonly string[]): Promise<TestRun> {
-  const runs = await Promise.all(
-    projects.map((project, at) => runTests([project], files, at === 0 ? 'inherit' : 'pipe')),
-  );
-  for (const { output } of runs) process.stdout.write(output);
+  const runs: TestRun[] = [];
+  for (const project of projects) runs.push(await runTests([project], files));
   return {
     code: Math.max(...runs.map(({ code }) => code)),
-    output: '',
     passed: runs.reduce((sum, { passed }) => sum + passed, 0),
     skipped: runs.reduce((sum, { skipped }) => sum + skipped, 0),
     failedFiles: runs.flatMap(({ failedFiles }) => failedFiles),
@@ -133,45 +129,28 @@ async function runProjects(projects: readonly string[], files: readonly string[]
   };
 }
 
-async function runTests(
-  projects: readonly string[],
-  files: readonly string[],
-  stdout: 'inherit' | 'pipe' = 'inherit',
-): Promise<TestRun> {
+async function runTests(projects: readonly string[], files: readonly string[]): Promise<TestRun> {
   const report = path.join(scratch, `${projects.join('-').replace('*', '-all')}-${files.length}.json`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   const named = projects.flatMap((project) => ['--project', project]);
-  const ran = await run(['vitest', 'run', ...named, ...reporters, ...files], stdout);
-  if (!existsSync(report)) return { ...ran, passed: 0, skipped: 0, failedFiles: [], failedCases: [] };
-  return { ...ran, ...countCases(report) };
+  const code = await run(['vitest', 'run', ...named, ...reporters, ...files]);
+  if (!existsSync(report)) return { code, passed: 0, skipped: 0, failedFiles: [], failedCases: [] };
+  return { code, ...countCases(report) };
 }
 
-interface Ran {
-  readonly code: number;
-  /** Empty where it went to the terminal itself. */
-  readonly output: string;
-}
-
-function run(
-  [program = '', ...args]: readonly string[],
-  stdout: 'inherit' | 'pipe' = 'inherit',
-): Promise<Ran> {
+function run([program = '', ...args]: readonly string[]): Promise<number> {
   // The workspace's own binaries first: that is also where its Node comes from.
   const env = {
     ...process.env,
     PATH: `${path.join(root, 'node_modules/.bin')}${path.delimiter}${process.env['PATH']}`,
   };
   return new Promise((resolve) => {
-    const child = spawn(program, args, { cwd: root, env, stdio: ['inherit', stdout, stdout] });
-    const chunks: Buffer[] = [];
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.on('data', (chunk: Buffer) => chunks.push(chunk));
-    }
+    const child = spawn(program, args, { cwd: root, env, stdio: 'inherit' });
     child.on('error', (error) => {
       console.error(`Error: cannot start ${program}: ${error.message}`);
-      resolve({ code: 1, output: '' });
+      resolve(1);
     });
-    child.on('close', (code) => resolve({ code: code ?? 1, output: Buffer.concat(chunks).toString() }));
+    child.on('exit', (code) => resolve(code ?? 1));
   });
 }
 
@@ -192,7 +171,9 @@ interface Counts {
   readonly failedCases: readonly string[];
 }
 
-interface TestRun extends Counts, Ran {}
+interface TestRun extends Counts {
+  readonly code: number;
+}
 
 function countCases(file: string): Counts {
   const report: JsonReport = JSON.parse(readFileSync(file, 'utf8'));
