@@ -41,6 +41,14 @@ describe('skep run --explain', () => {
     expect([...lines]).toEqual([['image', 'fake:1 | the command line']]);
   });
 
+  test.each(['npx://@example/tools@1.2.3', 'uvx://tools@1.2.3', 'go://example.org/tools@v1.2.3'])(
+    'names the package %s whole: its @ is no login',
+    async (reference) => {
+      const lines = await explained(`run --explain ${reference}`);
+      expect(lines.get('image')).toBe(`${reference} | the command line`);
+    },
+  );
+
   test('says of each setting which flag, variable or file it comes from', async () => {
     const lines = await explained(
       'run --explain --host 0.0.0.0 -l team=blue --env-file env -e TZ=UTC fake:1 -- -v',

@@ -3,6 +3,7 @@ import type { Field, FieldValue, Setting } from '@skep/core/settings/field.ts';
 import { labelOf } from '@skep/core/settings/relations.ts';
 import { showValue } from '@skep/core/settings/show-value.ts';
 import { toTable } from '../print/table.ts';
+import { isPackageReference } from '../protocol/reference.ts';
 import type { NewWorkload } from './plan.ts';
 import { runSettings } from '../settings/run-settings.ts';
 
@@ -51,7 +52,9 @@ function lineOf(title: string, [first, ...over]: readonly Setting[], row: Field)
   const shown = ({ value }: Setting): string => {
     if (row.secret === true) return MASKED;
     const alone = isMapping(value) || typeof value !== 'object';
-    return redactText(showValue(row, alone ? value : value.map(maskArgument)));
+    const text = showValue(row, alone ? value : value.map(maskArgument));
+    // Checked by now, so the @ of a package is before its scope or its version and ends no login.
+    return row.key === 'image' && isPackageReference(text) ? text : redactText(text);
   };
   const others = over.map((setting) => `${shown(setting)} (${fromOf(row, setting)})`);
   return first === undefined ? [] : [title, shown(first), fromOf(row, first), others.join(', ')];
