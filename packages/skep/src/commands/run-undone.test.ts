@@ -15,6 +15,7 @@ import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { idle } from '../runtime/doubles/program.ts';
 import type { Prepared, PrepareRequest } from '../runtime/runtime.ts';
 import { systemClock, type Clock } from '@skep/core/time/clock.ts';
+import { STDIO_SPEC } from '../runtime/doubles/stdio-spec.ts';
 
 const never = (): Promise<never> => new Promise(() => {});
 const QUIET = '--image-verification disabled';
@@ -63,18 +64,7 @@ test.each(WAYS)(
   'a workload of that name that Skep did not make is never touched (%s)',
   async (supervisor) => {
     const skep = await commandUnderTest({ supervisor });
-    await skep.runtime.create({
-      name: 'a1',
-      reference: 'fake:1',
-      args: [],
-      env: {},
-      labels: {},
-      stdio: true,
-      mounts: [],
-      network: 'bridge',
-      ports: [],
-      privileged: false,
-    });
+    await skep.runtime.create(STDIO_SPEC);
     const said = await skep.refusal(`run fake:1 --name a1 ${QUIET}`);
     expect(said).toMatch(/^Error: .*"a1".*; .*\n$/);
     expect(await skep.left()).toEqual({ ...NOTHING_LEFT, workloads: ['a1'] });

@@ -5,19 +5,7 @@ import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import type { Readiness, StartEvent } from './protocol.ts';
 import { untilHttpAnswer } from './http-probe.ts';
 import { untilReady } from './ready.ts';
-
-const spec = {
-  name: 'a1',
-  reference: 'fake:1',
-  args: [],
-  env: {},
-  labels: {},
-  stdio: true,
-  mounts: [],
-  network: 'bridge',
-  ports: [],
-  privileged: false,
-} as const;
+import { STDIO_SPEC as spec } from '../runtime/doubles/stdio-spec.ts';
 
 interface Asked {
   readonly ask: (signal: AbortSignal) => Promise<unknown>;

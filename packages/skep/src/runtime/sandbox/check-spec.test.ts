@@ -2,19 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { WorkloadSpec } from '../runtime.ts';
 import { checkMounts, checkSpec } from './check-spec.ts';
+import { STDIO_SPEC } from '../doubles/stdio-spec.ts';
 
-const SPEC: WorkloadSpec = {
-  name: 'a1',
-  reference: 'npm-x@1-0123456789ab',
-  args: [],
-  env: {},
-  labels: {},
-  stdio: true,
-  mounts: [],
-  network: 'bridge',
-  ports: [],
-  privileged: false,
-};
+const SPEC = { ...STDIO_SPEC, reference: 'npm-x@1-0123456789ab' };
 const port = (hostPort: number, containerPort: number) => ({ hostIp: '127.0.0.1', hostPort, containerPort });
 const at = (target: string, source = '/') => ({ source, target, readOnly: true });
 const refusal = (message: string) => ({
