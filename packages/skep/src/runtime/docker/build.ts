@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
+import { setTimeout as pause } from 'node:timers/promises';
 import { pack } from 'tar-stream';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import { BUILD_LABEL, type BuildRecipe } from '../../protocol/build-recipe.ts';
-import { pause } from '../pause.ts';
 import type { Report } from '../runtime.ts';
 import { buildFailure } from './build-failure.ts';
 import type { EngineClient } from './client.ts';

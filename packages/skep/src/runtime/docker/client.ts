@@ -1,6 +1,7 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { endpointText, type Endpoint } from './endpoint.ts';
 import { unreachable } from './failure.ts';
 
@@ -65,7 +66,7 @@ export class EngineClient {
   async call(request: EngineRequest): Promise<EngineAnswer> {
     const response = await this.stream(request);
     const text = await readBody(response, this.endpoint, request.signal);
-    return { status: response.statusCode ?? 0, body: parseJson(text) };
+    return { status: response.statusCode ?? 0, body: bodyOf(text) };
   }
 
   /** One request, its answer left unread; the caller reads or destroys it. */
@@ -81,7 +82,7 @@ export class EngineClient {
       outgoing.once('upgrade', (_response, socket, head) => resolve({ socket, head }));
       outgoing.once('response', (response) => {
         readBody(response, this.endpoint).then(
-          (text) => resolve({ status: response.statusCode ?? 0, body: parseJson(text) }),
+          (text) => resolve({ status: response.statusCode ?? 0, body: bodyOf(text) }),
           reject,
         );
       });
@@ -146,12 +147,10 @@ function isStream(body: Readable | object): body is Readable {
   return 'pipe' in body;
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text; // plain-text answers such as "OK" are legal
-  }
+/** Plain-text answers such as "OK" are legal. */
+function bodyOf(text: string): unknown {
+  const value = parsedJson(text);
+  return value === undefined ? text : value;
 }
 
 /** Newest engine API this client was written against, and the oldest it can work with. */

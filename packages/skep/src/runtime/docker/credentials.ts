@@ -1,3 +1,4 @@
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { z } from 'zod';
 
 /** What decides about registry logins. */
@@ -38,7 +39,7 @@ const dockerConfigShape = z.object({
 });
 
 function fromDockerConfig(host: string, text: string): RegistryLogin {
-  const parsed = dockerConfigShape.safeParse(parseJson(text));
+  const parsed = dockerConfigShape.safeParse(parsedJson(text));
   if (!parsed.success) return { note: 'the docker config file is not valid, pulling without a login' };
   const names =
     host === 'docker.io'
@@ -55,14 +56,6 @@ function fromDockerConfig(host: string, text: string): RegistryLogin {
   return helper === undefined
     ? {}
     : { note: `the login for ${host} lies in the credential helper "${helper}", which Skep does not run` };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 const encode = (login: object) => Buffer.from(JSON.stringify(login)).toString('base64url');

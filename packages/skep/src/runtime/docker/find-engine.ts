@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { z } from 'zod';
 import { endpointText, parseEndpoint, type Endpoint } from './endpoint.ts';
 import type { Refusal } from '../environment.ts';
@@ -145,7 +146,7 @@ async function currentContext(
   if (!name || name === 'default') return undefined;
   const id = createHash('sha256').update(name).digest('hex');
   const text = await question.readText(path.join(directory, 'contexts/meta', id, 'meta.json'));
-  const meta = metaShape.safeParse(parseJson(text));
+  const meta = metaShape.safeParse(parsedJson(text ?? ''));
   if (!meta.success) {
     throw new SkepError('runtime/unavailable', {
       message: `docker context "${name}" has no readable engine address`,
@@ -155,14 +156,5 @@ async function currentContext(
 }
 
 async function configured(question: ContextQuestion, file: string): Promise<string | undefined> {
-  const config = configShape.safeParse(parseJson(await question.readText(file)));
-  return config.success ? config.data.currentContext : undefined;
-}
-
-function parseJson(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? 'null') as unknown;
-  } catch {
-    return undefined; // the shape check answers
-  }
+  return configShape.safeParse(parsedJson((await question.readText(file)) ?? '')).data?.currentContext;
 }

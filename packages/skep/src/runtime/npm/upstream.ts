@@ -8,6 +8,7 @@ import {
   type Shown,
   type StreamedAnswer,
 } from '@skep/core/fetch/requester.ts';
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { defaultRegistry } from './program.ts';
 import { npmSetting, readNpmConfig, type NpmConfig } from './npmrc.ts';
@@ -65,7 +66,7 @@ export class Upstream {
       });
     }
     const text = await plainText(answer, name, MAX_PACKUMENT_BYTES);
-    const packument = decodePackument(parsed(text));
+    const packument = decodePackument(parsedJson(text));
     if (packument !== undefined) return packument;
     throw failed(`the npm registry's answer about "${name}" is no description of a package`);
   }
@@ -142,13 +143,5 @@ async function plainText(answer: StreamedAnswer, name: string, maxBytes: number)
     return (packed ? await unpacked(bytes, { maxOutputLength: maxBytes }) : bytes).toString('utf8');
   } catch (cause) {
     throw failed(`the npm registry's answer about "${name}" broke off or is too large`, cause);
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

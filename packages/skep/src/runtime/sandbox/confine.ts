@@ -10,6 +10,7 @@ import { compileRules, encodeFilter } from './seccomp/compile.ts';
 import { RULES, SET_ID_RULES, type Architecture, type Rule } from './seccomp/rules.ts';
 import { bound, procMounts, systemMounts, networkMounts } from './system-mounts.ts';
 
+/** A bubblewrap that was found, and what it can do on this machine. */
 export interface Bubblewrap {
   /** Absolute path. */
   readonly program: string;
@@ -29,22 +30,6 @@ export interface Bubblewrap {
 export const CONFINED_HOME = '/home/skep';
 /** Where our own programs appear inside. */
 const SETPRIV = '/skep/bin/setpriv';
-
-/** A bubblewrap that was found, and what it can do on this machine. */
-export interface Bubblewrap {
-  /** Absolute path. */
-  readonly program: string;
-  readonly version: string;
-  /** This release can forbid further user namespaces inside (0.8 and later). */
-  readonly locksUserns: boolean;
-  /** Real path of setpriv(1): set where Skep runs as root, which the program inside must not be. */
-  readonly setpriv: string | undefined;
-  readonly architecture: Architecture;
-  /** Descriptors that must not get inside. */
-  readonly inherited: readonly number[];
-  /** What makes a network of its own for a workload, or why none can be made. */
-  readonly network: NetworkTools | string;
-}
 
 /** `none`: no network at all; `joined`: the network that bubblewrap itself was started in. */
 export type ConfinedNetwork = 'none' | 'joined';

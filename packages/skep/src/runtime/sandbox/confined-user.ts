@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
-import { errnoOf } from '@skep/core/files/errno.ts';
+import { ifThere } from '@skep/core/files/errno.ts';
 import { parseConfinedUser, type ConfinedUser } from '../../permissions/confined-user-name.ts';
 import type { Mount } from '../../permissions/mount-declaration.ts';
 
@@ -37,10 +37,7 @@ export async function confinedUser({ asRoot, name, mounts, wanted }: UserChoice)
 
 /** Undefined for a source that is not there, which is refused with its name when the workload is made. */
 function rights({ source }: Mount) {
-  return stat(source).catch((error: unknown) => {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
-    throw error;
-  });
+  return ifThere(stat(source), 'ENOTDIR');
 }
 
 /** The mounts that a user may not use as they were asked for, a phrase each. */

@@ -1,7 +1,6 @@
-import { watch } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import type { Observed, RuntimeEvent } from '../runtime.ts';
-import { pause } from '../pause.ts';
+import { FileChanges } from './log-file.ts';
 
 export interface EventSource {
   /** Directory of all workloads. */
@@ -16,23 +15,13 @@ export interface EventSource {
 export async function* sandboxEvents(source: EventSource): AsyncGenerator<RuntimeEvent> {
   const { directory, list, signal, pollMs } = source;
   await mkdir(directory, { recursive: true, mode: 0o750 });
-  let changed = new AbortController();
-  const watcher = watch(directory, { recursive: true }, () => changed.abort());
-  // Losing notifications only costs time: the poll finds the change.
-  watcher.on('error', () => {});
-  try {
-    let before = byName(await list());
-    while (!signal.aborted) {
-      await pause(pollMs, AbortSignal.any([changed.signal, signal])).catch(() => {
-        // A change or the end; the loop looks at both.
-      });
-      changed = new AbortController();
-      const now = byName(await list());
-      yield* differences(before, now);
-      before = now;
-    }
-  } finally {
-    watcher.close();
+  using changes = new FileChanges(directory, { recursive: true });
+  let before = byName(await list());
+  while (!signal.aborted) {
+    await changes.next(pollMs, signal);
+    const now = byName(await list());
+    yield* differences(before, now);
+    before = now;
   }
 }
 

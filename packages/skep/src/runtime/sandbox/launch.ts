@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, closeSync, constants, existsSync, fchownSync, openSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
-import { pause } from '../pause.ts';
 import type { PortBinding } from '../runtime.ts';
 import type { Bubblewrap } from './confine.ts';
 import { startConfined, type Confined, type ConfinedProgram } from './confine.ts';

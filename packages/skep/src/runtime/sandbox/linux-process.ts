@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
 import { kill } from 'node:process';
-import { errnoOf } from '@skep/core/files/errno.ts';
+import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 
 /** One process, told apart from a later one with the same number by its start time. */
 export interface ProcessIdentity {
@@ -39,10 +39,7 @@ export async function programInside(init: number): Promise<number | undefined> {
  * this finds it whatever became of our own records.
  */
 export async function processesLoggingBelow(directory: string): Promise<readonly number[]> {
-  const real = await realpath(directory).catch((error: unknown) => {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
-  });
+  const real = await ifThere(realpath(directory));
   if (real === undefined) return [];
   const found: number[] = [];
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
@@ -86,11 +83,4 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-async function procFile(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ESRCH') return undefined;
-    throw error;
-  }
-}
+const procFile = (file: string): Promise<string | undefined> => ifThere(readFile(file, 'utf8'), 'ESRCH');

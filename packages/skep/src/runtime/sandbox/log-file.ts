@@ -1,8 +1,8 @@
 import { watch } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import { errnoOf } from '@skep/core/files/errno.ts';
-import { pause } from '../pause.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ifThere } from '@skep/core/files/errno.ts';
 
 const BLOCK = 64 * 1024;
 
@@ -14,18 +14,10 @@ export const earlierLog = (file: string): string => `${file}.1`;
  * too few. Undefined when there is nothing to add.
  */
 export async function earlierPart(file: string, tail: number | undefined): Promise<Buffer | undefined> {
-  const earlier = await openExisting(earlierLog(file));
+  await using earlier = await ifThere(open(earlierLog(file)));
   if (!earlier) return undefined;
-  try {
-    const wanted = tail === undefined ? undefined : tail - lineCount(await logTail(file, tail));
-    if (wanted !== undefined && wanted <= 0) return undefined;
-    const { size } = await earlier.stat();
-    const start = wanted === undefined ? 0 : await tailStart(earlier, size, wanted);
-    const { buffer } = await earlier.read(Buffer.alloc(size - start), 0, size - start, start);
-    return buffer;
-  } finally {
-    await earlier.close();
-  }
+  const wanted = tail === undefined ? undefined : tail - lineCount(await logTail(file, tail));
+  return wanted !== undefined && wanted <= 0 ? undefined : lastLines(earlier, wanted);
 }
 
 const lineCount = (text: string): number =>
@@ -33,16 +25,16 @@ const lineCount = (text: string): number =>
 
 /** The last `lines` lines of a file as text; empty when there is no file. */
 export async function logTail(file: string, lines: number): Promise<string> {
-  const handle = await openExisting(file);
-  if (!handle) return '';
-  try {
-    const { size } = await handle.stat();
-    const start = await tailStart(handle, size, lines);
-    const { buffer } = await handle.read(Buffer.alloc(size - start), 0, size - start, start);
-    return buffer.toString('utf8');
-  } finally {
-    await handle.close();
-  }
+  await using handle = await ifThere(open(file));
+  return handle ? (await lastLines(handle, lines)).toString('utf8') : '';
+}
+
+/** All that there is without `lines`. */
+async function lastLines(handle: FileHandle, lines: number | undefined): Promise<Buffer> {
+  const { size } = await handle.stat();
+  const start = lines === undefined ? 0 : await tailStart(handle, size, lines);
+  const { buffer } = await handle.read(Buffer.alloc(size - start), 0, size - start, start);
+  return buffer;
 }
 
 export interface FollowOptions {
@@ -57,27 +49,22 @@ export interface FollowOptions {
 
 /** Yields the bytes of a growing file, from its start or its last lines, until it is over or the signal says so. */
 export async function* followFile(file: string, options: FollowOptions): AsyncGenerator<Buffer> {
-  const handle = await openExisting(file);
+  await using handle = await ifThere(open(file));
   if (!handle) return;
-  const changes = options.follow ? new FileChanges(path.dirname(file)) : undefined;
-  try {
-    const { size } = await handle.stat();
-    let at = options.tail === undefined ? 0 : await tailStart(handle, size, options.tail);
-    let last = !options.follow;
-    while (!options.signal.aborted) {
-      const { bytesRead, buffer } = await handle.read(Buffer.alloc(BLOCK), 0, BLOCK, at);
-      at += bytesRead;
-      if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
-      // A file that became shorter was emptied because it had grown large; it goes on from its start.
-      else if ((await handle.stat()).size < at) at = 0;
-      else if (last) return;
-      // Asked before the next read, so that what was written up to the end is still read.
-      else if (await options.over()) last = true;
-      else await changes?.next(options.pollMs, options.signal);
-    }
-  } finally {
-    changes?.close();
-    await handle.close();
+  using changes = options.follow ? new FileChanges(path.dirname(file)) : undefined;
+  const { size } = await handle.stat();
+  let at = options.tail === undefined ? 0 : await tailStart(handle, size, options.tail);
+  let last = !options.follow;
+  while (!options.signal.aborted) {
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(BLOCK), 0, BLOCK, at);
+    at += bytesRead;
+    if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
+    // A file that became shorter was emptied because it had grown large; it goes on from its start.
+    else if ((await handle.stat()).size < at) at = 0;
+    else if (last) return;
+    // Asked before the next read, so that what was written up to the end is still read.
+    else if (await options.over()) last = true;
+    else await changes?.next(options.pollMs, options.signal);
   }
 }
 
@@ -105,8 +92,8 @@ export class FileChanges {
   #changed = false;
   #wake = () => {};
 
-  constructor(directory: string) {
-    this.#watcher = watch(directory, () => {
+  constructor(directory: string, { recursive = false } = {}) {
+    this.#watcher = watch(directory, { recursive }, () => {
       this.#changed = true;
       this.#wake();
     });
@@ -118,23 +105,14 @@ export class FileChanges {
     const woken = new AbortController();
     this.#wake = () => woken.abort();
     if (!this.#changed) {
-      await pause(ms, AbortSignal.any([woken.signal, signal])).catch(() => {
+      await pause(ms, undefined, { signal: AbortSignal.any([woken.signal, signal]) }).catch(() => {
         // Both endings of the pause mean "look again"; the caller checks its signal.
       });
     }
     this.#changed = false;
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     this.#watcher.close();
-  }
-}
-
-async function openExisting(file: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(file, 'r');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
   }
 }

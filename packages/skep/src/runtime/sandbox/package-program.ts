@@ -1,7 +1,7 @@
 import { open, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { errnoOf } from '@skep/core/files/errno.ts';
+import { ifThere } from '@skep/core/files/errno.ts';
 import { z } from 'zod';
 import { chooseBin } from '../../protocol/choose-bin.ts';
 import { isNpmName } from '../../protocol/npm-name.ts';
@@ -64,26 +64,18 @@ function unclear(name: string, candidates: readonly string[]): SkepError {
 }
 
 async function readJson(file: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(file, 'utf8')) as unknown;
-  } catch (cause) {
-    if (errnoOf(cause) !== 'ENOENT') throw cause;
-    throw new SkepError('runtime/package-not-found', {
-      message: `the fetched package has no "${path.basename(path.dirname(file))}/${path.basename(file)}"`,
-      hint: FETCH_ANEW,
-      cause,
-    });
-  }
+  const text = await ifThere(readFile(file, 'utf8'));
+  if (text !== undefined) return JSON.parse(text) as unknown;
+  throw new SkepError('runtime/package-not-found', {
+    message: `the fetched package has no "${path.basename(path.dirname(file))}/${path.basename(file)}"`,
+    hint: FETCH_ANEW,
+  });
 }
 
 /** JavaScript by name, or by its `#!` line as npm's own shims decide. */
 async function needsNode(file: string): Promise<boolean> {
   if (/\.[cm]?js$/.test(file)) return true;
-  const handle = await open(file);
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(128), 0, 128, 0);
-    return /^#!.*\bnode\b/.test(buffer.toString('latin1', 0, bytesRead).split('\n')[0] ?? '');
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(file);
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(128), 0, 128, 0);
+  return /^#!.*\bnode\b/.test(buffer.toString('latin1', 0, bytesRead).split('\n')[0] ?? '');
 }

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
-import { rename, rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { errnoOf } from '@skep/core/files/errno.ts';
+import { ifThere } from '@skep/core/files/errno.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
-import { removeIfEmpty } from './remove-files.ts';
+import { removeWhole } from './own-directories.ts';
 import { packagesDirectory } from './places.ts';
-import { scratchName } from './scratch.ts';
 
 /** The tree of a package whose exact version is named and there: a published version never changes, so nobody is asked. */
 export async function fetchedTree(
@@ -40,27 +39,13 @@ export async function packageTree(environment: RuntimeEnvironment, reference: st
 /** True while the tree of that id is in the cache. */
 export async function hasTree(environment: RuntimeEnvironment, reference: string): Promise<boolean> {
   if (!isTreeId(reference)) return false;
-  try {
-    return (await stat(path.join(packagesDirectory(environment), reference))).isDirectory();
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return false;
-    throw error;
-  }
+  const found = await ifThere(stat(path.join(packagesDirectory(environment), reference)));
+  return found?.isDirectory() === true;
 }
 
-/** Removes a tree; another name is not ours and stays. Renamed first, so that no half of it is ever used. */
+/** Removes a tree; another name is not ours and stays. */
 export async function removeTree(environment: RuntimeEnvironment, reference: string): Promise<void> {
-  if (!isTreeId(reference)) return;
-  const packages = packagesDirectory(environment);
-  const doomed = path.join(packages, await scratchName(environment));
-  try {
-    await rename(path.join(packages, reference), doomed);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return;
-    throw error;
-  }
-  await rm(doomed, { recursive: true, force: true });
-  await removeIfEmpty(packages);
+  if (isTreeId(reference)) await removeWhole(packagesDirectory(environment), reference, environment);
 }
 
 const EXACT = /^\d+\.\d+\.\d+(?:[-+].*)?$/;

@@ -15,7 +15,7 @@ import { GATEWAY, npmInstall } from './npm-install.ts';
 import { packageCommand, treeManifest } from './package-program.ts';
 import { hasTree, treeId } from './package-trees.ts';
 import { packagesDirectory } from './places.ts';
-import { scratchDirectory } from './scratch.ts';
+import { scratchDirectory } from './own-directories.ts';
 
 export interface PrefetchRequest {
   readonly source: PackageSource;

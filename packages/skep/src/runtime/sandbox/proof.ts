@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, 
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { z } from 'zod';
 
 const proofShape = z.object({ subject: z.string(), version: z.string(), ownNetwork: z.boolean() });
@@ -49,15 +50,8 @@ function securityLabel(): string {
 
 /** Undefined when there is none of that subject, or somebody else could have written it. */
 export function recallProof(file: string, subject: string): Proof | undefined {
-  const text = readOwn(file);
-  if (text === undefined) return undefined;
-  try {
-    const proof = proofShape.parse(JSON.parse(text));
-    return proof.subject === subject ? proof : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof z.ZodError) return undefined;
-    throw error;
-  }
+  const proof = proofShape.safeParse(parsedJson(readOwn(file) ?? '')).data;
+  return proof?.subject === subject ? proof : undefined;
 }
 
 /** For the next command. Where it cannot be written, that one proves it again. */

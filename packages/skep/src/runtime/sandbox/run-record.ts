@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
-import { errnoOf } from '@skep/core/files/errno.ts';
+import { ifThere } from '@skep/core/files/errno.ts';
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { z } from 'zod';
 import { userFile } from '../user-file.ts';
 import { firstInside, identify, isRunning, type ProcessIdentity } from './linux-process.ts';
@@ -38,7 +39,8 @@ export const UNKNOWN_EXIT = 255;
  * a record that can be read the process table alone decides, so that what runs can always be stopped.
  */
 export async function runState(places: WorkloadPlaces, currentBoot: string): Promise<RunState> {
-  const record = decodeRun(await userFile(places.run));
+  // Written atomically, so damage came from outside; the process table says more than any guess.
+  const record = runShape.safeParse(parsedJson((await userFile(places.run)) ?? '')).data;
   if (record === undefined) return stateWithoutRecord(places);
   const startedAt = new Date(record.startedAt);
   const init = record.init ?? (await launchedUnrecorded(places));
@@ -54,33 +56,15 @@ export async function runState(places: WorkloadPlaces, currentBoot: string): Pro
   return { state: 'exited', startedAt, exitCode: exitCode ?? UNKNOWN_EXIT };
 }
 
-function decodeRun(text: string | undefined): RunRecord | undefined {
-  try {
-    return text === undefined ? undefined : runShape.parse(JSON.parse(text));
-  } catch {
-    // Written atomically, so the damage came from outside; the process table says more than any guess.
-    return undefined;
-  }
-}
-
 async function stateWithoutRecord(places: WorkloadPlaces): Promise<RunState> {
-  const launchedAt = await modified(places.log);
+  const launchedAt = (await ifThere(stat(places.log)))?.mtime;
   // The log is made at the first launch.
   if (launchedAt === undefined) return { state: 'created' };
   const init = await firstInside(places.directory);
   if (init) return { state: 'running', startedAt: launchedAt, init };
-  if ((await modified(places.status)) === undefined) return { state: 'created' };
+  if ((await ifThere(stat(places.status))) === undefined) return { state: 'created' };
   const { exitCode } = await readStatus(places.status);
   return { state: 'exited', startedAt: launchedAt, exitCode: exitCode ?? UNKNOWN_EXIT };
-}
-
-async function modified(file: string): Promise<Date | undefined> {
-  try {
-    return (await stat(file)).mtime;
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 /** A launcher that died before its second write left the process number in bubblewrap's own report. */
@@ -102,21 +86,12 @@ export async function readStatus(file: string): Promise<BubblewrapStatus> {
   const text = (await userFile(file)) ?? '';
   const status: { initPid?: number; exitCode?: number } = {};
   for (const line of text.slice(0, text.lastIndexOf('\n') + 1).split('\n')) {
-    if (line.trim() === '') continue;
-    const document = decodeStatus(line);
-    if (document['child-pid'] !== undefined) status.initPid = document['child-pid'];
-    if (document['exit-code'] !== undefined) status.exitCode = document['exit-code'];
+    // A damaged line says nothing; the process table is asked as well.
+    const document = statusShape.safeParse(parsedJson(line)).data;
+    if (document?.['child-pid'] !== undefined) status.initPid = document['child-pid'];
+    if (document?.['exit-code'] !== undefined) status.exitCode = document['exit-code'];
   }
   return status;
-}
-
-/** A damaged line says nothing; the process table is asked as well. */
-function decodeStatus(line: string): z.infer<typeof statusShape> {
-  try {
-    return statusShape.parse(JSON.parse(line));
-  } catch {
-    return {};
-  }
 }
 
 export function encodeRun(record: RunRecord): string {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
-import { errnoOf } from '@skep/core/files/errno.ts';
+import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import { packageReference } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
-import { pause } from '../pause.ts';
 import type {
   LogChunk,
   LogRequest,
@@ -32,11 +32,10 @@ import { packageCommand } from './package-program.ts';
 import { fetchedTree, hasTree, packageTree, removeTree } from './package-trees.ts';
 import { NETWORK_FILES, type NetworkTools } from './own-network.ts';
 import { attachPipes, holdPipes, makePipes, untilReleased, type HeldPipes } from './pipes.ts';
-import { removeFiles, removeIfEmpty, sweepDirectory } from './remove-files.ts';
 import { serverState } from './server-state.ts';
 import { packagesDirectory, workloadPlaces, workloadsDirectory, type WorkloadPlaces } from './places.ts';
 import { runState } from './run-record.ts';
-import { scratchDirectory, scratchName } from './scratch.ts';
+import { removeWhole, scratchDirectory, sweepDirectory } from './own-directories.ts';
 import { encodeSpec, readSpec } from './spec-file.ts';
 import { killBelow, stopProcesses } from './stop.ts';
 
@@ -218,7 +217,7 @@ export class SandboxRuntime implements Runtime {
       if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
       // While it runs nothing has to be looked at: the kernel tells when the last process lets go of its pipe. Looks
       // between are for the moment in which it is still in the process table, and for what has not started yet.
-      if (looks > 0) await pause(Math.min(LOOK_MS * looks, POLL_MS), signal).catch(() => {});
+      if (looks > 0) await pause(Math.min(LOOK_MS * looks, POLL_MS), undefined, { signal }).catch(() => {});
       if (run.state === 'running') await untilReleased(places, signal).catch(() => {});
     }
   }
@@ -236,18 +235,9 @@ export class SandboxRuntime implements Runtime {
 
   async remove(name: string): Promise<void> {
     checkWorkloadName(name);
-    const root = workloadsDirectory(this.#environment);
     await this.stop(name, 0);
     this.#release(name);
-    const doomed = path.join(root, await scratchName(this.#environment));
-    try {
-      await rename(path.join(root, name), doomed);
-    } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return;
-      throw error;
-    }
-    await removeFiles(doomed);
-    await removeIfEmpty(root);
+    await removeWhole(workloadsDirectory(this.#environment), name, this.#environment);
   }
 
   async inspect(name: string): Promise<Observed | undefined> {
@@ -267,10 +257,7 @@ export class SandboxRuntime implements Runtime {
   }
 
   async list(): Promise<readonly Observed[]> {
-    const names = await readdir(workloadsDirectory(this.#environment)).catch((error: unknown) => {
-      if (errnoOf(error) === 'ENOENT') return [];
-      throw error;
-    });
+    const names = (await ifThere(readdir(workloadsDirectory(this.#environment)))) ?? [];
     const visible = names.filter((name) => !name.startsWith('.'));
     const all = await Promise.all(visible.map((name) => this.#inspectReadable(name)));
     return all.filter((one) => one !== undefined);

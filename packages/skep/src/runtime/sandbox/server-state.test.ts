@@ -7,7 +7,7 @@ import type { Mount } from '../../permissions/mount-declaration.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { treeManifest } from './package-program.ts';
 import { workloadPlaces, type WorkloadPlaces } from './places.ts';
-import { removeFiles } from './remove-files.ts';
+import { removeFiles } from './own-directories.ts';
 import { serverState } from './server-state.ts';
 
 let directory: string;

@@ -5,14 +5,15 @@ import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { errnoOf } from '@skep/core/files/errno.ts';
+import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { z } from 'zod';
 import type { Mount } from '../../permissions/mount-declaration.ts';
 import { CONFINED_HOME } from './confine.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { APP, packageHome } from './package-program.ts';
 import type { WorkloadPlaces } from './places.ts';
-import { removeFiles } from './remove-files.ts';
+import { removeFiles } from './own-directories.ts';
 
 const run = promisify(execFile);
 
@@ -75,13 +76,8 @@ type Made = z.infer<typeof madeShape>;
 
 /** What the copy was made from, and the files that came with the package. */
 async function readMade(places: WorkloadPlaces): Promise<Made | undefined> {
-  try {
-    return madeShape.parse(JSON.parse(await readFile(places.shipped, 'utf8')));
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || error instanceof SyntaxError || error instanceof z.ZodError)
-      return undefined;
-    throw error;
-  }
+  const text = await ifThere(readFile(places.shipped, 'utf8'));
+  return madeShape.safeParse(parsedJson(text ?? '')).data;
 }
 
 interface Renewal {
@@ -190,15 +186,9 @@ async function realDirectories(base: string, names: readonly string[]): Promise<
   }
 }
 
-async function kindOf(file: string): Promise<'directory' | 'file' | 'other' | undefined> {
-  try {
-    const found = await lstat(file);
-    if (found.isDirectory()) return 'directory';
-    return found.isFile() ? 'file' : 'other';
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+async function kindOf(file: string): Promise<'directory' | 'other' | undefined> {
+  const found = await ifThere(lstat(file));
+  return found && (found.isDirectory() ? 'directory' : 'other');
 }
 
 const isDirectory = async (file: string): Promise<boolean> => (await kindOf(file)) === 'directory';

@@ -1,4 +1,4 @@
-import { pause } from '../pause.ts';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   isRunning,
   processesLoggingBelow,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
-import { scratchDirectory } from './scratch.ts';
+import { scratchDirectory } from './own-directories.ts';
 
 test('removes what a killed command left, and nothing that one is still making', async () => {
   const parent = await mkdtemp(path.join(tmpdir(), 'skep-scratch-'));

@@ -1,0 +1,83 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
+import path from 'node:path';
+import { pid } from 'node:process';
+import { promisify } from 'node:util';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
+import type { RuntimeEnvironment } from '../environment.ts';
+import { identify } from './linux-process.ts';
+import { killBelow } from './stop.ts';
+
+const run = promisify(execFile);
+
+/**
+ * A path below a directory of ours for what this process makes or removes. The name begins with a dot, as no workload and
+ * no package does, and says whose it is, so that what a killed command left can be told from what is in use.
+ */
+async function scratchPath(parent: string, environment: RuntimeEnvironment): Promise<string> {
+  const self = await identify(pid);
+  return path.join(parent, `.${pid}-${self?.startTime ?? ''}-${environment.randomId()}`);
+}
+
+/** Makes such a directory, for this user alone, and removes those of processes that are gone. */
+export async function scratchDirectory(parent: string, environment: RuntimeEnvironment): Promise<string> {
+  await mkdir(parent, { recursive: true, mode: 0o750 });
+  for (const name of (await readdir(parent)).filter((one) => one.startsWith('.'))) {
+    const [, owner, startTime] = /^\.(\d+)-(\d+)-/.exec(name) ?? [];
+    if (startTime !== undefined && (await identify(Number(owner)))?.startTime === startTime) continue;
+    await removeFiles(path.join(parent, name));
+  }
+  const directory = await scratchPath(parent, environment);
+  await mkdir(directory, { mode: 0o700 });
+  return directory;
+}
+
+/** Removes what is below `parent` under that name, if it is there. Renamed first, so that no half of it is ever used. */
+export async function removeWhole(
+  parent: string,
+  name: string,
+  environment: RuntimeEnvironment,
+): Promise<void> {
+  const doomed = await scratchPath(parent, environment);
+  const renamed = rename(path.join(parent, name), doomed).then(() => true);
+  if ((await ifThere(renamed)) === undefined) return;
+  await removeFiles(doomed);
+  await removeIfEmpty(parent);
+}
+
+/**
+ * Removes a directory of ours with what a server left in it, which may be directories that even their owner cannot enter
+ * and trees deeper than any path can be. Throws `file/write-failed`.
+ */
+export async function removeFiles(directory: string): Promise<void> {
+  try {
+    await rm(directory, { recursive: true, force: true });
+  } catch {
+    try {
+      await run('chmod', ['-R', 'u+rwx', '--', directory]);
+      await run('rm', ['-rf', '--', directory]);
+    } catch (cause) {
+      throw new SkepError('file/write-failed', { message: `"${directory}" cannot be removed`, cause });
+    }
+  }
+}
+
+/** Removes everything in a directory of ours whose name is not in `used`, and the directory when it is empty then. */
+export async function sweepDirectory(directory: string, used: ReadonlySet<string>): Promise<void> {
+  const names = (await ifThere(readdir(directory))) ?? [];
+  for (const name of names.filter((one) => !used.has(one))) {
+    await killBelow(path.join(directory, name));
+    await removeFiles(path.join(directory, name));
+  }
+  await removeIfEmpty(directory);
+}
+
+/** Removes a directory of ours with the last thing in it, so that nothing is left when nothing is used. */
+async function removeIfEmpty(directory: string): Promise<void> {
+  try {
+    await rmdir(directory);
+  } catch (error) {
+    if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(errnoOf(error) ?? '')) throw error;
+  }
+}
