@@ -1,3 +1,4 @@
+import { isRecord } from '@skep/core/json/is-record.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
 export type ClaimValue = string | readonly string[];
@@ -75,6 +76,12 @@ export function isClaimValue(value: unknown): value is ClaimValue {
   return typeof value === 'string' || (Array.isArray(value) && value.every(isString));
 }
 
+/** The texts of a value as claims hold them: numbers, booleans, objects and null contribute nothing. */
+export function textsOf(value: unknown): string[] {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  return list.filter(isString);
+}
+
 function valueFault(value: unknown, limits: ClaimLimits): string | undefined {
   if (typeof value === 'string') return tooLong(value, limits) ? 'value is too long' : undefined;
   if (!Array.isArray(value)) return 'value must be a string or array of strings';
@@ -98,10 +105,6 @@ function quoteKey(key: string): string {
 
 function isString(value: unknown): value is string {
   return typeof value === 'string';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function emptyClaims(): Record<string, ClaimValue> {

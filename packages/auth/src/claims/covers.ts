@@ -1,4 +1,4 @@
-import type { RawClaims } from './claims.ts';
+import { textsOf, type RawClaims } from './claims.ts';
 
 /** How an array in the resource's claims is read: the caller must hold all of it, or any one element. */
 export type ArrayMatch = 'all' | 'any';
@@ -38,7 +38,7 @@ export function firstUncovered(
     const reason = uncoveredReason(caller, key, required, match);
     if (reason === undefined) continue;
     const held = Object.hasOwn(caller, key) ? caller[key] : undefined;
-    const lacking = reason === 'corrupt' ? [] : strings(required).filter((value) => !holds(held, value));
+    const lacking = reason === 'corrupt' ? [] : textsOf(required).filter((value) => !holds(held, value));
     return { key, reason, lacking, match };
   }
   return undefined;
@@ -78,9 +78,4 @@ function holds(held: unknown, value: unknown): boolean {
 function allStrings(values: readonly unknown[]): boolean {
   for (const value of values) if (typeof value !== 'string') return false;
   return true;
-}
-
-function strings(value: unknown): string[] {
-  const list: unknown[] = Array.isArray(value) ? value : [value];
-  return list.filter((element) => typeof element === 'string');
 }

@@ -1,4 +1,4 @@
-import { isUnlabeled, type Claims, type RawClaims } from './claims.ts';
+import { isUnlabeled, textsOf, type Claims, type RawClaims } from './claims.ts';
 
 /** What a caller may be allowed to do, in the order in which roles are always listed. */
 export const ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'] as const;
@@ -51,14 +51,8 @@ export function traceRole({ claims, grantable }: RoleCaller, rules: RoleRules, r
 function mismatchOf(caller: RawClaims, rule: Claims): RuleMismatch | undefined {
   if (isUnlabeled(rule)) return { reason: 'empty-rule' };
   const key = Object.keys(rule).find((each) => {
-    const held = Object.hasOwn(caller, each) ? strings(caller[each]) : [];
-    return !strings(rule[each]).some((value) => held.includes(value));
+    const held = Object.hasOwn(caller, each) ? textsOf(caller[each]) : [];
+    return !textsOf(rule[each]).some((value) => held.includes(value));
   });
-  return key === undefined ? undefined : { reason: 'no-shared-value', key, wanted: strings(rule[key]) };
-}
-
-/** Numbers, booleans, objects and null contribute nothing. */
-function strings(value: unknown): string[] {
-  const list: unknown[] = Array.isArray(value) ? value : [value];
-  return list.filter((element) => typeof element === 'string');
+  return key === undefined ? undefined : { reason: 'no-shared-value', key, wanted: textsOf(rule[key]) };
 }

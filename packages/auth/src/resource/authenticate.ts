@@ -1,19 +1,27 @@
 import type { Identity } from '../token/identity.ts';
-import type { InvalidReason, TokenOutcome } from '../token/outcome.ts';
+import { INVALID, type InvalidReason, type TokenOutcome } from '../token/outcome.ts';
 import type { TokenVerifier } from '../token/verifier.ts';
-import { type BearerFault, bearerToken } from './bearer.ts';
 
-/** RFC 6750 §3.1. */
-export type ChallengeError = 'invalid_request' | 'invalid_token' | 'insufficient_scope';
+/** Why a request carries no usable bearer token, and what a caller hears of it. */
+const FAULTS = {
+  missing: 'a bearer token is needed in the Authorization header',
+  repeated: 'more than one Authorization header',
+  'wrong-scheme': 'the Authorization header must use the Bearer scheme',
+  empty: 'the bearer token is empty',
+  'too-long': 'the bearer token is too long',
+  malformed: 'the bearer token is malformed',
+} as const;
+type BearerFault = keyof typeof FAULTS;
 
 /** Status 401. */
 export interface Refusal {
   readonly kind: 'refused';
-  readonly error: Exclude<ChallengeError, 'insufficient_scope'>;
+  /** RFC 6750 §3.1. */
+  readonly error: 'invalid_request' | 'invalid_token';
   /** For logs and audit; `describeRefusal` decides what of it a caller hears. */
   readonly reason: BearerFault | InvalidReason;
   /** Whose check failed, where it was one provider's; for logs and metrics. */
-  readonly provider?: string;
+  readonly provider?: string | undefined;
 }
 
 /** Who is calling, or how the request is answered instead. */
@@ -21,7 +29,11 @@ export type Authentication =
   | { readonly kind: 'identity'; readonly identity: Identity }
   | Refusal
   /** Status 503 with `Retry-After`: the identity provider could not be asked. */
-  | { readonly kind: 'unavailable'; readonly retryAfterSeconds: number; readonly provider?: string };
+  | {
+      readonly kind: 'unavailable';
+      readonly retryAfterSeconds: number;
+      readonly provider?: string | undefined;
+    };
 
 const RETRY_AFTER_SECONDS = 10;
 
@@ -41,44 +53,49 @@ export function authenticate(
 
 function toAuthentication(outcome: TokenOutcome): Authentication {
   if (outcome.kind === 'identity') return outcome;
-  const provider = outcome.provider === undefined ? {} : { provider: outcome.provider };
-  if (outcome.kind === 'unavailable') {
-    const { retryAfterSeconds = RETRY_AFTER_SECONDS } = outcome;
-    return { kind: 'unavailable', retryAfterSeconds, ...provider };
-  }
-  return { kind: 'refused', error: 'invalid_token', reason: outcome.reason, ...provider };
+  const { provider } = outcome;
+  if (outcome.kind === 'invalid')
+    return { kind: 'refused', error: 'invalid_token', reason: outcome.reason, provider };
+  const { retryAfterSeconds = RETRY_AFTER_SECONDS } = outcome;
+  return { kind: 'unavailable', retryAfterSeconds, provider };
 }
 
-/** `terse` never says which check failed; `reason` says it in few words. */
-export type Verbosity = 'terse' | 'reason';
-
-/** What a refused caller hears. Holds nothing of the token and nothing about the provider. */
-export function describeRefusal(refusal: Refusal, verbosity: Verbosity): string {
-  if (verbosity === 'reason') return REASONS[refusal.reason];
-  return refusal.error === 'invalid_request'
+/** What a refused caller hears: `terse` never says which check failed, `reason` says it in few words. */
+export function describeRefusal({ error, reason }: Refusal, verbosity: 'terse' | 'reason'): string {
+  if (verbosity === 'reason') return { ...INVALID, ...FAULTS }[reason];
+  return error === 'invalid_request'
     ? 'missing or malformed authorization header'
     : 'token validation failed';
 }
 
-const REASONS: Readonly<Record<Refusal['reason'], string>> = {
-  missing: 'a bearer token is needed in the Authorization header',
-  repeated: 'more than one Authorization header',
-  'wrong-scheme': 'the Authorization header must use the Bearer scheme',
-  empty: 'the bearer token is empty',
-  'too-long': 'the bearer token is too long',
-  malformed: 'the bearer token is malformed',
-  'algorithm-refused': 'the signature algorithm of the token is not accepted',
-  'no-key-id': 'the token names no key',
-  'unknown-key': 'the key of the token is unknown',
-  'unusable-key': 'the key of the token cannot be used',
-  'bad-signature': 'the signature of the token is wrong',
-  'wrong-issuer': 'the token has another issuer',
-  'wrong-audience': 'the token is for another audience',
-  expired: 'the token has expired',
-  'not-yet-valid': 'the token is not valid yet',
-  'no-expiry': 'the token has no expiry',
-  'no-subject': 'the claims of the token are unusable: no subject',
-  'unusable-claims': 'the claims of the token are unusable',
-  inactive: 'the token is not active',
-  'opaque-not-accepted': 'the bearer token is no signed JWT',
-};
+type Bearer =
+  | { readonly kind: 'token'; readonly token: string }
+  | { readonly kind: 'fault'; readonly fault: BearerFault };
+
+/** Characters; longer tokens are refused before anything looks into them. */
+export const MAX_TOKEN_LENGTH = 16 * 1024;
+
+const SCHEME = /^bearer(?: +|$)/iu;
+/** `b64token` of RFC 6750 §2.1: printable, without comma or quote, so two joined headers never pass. */
+const B64_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/u;
+
+/**
+ * The bearer token of a request (RFC 6750 §2.1). Takes every value of `Authorization` as received, because a server that
+ * drops repeated headers could read another one than the proxy before it. The scheme is case-insensitive (RFC 9110
+ * §11.1). Tokens in query or body are never looked for.
+ */
+export function bearerToken(authorization: readonly string[]): Bearer {
+  const [header, ...more] = authorization;
+  if (header === undefined) return fault('missing');
+  if (more.length > 0) return fault('repeated');
+  const scheme = SCHEME.exec(header);
+  if (scheme === null) return fault('wrong-scheme');
+  const token = header.slice(scheme[0].length);
+  if (token === '') return fault('empty');
+  if (token.length > MAX_TOKEN_LENGTH) return fault('too-long');
+  return B64_TOKEN.test(token) ? { kind: 'token', token } : fault('malformed');
+}
+
+function fault(reason: BearerFault): Bearer {
+  return { kind: 'fault', fault: reason };
+}

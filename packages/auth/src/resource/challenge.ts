@@ -1,9 +1,9 @@
-import type { ChallengeError } from './authenticate.ts';
+import type { Refusal } from './authenticate.ts';
 
 export interface Challenge {
   readonly realm?: string | undefined;
   /** Absent where the request carried no credentials and the server follows RFC 6750 §3.1 to the letter. */
-  readonly error?: ChallengeError | undefined;
+  readonly error?: Refusal['error'] | undefined;
   readonly description?: string | undefined;
   /** URL of the RFC 9728 document (RFC 9728 §5.1). */
   readonly resourceMetadata?: string | undefined;

@@ -2,9 +2,14 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { TokenOutcome } from '../token/outcome.ts';
 import type { TokenVerifier } from '../token/verifier.ts';
-import { tokenIdentity } from '../token/token-identity.ts';
-import { authenticate, describeRefusal, type Refusal } from './authenticate.ts';
-import { bearerToken, MAX_TOKEN_LENGTH } from './bearer.ts';
+import { tokenIdentity } from '../token/identity.ts';
+import {
+  authenticate,
+  describeRefusal,
+  bearerToken,
+  MAX_TOKEN_LENGTH,
+  type Refusal,
+} from './authenticate.ts';
 import { bearerChallenge } from './challenge.ts';
 import { metadataUrl, resourceMetadata } from './metadata.ts';
 

@@ -1,10 +1,10 @@
-import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { hash } from 'node:crypto';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { TokenCache } from './cache.ts';
 import type { TokenOutcome } from './outcome.ts';
 import { NOW } from './tokens.fixture.ts';
-import { tokenIdentity } from './token-identity.ts';
+import { tokenIdentity } from './identity.ts';
 
 type Accepted = Extract<TokenOutcome, { kind: 'identity' }>;
 const outcome = (expiresAt: number): Accepted => ({

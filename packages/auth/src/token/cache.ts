@@ -2,73 +2,66 @@ import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { TokenOutcome } from './outcome.ts';
 
-type Accepted = Extract<TokenOutcome, { kind: 'identity' }>;
-type Refused = Extract<TokenOutcome, { kind: 'invalid' }>;
+interface Cached {
+  readonly outcome: TokenOutcome;
+  readonly until: number;
+}
 
 export interface TokenCacheOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** A withdrawn key or token works at most this long after it was seen; see `TOKEN_CACHE_CAP_MS`. */
-  readonly capMs: number;
+  /** A withdrawn key or token works at most this long after it was seen. */
+  readonly capMs?: number;
   /** Characters of all cached tokens together: claims take about as much memory as the token they came in. */
-  readonly maxCharacters: number;
+  readonly maxCharacters?: number;
 }
-
-export const TOKEN_CACHE_CAP_MS = 60_000;
-export const TOKEN_CACHE_CHARACTERS = 16 * 1024 * 1024;
 
 /** A refusal is remembered for so long, that a client which repeats itself costs its identity provider one question. */
 const REFUSED_MS = 5_000;
 const MOST_REFUSED = 10_000;
 
 /**
- * Tokens that were accepted, by SHA-256: no token is kept. They are forgotten when they expire or the cap passes.
- * Refusals are remembered apart, a few seconds and so many at most, and can only ever refuse.
+ * What checking tokens ended in, by SHA-256: no token is kept. One that was accepted is forgotten when it expires or the cap
+ * passes. Refusals are remembered apart, a few seconds and so many at most, and can only ever refuse; an outage is not.
  * The same token gives the same `identity` object while it is cached, so that others may hang their own answers on it.
  */
 export class TokenCache {
-  readonly #options: TokenCacheOptions;
-  readonly #entries: LRUCache<string, { readonly outcome: Accepted; readonly until: number }>;
+  readonly #now: () => number;
+  readonly #capMs: number;
+  readonly #accepted: LRUCache<string, Cached>;
+  readonly #refused = new LRUCache<string, Cached>({ max: MOST_REFUSED });
 
-  readonly #refused = new LRUCache<string, { readonly outcome: Refused; readonly until: number }>({
-    max: MOST_REFUSED,
-  });
-
-  constructor(options: TokenCacheOptions) {
-    this.#options = options;
-    this.#entries = new LRUCache({ max: 50_000, maxSize: options.maxCharacters });
+  constructor({ now, capMs = 60_000, maxCharacters = 16 * 1024 * 1024 }: TokenCacheOptions) {
+    this.#now = now;
+    this.#capMs = capMs;
+    this.#accepted = new LRUCache({ max: 50_000, maxSize: maxCharacters });
   }
 
-  get(token: string): Accepted | undefined {
-    const key = keyOf(token);
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return undefined;
-    if (this.#options.now() < entry.until) return entry.outcome;
-    this.#entries.delete(key);
-    return undefined;
+  get(token: string): TokenOutcome | undefined {
+    const key = hash('sha256', token, 'base64');
+    return this.#valid(this.#accepted, key) ?? this.#valid(this.#refused, key);
   }
 
-  set(token: string, outcome: Accepted): void {
-    const until = Math.min(outcome.expiresAt, this.#options.now() + this.#options.capMs);
-    this.#entries.set(keyOf(token), { outcome, until }, { size: token.length });
-  }
-
-  /** Why the token was refused a moment ago. */
-  refused(token: string): Refused | undefined {
-    const entry = this.#refused.get(keyOf(token));
-    return entry !== undefined && this.#options.now() < entry.until ? entry.outcome : undefined;
-  }
-
-  refuse(token: string, outcome: Refused): void {
-    this.#refused.set(keyOf(token), { outcome, until: this.#options.now() + REFUSED_MS });
+  set(token: string, outcome: TokenOutcome): void {
+    const key = hash('sha256', token, 'base64');
+    const now = this.#now();
+    if (outcome.kind === 'identity') {
+      const until = Math.min(outcome.expiresAt, now + this.#capMs);
+      this.#accepted.set(key, { outcome, until }, { size: token.length });
+    } else if (outcome.kind === 'invalid') {
+      this.#refused.set(key, { outcome, until: now + REFUSED_MS });
+    }
   }
 
   clear(): void {
     this.#refused.clear();
-    this.#entries.clear();
+    this.#accepted.clear();
   }
-}
 
-function keyOf(token: string): string {
-  return hash('sha256', token, 'base64');
+  #valid(cached: LRUCache<string, Cached>, key: string): TokenOutcome | undefined {
+    const entry = cached.get(key);
+    if (entry === undefined || this.#now() < entry.until) return entry?.outcome;
+    cached.delete(key);
+    return undefined;
+  }
 }

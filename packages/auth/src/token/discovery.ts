@@ -4,12 +4,6 @@ import { withRetry } from '@skep/core/fetch/retry.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { IssuerFetch } from './issuer-fetch.ts';
 
-/** What an identity provider says about itself, as far as checking tokens needs it. */
-export interface IssuerMetadata {
-  readonly jwksUri: string | undefined;
-  readonly introspectionEndpoint: string | undefined;
-}
-
 export interface DiscoveryOptions {
   readonly issuer: URL;
   readonly fetch: IssuerFetch['fetch'];
@@ -25,20 +19,14 @@ const ATTEMPTS = { tries: 3, baseMs: 500, capMs: 2_000 } as const;
  * Reads `<issuer>/.well-known/openid-configuration` (OpenID Connect Discovery 1.0 §4), or where there is none the
  * document of RFC 8414; the `issuer` in it must be the one asked for. Three attempts. Fails with `auth/unavailable`.
  */
-export async function discover(options: DiscoveryOptions): Promise<IssuerMetadata> {
+export async function discover(options: DiscoveryOptions): Promise<oauth.AuthorizationServer> {
   const { clock, random, signal } = options;
   try {
-    const found = await withRetry(
+    return await withRetry(
       () => discoverOnce(options),
       () => ({ retry: true }),
-      {
-        ...ATTEMPTS,
-        sleep: clock.sleep,
-        random,
-        signal,
-      },
+      { ...ATTEMPTS, sleep: clock.sleep, random, signal },
     );
-    return { jwksUri: found.jwks_uri, introspectionEndpoint: found.introspection_endpoint };
   } catch (cause) {
     throw new SkepError('auth/unavailable', {
       message: `cannot read the metadata of identity provider "${options.issuer.href}"`,

@@ -2,7 +2,7 @@ import * as oauth from 'oauth4webapi';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { IssuerFetch } from './issuer-fetch.ts';
 import { invalid, type TokenOutcome } from './outcome.ts';
-import { tokenIdentity } from './token-identity.ts';
+import { tokenIdentity } from './identity.ts';
 import type { TokenRules } from './verify.ts';
 
 export interface IntrospectionOptions {

@@ -5,10 +5,12 @@ import {
   type JSONWebKeySet,
   type JWTHeaderParameters,
 } from 'jose';
+import { isRecord } from '@skep/core/json/is-record.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
-import { causeText } from './cause-text.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
+import { causeText } from './outcome.ts';
+import type { IssuerFetch } from './issuer-fetch.ts';
 
 export interface LoadedKeys {
   readonly jwks: JSONWebKeySet;
@@ -66,9 +68,12 @@ export class KeySet {
     this.#options = options;
   }
 
-  /** Asks for the keys unless they are known. Fails with `auth/unavailable`. */
-  async ready(): Promise<void> {
-    await this.#current();
+  /** Asks for the keys unless they are known. False where they cannot be had; `#load` has logged why. */
+  ready(): Promise<boolean> {
+    return this.#current().then(
+      () => true,
+      () => false,
+    );
   }
 
   /** The key for a token header. Fails with a JOSE error where there is none, `auth/unavailable` where keys cannot be had. */
@@ -152,4 +157,42 @@ function unavailable(forMs: number): SkepError {
   return new SkepError('auth/unavailable', {
     detail: { retryAfterSeconds: Math.max(1, Math.ceil(forMs / 1000)) },
   });
+}
+
+/** Reads a JWK Set document (RFC 7517 §5). Fails with `fetch/bad-status`, `fetch/not-json` or a failure of `fetch`. */
+export async function fetchKeys(
+  fetch: IssuerFetch['fetch'],
+  url: string,
+  signal: AbortSignal,
+): Promise<LoadedKeys> {
+  const headers = { accept: 'application/jwk-set+json, application/json' };
+  const response = await fetch(url, { headers, signal });
+  if (response.status !== 200) {
+    throw new SkepError('fetch/bad-status', { message: `"${url}" answered with status ${response.status}` });
+  }
+  const text = await response.text();
+  const jwks = parse(text);
+  if (jwks === undefined)
+    throw new SkepError('fetch/not-json', { message: `"${url}" did not answer with a key set` });
+  return { jwks, maxAgeMs: maxAge(response.headers.get('cache-control')) };
+}
+
+function parse(text: string): JSONWebKeySet | undefined {
+  try {
+    const document: unknown = JSON.parse(text);
+    return isKeySet(document) ? document : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isKeySet(value: unknown): value is JSONWebKeySet {
+  const keys = isRecord(value) ? value['keys'] : undefined;
+  return Array.isArray(keys) && keys.every((key) => typeof key === 'object' && key !== null);
+}
+
+/** Milliseconds of `max-age` (RFC 9111 §5.2.2.1). */
+function maxAge(header: string | null): number | undefined {
+  const seconds = /(?:^|[\s,])max-age=(\d{1,9})/iu.exec(header ?? '')?.[1];
+  return seconds === undefined ? undefined : Number(seconds) * 1_000;
 }

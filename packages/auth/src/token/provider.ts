@@ -4,14 +4,11 @@ import { readText } from '@skep/core/files/read-limited.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { Role } from '../claims/roles.ts';
-import { causeText } from './cause-text.ts';
-import { discover, type IssuerMetadata } from './discovery.ts';
-import type { Identity } from './identity.ts';
+import { discover } from './discovery.ts';
 import { introspect } from './introspect.ts';
 import { checkIssuerUrl, createIssuerFetch, type IssuerFetch, type PlainHttp } from './issuer-fetch.ts';
-import { fetchKeys } from './jwks.ts';
-import { KEYS_OUTAGE_MS, KeySet, type LoadedKeys } from './key-set.ts';
-import { invalid, unavailable, type TokenOutcome } from './outcome.ts';
+import { KEYS_OUTAGE_MS, KeySet, fetchKeys, type LoadedKeys } from './key-set.ts';
+import { invalid, unavailable, causeText, type TokenOutcome } from './outcome.ts';
 import { looksLikeJwt, verifyJwt, type TokenRules } from './verify.ts';
 
 /** One identity provider as configured (docs/behaviour/registry.md#providers). */
@@ -89,8 +86,8 @@ export async function createProvider(
     looksLikeJwt(token) ? verifyJwt(token, rules, keys, services.clock.now()) : opaque(token);
   return {
     name: settings.name,
-    check: async (token) => applyGrants(await check(token), settings.grants),
-    ready: () => (hasKeys(settings) ? succeeds(keys.ready()) : Promise.resolve(true)),
+    check: async (token) => withinGrants(await check(token), settings.grants),
+    ready: () => (hasKeys(settings) ? keys.ready() : Promise.resolve(true)),
     close() {
       keys.close();
       http.close();
@@ -98,22 +95,9 @@ export async function createProvider(
   };
 }
 
-function applyGrants(outcome: TokenOutcome, grants: ProviderGrants | undefined): TokenOutcome {
-  return outcome.kind !== 'identity' || grants === undefined
-    ? outcome
-    : { ...outcome, identity: limitedIdentity(outcome.identity, grants) };
-}
-
 /** One that only introspects has neither an issuer nor keys to ask for. */
 function hasKeys({ issuerUrl, jwksUrl }: ProviderSettings): boolean {
   return issuerUrl !== undefined || jwksUrl !== undefined;
-}
-
-function succeeds(work: Promise<void>): Promise<boolean> {
-  return work.then(
-    () => true,
-    () => false,
-  );
 }
 
 /** What one request waits for metadata, retries included. */
@@ -145,7 +129,7 @@ function acceptedIssuers({ issuerUrl, issuerMatch }: ProviderSettings): string[]
 }
 
 async function loadKeys(parts: Parts, signal: AbortSignal): Promise<LoadedKeys> {
-  const url = parts.settings.jwksUrl ?? (await metadata(parts, signal)).jwksUri;
+  const url = parts.settings.jwksUrl ?? (await metadata(parts, signal)).jwks_uri;
   if (url === undefined) {
     throw new SkepError('auth/unavailable', {
       message: `the metadata of identity provider "${parts.settings.name}" names no key set`,
@@ -154,7 +138,7 @@ async function loadKeys(parts: Parts, signal: AbortSignal): Promise<LoadedKeys> 
   return fetchKeys(parts.fetch, url, signal);
 }
 
-function metadata({ settings, services, fetch }: Parts, signal: AbortSignal): Promise<IssuerMetadata> {
+function metadata({ settings, services, fetch }: Parts, signal: AbortSignal): ReturnType<typeof discover> {
   if (settings.issuerUrl === undefined) {
     throw new SkepError('auth/unavailable', {
       message: `identity provider "${settings.name}" has no issuer to ask`,
@@ -173,7 +157,7 @@ function opaqueCheck(parts: Parts): (token: string) => Promise<TokenOutcome> {
   let endpoint = settings.introspectionUrl;
   const check = async (token: string): Promise<TokenOutcome> => {
     try {
-      endpoint ??= (await metadata(parts, AbortSignal.timeout(DISCOVERY_BUDGET))).introspectionEndpoint;
+      endpoint ??= (await metadata(parts, AbortSignal.timeout(DISCOVERY_BUDGET))).introspection_endpoint;
       if (endpoint === undefined) return invalid('opaque-not-accepted');
     } catch (cause) {
       return unavailable(cause);
@@ -231,12 +215,15 @@ interface ProviderGrants {
  * What is left of an identity when its provider speaks for these claims and roles only. Whatever decides looks at claims and
  * roles; subject, name and address stay for logs.
  */
-function limitedIdentity(identity: Identity, { roles, claims }: ProviderGrants): Identity {
-  const speaksFor = (key: string): boolean => key === 'iss' || (claims?.includes(key) ?? true);
-  return {
+function withinGrants(outcome: TokenOutcome, grants: ProviderGrants | undefined): TokenOutcome {
+  if (outcome.kind !== 'identity' || grants === undefined) return outcome;
+  const { identity } = outcome;
+  const speaksFor = (key: string): boolean => key === 'iss' || (grants.claims?.includes(key) ?? true);
+  const limited = {
     ...identity,
     groups: speaksFor('groups') ? identity.groups : [],
     claims: Object.fromEntries(Object.entries(identity.claims).filter(([key]) => speaksFor(key))),
-    ...(roles === undefined ? {} : { grantable: roles }),
+    ...(grants.roles === undefined ? {} : { grantable: grants.roles }),
   };
+  return { ...outcome, identity: limited };
 }

@@ -25,17 +25,16 @@ export function createVerifier(providers: readonly TokenProvider[], cache: Token
   const check = async (token: string): Promise<TokenOutcome> => {
     try {
       const outcome = await firstAnswer(providers, token);
-      if (outcome.kind === 'identity') cache.set(token, outcome);
-      else if (outcome.kind === 'invalid') cache.refuse(token, outcome);
+      cache.set(token, outcome);
       return outcome;
     } finally {
       running.delete(token);
     }
   };
   return {
-    known: (token) => cache.get(token) ?? cache.refused(token),
+    known: (token) => cache.get(token),
     async verify(token) {
-      const known = cache.get(token) ?? cache.refused(token);
+      const known = cache.get(token);
       if (known !== undefined) return known;
       const shared = running.get(token) ?? check(token);
       running.set(token, shared);

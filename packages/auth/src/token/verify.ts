@@ -2,15 +2,15 @@ import {
   decodeJwt,
   decodeProtectedHeader,
   errors,
-  type JWTPayload,
   jwtVerify,
+  type JWTPayload,
   type JWTVerifyOptions,
   type JWTVerifyResult,
 } from 'jose';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import type { KeySet } from './key-set.ts';
-import { invalid, type InvalidReason, type TokenOutcome, unavailable } from './outcome.ts';
-import { tokenIdentity } from './token-identity.ts';
+import { invalid, unavailable, type InvalidReason, type TokenOutcome } from './outcome.ts';
+import { tokenIdentity } from './identity.ts';
 
 export interface TokenRules {
   /** Accepted values of `iss`, compared exactly; empty means that it is not checked. */

@@ -1,7 +1,6 @@
 import type { RawClaims } from '@skep/auth/claims/claims.ts';
 import { ROLES, type Role } from '@skep/auth/claims/roles.ts';
-import type { Identity } from '@skep/auth/token/identity.ts';
-import { tokenIdentity } from '@skep/auth/token/token-identity.ts';
+import { tokenIdentity, type Identity } from '@skep/auth/token/identity.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { ANONYMOUS, authorityOf, type Authority, type AccessMode } from './authority.ts';
 

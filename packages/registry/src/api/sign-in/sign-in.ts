@@ -5,7 +5,7 @@ import { describeRefusal, type Refusal } from '@skep/auth/resource/authenticate.
 import { metadataUrl } from '@skep/auth/resource/metadata.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Identity } from '@skep/auth/token/identity.ts';
-import { TOKEN_CACHE_CAP_MS, TOKEN_CACHE_CHARACTERS, TokenCache } from '@skep/auth/token/cache.ts';
+import { TokenCache } from '@skep/auth/token/cache.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { IssuerFetch } from '@skep/auth/token/issuer-fetch.ts';
 import { createProvider } from '@skep/auth/token/provider.ts';
@@ -54,12 +54,7 @@ export interface SignInServices {
 export async function openSignIn(auth: AuthConfig, services: SignInServices): Promise<SignIn> {
   if (auth.mode === 'anonymous') return OPEN_SIGN_IN;
   const providers = await Promise.all(auth.providers.map((settings) => createProvider(settings, services)));
-  const cache = new TokenCache({
-    now: services.clock.now,
-    capMs: TOKEN_CACHE_CAP_MS,
-    maxCharacters: TOKEN_CACHE_CHARACTERS,
-  });
-  const verifier = createVerifier(providers, cache);
+  const verifier = createVerifier(providers, new TokenCache({ now: services.clock.now }));
   return {
     kind: 'bearer',
     mode: auth.access,
