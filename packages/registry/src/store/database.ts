@@ -4,12 +4,6 @@ import type { Revision } from './changes.ts';
 import type { EntryBatch } from './writes/entry-batch.ts';
 import type { Tables } from './schema/tables.ts';
 
-/** What went wrong below, in our words. `again` when the same work may succeed if it is simply repeated. */
-export interface Failure {
-  readonly error: SkepError;
-  readonly again: boolean;
-}
-
 /** A query that gives such rows, from whichever tables. */
 export type RowQuery<Row> = Pick<SelectQueryBuilder<Tables, keyof Tables, Row>, 'stream' | 'toOperationNode'>;
 
@@ -51,7 +45,8 @@ export interface Database {
   readonly answersAtCommit: boolean;
   /** Resolves when everything committed so far survives a power cut. */
   flush(): Promise<void>;
-  failure(cause: unknown): Failure;
+  /** Whatever the driver threw, in our words; `store/conflict` where the same work may succeed if it is simply repeated. */
+  failure(cause: unknown): SkepError;
   ping(): Promise<void>;
   close(): Promise<void>;
 }

@@ -69,7 +69,7 @@ async function withFile<T>(path: string, work: (database: DatabaseSync) => Promi
     database = new DatabaseSync(path, { timeout: 1_000 });
     return await work(database);
   } catch (cause) {
-    throw sqliteFailure(path, cause).error;
+    throw sqliteFailure(path, cause);
   } finally {
     database?.close();
   }

@@ -48,7 +48,7 @@ export function sqlStore({ database, feed, clock }: SqlStoreOptions): Store {
     try {
       return await work();
     } catch (cause) {
-      throw database.failure(cause).error;
+      throw database.failure(cause);
     }
   };
   const parts: Parts = { database, writes, guarded };

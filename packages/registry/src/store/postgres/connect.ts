@@ -65,7 +65,7 @@ export async function connect(place: PostgresPlace, role: PostgresRole): Promise
   } catch (cause) {
     // Where we gave up and not the server, it would wait a minute for us, and the process for it.
     void client.end().catch(() => {});
-    throw postgresFailure(placeText(place.settings), cause).error;
+    throw postgresFailure(placeText(place.settings), cause);
   }
   return client;
 }

@@ -20,7 +20,7 @@ export async function migratePostgres(
   place: PostgresPlace,
   target: (before: number) => number,
 ): Promise<MigrationRun> {
-  return withClient(place, async (client) => {
+  return asMigrationUser(place, async (client) => {
     await client.query('begin');
     await client.query('set local statement_timeout = 0; set local lock_timeout = 0');
     await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
@@ -32,16 +32,19 @@ export async function migratePostgres(
 
 /** The schema as the migration user sees it, without changing anything. */
 export async function postgresSchema(place: PostgresPlace): Promise<SchemaVersion> {
-  return withClient(place, readVersion);
+  return asMigrationUser(place, readVersion);
 }
 
 /** Closing a connection in a transaction takes the transaction back. */
-async function withClient<T>(place: PostgresPlace, work: (client: Client) => Promise<T>): Promise<T> {
+export async function asMigrationUser<T>(
+  place: PostgresPlace,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
   const client = await connect(place, 'migration');
   try {
     return await work(client);
   } catch (cause) {
-    throw postgresFailure(placeText(place.settings), cause).error;
+    throw postgresFailure(placeText(place.settings), cause);
   } finally {
     await client.end();
   }

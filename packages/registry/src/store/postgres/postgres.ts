@@ -62,7 +62,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
     checkSchema(await readVersion(pool));
   } catch (cause) {
     await pool.end();
-    throw postgresFailure(place, cause).error;
+    throw postgresFailure(place, cause);
   }
   const readRevisionHere = () => readRevision(database.reader);
   const feed = new ChangeFeed({ clock, log, checkEvery: CHECK_EVERY_MS, readRevision: readRevisionHere });

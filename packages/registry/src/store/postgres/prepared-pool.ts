@@ -13,50 +13,32 @@ export const AND_AT_ONCE = '/* and at once */';
  * parameters and gives the rows; the first that fails is what is thrown.
  */
 export function preparedPool(pool: Pool): PostgresPool {
-  // One for each connection: Kysely knows it again by this.
-  const known = new WeakMap<PoolClient, PreparingClient>();
   return {
     options: pool.options,
     end: () => pool.end(),
-    connect: async () => {
-      const client = await pool.connect();
-      const preparing = known.get(client) ?? new PreparingClient(client);
-      known.set(client, preparing);
-      return preparing;
-    },
+    connect: async () => preparingClient(await pool.connect()),
   };
 }
 
-class PreparingClient implements PostgresPoolClient {
-  readonly #client: PoolClient;
-
-  constructor(client: PoolClient) {
-    this.#client = client;
-  }
-
-  query<R>(text: string, values: readonly unknown[]): Promise<PostgresQueryResult<R>>;
-  query<R>(cursor: PostgresCursor<R>): PostgresCursor<R>;
-  query(text: unknown, values: readonly unknown[] = []): unknown {
+function preparingClient(client: PoolClient): PostgresPoolClient {
+  function query<R>(text: string, values: readonly unknown[]): Promise<PostgresQueryResult<R>>;
+  function query<R>(cursor: PostgresCursor<R>): PostgresCursor<R>;
+  function query(text: unknown, values: readonly unknown[] = []): unknown {
     if (typeof text !== 'string') throw new SkepError('internal/bug', { message: 'no cursor was asked for' });
-    return this.#send(text, values);
+    return send(client, text, values);
   }
+  return { query, release: (destroy) => client.release(destroy) };
+}
 
-  release(destroy?: boolean): void {
-    this.#client.release(destroy);
-  }
-
-  async #send(text: string, values: readonly unknown[]): Promise<unknown> {
-    const messages = text.split(AND_AT_ONCE).map((part) => part.trim());
-    const sent = messages.map((message) => this.#sendOne(message, values, messages.length === 1));
-    const outcomes = await Promise.allSettled(sent);
-    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
-    return sent[messages.findIndex((message) => MARK.test(message))] ?? sent[0];
-  }
-
-  #sendOne(text: string, values: readonly unknown[], isAlone: boolean): Promise<unknown> {
-    const name = MARK.exec(text)?.[1];
-    if (name !== undefined) return this.#client.query({ name, text, values: [...values] });
-    return isAlone ? this.#client.query(text, [...values]) : this.#client.query(text);
-  }
+async function send(client: PoolClient, text: string, values: readonly unknown[]): Promise<unknown> {
+  const messages = text.split(AND_AT_ONCE).map((part) => part.trim());
+  const sent = messages.map((message): Promise<unknown> => {
+    const name = MARK.exec(message)?.[1];
+    if (name !== undefined) return client.query({ name, text: message, values: [...values] });
+    return messages.length === 1 ? client.query(message, [...values]) : client.query(message);
+  });
+  const outcomes = await Promise.allSettled(sent);
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+  return sent[messages.findIndex((message) => MARK.test(message))] ?? sent[0];
 }

@@ -1,7 +1,6 @@
 import { escapeIdentifier, escapeLiteral } from 'pg';
-import { connect, placeText, type PostgresPlace } from './connect.ts';
-import { postgresFailure } from './failure.ts';
-import { GROUP_ROLE } from './migrate.ts';
+import type { PostgresPlace } from './connect.ts';
+import { asMigrationUser, GROUP_ROLE } from './migrate.ts';
 
 /** Runs the statements of `primeStatements` as the migration user, all or none. */
 export async function primeDatabase(
@@ -9,17 +8,12 @@ export async function primeDatabase(
   application: { readonly user: string; readonly login: PrimedLogin },
 ): Promise<void> {
   const { database, user, migrationUser = user } = place.settings;
-  const client = await connect(place, 'migration');
-  try {
+  await asMigrationUser(place, async (client) => {
     await client.query('begin');
     for (const statement of primeStatements({ database, migrationUser, ...application }))
       await client.query(statement);
     await client.query('commit');
-  } catch (cause) {
-    throw postgresFailure(placeText(place.settings), cause).error;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 export interface PrimeRequest {

@@ -64,7 +64,7 @@ export async function openSqlite({ path, clock, log }: SqliteOptions): Promise<S
       try {
         await patiently(clock, () => database.writer.deleteFrom('sync_lease').execute());
       } catch (cause) {
-        throw database.failure(cause).error;
+        throw database.failure(cause);
       }
     },
     discard: async () => {
@@ -90,7 +90,7 @@ async function opened(
     const isNew = path !== IN_MEMORY && (await createPrivately(path));
     return { files: await openFiles(path, clock), isNew };
   } catch (cause) {
-    throw sqliteFailure(path, cause).error;
+    throw sqliteFailure(path, cause);
   }
 }
 

@@ -149,7 +149,7 @@ export class Writes {
         }
       });
     } catch (cause) {
-      await this.#separately(batch, this.#options.database.failure(cause).error);
+      await this.#separately(batch, this.#options.database.failure(cause));
       return;
     }
     const { revision } = done;
@@ -192,8 +192,8 @@ export class Writes {
         await this.#durable(done);
         return { revision: done.revision, value: done.value };
       } catch (cause) {
-        const { error, again } = this.#options.database.failure(cause);
-        if (!again || repetition === REPETITIONS) throw error;
+        const error = this.#options.database.failure(cause);
+        if (error.code !== 'store/conflict' || repetition === REPETITIONS) throw error;
       }
     }
   }
@@ -205,7 +205,7 @@ export class Writes {
       await database.flush();
       feed.told(revision, written);
     } catch (cause) {
-      throw database.failure(cause).error;
+      throw database.failure(cause);
     } finally {
       release();
     }
@@ -240,7 +240,7 @@ export class Writes {
     const { database, now } = this.#options;
     const soon = await this.#commitKnown(works, act).catch((cause: unknown) => {
       // What else went wrong shows when it is done in full. Without an answer it may be done already.
-      if (database.failure(cause).error.code === 'store/unavailable') throw cause;
+      if (database.failure(cause).code === 'store/unavailable') throw cause;
       return undefined;
     });
     if (soon !== undefined) return soon;
