@@ -2,7 +2,8 @@ import { writeSync } from 'node:fs';
 import { silentLog } from '@skep/core/log/log.ts';
 import { openPostgres } from '@skep/registry/store/postgres/postgres.ts';
 import { openSqlite } from '@skep/registry/store/sqlite/sqlite.ts';
-import type { PublishRequest, Store } from '@skep/registry/store/store.ts';
+import type { PublishRequest } from '@skep/registry/store/decisions.ts';
+import type { Store } from '@skep/registry/store/store.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 
 /**

@@ -1,7 +1,15 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { Revision, WrittenEntries } from './changes.ts';
-import type { ChangeListener, PrepareForChange } from './store.ts';
+
+/** `written` comes with commits of this process that changed single entries of the managed source. */
+export type ChangeListener = (revision: Revision, written?: WrittenEntries) => void;
+
+/**
+ * Hears what a commit of this process leaves while the database still works on it: time that nobody uses otherwise. The
+ * commit may fail, and the listener may hear of it without; where it hears of it, it gets the same object.
+ */
+export type PrepareForChange = (written: WrittenEntries) => void;
 
 export interface ChangeFeedOptions {
   readonly clock: Clock;

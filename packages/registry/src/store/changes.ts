@@ -28,3 +28,9 @@ export type Changes =
     }
   /** The record does not reach back so far. */
   | { readonly kind: 'everything'; readonly revision: Revision };
+
+/** What a write left behind, and the revision at which it is visible to everyone. */
+export interface Committed<T> {
+  readonly revision: Revision;
+  readonly value: T;
+}

@@ -1,5 +1,14 @@
 import type { ClaimSet } from '../access/claim-set.ts';
-import type { EntryIdentity, EntryKind, NamedRegistry, StoredRegistry, StoredSource } from './rows.ts';
+import type { Limits } from '../shape/limits.ts';
+import type {
+  EntryIdentity,
+  EntryKind,
+  NamedRegistry,
+  NewVersion,
+  StoredRegistry,
+  StoredSource,
+  StoredVersion,
+} from './rows.ts';
 
 /**
  * Decisions are made inside the transaction that acts on them, with the rows locked: what a decision has seen is still
@@ -36,6 +45,25 @@ export interface PublishFacts {
 
 export type DecideOnPublish = (facts: PublishFacts) => void;
 
+export interface PublishRequest extends EntryIdentity {
+  /** The registry whose door it came by; the decision sees it as it is then. */
+  readonly registry?: string;
+  readonly claims: ClaimSet;
+  readonly version: NewVersion;
+  /** How much the entry may hold with it: each write about an entry reads all of it while others wait. */
+  readonly limits?: Limits;
+  /** The reader's memory has no such entry. Only saves time: the commit finds out. */
+  readonly seemsNew?: boolean;
+}
+
+export interface PublishedVersion extends EntryIdentity {
+  readonly source: string;
+  readonly claims: ClaimSet;
+  readonly version: StoredVersion;
+  /** All versions of the entry, this one included, in no particular order. */
+  readonly versions: readonly string[];
+}
+
 /** Picks the entry that is meant, or refuses: none found, more than one, or not allowed. */
 export type ChooseEntry = (
   found: readonly ExistingEntry[],
@@ -44,6 +72,22 @@ export type ChooseEntry = (
 
 /** The same by what was found alone. */
 export type PickEntry = (found: readonly ExistingEntry[]) => ExistingEntry;
+
+/** What the registry itself says about versions, beside their documents. */
+export interface MarkRequest {
+  readonly address: EntryAddress;
+  /** All versions of the entry when absent. */
+  readonly version?: string;
+  readonly mark: { readonly status: 'active' | 'deprecated' | 'deleted'; readonly message?: string };
+}
+
+export interface MarkedVersions {
+  readonly source: string;
+  /** Those that were marked, as they are now. */
+  readonly marked: readonly StoredVersion[];
+  /** All versions of the entry, in no particular order. */
+  readonly versions: readonly string[];
+}
 
 export interface SourceFacts {
   readonly existing: StoredSource | undefined;

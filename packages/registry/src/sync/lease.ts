@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Lease, SyncStore } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
+import type { Lease } from '../store/writes/leases.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 
 /** Milliseconds until others may take over from a process that died. Longer than a disk or a database may hang. */
@@ -8,7 +9,7 @@ export const LEASE_MS = 10_000;
 const BEAT_MS = 3_000;
 
 export interface LeaseOptions {
-  readonly store: Pick<SyncStore, 'acquireLease' | 'renewLease' | 'releaseLease'>;
+  readonly store: Pick<Store, 'acquireLease' | 'renewLease' | 'releaseLease'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }

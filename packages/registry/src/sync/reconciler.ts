@@ -1,8 +1,8 @@
 import type { Log } from '@skep/core/log/log.ts';
-import type { Revision } from '../store/changes.ts';
+import type { Committed, Revision } from '../store/changes.ts';
 import { ALIVE_MS } from '../store/writes/config-generation.ts';
 import type { DesiredState, ReconcileReport } from '../store/desired-state.ts';
-import type { Committed, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 
 const BEAT_MS = ALIVE_MS / 4;

@@ -4,7 +4,7 @@ import { utcTime, type Clock } from '@skep/core/time/clock.ts';
 import { decodeSource } from '../sources/open-source.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourceKind, StoredSource, SyncStatus } from '../store/rows.ts';
-import type { Lease } from '../store/store.ts';
+import type { Lease } from '../store/writes/leases.ts';
 import { contentKey, knownBytes } from './content-hash.ts';
 import { LEASE_MS, withLease } from './lease.ts';
 import { failureClass, reportOf, syncFailed, syncStarted, type FailureClass } from './status.ts';

@@ -1,6 +1,6 @@
 import { type ClaimSet, shownClaims } from '../../access/claim-set.ts';
 import type { EntryIdentity, EntryKind, ListedEntry, VersionFacts } from '../../store/rows.ts';
-import type { EntryStore } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import type { PageQuery, SortKey } from './paging.ts';
 
 type EntryType = 'MCP' | 'SKILL' | 'PLUGIN';
@@ -31,7 +31,7 @@ export function entryKey({ kind, namespace, name }: EntryIdentity): SortKey {
 
 /** Entries of a source behind the cursor: one more than the page takes, which tells that there is another page. */
 export async function entriesAfter(
-  store: Pick<EntryStore, 'listEntries'>,
+  store: Pick<Store, 'listEntries'>,
   source: string,
   { limit, cursor }: PageQuery,
 ): Promise<ListedEntry[]> {

@@ -11,7 +11,9 @@ import type {
   SyncStatus,
 } from '../rows.ts';
 import { firstStatus } from '../writes/statuses.ts';
-import type { PublishRequest, Replacement, Store } from '../store.ts';
+import type { PublishRequest } from '../decisions.ts';
+import type { Store } from '../store.ts';
+import type { Replacement } from '../writes/replace-entries.ts';
 
 /** A fresh, empty store. `another` opens the same data a second time, as a second process would. */
 export interface OpenedStore {

@@ -1,8 +1,7 @@
 import { utcTime } from '@skep/core/time/clock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { DecideOnPublish, PickEntry } from '../decisions.ts';
-import type { PublishRequest } from '../store.ts';
+import type { DecideOnPublish, PickEntry, PublishRequest } from '../decisions.ts';
 import { ACME, allowed, type Fixture, OTHER, outline, publishOf, sourceOf } from './fixture.ts';
 
 /** The integrity rules of publishing, as the API enforces them. */

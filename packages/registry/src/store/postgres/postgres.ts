@@ -13,8 +13,7 @@ import { CHANNEL, PostgresNotices } from './notices.ts';
 import { MAX_CONNECTIONS } from './settings.ts';
 import { preparedPool } from './prepared-pool.ts';
 import { readRevision } from '../writes/revisions.ts';
-import { sqlStore } from '../sql-store.ts';
-import type { Store } from '../store.ts';
+import { sqlStore } from '../store.ts';
 import type { Tables } from '../schema/tables.ts';
 
 export interface PostgresOptions extends PostgresPlace {
@@ -31,10 +30,6 @@ export interface PoolState {
   readonly waiting: number;
 }
 
-export interface PostgresStore extends Store {
-  pool(): PoolState;
-}
-
 /** A lost notice is found within five seconds, which leaves two for the answer and a busy machine. */
 const CHECK_EVERY_MS = 3_000;
 /** Of a query whose rows are read one after the other; a few megabytes. */
@@ -47,7 +42,7 @@ const ADMINISTRATION_LOCK = 7_302_512;
  * (`store/older`, see migratePostgres) and be one that this program can use (`store/newer`). Any number of processes may
  * have the same database open.
  */
-export async function openPostgres(options: PostgresOptions): Promise<PostgresStore> {
+export async function openPostgres(options: PostgresOptions) {
   const { clock, log, settings } = options;
   const place = placeText(settings);
   const pool = await openPool(options);
@@ -73,7 +68,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
     await database.close();
   };
   const store = sqlStore({ database: { ...database, close }, feed, clock });
-  return { ...store, pool: () => stateOf(pool) };
+  return { ...store, pool: (): PoolState => stateOf(pool) };
 }
 
 function stateOf({ options, totalCount, idleCount, waitingCount }: Pool): PoolState {

@@ -8,12 +8,17 @@ const NAMES_PER_STATEMENT = 200;
 
 type Readable = Pick<Database, 'reader' | 'eachRow'>;
 
+/** Ascending by kind, namespace, name; versions ascending as text. All in bytewise order. */
 export async function readEntries(database: Readable, source: string): Promise<StoredEntry[]> {
   const entries: StoredEntry[] = [];
   await visitEntries(database, source, (entry) => entries.push(entry));
   return entries;
 }
 
+/**
+ * Calls with the same entries in the same order, for a reader who does not need all of them together. The callback must
+ * not ask the store for anything.
+ */
 export async function visitEntries(
   { reader, eachRow }: Readable,
   source: string,
@@ -33,6 +38,7 @@ export function allVersionRows(db: Kysely<Tables>, source: string) {
     .orderBy('v.version');
 }
 
+/** Those of the entries that exist, in the same order: what a replica reads after publishes. */
 export async function readSomeEntries(
   db: Kysely<Tables>,
   source: string,

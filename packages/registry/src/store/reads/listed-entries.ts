@@ -39,7 +39,7 @@ const HEAD = sql.raw(
   'e.kind, e.namespace, e.name, e.claims, v.version, v.title, v.description, v.created_at, v.updated_at',
 );
 
-/** Entries of a kind by namespace and name, with their versions in order of text. */
+/** Entries of a kind without their documents, by namespace and name, with their versions in order of text. */
 export async function listEntries(
   db: Kysely<Tables>,
   { source, kind }: { readonly source: string; readonly kind: EntryKind },
@@ -60,7 +60,7 @@ export async function listEntries(
   );
 }
 
-/** Versions of a source by name, version, kind and namespace. */
+/** Versions of a source without their documents, by name, version, kind and namespace. */
 export async function listVersions(
   db: Kysely<Tables>,
   source: string,

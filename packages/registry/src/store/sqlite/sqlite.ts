@@ -12,9 +12,8 @@ import { migrateSqlite, readSqliteSchema } from './migrate.ts';
 import { nodeSqliteDialect } from './dialect.ts';
 import { readRevision, recordChanges } from '../writes/revisions.ts';
 import { createPrivately, warnOfOtherReaders, IN_MEMORY } from './private-file.ts';
-import { sqlStore } from '../sql-store.ts';
 import { isBusy, sqliteFailure } from './failure.ts';
-import type { Store } from '../store.ts';
+import { sqlStore } from '../store.ts';
 import type { Tables } from '../schema/tables.ts';
 import { WalFlush } from './wal-flush.ts';
 import type { Revision } from '../changes.ts';
@@ -26,15 +25,7 @@ export interface SqliteOptions {
   readonly log: Log;
 }
 
-export interface SqliteStore extends Store {
-  /**
-   * Ends all leases: those of a process that was killed would hold up the first look. Another process that shares the file
-   * loses what it is at, and looks again soon.
-   */
-  forgetLeases(): Promise<void>;
-  /** Closes, and removes the file if this opening has made it and nobody else has it open: for a start that failed. */
-  discard(): Promise<void>;
-}
+export type SqliteStore = Awaited<ReturnType<typeof openSqlite>>;
 
 /** SQLite tells other processes nothing, so they look; one row of a file that is in memory anyway. */
 const CHECK_EVERY_MS = 1_000;
@@ -47,7 +38,7 @@ const RETRY_MS = 20;
  * Several processes of one machine may share the file; their writes take turns (`store/locked` when a turn takes too long),
  * and each sees the others' changes within a second. Fails with `store/newer` for a file of a later version.
  */
-export async function openSqlite({ path, clock, log }: SqliteOptions): Promise<SqliteStore> {
+export async function openSqlite({ path, clock, log }: SqliteOptions) {
   const { files, isNew } = await opened(path, clock);
   if (path !== IN_MEMORY) await warnOfOtherReaders(path, log);
   const database = sqliteDatabase(path, files, clock);
@@ -60,14 +51,19 @@ export async function openSqlite({ path, clock, log }: SqliteOptions): Promise<S
   const store = sqlStore({ database, feed, clock });
   return {
     ...store,
-    forgetLeases: async () => {
+    /**
+     * Ends all leases: those of a process that was killed would hold up the first synchronisation. Another process that
+     * shares the file loses what it is at, and synchronises again soon.
+     */
+    forgetLeases: async (): Promise<void> => {
       try {
         await patiently(clock, () => database.writer.deleteFrom('sync_lease').execute());
       } catch (cause) {
         throw database.failure(cause);
       }
     },
-    discard: async () => {
+    /** Closes, and removes the file if this opening has made it and nobody else has it open: for a start that failed. */
+    discard: async (): Promise<void> => {
       await store.close();
       // The last connection takes the log away: where it lies there, another process has opened the file meanwhile.
       if (isNew && !existsSync(`${path}-wal`)) await rm(path, { force: true });

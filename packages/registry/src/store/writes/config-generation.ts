@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { type DesiredState, registryText, sourceText } from '../desired-state.ts';
 import type { Tables } from '../schema/tables.ts';
-import type { Write } from './write.ts';
+import type { Moment, Write } from './write.ts';
 
 /** Milliseconds for which a process that was killed still counts as running. */
 export const ALIVE_MS = 120_000;
@@ -49,8 +49,8 @@ export async function takesForce(write: Write, desired: DesiredState, replica?: 
   return true;
 }
 
-/** The process runs, also if it has not said so for a while. */
-export async function renewReplica(db: Kysely<Tables>, replica: string, now: number): Promise<void> {
+/** The process still runs. Without this for `ALIVE_MS` it does not count any more. */
+export async function renewReplica({ db, now }: Moment, replica: string): Promise<void> {
   await db
     .updateTable('config_replica')
     .set({ alive_until: now + ALIVE_MS })
@@ -58,7 +58,8 @@ export async function renewReplica(db: Kysely<Tables>, replica: string, now: num
     .execute();
 }
 
-export async function removeReplica(db: Kysely<Tables>, replica: string): Promise<void> {
+/** The process ends, and others need not stand back for its configuration. */
+export async function removeReplica({ db }: Moment, replica: string): Promise<void> {
   await db.deleteFrom('config_replica').where('replica', '=', replica).execute();
 }
 

@@ -1,17 +1,22 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { ClaimSet } from '../../access/claim-set.ts';
-import type { ChooseEntry, DecideOnPublish, EntryAddress, ExistingEntry } from '../decisions.ts';
-import { identityOf } from '../rows.ts';
-import type { EntryWork } from './managed-entries.ts';
 import type {
-  DeletedVersion,
+  ChooseEntry,
+  DecideOnPublish,
+  EntryAddress,
+  ExistingEntry,
   MarkedVersions,
   MarkRequest,
   PublishedVersion,
   PublishRequest,
-} from '../store.ts';
+} from '../decisions.ts';
+import { identityOf } from '../rows.ts';
+import type { ChosenEntry, EntryWork } from './managed-entries.ts';
 
-/** Publishes of one managed source judge and write one after the other: its row is the lock. */
+/**
+ * Adds a version to the managed source, with its entry if it is the first. Publishes of one managed source judge and write
+ * one after the other: its row is the lock.
+ */
 export function publishing(request: PublishRequest, decide: DecideOnPublish): EntryWork<PublishedVersion> {
   const identity = identityOf(request);
   return {
@@ -33,11 +38,15 @@ export function publishing(request: PublishRequest, decide: DecideOnPublish): En
   };
 }
 
+/**
+ * The last version takes the entry with it; the value is the entry as it was before. Fails with `registry/not-found` when
+ * the version is not there.
+ */
 export function deletingVersion(
   address: EntryAddress,
   version: string,
   choose: ChooseEntry,
-): EntryWork<DeletedVersion> {
+): EntryWork<ChosenEntry> {
   return {
     ...about(address),
     act: async (managed) => {
@@ -52,6 +61,7 @@ export function deletingVersion(
   };
 }
 
+/** Replaces the status of versions of the managed source. Fails with `registry/not-found` when one is not there. */
 export function marking(request: MarkRequest, choose: ChooseEntry): EntryWork<MarkedVersions> {
   const { address, version, mark } = request;
   return {
@@ -73,6 +83,7 @@ export function marking(request: MarkRequest, choose: ChooseEntry): EntryWork<Ma
   };
 }
 
+/** Replaces the claims of an entry of the managed source. The value is the entry as it is now. */
 export function relabelling(
   address: EntryAddress,
   claims: ClaimSet,

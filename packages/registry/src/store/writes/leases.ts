@@ -1,21 +1,23 @@
-import type { Kysely } from 'kysely';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Lease } from '../store.ts';
-import type { Tables } from '../schema/tables.ts';
-import type { Write } from './write.ts';
+import type { Moment, Write } from './write.ts';
 
-/** Both moments in milliseconds since 1970. */
-export interface LeaseTerm {
-  readonly now: number;
-  readonly until: number;
+/** Somebody's right to synchronise a source, until a moment. Clocks of replicas should agree to a second or so. */
+export interface Lease {
+  readonly source: string;
+  /** Unique to one process. */
+  readonly owner: string;
 }
 
-/** One statement, so that of two replicas that ask at the same time one hears no. */
+/**
+ * Takes the lease for so many milliseconds if nobody holds it; false otherwise. A holder may take it again. One statement, so
+ * that of two replicas that ask at the same time one hears no.
+ */
 export async function acquireLease(
-  db: Kysely<Tables>,
+  { db, now }: Moment,
   { source, owner }: Lease,
-  { now, until }: LeaseTerm,
+  milliseconds: number,
 ): Promise<boolean> {
+  const until = now + milliseconds;
   const taken = await db
     .insertInto('sync_lease')
     .values({ source, owner, expires_at: until })
@@ -32,15 +34,18 @@ export async function acquireLease(
   return taken.length > 0;
 }
 
-/** A lease that ran out and that nobody has taken since may be renewed: nothing happened in between. */
+/**
+ * The heartbeat; false when the lease has been lost, after which the work must stop. One that ran out and that nobody has
+ * taken since may be renewed: nothing happened in between.
+ */
 export async function renewLease(
-  db: Kysely<Tables>,
+  { db, now }: Moment,
   { source, owner }: Lease,
-  { until }: LeaseTerm,
+  milliseconds: number,
 ): Promise<boolean> {
   const renewed = await db
     .updateTable('sync_lease')
-    .set({ expires_at: until })
+    .set({ expires_at: now + milliseconds })
     .where('source', '=', source)
     .where('owner', '=', owner)
     .returning('owner')
@@ -48,7 +53,8 @@ export async function renewLease(
   return renewed.length > 0;
 }
 
-export async function releaseLease(db: Kysely<Tables>, { source, owner }: Lease): Promise<void> {
+/** Gives up the lease, if it is held. */
+export async function releaseLease({ db }: Moment, { source, owner }: Lease): Promise<void> {
   await db.deleteFrom('sync_lease').where('source', '=', source).where('owner', '=', owner).execute();
 }
 

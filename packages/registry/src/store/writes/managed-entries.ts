@@ -2,7 +2,13 @@ import { type Kysely, sql } from 'kysely';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Revision, WrittenEntries } from '../changes.ts';
 import type { Database } from '../database.ts';
-import type { ChooseEntry, EntryAddress, ExistingEntry, ManagedSource } from '../decisions.ts';
+import type {
+  ChooseEntry,
+  EntryAddress,
+  ExistingEntry,
+  ManagedSource,
+  PublishRequest,
+} from '../decisions.ts';
 import { digestOf } from './diff.ts';
 import { ofEntry } from '../reads/entries.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../shape/limits.ts';
@@ -17,7 +23,6 @@ import {
 } from '../rows.ts';
 import { managedQuery, type ManagedRows, managedRows } from './managed-rows.ts';
 import { readRevision } from './revisions.ts';
-import type { PublishRequest } from '../store.ts';
 import type { EntryTable, EntryVersionTable, Tables } from '../schema/tables.ts';
 
 /** An entry of the managed source that a write has picked. */
@@ -280,13 +285,14 @@ function assertRoom(
   });
 }
 
-/** Outside of transactions. */
+/** Entries of the managed source under an address; several only for an address without namespace. */
 export async function findManaged(
-  db: Kysely<Tables>,
-  database: Pick<Database, 'among'>,
+  database: Pick<Database, 'among' | 'reader'>,
   address: EntryAddress,
 ): Promise<ExistingEntry[]> {
-  const { rows } = await managedQuery(database, { addresses: [address], registries: [] }).execute(db);
+  const { rows } = await managedQuery(database, { addresses: [address], registries: [] }).execute(
+    database.reader,
+  );
   return managedRows(rows).entries.map(existing);
 }
 

@@ -24,9 +24,12 @@ const NOTHING: NameChanges = { created: [], updated: [], deleted: [] };
 const SUPERSEDED: ReconcileReport = { inForce: false, sources: NOTHING, registries: NOTHING, blocked: [] };
 
 /**
- * Makes the store what the file says (docs/behaviour/registry.md#reconciliation), in an order in which no reference
- * dangles: what must go goes first, then sources, then the registries that link them. Rows that already say the same
- * are not written, so a restart changes nothing.
+ * Makes the CONFIG part of the store what the file says (docs/behaviour/registry.md#reconciliation), unless a process
+ * that runs was started with a newer one (docs/behaviour/registry.md#replicas). `replica` names this process, which from
+ * now on counts as running with this configuration; a process that ends at once gives none.
+ *
+ * No reference dangles: what must go goes first, then sources, then the registries that link them. Rows that already say
+ * the same are not written, so a restart changes nothing.
  */
 export function reconciling(desired: DesiredState, replica?: string): Work<ReconcileReport> {
   return async (write) => {

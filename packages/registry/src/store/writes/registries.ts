@@ -7,6 +7,7 @@ import { storedSource, unknownSource } from './sources.ts';
 import type { RegistryTable, Tables } from '../schema/tables.ts';
 import type { Work, Write } from './write.ts';
 
+/** Ascending by name. */
 export async function listRegistries(db: Kysely<Tables>): Promise<StoredRegistry[]> {
   return grouped(await linkRows(db).execute());
 }
@@ -15,6 +16,7 @@ export async function readRegistry(db: Kysely<Tables>, name: string): Promise<St
   return grouped(await linkRows(db).where('r.name', '=', name).execute())[0];
 }
 
+/** Creates or replaces a registry with creation type API. Fails with `store/source-unknown`. */
 export function puttingRegistry(
   name: string,
   settings: RegistrySettings,
@@ -38,6 +40,7 @@ export function puttingRegistry(
   };
 }
 
+/** Fails with `registry/unknown-registry` when the decision lets an unknown name pass. */
 export function deletingRegistry(name: string, decide: DecideOnRegistryDeletion): Work<StoredRegistry> {
   return async (write) => {
     await write.lockAdministration();

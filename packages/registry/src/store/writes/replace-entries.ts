@@ -2,15 +2,32 @@ import type { Kysely } from 'kysely';
 import { diffEntries, type EntryDiff, type VersionHead } from './diff.ts';
 import { IS_VERSION_OF, ofEntry } from '../reads/entries.ts';
 import { insertRows, versionRow } from './entry-batch.ts';
-import { assertHeld } from './leases.ts';
-import { identityOf, isSynced, type NewEntry, type StoredEntry } from '../rows.ts';
+import { assertHeld, type Lease } from './leases.ts';
+import { identityOf, isSynced, type NewEntry, type StoredEntry, type SyncStatus } from '../rows.ts';
 import { lockedSource, unknownSource } from './sources.ts';
 import { updateStatus } from './statuses.ts';
-import type { Replacement } from '../store.ts';
 import type { EntryTable, Tables } from '../schema/tables.ts';
 import type { Work } from './write.ts';
 
-/** Makes a source hold what was synchronised; what stays the same is not written. */
+export interface Replacement {
+  readonly source: string;
+  /**
+   * Everything the source holds now, each identity and each version once. Entries of a synced source get the claims of
+   * the source, whatever theirs are.
+   */
+  readonly entries: readonly NewEntry[];
+  /** Time of new and changed versions. */
+  readonly at: string;
+  /** Written together with the entries. */
+  readonly status: SyncStatus;
+  /** With it the replacement is refused with `store/lease-lost` when somebody else has taken the lease over. */
+  readonly lease?: Lease;
+}
+
+/**
+ * Makes the source hold exactly these entries and returns them as stored. Unchanged versions are not written, and keep
+ * their times.
+ */
 export function replacing({ source, entries, at, status, lease }: Replacement): Work<readonly StoredEntry[]> {
   return async (write) => {
     const existing = await lockedSource(write, source);

@@ -30,7 +30,7 @@ export async function recordChanges(db: Kysely<Tables>, changes: readonly Change
   return revision;
 }
 
-/** What was committed after `since`, from one statement and so from one moment. */
+/** What was committed after `since` (0 is before everything), from one statement and so from one moment. */
 export async function changesSince(db: Kysely<Tables>, since: Revision): Promise<Changes> {
   const rows = await db
     .selectFrom('store_state as s')

@@ -7,6 +7,7 @@ import { addMissingStatus } from './statuses.ts';
 import type { SourceTable, Tables } from '../schema/tables.ts';
 import type { Work, Write } from './write.ts';
 
+/** Ascending by name. */
 export async function listSources(db: Kysely<Tables>): Promise<StoredSource[]> {
   return (await db.selectFrom('source').selectAll().orderBy('name').execute()).map(storedSource);
 }
@@ -16,6 +17,10 @@ export async function readSource(db: Kysely<Tables>, name: string): Promise<Stor
   return row === undefined ? undefined : storedSource(row);
 }
 
+/**
+ * Creates or replaces a source with creation type API. New claims of a synced source reach its entries in the same
+ * transaction. `created` tells which it was. Refuses a second managed source with `store/managed-exists`.
+ */
 export function puttingSource(
   name: string,
   settings: SourceSettings,
@@ -35,6 +40,7 @@ export function puttingSource(
   };
 }
 
+/** Takes the entries along. Fails with `store/source-unknown` or, while registries list it, `store/source-in-use`. */
 export function deletingSource(name: string, decide: DecideOnSourceDeletion): Work<StoredSource> {
   return async (write) => {
     await write.lockAdministration();

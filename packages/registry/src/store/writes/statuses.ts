@@ -1,8 +1,9 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Kysely } from 'kysely';
 import { isSynced, type NamedSource, type SyncStatus } from '../rows.ts';
-import type { Lease } from '../store.ts';
+import type { Lease } from './leases.ts';
 import type { SyncStatusTable, Tables } from '../schema/tables.ts';
+import type { Moment } from './write.ts';
 
 /** A source that nobody has synchronised yet; of other kinds, one that nobody ever will. */
 export function firstStatus(kind: NamedSource['kind']): SyncStatus {
@@ -28,6 +29,7 @@ export async function readStatus(db: Kysely<Tables>, source: string): Promise<Sy
   return row === undefined ? undefined : storedStatus(row);
 }
 
+/** By source name. */
 export async function readStatuses(db: Kysely<Tables>): Promise<Map<string, SyncStatus>> {
   const rows = await db.selectFrom('sync_status').selectAll().orderBy('source').execute();
   return new Map(rows.map((row) => [row.source, storedStatus(row)]));
@@ -37,10 +39,15 @@ export async function updateStatus(db: Kysely<Tables>, source: string, status: S
   await db.updateTable('sync_status').set(statusRow(source, status)).where('source', '=', source).execute();
 }
 
-/** Outside of a transaction: what a lease allows is part of the statement. */
+/**
+ * A source that is gone is left alone. With a lease it is refused with `store/lease-lost` when that is not held any more;
+ * that is part of the statement.
+ */
 export async function writeStatus(
-  db: Kysely<Tables>,
-  { source, status, lease }: { source: string; status: SyncStatus; lease: Lease | undefined },
+  { db }: Moment,
+  source: string,
+  status: SyncStatus,
+  lease?: Lease,
 ): Promise<void> {
   if (lease === undefined) return updateStatus(db, source, status);
   const { numUpdatedRows } = await db

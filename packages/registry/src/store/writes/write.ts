@@ -19,3 +19,9 @@ export interface Write {
 
 /** Work of one transaction. It may run more than once; what it does besides the transaction must bear that. */
 export type Work<T> = (write: Write) => Promise<T>;
+
+/** One statement outside of transactions, at a time in milliseconds since 1970. */
+export interface Moment {
+  readonly db: Kysely<Tables>;
+  readonly now: number;
+}

@@ -1,13 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { type Kysely, sql } from 'kysely';
-import type { Revision, WrittenEntries } from '../changes.ts';
+import type { Committed, Revision, WrittenEntries } from '../changes.ts';
 import type { ChangeFeed } from '../change-feed.ts';
 import type { Database } from '../database.ts';
 import { KnownRows } from './known-rows.ts';
 import { type EntryWork, type Finished, type Ground, ManagedEntries } from './managed-entries.ts';
 import { recordChanges } from './revisions.ts';
-import type { Committed } from '../store.ts';
 import type { Tables } from '../schema/tables.ts';
 import type { Change, Work } from './write.ts';
 

@@ -1,8 +1,7 @@
 import { decideEntryAccess } from '../../../access/publish-rules.ts';
 import { enforce } from '../../../access/decision.ts';
 import { storedClaims } from '../../../access/claim-set.ts';
-import type { ChooseEntry } from '../../../store/decisions.ts';
-import type { MarkedVersions } from '../../../store/store.ts';
+import type { ChooseEntry, MarkedVersions } from '../../../store/decisions.ts';
 import { serverName, versionName } from '../../route/path-parameters.ts';
 import type { AdminCall } from '../admin-route.ts';
 import { STATUS_BODY } from '../bodies.ts';

@@ -3,7 +3,7 @@ import { bundleStatus } from '@skep/core/catalog/bundle.ts';
 import type { Entry } from '@skep/core/catalog/entry.ts';
 import { newestVersion } from '@skep/core/catalog/version-order.ts';
 import { parseLossless, serializeLossless } from '@skep/core/json/lossless.ts';
-import type { PublishedVersion } from '../../../store/store.ts';
+import type { PublishedVersion } from '../../../store/decisions.ts';
 import type { Answer } from '../../route/route.ts';
 
 /**
