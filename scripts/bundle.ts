@@ -113,7 +113,7 @@ const CHUNKS = [
   },
   {
     name: 'asking',
-    test: /\/skep\/src\/(?:run\/(?:run-through-supervisor|tell-start)|print\/progress|supervisor\/(?:address|connect|exchange|json-lines|protocol|private-directory|spawn-supervisor|wake-early|watcher))|\/core\/src\/files\/lock/,
+    test: /\/skep\/src\/(?:run\/(?:run-through-supervisor|tell-start)|print\/progress|supervisor\/(?:address|connect|protocol|private-directory|spawn-supervisor|wake-early))|\/core\/src\/files\/lock/,
   },
   {
     name: 'catalogue',
@@ -129,11 +129,11 @@ const CHUNKS = [
   {
     name: 'runs',
     minShareCount: 2,
-    test: /\/skep\/src\/(?!commands|runtime|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|log-keeper|ready|restart|supervise|watch)\.ts)|\/core\/src\/fetch\/(?:ca-bundle|read-limited)|\/proxy\/src\/call\/loopback/,
+    test: /\/skep\/src\/(?!commands|runtime|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|log-keeper|ready|supervise|watch)\.ts)|\/core\/src\/fetch\/(?:ca-bundle|read-limited)|\/proxy\/src\/call\/loopback/,
   },
   {
     name: 'hosting',
-    test: /\/proxy\/src\/|\/skep\/src\/(?:cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|log-keeper|ready|restart|supervise|watch)\.ts)/,
+    test: /\/proxy\/src\/|\/skep\/src\/(?:cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|log-keeper|ready|supervise|watch)\.ts)/,
   },
   { name: 'docker', test: /\/runtime\/docker\/(?!build|prepare-package|python-index|sweep)/ },
   { name: 'sandbox', test: /\/runtime\/sandbox\/(?!prefetch|npm-install|check-tree)/ },

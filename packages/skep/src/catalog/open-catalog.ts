@@ -3,7 +3,8 @@ import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Client } from '@skep/core/fetch/client.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
-import type { AppConfig } from '../config/app-config.ts';
+import type { Places } from '@skep/core/files/places.ts';
+import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
 import { wholeCatalog, type CatalogSource } from './catalog-source.ts';
 
 export interface CatalogOptions {
@@ -75,4 +76,14 @@ export function remoteFile(url: string, client: Client): CatalogSource {
 async function serversOf(text: Uint8Array, label: string): Promise<readonly ServerEntry[]> {
   const { readCatalogue } = await import('@skep/core/catalog/registry-file.ts');
   return readCatalogue(text, { label }).entries.flatMap((entry) => (entry.kind === 'server' ? [entry] : []));
+}
+
+interface CatalogUser {
+  readonly places: Places;
+  readonly program: { readonly version: string };
+}
+
+/** The catalogue this user has chosen. */
+export async function catalogOf({ places, program }: CatalogUser): Promise<CatalogSource> {
+  return openCatalog({ config: await loadAppConfig(places), version: program.version });
 }

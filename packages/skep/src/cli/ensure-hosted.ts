@@ -1,4 +1,4 @@
-import { isUnfinished, readStatus, statusNames } from '../supervisor/state.ts';
+import { unhosted } from '../supervisor/state.ts';
 import type { Context } from './context.ts';
 
 /**
@@ -6,14 +6,10 @@ import type { Context } from './context.ts';
  * Commands that show or change workloads call it first, so that what they show is true.
  */
 export async function ensureHosted(context: Context): Promise<void> {
-  const { places, isAlive, signal } = context;
-  for (const name of await statusNames(places)) {
-    // A damaged file is told about by the command that shows it.
-    const status = await readStatus(places, name).catch(() => undefined);
-    if (status === undefined || !isUnfinished(status.status)) continue;
-    if (isAlive({ pid: status.process_id, started: status.process_started })) continue;
-    // Loaded when it is needed: looking at workloads is done often.
-    const { openClient } = await import('./open-client.ts');
-    return openClient(context).settle({ signal });
-  }
+  // A damaged file is told about by the command that shows it.
+  const left = await unhosted(context, () => {});
+  if (left.length === 0) return;
+  // Loaded when it is needed: looking at workloads is done often.
+  const { openClient } = await import('./open-client.ts');
+  await openClient(context).settle({ signal: context.signal });
 }

@@ -1,5 +1,5 @@
 import type { Offer } from '@skep/core/command/command.ts';
-import { catalogOf } from '../catalog/catalog-of.ts';
+import { catalogOf } from '../catalog/open-catalog.ts';
 import type { Context } from '../cli/context.ts';
 import { statusNames } from '../supervisor/state.ts';
 

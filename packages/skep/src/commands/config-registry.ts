@@ -1,7 +1,7 @@
 import { redactUrl } from '@skep/core/log/redact.ts';
 import { defineSettings } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
-import { catalogOf } from '../catalog/catalog-of.ts';
+import { catalogOf } from '../catalog/open-catalog.ts';
 import { updateAppConfig } from '../config/app-config.ts';
 import { detectRegistry, noRegistry } from '../catalog/registry-kind.ts';
 

@@ -3,7 +3,7 @@ import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { printableJson } from '@skep/core/terminal/printable.ts';
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
-import { catalogOf } from '../catalog/catalog-of.ts';
+import { catalogOf } from '../catalog/open-catalog.ts';
 import { kindsOf } from '../catalog/rows.ts';
 import { toFacts } from '../print/table.ts';
 

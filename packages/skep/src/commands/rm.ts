@@ -2,11 +2,9 @@ import { commonSettings, defineCommand } from '../cli/command.ts';
 import { openClient } from '../cli/open-client.ts';
 import { savedNames } from '../run-config/file.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
-import { onlyWaiting } from '../workloads/cancelled.ts';
-import { eachOf } from '../workloads/each-of.ts';
 import { knownNames } from '../workloads/name-lock.ts';
 import { removeLeftovers } from './remove-leftovers.ts';
-import { checkSelection, selectionSettings } from '../workloads/select.ts';
+import { checkSelection, selectionSettings, eachOf, onlyWaiting } from '../workloads/select.ts';
 
 export const rm = defineCommand({
   usage: 'skep rm [flags] [NAME...]',

@@ -1,5 +1,5 @@
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
-import { catalogOf } from '../catalog/catalog-of.ts';
+import { catalogOf } from '../catalog/open-catalog.ts';
 import { toCatalogItem, toCatalogTable } from '../catalog/rows.ts';
 import { toJsonText } from '../workloads/to-json.ts';
 

@@ -8,8 +8,7 @@ import { openProgress } from '../print/progress.ts';
 import { givenLimits } from '../run-config/proxy-limits.ts';
 import { carryOut, surroundingsOf } from '../run/carry-out.ts';
 import { readStatus } from '../supervisor/state.ts';
-import { eachOf } from '../workloads/each-of.ts';
-import { checkSelection, selectionSettings } from '../workloads/select.ts';
+import { checkSelection, selectionSettings, eachOf } from '../workloads/select.ts';
 import { viewWorkloads } from '../workloads/view.ts';
 
 const rows = defineSettings([

@@ -7,9 +7,7 @@ import { openClient } from '../cli/open-client.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 import { readAddress } from '../supervisor/address.ts';
 import { shouldRun } from '../supervisor/state.ts';
-import { onlyWaiting } from '../workloads/cancelled.ts';
-import { eachOf } from '../workloads/each-of.ts';
-import { checkSelection, selectionSettings } from '../workloads/select.ts';
+import { checkSelection, selectionSettings, eachOf, onlyWaiting } from '../workloads/select.ts';
 import { viewWorkloads } from '../workloads/view.ts';
 
 const settings = defineSettings([

@@ -15,7 +15,7 @@ import { isPortMapping, isTargetHost } from '../settings/transport.ts';
 import { checkRecipeOptions } from '../protocol/build-recipe.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import type { Surroundings } from './plan.ts';
-import { parseEnvFile, readEnvFlags } from './env-file.ts';
+import { parseEnvFile, readEnvFlags } from './merge-env.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
 
 /** The flags of `skep run`, checked as far as can be done without network, engine and questions. */

@@ -1,5 +1,6 @@
 import type { ExtensionPermissions } from '@skep/core/catalog/publisher-extension.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import {
   decodeProfile,
   loadProfile,
@@ -10,7 +11,6 @@ import {
   type PermissionProfile,
 } from '../permissions/profile.ts';
 import type { Mount } from '../permissions/mount-declaration.ts';
-import { requireConsent, type ConsentRequest } from './consent.ts';
 
 export interface PermissionInputs {
   /** `--permission-profile`, read. */
@@ -84,4 +84,26 @@ function fromCatalogue(
     JSON.stringify(permissions, (_key, value: unknown) => value ?? undefined),
   );
   return decodeProfile(withoutNulls, 'what the catalogue says about permissions', cwd);
+}
+
+export interface ConsentRequest {
+  /** Who asks for it, for example `"com.example/x" of the catalogue`. */
+  readonly who: string;
+  /** What it asks for, a phrase each; see `grantsOf`. */
+  readonly grants: readonly string[];
+  /** How to agree without being asked. */
+  readonly hint: string;
+  /** Asks a person yes or no; absent where nobody can be asked. */
+  readonly confirm: ((question: string) => Promise<boolean>) | undefined;
+}
+
+/** Whoever wrote a catalogue or a file must not decide what it gets of this machine. Fails with `run/not-granted`. */
+export async function requireConsent({ who, grants, hint, confirm }: ConsentRequest): Promise<void> {
+  if (grants.length === 0) return;
+  const question = [`${who} asks to`, ...grants.map((grant) => `- ${grant}`)].map(printable).join('\n');
+  if (confirm && (await confirm(`${question}\nAllow it?`))) return;
+  throw new SkepError('run/not-granted', {
+    message: `${who} asks to ${grants.join(', ')}, which is not granted`,
+    hint,
+  });
 }

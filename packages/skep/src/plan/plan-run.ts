@@ -11,12 +11,11 @@ import { buildRunConfig } from './build-config.ts';
 import { checkInputs } from './check-inputs.ts';
 import { transportOf } from './choose-transport.ts';
 import { handOverByCatalogue, handOverByIndex } from './hand-over.ts';
-import { parseTarget } from './parse-target.ts';
 import type { NewWorkload, Preparation, Surroundings, WantedPort } from './plan.ts';
 import { planPermissions } from './plan-permissions.ts';
 import type { CheckedRun, PlannedRun, RunRequest } from './planned-run.ts';
 import { trustedAlways } from './preparation.ts';
-import { resolveTarget, type Resolved } from './resolve-target.ts';
+import { resolveTarget, parseTarget, type Resolved } from './resolve-target.ts';
 import { settingsOfRun } from './settings-of-run.ts';
 import { unusedBuild, unverified } from './warnings.ts';
 

@@ -4,7 +4,7 @@ import type { Places } from '@skep/core/files/places.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Prepared, PrepareRequest, Runtime, RuntimeInfo } from '../runtime/runtime.ts';
-import type { ConsentRequest } from './consent.ts';
+import type { ConsentRequest } from './plan-permissions.ts';
 import type { EnvInputs, MergedEnv } from './merge-env.ts';
 
 /** What is to be there before a workload can start. */

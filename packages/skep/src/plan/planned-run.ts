@@ -4,8 +4,7 @@ import type { PermissionProfile } from '../permissions/profile.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import type { CheckedInputs } from './check-inputs.ts';
-import type { Target } from './parse-target.ts';
-import type { Resolved } from './resolve-target.ts';
+import type { Resolved, Target } from './resolve-target.ts';
 
 export interface RunRequest {
   readonly target: string;

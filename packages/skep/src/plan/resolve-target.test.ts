@@ -1,11 +1,11 @@
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CatalogSource } from '../catalog/catalog-source.ts';
 import { wholeCatalog } from '../catalog/catalog-source.ts';
-import { parseTarget } from './parse-target.ts';
-import { resolveTarget, type Resolved } from './resolve-target.ts';
+import { resolveTarget, parseTarget, type Resolved } from './resolve-target.ts';
 
 const npm = {
   registryType: 'npm',
@@ -75,5 +75,60 @@ describe('what runs', () => {
   });
   test.each(['https://example.com/mcp', 'far'])('remote servers are not available yet: %s', async (text) => {
     await expect(resolve(text)).rejects.toMatchObject({ code: 'usage/not-available' });
+  });
+});
+
+describe('what the argument of run means', () => {
+  test.each([
+    ['npx://@scope/name@1.2.3', 'package'],
+    ['uvx://mcp-server-time', 'package'],
+    ['https://example.com/mcp', 'remote'],
+    ['everything', 'name'],
+    ['io.github.x/y', 'name'],
+  ])('%s is a %s', (text, kind) => {
+    expect(parseTarget(text).kind).toBe(kind);
+  });
+  test.each([
+    ['github', false],
+    ['ghcr.io/github/github-mcp-server', true],
+    ['nginx:1', true],
+    ['x@sha256:abc', true],
+    ['a b', undefined],
+    ['$(x)/y', false],
+    ['-v/x', false],
+  ])('%s may be an image: %s', (text, mayBeImage) => {
+    if (mayBeImage === undefined) {
+      expect(() => parseTarget(text)).toThrow(expect.objectContaining({ code: 'target/invalid' }));
+    } else {
+      expect(parseTarget(text)).toMatchObject({ kind: 'name', mayBeImage });
+    }
+  });
+  test.each([
+    ['ftp://x', 'target/invalid'],
+    ['http://', 'target/invalid'],
+    // Not the host x.
+    ['https:///x', 'target/invalid'],
+    ['http://\\x', 'target/invalid'],
+    ['https://?x', 'target/invalid'],
+    ['npx://; rm -rf /', 'target/invalid-package'],
+    ['', 'usage/missing-argument'],
+    ['a\nb', 'target/invalid'],
+    ['go://./server', 'usage/not-available'],
+    ['go://../server', 'usage/not-available'],
+    ['go://.', 'usage/not-available'],
+    ['go:///srv/server', 'usage/not-available'],
+  ])('%j is refused', (text, code) => {
+    expect(() => parseTarget(text)).toThrow(expect.objectContaining({ code }));
+  });
+  test('any text is classified or refused with a code', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        try {
+          parseTarget(text);
+        } catch (error) {
+          expect(error).toHaveProperty('code');
+        }
+      }),
+    );
   });
 });

@@ -4,7 +4,7 @@ import { printable } from '@skep/core/terminal/printable.ts';
 import type { Context } from '../cli/context.ts';
 import { openClient } from '../cli/open-client.ts';
 import { beginRuntime } from '../cli/open-runtime.ts';
-import { mountSources } from '../permissions/mount-sources.ts';
+import { mountSources } from '../permissions/mount-declaration.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { mergeEnv } from '../plan/merge-env.ts';
 import type { NewWorkload, Plan, Preparation, SavedWorkload, Surroundings } from '../plan/plan.ts';

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { openLog } from '@skep/core/log/pino-log.ts';
 import type { Context } from '../cli/context.ts';
@@ -27,7 +28,7 @@ export async function hostHere(config: RunConfig, context: Context): Promise<voi
     progress.end();
     terminal.out(`${workloadUrl(config)}\n`);
     terminal.err(`${whenReady(config.name, endpoint)}. Press Ctrl-C to stop and remove it.\n`);
-    await Promise.race([host.over(config.name), aborted(signal)]);
+    if (!signal.aborted) await Promise.race([host.over(config.name), once(signal, 'abort')]);
     if (signal.aborted) return;
     throw new SkepError('run/ended', {
       message: `the server of "${config.name}" ended and could not be restarted`,
@@ -38,9 +39,4 @@ export async function hostHere(config: RunConfig, context: Context): Promise<voi
     await logsKept;
     await host.remove(config.name);
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

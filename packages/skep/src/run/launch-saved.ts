@@ -8,7 +8,7 @@ import { printable } from '@skep/core/terminal/printable.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { SupervisorClient } from '../supervisor/client.ts';
-import { readStatus } from '../supervisor/state.ts';
+import { hostOf, readStatus } from '../supervisor/state.ts';
 import { warnOpen } from './tell-limits.ts';
 import { startEvents, tellReady } from './tell-start.ts';
 
@@ -81,5 +81,5 @@ export async function undoStart(name: string, context: Context): Promise<void> {
 /** Whoever hosts it, most of all a supervisor that could not be reached, hosts others too, and is not to be ended for it. */
 async function isHosted(name: string, { places, isAlive }: Context): Promise<boolean> {
   const status = await readStatus(places, name).catch(() => undefined);
-  return status !== undefined && isAlive({ pid: status.process_id, started: status.process_started });
+  return status !== undefined && hostOf(status, isAlive) !== undefined;
 }

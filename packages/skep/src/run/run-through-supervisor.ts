@@ -1,10 +1,8 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context } from '../cli/context.ts';
 import { openProgress } from '../print/progress.ts';
-import { readEndpoint, type Request } from '../supervisor/protocol.ts';
-import { connect, type Connection } from '../supervisor/connect.ts';
-import { exchange } from '../supervisor/exchange.ts';
-import { MAX_LINE_CHARS } from '../supervisor/json-lines.ts';
+import { readEndpoint, MAX_LINE_CHARS, type Request } from '../supervisor/protocol.ts';
+import { connect, exchange, type Connection } from '../supervisor/connect.ts';
 import { wakeEarly } from '../supervisor/wake-early.ts';
 import { startEvents, tellReady } from './tell-start.ts';
 

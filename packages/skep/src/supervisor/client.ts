@@ -1,15 +1,13 @@
 import { withLock } from '@skep/core/files/lock.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { clearAddress, readAddress, supervisorLock } from './address.ts';
 import { readEndpoint, fromFailure, type Request } from './protocol.ts';
-import type { Clock } from '@skep/core/time/clock.ts';
-import { connect, type Connection, type ConnectOptions } from './connect.ts';
-import { exchange, type CallOptions } from './exchange.ts';
+import { connect, exchange, type Connection, type ConnectOptions, type CallOptions } from './connect.ts';
 import type { Endpoint } from './protocol.ts';
 import { ensureOwn } from './private-directory.ts';
 import type { ProcessIdentity } from './process-identity.ts';
-import { parseReadyWord } from './ready-word.ts';
 import { spawnSupervisor, type Program, type SpawnedSupervisor } from './spawn-supervisor.ts';
 import { startLock, type Woken } from './wake-early.ts';
 
@@ -84,7 +82,7 @@ export class SupervisorClient {
   async rest(options: CallOptions): Promise<void> {
     const { places, uid, end, isAlive } = this.#options;
     const address = await readAddress(places, uid);
-    const gone = (process: ProcessIdentity): Promise<void> =>
+    const gone = (process: ProcessIdentity): Promise<boolean> =>
       this.#until(() => !isAlive(process), START_MS, options.signal);
     let found = await this.#reach(options.signal);
     if (!found && address?.watcher && isAlive(address.watcher)) {
@@ -129,11 +127,12 @@ export class SupervisorClient {
   }
 
   async #reachStarting(signal: AbortSignal): Promise<Connection> {
-    const { places, uid } = this.#options;
-    const found = await this.#reach(signal);
+    const { places, uid, isAlive, woken } = this.#options;
+    const found =
+      (await this.#reach(signal)) ??
+      // What was started before this client was is there no more when it had to wait too long.
+      (await (woken && this.#arrival(woken.spawned, signal).finally(() => woken.lock.release())));
     if (found) return found;
-    const woken = await this.#woken(signal);
-    if (woken) return woken;
     await ensureOwn(places, uid);
     // Of many commands at once one starts it, the others wait and find it.
     return withLock(
@@ -141,9 +140,9 @@ export class SupervisorClient {
       { waitMs: OTHERS_START_MS, what: 'starting the supervisor', signal },
       async () => {
         const watcher = (await readAddress(places, uid))?.watcher;
-        const watched = watcher !== undefined && this.#options.isAlive(watcher);
+        const watched = watcher !== undefined && isAlive(watcher);
         const found =
-          (await this.#found(watched ? WATCHER_MS : 0, signal)) ??
+          (await this.#until(() => this.#reach(signal), watched ? WATCHER_MS : 0, signal)) ??
           (await this.#spawn(signal)) ??
           // It gave way to another one, which has ended since.
           (await this.#spawn(signal));
@@ -156,20 +155,8 @@ export class SupervisorClient {
     );
   }
 
-  /** What was started before this client was, and is there no more when it had to wait too long. */
-  async #woken(signal: AbortSignal): Promise<Connection | undefined> {
-    const { woken } = this.#options;
-    if (!woken) return undefined;
-    try {
-      return await this.#arrival(woken.spawned, signal);
-    } finally {
-      woken.lock.release();
-    }
-  }
-
   async #spawn(signal: AbortSignal): Promise<Connection | undefined> {
-    const logPath = this.#options.places.supervisorLog;
-    return this.#arrival(await spawnSupervisor({ ...this.#options, logPath }), signal);
+    return this.#arrival(await spawnSupervisor(this.#options), signal);
   }
 
   async #arrival(spawned: SpawnedSupervisor, signal: AbortSignal): Promise<Connection | undefined> {
@@ -178,36 +165,28 @@ export class SupervisorClient {
     const started = clock.now();
     try {
       const late = clock.sleep(START_MS, AbortSignal.any([signal, timeUp.signal]));
-      const line = await Promise.race([spawned.word, late]);
-      const word = line === undefined ? undefined : parseReadyWord(line);
-      if (word !== undefined && 'error' in word) throw fromFailure(word.error);
+      const word = await Promise.race([spawned.word, late]);
+      if (word && 'error' in word) throw fromFailure(word.error);
       // Without a word it was killed: its watcher starts it again, until that gives up.
       let over = false;
       void spawned.over.then(() => (over = true));
-      let up: Connection | undefined;
       const left = START_MS - (clock.now() - started);
-      await this.#until(async () => (up = await this.#reach(signal)) !== undefined || over, left, signal);
-      return up;
+      const up = await this.#until(async () => (await this.#reach(signal)) ?? over, left, signal);
+      return typeof up === 'boolean' ? undefined : up;
     } finally {
       timeUp.abort();
     }
   }
 
-  /** A supervisor that is there, or comes up within `waitMs`. */
-  async #found(waitMs: number, signal: AbortSignal): Promise<Connection | undefined> {
-    let found: Connection | undefined;
-    await this.#until(async () => (found = await this.#reach(signal)) !== undefined, waitMs, signal);
-    return found;
-  }
-
-  async #until(
-    condition: () => boolean | Promise<boolean>,
-    waitMs: number,
-    signal: AbortSignal,
-  ): Promise<void> {
+  /** What `look` finds, once it finds something or `waitMs` are over. */
+  async #until<T>(look: () => T | Promise<T>, waitMs: number, signal: AbortSignal): Promise<T> {
     const { clock } = this.#options;
     const deadline = clock.now() + waitMs;
-    while (!(await condition()) && clock.now() < deadline) await clock.sleep(POLL_MS, signal);
+    for (;;) {
+      const found = await look();
+      if (found || clock.now() >= deadline) return found;
+      await clock.sleep(POLL_MS, signal);
+    }
   }
 
   /** A connection to a supervisor of this version; one of another version is asked to retire, its workloads run on. */

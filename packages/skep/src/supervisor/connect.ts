@@ -1,10 +1,21 @@
+import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
 import { dirname } from 'node:path';
+import { addAbortSignal } from 'node:stream';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { readAddress, whatIsKept, type Address } from './address.ts';
-import { readGreeting } from './protocol.ts';
-import { readLines, type Lines } from './json-lines.ts';
+import { readAddress, whatIsKept } from './address.ts';
+import {
+  readGreeting,
+  readLines,
+  readAnswer,
+  tellNobody,
+  fromFailure,
+  writeLine,
+  type Lines,
+  type Tell,
+  type Request,
+} from './protocol.ts';
 import { refuseForeign, whyNotPrivate } from './private-directory.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 
@@ -36,17 +47,32 @@ const GREETING_MS = 20_000;
  * where what answers is none.
  */
 export async function connect(options: ConnectOptions): Promise<Connection | undefined> {
-  const { places, uid, platform } = options;
+  const { places, uid, platform, isAlive, end } = options;
   await refuseForeign(places, uid);
   const address = await readAddress(places, uid);
   if (!address) return undefined;
   // Anybody may have made it anew, where the directory for temporary files was emptied.
   if (platform !== 'win32' && (await whyNotPrivate(dirname(address.socket), uid)) !== undefined)
     return undefined;
-  const socket = await dial(address.socket);
-  if (!socket) return undefined;
+  const socket = createConnection(address.socket);
+  socket.on('error', () => socket.destroy());
+  try {
+    await once(socket, 'connect');
+  } catch {
+    // Nobody listens there.
+    return undefined;
+  }
   const lines = readLines(socket);
-  const first = await firstLine({ socket, lines, address }, options);
+  socket.setTimeout(GREETING_MS, () => {
+    if (isAlive(address)) end(address.pid, 'SIGKILL');
+    socket.destroy();
+  });
+  const { value: first } = await lines.next().catch((error: unknown) => {
+    if (error instanceof SkepError) throw error;
+    // Reset: it was killed.
+    return { value: undefined };
+  });
+  socket.setTimeout(0);
   if (first === undefined) return undefined;
   const { version, pid, started, state, data } = readGreeting(first);
   const own = await whatIsKept(places);
@@ -65,42 +91,41 @@ export async function connect(options: ConnectOptions): Promise<Connection | und
   return { socket, lines, process: { pid, started }, version };
 }
 
-interface Dialled {
-  readonly socket: Socket;
-  readonly lines: Lines;
-  readonly address: Address;
+export interface CallOptions {
+  readonly tell?: Tell;
+  /** Closes the connection; the supervisor undoes a start that is under way. */
+  readonly signal: AbortSignal;
 }
 
-/** Undefined when the supervisor ended meanwhile, or was ended because it does nothing any more. */
-async function firstLine(
-  { socket, lines, address }: Dialled,
-  { isAlive, end }: ConnectOptions,
+/**
+ * Sends one request and answers with its result; the connection is used up then. Fails as the supervisor did, with
+ * `supervisor/unreachable` when the connection breaks, or with the signal's reason.
+ */
+export async function exchange(
+  { socket, lines }: Connection,
+  request: Request,
+  { tell = tellNobody, signal }: CallOptions,
 ): Promise<unknown> {
-  let hangs = false;
-  socket.setTimeout(GREETING_MS, () => {
-    hangs = true;
-    socket.destroy();
-  });
   try {
-    const { done, value } = await lines.next();
-    socket.setTimeout(0);
-    if (done !== true) return value;
+    signal.throwIfAborted();
+    addAbortSignal(signal, socket);
+    writeLine(socket, request);
+    for await (const line of lines) {
+      const answer = readAnswer(line);
+      if ('event' in answer) tell(answer.event);
+      else if ('error' in answer) throw fromFailure(answer.error);
+      else return answer.result;
+    }
   } catch (error) {
+    signal.throwIfAborted();
     if (error instanceof SkepError) throw error;
-    // Reset: it was killed.
-  }
-  if (hangs && isAlive(address)) end(address.pid, 'SIGKILL');
-  return undefined;
-}
-
-/** Undefined when nobody listens there. */
-function dial(path: string): Promise<Socket | undefined> {
-  return new Promise((resolve) => {
-    const socket = createConnection(path);
-    socket.once('connect', () => {
-      socket.on('error', () => socket.destroy());
-      resolve(socket);
+    throw new SkepError('supervisor/unreachable', {
+      message: 'the connection to the supervisor broke',
+      cause: error,
     });
-    socket.once('error', () => resolve(undefined));
-  });
+  } finally {
+    socket.destroy();
+  }
+  signal.throwIfAborted();
+  throw new SkepError('supervisor/unreachable', { message: 'the supervisor ended before it had answered' });
 }

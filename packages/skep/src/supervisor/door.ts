@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { chmod, lstat, mkdtemp } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -70,7 +71,7 @@ async function listen(options: DoorOptions): Promise<Listening> {
   for await (const socket of candidates(options)) {
     const server = createServer(options.onConnection);
     try {
-      await bound(server, socket);
+      await once(server.listen(socket), 'listening');
       if (platform !== 'win32') await chmod(socket, 0o600);
       await writeAddress(places, { ...owner, socket });
       server.on('error', (cause) => options.log.error({ err: cause }, 'a connection could not be accepted'));
@@ -123,14 +124,4 @@ async function shut({ server, socket }: Listening, options: DoorOptions): Promis
   // Stops accepting at once; the callback would wait for connections.
   server.close();
   await removeSocket(socket, places, uid);
-}
-
-function bound(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(path, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }

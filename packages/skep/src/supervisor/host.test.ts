@@ -1,7 +1,7 @@
-import { systemClock } from '@skep/core/time/clock.ts';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { systemClock } from '@skep/core/time/clock.ts';
 import { places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
@@ -12,7 +12,7 @@ import { saveRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { Host } from './host.ts';
 import type { StartEvent } from './protocol.ts';
-import { RESTART } from './restart.ts';
+import { RESTART } from './watch.ts';
 import { resume, type Resume } from './resume.ts';
 import { readStatus, writeStatus, type StatusWord } from './state.ts';
 

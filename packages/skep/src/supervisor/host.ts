@@ -5,13 +5,12 @@ import { loadRunConfig } from '../run-config/file.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { tellNobody, type Endpoint, type Tell } from './protocol.ts';
+import { type Endpoint } from './protocol.ts';
 import { inspectOwn } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { removeWorkload } from './remove-workload.ts';
-import { readStatus } from './state.ts';
-import { openStatusRecord, type StatusRecord } from './status-record.ts';
-import { supervise, type Supervised, type SuperviseDeps } from './supervise.ts';
+import { hostOf, openStatusRecord, readStatus, type StatusRecord } from './state.ts';
+import { supervise, type Supervised, type SuperviseDeps, type SuperviseOptions } from './supervise.ts';
 
 export interface HostDeps extends Omit<SuperviseDeps, 'runtime' | 'status'> {
   readonly places: Places;
@@ -32,10 +31,7 @@ export interface WorkloadLog {
   close(): void;
 }
 
-export interface StartRequest {
-  readonly how: 'start' | 'resume';
-  readonly tell: Tell;
-  readonly signal: AbortSignal;
+export interface StartRequest extends SuperviseOptions {
   /** What the workload runs on, where whoever asks is connected to it and has made sure of it. */
   readonly runtime?: Runtime;
 }
@@ -138,8 +134,7 @@ export class Host {
   record(name: string): StatusRecord {
     const known = this.#records.get(name);
     if (known) return known;
-    const { places, clock, self } = this.#deps;
-    const record = openStatusRecord({ places, name, clock, self });
+    const record = openStatusRecord(name, this.#deps);
     this.#records.set(name, record);
     return record;
   }
@@ -186,10 +181,8 @@ export class Host {
   /** The process that hosts the workload, when it is alive and not this one. */
   async #hostedElsewhere(name: string): Promise<ProcessIdentity | undefined> {
     const status = await readStatus(this.#deps.places, name).catch(() => undefined);
-    if (status === undefined || status.process_id === 0 || status.process_id === this.#deps.self.pid)
-      return undefined;
-    const other = { pid: status.process_id, started: status.process_started };
-    return this.#deps.isAlive(other) ? other : undefined;
+    const host = status && hostOf(status, this.#deps.isAlive);
+    return host?.pid === this.#deps.self.pid ? undefined : host;
   }
 
   async #endElsewhere(name: string): Promise<void> {
@@ -211,10 +204,3 @@ export class Host {
     return turn;
   }
 }
-
-/** What a resume passes: nobody waits for it. */
-export const resumeRequest = (signal: AbortSignal): StartRequest => ({
-  how: 'resume',
-  tell: tellNobody,
-  signal,
-});

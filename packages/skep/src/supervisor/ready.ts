@@ -65,18 +65,10 @@ async function untilAnswered({ ask, clock }: ReadyOptions, signal: AbortSignal):
     try {
       return answered(await ask(signal));
     } catch {
-      if (signal.aborted) return aborted(signal);
+      if (signal.aborted) throw new SkepError('run/cancelled', { cause: signal.reason });
     }
     await clock.sleep(AGAIN_MS, signal);
   }
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const fail = (): void => reject(new SkepError('run/cancelled', { cause: signal.reason }));
-    if (signal.aborted) fail();
-    else signal.addEventListener('abort', fail, { once: true });
-  });
 }
 
 /** Resolves when the time is up, with how long that was. */

@@ -2,10 +2,11 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import { resumeRequest, type Host } from './host.ts';
+import type { Host } from './host.ts';
 import { GRACE_MS } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
-import { isUnfinished, readStatus, shouldRun, statusNames } from './state.ts';
+import { tellNobody } from './protocol.ts';
+import { isUnfinished, readStatus, shouldRun, unhosted } from './state.ts';
 
 export interface ResumeDeps {
   readonly host: Host;
@@ -32,7 +33,12 @@ const RETRY = { firstDelayMs: 1_000, longestDelayMs: 30_000 } as const;
  * finishes interrupted stops and removals. What fails is tried again: an engine may come up after us.
  */
 export async function resume(deps: ResumeDeps): Promise<Resume> {
-  const names = await unhosted(deps);
+  // One damaged file must not keep the others down; `list` and `status` tell the person.
+  const look = (): Promise<readonly string[]> =>
+    unhosted(deps, (name, error) =>
+      deps.log.error({ err: error, workload: name }, 'a status file could not be read'),
+    );
+  const names = await look();
   const first = names.map((name) => attempt(name, deps));
   const settled = Promise.all(first).then(() => {});
   const complete = Promise.all(
@@ -42,26 +48,10 @@ export async function resume(deps: ResumeDeps): Promise<Resume> {
   ).then(() => {});
   async function again(): Promise<void> {
     await settled;
-    const left = await unhosted(deps);
+    const left = await look();
     await Promise.all(left.map((name) => attempt(name, deps)));
   }
   return { settled, complete, again };
-}
-
-/** Names with something left to do that no living process does. */
-async function unhosted({ places, isAlive, log }: ResumeDeps): Promise<readonly string[]> {
-  const names: string[] = [];
-  for (const name of await statusNames(places)) {
-    try {
-      const status = await readStatus(places, name);
-      if (status === undefined || !isUnfinished(status.status)) continue;
-      if (!isAlive({ pid: status.process_id, started: status.process_started })) names.push(name);
-    } catch (error) {
-      // One damaged file must not keep the others down; `list` and `status` tell the person.
-      log.error({ err: error, workload: name }, 'a status file could not be read');
-    }
-  }
-  return names;
 }
 
 /** True when nothing is left to do for it. */
@@ -69,7 +59,7 @@ async function attempt(name: string, { host, places, signal, log }: ResumeDeps):
   try {
     const status = await readStatus(places, name);
     if (status === undefined || !isUnfinished(status.status)) return true;
-    if (shouldRun(status.status)) await host.start(name, resumeRequest(signal));
+    if (shouldRun(status.status)) await host.start(name, { how: 'resume', tell: tellNobody, signal });
     else if (status.status === 'removing') await host.remove(name);
     else await host.stop(name, GRACE_MS);
     log.info({ workload: name, was: status.status }, 'taken up');

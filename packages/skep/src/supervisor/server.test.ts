@@ -8,7 +8,7 @@ import {
   type CommandUnderTest,
 } from '../command-under-test.fixture.ts';
 import { readAddress } from './address.ts';
-import { MAX_LINE_CHARS, readLines } from './json-lines.ts';
+import { MAX_LINE_CHARS, readLines } from './protocol.ts';
 
 /** A client that speaks as it likes. */
 interface Stranger {

@@ -1,10 +1,18 @@
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { openDoor, type Door, type DoorOptions } from './door.ts';
-import { type Tell, toFailure, type Greeting, readRequest, type Request } from './protocol.ts';
+import {
+  toFailure,
+  readRequest,
+  readLines,
+  writeLine,
+  type Tell,
+  type Greeting,
+  type Request,
+} from './protocol.ts';
 import type { Host } from './host.ts';
 import type { Endpoint } from './protocol.ts';
-import { readLines, writeLine } from './json-lines.ts';
 import type { Resume } from './resume.ts';
 
 export interface ServerOptions extends Omit<DoorOptions, 'onConnection'> {
@@ -60,7 +68,8 @@ export async function serve(options: ServerOptions): Promise<void> {
   options.onOpen();
   const stopLingering = endWhenIdle(options, sockets, ending);
   try {
-    await aborted(AbortSignal.any([signal, ending.signal]));
+    const end = AbortSignal.any([signal, ending.signal]);
+    if (!end.aborted) await once(end, 'abort');
   } finally {
     ending.abort();
     stopLingering();
@@ -188,11 +197,6 @@ function endWhenIdle(
     if (idleRounds > 2) ending.abort();
   }, options.lingerMs / 2);
   return () => clearInterval(timer);
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
 /** Lets answers that are on their way out leave before connections are cut. */

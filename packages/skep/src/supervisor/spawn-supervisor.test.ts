@@ -1,6 +1,10 @@
+import { spawnSync } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { supervisorEnv } from './spawn-supervisor.ts';
+import { expect, test, afterEach, beforeEach, describe } from 'vitest';
+import { supervisorEnv, WATCHER } from './spawn-supervisor.ts';
 
 test('a supervisor gets what it needs to find its places, its engine and its certificates', () => {
   const needed = {
@@ -44,4 +48,81 @@ test('whatever the environment holds, only known names pass, with the values tha
       }
     }),
   );
+});
+
+let dir: string;
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'skep-watcher-'));
+  await program('sleep', `echo "$1" >> ${dir}/slept`);
+  await program('date', `cat ${dir}/now`);
+  await writeFile(join(dir, 'now'), '1000\n');
+});
+afterEach(() => rm(dir, { recursive: true }));
+
+async function program(name: string, text: string): Promise<void> {
+  await writeFile(join(dir, name), `#!/bin/sh\n${text}\n`);
+  await chmod(join(dir, name), 0o755);
+}
+
+/** Watches a supervisor that ends in these ways, one after the other, and then the last one for ever. */
+async function watched(
+  ...endings: readonly string[]
+): Promise<{ starts: number; slept: string; status: number | null }> {
+  const cases = endings.map((ending, index) => `${index + 1}) ${ending};;`).join('\n');
+  await program(
+    'supervisor',
+    `echo "$SKEP_WATCHER $PPID" >> ${dir}/starts
+case $(wc -l < ${dir}/starts | tr -d ' ') in ${cases}\n*) ${endings.at(-1) ?? ''};; esac`,
+  );
+  const { status } = spawnSync('/bin/sh', ['-c', WATCHER, 'skep-watcher', join(dir, 'supervisor')], {
+    env: { PATH: `${dir}:/usr/bin:/bin` },
+    stdio: 'ignore',
+    timeout: 20_000,
+  });
+  const starts = (await readFile(join(dir, 'starts'), 'utf8')).trim().split('\n');
+  // Each start is told who watches it.
+  for (const line of starts) expect(new Set(line.split(' ')).size).toBe(1);
+  const slept = await readFile(join(dir, 'slept'), 'utf8').catch(() => '');
+  return { starts: starts.length, slept: slept.trim().replaceAll('\n', ' '), status };
+}
+
+describe('the watcher', () => {
+  test('ends with a supervisor that ends by itself', async () => {
+    expect(await watched('exit 0')).toEqual({ starts: 1, slept: '', status: 0 });
+  });
+  test.each(['exit 1', 'exit 126', 'exit 127'])(
+    'does not repeat a first start that failed with %s',
+    async (how) => {
+      expect(await watched(how)).toMatchObject({ starts: 1, status: 1 });
+    },
+  );
+  test('starts a killed supervisor again at once', async () => {
+    expect(await watched('kill -9 $$', 'exit 0')).toEqual({ starts: 2, slept: '0', status: 0 });
+  });
+  test('starts one again that fails later', async () => {
+    expect(await watched('kill -9 $$', 'exit 1', 'exit 0')).toMatchObject({ starts: 3, status: 0 });
+  });
+  test('starts one again that came up and fails after a long life', async () => {
+    const lived = `echo $(($(cat ${dir}/now) + 60)) > ${dir}/now; exit 1`;
+    expect(await watched(lived, 'exit 0')).toEqual({ starts: 2, slept: '0', status: 0 });
+  });
+  test.each(['exit 129', 'exit 130', 'exit 143', 'kill -15 $$'])(
+    'does not bring back one that was asked to end, as with %s',
+    async (how) => {
+      expect(await watched(how)).toEqual({ starts: 1, slept: '', status: 0 });
+    },
+  );
+  test('waits longer after every quick death, and gives up', async () => {
+    expect(await watched('kill -9 $$')).toEqual({ starts: 8, slept: '0 0 4 9 16 25 36', status: 1 });
+  });
+  test('forgets quick deaths when one has lived for a minute', async () => {
+    const lived = `echo $(($(cat ${dir}/now) + 60)) > ${dir}/now; kill -9 $$`;
+    const quick = 'kill -9 $$';
+    expect(await watched(quick, quick, quick, lived, 'exit 0')).toEqual({
+      starts: 5,
+      slept: '0 0 4 0',
+      status: 0,
+    });
+  });
 });

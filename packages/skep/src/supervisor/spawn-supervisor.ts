@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { devNull } from 'node:os';
 import { dirname } from 'node:path';
-import type { Readable } from 'node:stream';
+import type { Places } from '@skep/core/files/places.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
 import { coverInherited, inheritedDescriptors } from '../runtime/sandbox/inherited-descriptors.ts';
-import { WATCHER } from './watcher.ts';
+import { readAnswer, readLines, toFailure, type Answer } from './protocol.ts';
 
 /** How to start this program again. */
 export interface Program {
@@ -62,8 +64,8 @@ export function supervisorEnv(env: Readonly<Record<string, string | undefined>>)
 }
 
 export interface SpawnedSupervisor {
-  /** What it tells once it knows, for `parseReadyWord`; undefined when it ended, or was killed, before. Never rejects. */
-  readonly word: Promise<string | undefined>;
+  /** What it tells once it knows; undefined when it ended, or was killed, before. Never rejects. */
+  readonly word: Promise<ReadyWord | undefined>;
   /** Resolves when nothing is there any more that would start it again. */
   readonly over: Promise<void>;
 }
@@ -72,7 +74,7 @@ export interface SpawnOptions {
   readonly program: Program;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
-  readonly logPath: string;
+  readonly places: Pick<Places, 'supervisorLog'>;
 }
 
 /** Where a supervisor tells whoever started it that it can be asked, or why it never will be. */
@@ -84,9 +86,9 @@ export const READY_FD = 3;
  * it for weeks, a lock of the user's shell among it.
  */
 export async function spawnSupervisor(options: SpawnOptions): Promise<SpawnedSupervisor> {
-  const { env, logPath, platform } = options;
-  await mkdir(dirname(logPath), { recursive: true, mode: 0o750 });
-  const log = await open(logPath, 'a', 0o600);
+  const { env, places, platform } = options;
+  await mkdir(dirname(places.supervisorLog), { recursive: true, mode: 0o750 });
+  const log = await open(places.supervisorLog, 'a', 0o600);
   const nowhere = openSync(devNull, 'r+');
   try {
     const [command, ...args] = commandLine(options);
@@ -97,15 +99,15 @@ export async function spawnSupervisor(options: SpawnOptions): Promise<SpawnedSup
       stdio: coverInherited(['ignore', log.fd, log.fd, 'pipe'], inherited, nowhere),
       env: { ...supervisorEnv(env), SKEP_READY_FD: String(READY_FD) },
     });
-    const over = new Promise<void>((resolve) => {
-      child.once('exit', () => resolve());
-      child.once('error', () => resolve());
-    });
+    const over = once(child, 'exit').then(
+      () => {},
+      () => {},
+    );
     const pipe = child.stdio[READY_FD];
     child.unref();
     if (!(pipe instanceof Socket)) return { word: Promise.resolve(undefined), over };
     pipe.unref();
-    return { word: firstWord(pipe), over };
+    return { word: readReadyWord(pipe), over };
   } finally {
     closeSync(nowhere);
     await log.close();
@@ -127,17 +129,53 @@ function commandLine({ program, platform }: SpawnOptions): readonly [string, ...
 const NEW_OBJECTS = '--max-semi-space-size=4';
 const SHELL = '/bin/sh';
 
-function firstWord(pipe: Readable): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    let text = '';
-    pipe.setEncoding('utf8');
-    pipe.on('data', (chunk: string) => {
-      text += chunk;
-      if (!text.includes('\n')) return;
-      resolve(text);
-      pipe.destroy();
-    });
-    pipe.on('error', () => resolve(undefined));
-    pipe.on('close', () => resolve(undefined));
-  });
+/** `up`: clients are answered, by this supervisor or by another one that was there already. */
+type ReadyWord = { readonly up: true } | Extract<Answer, { readonly error: unknown }>;
+
+async function readReadyWord(pipe: Socket): Promise<ReadyWord | undefined> {
+  try {
+    const { value: word } = await readLines(pipe).next();
+    if (isRecord(word) && word['up'] === true) return { up: true };
+    const answer = readAnswer(word);
+    return 'error' in answer ? answer : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    pipe.destroy();
+  }
 }
+
+/** Tells it once, to the descriptor that `SKEP_READY_FD` names; nobody may be there to hear. */
+export function openReadyWord(env: Readonly<Record<string, string | undefined>>): {
+  readonly up: () => void;
+  readonly failed: (error: unknown) => void;
+} {
+  let told = env['SKEP_READY_FD'] !== String(READY_FD);
+  const tell = (word: ReadyWord): void => {
+    if (told) return;
+    told = true;
+    try {
+      writeSync(READY_FD, `${JSON.stringify(word)}\n`);
+    } catch {
+      // Whoever started it has gone, or it was started again by its watcher.
+    }
+  };
+  return { up: () => tell({ up: true }), failed: (error) => tell({ error: toFailure(error) }) };
+}
+
+/**
+ * The program that starts the supervisor and, when it was killed or crashed, starts it again: a POSIX shell that waits,
+ * about one megabyte. It ends with a supervisor that ends by itself (nothing to host, retired, another one is there)
+ * or by a signal that asks for it (SIGHUP, SIGINT, SIGTERM), with one that told its starter why it cannot come up, and after seven quick deaths in a row, between which it waits
+ * longer each time. The first line is what `ps` shows.
+ */
+export const WATCHER = `# skep watcher: starts the supervisor again when it was killed
+n=0
+while t=$(date +%s); SKEP_WATCHER=$$ "$@"; c=$?; [ "$c" != 0 ]; do
+  [ $(($(date +%s) - t)) -ge 60 ] && n=1
+  case $n.$c in *.129|*.130|*.143) exit 0;; 0.1|0.126|0.127) exit 1;; esac
+  echo "skep watcher: the supervisor ended with status $c" >&2
+  [ "$n" -ge 7 ] && exit 1
+  sleep $((n > 1 ? n * n : 0))
+  n=$((n + 1))
+done`;

@@ -11,9 +11,9 @@ import {
   shouldRun,
   statusNames,
   writeStatus,
+  openStatusRecord,
   type StatusWord,
 } from './state.ts';
-import { openStatusRecord } from './status-record.ts';
 
 let home: string;
 let where: Places;
@@ -30,7 +30,7 @@ const fileOf = (name: string): string => join(where.statusesDir, `${name}.json`)
 function recordOf(name: string): ReturnType<typeof openStatusRecord> {
   let now = Date.UTC(2026, 0, 1);
   const clock = { ...systemClock, now: () => (now += 1_000) };
-  return openStatusRecord({ places: where, name, clock, self });
+  return openStatusRecord(name, { places: where, clock, self });
 }
 
 describe('the status of a workload', () => {

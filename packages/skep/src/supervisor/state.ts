@@ -14,8 +14,10 @@ import {
   withDefault,
   type ShapeType,
 } from '@skep/core/settings/shape.ts';
+import { utcTime, type Clock } from '@skep/core/time/clock.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
 import { damagedHint, namesIn } from '../run-config/file.ts';
+import type { ProcessIdentity } from './process-identity.ts';
 
 const isTime = (value: string): boolean =>
   /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z$/.test(value) && !Number.isNaN(Date.parse(value));
@@ -79,22 +81,81 @@ export async function statusNames(places: Places): Promise<readonly string[]> {
   return namesIn(places.statusesDir, '.json');
 }
 
-const SHOULD_RUN: Readonly<Record<StatusWord, boolean>> = {
-  starting: true,
-  running: true,
-  unhealthy: true,
-  stopping: false,
-  stopped: false,
-  removing: false,
-  error: false,
-};
+/** True while something is left to be done for it. */
+export function isUnfinished(status: StatusWord): boolean {
+  return status !== 'stopped' && status !== 'error';
+}
 
 /** True for what should run whenever a supervisor can make it: it survives a crash and a reboot. */
 export function shouldRun(status: StatusWord): boolean {
-  return SHOULD_RUN[status];
+  return isUnfinished(status) && status !== 'stopping' && status !== 'removing';
 }
 
-/** True while something is left to be done for it. */
-export function isUnfinished(status: StatusWord): boolean {
-  return shouldRun(status) || status === 'stopping' || status === 'removing';
+type IsAlive = (process: ProcessIdentity) => boolean;
+
+/** The process that hosts a workload with this status, when it is alive. */
+export function hostOf(status: WorkloadStatus, isAlive: IsAlive): ProcessIdentity | undefined {
+  const host = { pid: status.process_id, started: status.process_started };
+  return host.pid !== 0 && isAlive(host) ? host : undefined;
+}
+
+/** Names with something left to do that no living process does. What cannot be read is told, and none of them. */
+export async function unhosted(
+  { places, isAlive }: { readonly places: Places; readonly isAlive: IsAlive },
+  tellDamaged: (name: string, error: unknown) => void,
+): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (const name of await statusNames(places)) {
+    try {
+      const status = await readStatus(places, name);
+      if (status && isUnfinished(status.status) && !hostOf(status, isAlive)) names.push(name);
+    } catch (error) {
+      tellDamaged(name, error);
+    }
+  }
+  return names;
+}
+
+/** Writes one workload's status, in the order told. The process that holds it hosts the workload. */
+export interface StatusRecord {
+  /** `context` is for people. Hosting states carry this process's identity, the others none. */
+  set(status: StatusWord, context?: string): Promise<void>;
+}
+
+interface StatusWriter {
+  readonly places: Places;
+  readonly clock: Clock;
+  readonly self: ProcessIdentity;
+}
+
+/** Times of an earlier status of the same workload are kept: `created_at` always, `started_at` while it runs. */
+export function openStatusRecord(name: string, { places, clock, self }: StatusWriter): StatusRecord {
+  let last: Promise<void> = Promise.resolve();
+
+  async function write(status: StatusWord, context: string | undefined): Promise<void> {
+    const now = utcTime(clock);
+    // A damaged file is replaced: it was copied aside when it was read.
+    const before = await readStatus(places, name).catch(() => undefined);
+    const hosting = isUnfinished(status);
+    const since = before?.status === 'running' ? before.started_at : undefined;
+    await writeStatus(places, name, {
+      status,
+      ...(context === undefined ? {} : { status_context: context }),
+      created_at: before?.created_at ?? now,
+      updated_at: now,
+      ...(status === 'running' ? { started_at: since ?? now } : {}),
+      process_id: hosting ? self.pid : 0,
+      process_started: hosting ? self.started : '',
+    });
+  }
+
+  return {
+    set(status, context) {
+      const next = last.then(() => write(status, context));
+      last = next.catch(() => {
+        // The caller of this set hears of the failure; the next set must still be tried.
+      });
+      return next;
+    },
+  };
 }

@@ -32,10 +32,8 @@ export interface Supervised {
   readonly port: number;
   /** Absent for a workload that was taken up. */
   readonly readiness: Readiness | undefined;
-  /** Resolves when hosting has ended: by `stop`, by `release`, or because restarts were used up. Never rejects. */
+  /** Resolves when hosting has ended: by `release`, or because restarts were used up. Never rejects. */
   readonly over: Promise<void>;
-  /** Stops the workload and its proxy. Idempotent. */
-  stop(graceMs: number): Promise<void>;
   /** Lets go of the workload, which runs on; the next supervisor takes it up. Idempotent. */
   release(): Promise<void>;
 }
@@ -97,19 +95,14 @@ function host(config: RunConfig, front: Front, deps: SuperviseDeps): Supervised 
     return proxy.close();
   });
   if (readiness?.is === 'silent') void hearLateAnswer(proxy.url, ending.signal, deps);
-  async function release(): Promise<void> {
-    ending.abort();
-    await over;
-  }
   return {
     url: proxy.url,
     port: proxy.port,
     readiness,
     over,
-    release,
-    async stop(graceMs) {
-      await release();
-      await deps.runtime.stop(config.name, graceMs);
+    release() {
+      ending.abort();
+      return over;
     },
   };
 }

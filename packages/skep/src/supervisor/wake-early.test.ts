@@ -63,7 +63,7 @@ test('a run finds none, and one comes up while the rest of the command is loaded
   expect(woken).toBeDefined();
   await writeFile(join(home, 'node.gate'), UP);
   begun = [];
-  expect(await woken?.spawned.word).toBe(UP);
+  expect(await woken?.spawned.word).toEqual({ up: true });
   await woken?.spawned.over;
 });
 

@@ -14,7 +14,7 @@ export interface Woken {
   readonly lock: Lock;
 }
 
-export interface WakeOptions extends Omit<SpawnOptions, 'logPath'> {
+export interface WakeOptions extends SpawnOptions {
   readonly places: Places;
   readonly uid: number | undefined;
   readonly isAlive: (process: ProcessIdentity) => boolean;
@@ -39,7 +39,7 @@ export async function wakeEarly(argv: readonly string[], options: WakeOptions): 
     await ensureOwn(places, uid);
     const lock = await acquireLock(startLock(places), { waitMs: 0, what: 'starting the supervisor' });
     try {
-      const spawned = await spawnSupervisor({ ...options, logPath: places.supervisorLog });
+      const spawned = await spawnSupervisor(options);
       void spawned.word.finally(() => lock.release());
       return { spawned, lock };
     } catch (error) {

@@ -5,7 +5,7 @@ import { decodeRunConfig } from '../run-config/run-config.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { launch } from './launch.ts';
 import type { StatusWord } from './state.ts';
-import { watch } from './watch.ts';
+import { planRestart, RESTART, watch } from './watch.ts';
 
 const config = decodeRunConfig(
   { name: 'a1', image: 'fake:1', transport: 'stdio', host: '127.0.0.1', port: 4001 },
@@ -85,4 +85,24 @@ test('a workload whose status cannot be written any more does not end the superv
   runtime.end('a1', 1);
   await over;
   expect(statuses).toEqual([]);
+});
+
+function delaysOf(runs: readonly number[]): (number | undefined)[] {
+  let attempts = 0;
+  return runs.map((ranMs) => {
+    const plan = planRestart(attempts, ranMs);
+    if (plan) ({ attempts } = plan);
+    return plan?.delayMs;
+  });
+}
+
+test('the delay doubles from 5 s to 60 s, and the tenth attempt is the last', () => {
+  const delays = delaysOf(Array.from({ length: 11 }, () => 100));
+  expect(delays.slice(0, 5)).toEqual([5_000, 10_000, 20_000, 40_000, 60_000]);
+  expect(delays[9]).toBe(60_000);
+  expect(delays[10]).toBeUndefined();
+});
+
+test('a run of 30 s begins anew', () => {
+  expect(delaysOf([1, 1, RESTART.stableAfterMs, 1])).toEqual([5_000, 10_000, 5_000, 10_000]);
 });

@@ -4,8 +4,7 @@ import type { Proxy } from '@skep/proxy/start.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { inspectOwn, launch } from './launch.ts';
-import { noRestarts, planRestart, type RestartHistory } from './restart.ts';
-import type { StatusRecord } from './status-record.ts';
+import type { StatusRecord } from './state.ts';
 
 export interface WatchDeps {
   readonly runtime: Runtime;
@@ -52,7 +51,7 @@ export async function watch(config: RunConfig, watched: Watched): Promise<void> 
 
 async function follow(config: RunConfig, watched: Watched): Promise<void> {
   const { clock, signal, status, log } = watched;
-  let history = noRestarts;
+  let attempts: number | undefined = 0;
   for (;;) {
     const since = clock.now();
     const end = await untilEnd(config.name, watched);
@@ -65,12 +64,11 @@ async function follow(config: RunConfig, watched: Watched): Promise<void> {
     tellEnded(watched);
     const what =
       end.kind === 'exited' ? `the server ended with exit status ${end.exitCode}` : 'the server is gone';
-    const plan = await restarted(config, watched, { what, history, ranMs: clock.now() - since });
-    if (plan === undefined) {
+    attempts = await restarted(config, watched, { what, attempts, ranMs: clock.now() - since });
+    if (attempts === undefined) {
       await status.set('error', `${what} and is not restarted any more; see skep logs ${config.name}`);
       return;
     }
-    history = plan;
   }
 }
 
@@ -112,32 +110,48 @@ async function foundAgain(config: RunConfig, watched: Watched): Promise<boolean>
 interface Ended {
   /** For the person who asks why it does not run. */
   readonly what: string;
-  readonly history: RestartHistory;
+  readonly attempts: number;
   readonly ranMs: number;
 }
 
-/** Starts the workload again, as often as the plan allows; undefined when it does not any more. */
-async function restarted(
-  config: RunConfig,
-  watched: Watched,
-  ended: Ended,
-): Promise<RestartHistory | undefined> {
+/** Starts the workload again; the attempts by then, undefined when they are used up. */
+async function restarted(config: RunConfig, watched: Watched, ended: Ended): Promise<number | undefined> {
   const { clock, signal, status, log, proxy } = watched;
-  let { history, ranMs } = ended;
+  let { attempts, ranMs } = ended;
   for (;;) {
-    const plan = planRestart(history, ranMs);
+    const plan = planRestart(attempts, ranMs);
     if (plan === undefined) return undefined;
+    ({ attempts } = plan);
     await status.set('starting', `${ended.what}, restarting; see skep logs ${config.name}`);
     await clock.sleep(plan.delayMs, signal);
     try {
       await launch(config, watched);
       proxy.backendStarted();
       await status.set('running');
-      return plan.history;
+      return attempts;
     } catch (error) {
-      log.warn({ err: error, attempt: plan.history.attempts }, 'the workload could not be restarted');
-      history = plan.history;
+      log.warn({ err: error, attempt: attempts }, 'the workload could not be restarted');
       ranMs = 0;
     }
   }
+}
+
+/** When a workload that ended by itself is started again. Durations in milliseconds. */
+export const RESTART = {
+  maxAttempts: 10,
+  firstDelayMs: 5_000,
+  longestDelayMs: 60_000,
+  /** A run this long counts as healthy: attempts and delay begin anew. */
+  stableAfterMs: 30_000,
+} as const;
+
+/** The next attempt after `before` of them and a run of `ranMs`; undefined when they are used up. */
+export function planRestart(
+  before: number,
+  ranMs: number,
+): { readonly delayMs: number; readonly attempts: number } | undefined {
+  const attempts = ranMs >= RESTART.stableAfterMs ? 0 : before;
+  if (attempts >= RESTART.maxAttempts) return undefined;
+  const delayMs = Math.min(RESTART.firstDelayMs * 2 ** attempts, RESTART.longestDelayMs);
+  return { delayMs, attempts: attempts + 1 };
 }

@@ -1,4 +1,4 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { defineSettings } from '@skep/core/settings/define-settings.ts';
 
 const group = 'Selection';
@@ -45,4 +45,37 @@ export function checkSelection({ names, all, group }: Selection, command: string
     });
   }
   return { names: [...new Set(names)], all, group };
+}
+
+/** Does the same to several workloads at once; afterwards fails with the first failure, naming how many there were. */
+export async function eachOf(
+  names: readonly string[],
+  action: (name: string) => Promise<void>,
+): Promise<void> {
+  const results = await Promise.allSettled(names.map(action));
+  const failures = results.flatMap((result) =>
+    result.status === 'rejected' ? [result.reason as unknown] : [],
+  );
+  const [first] = failures;
+  if (first === undefined) return;
+  if (failures.length === 1 || !(first instanceof SkepError)) throw first;
+  throw new SkepError(first.code, {
+    message: `${failures.length} of ${names.length} failed; the first: ${first.message}`,
+    hint: first.hint,
+    detail: { failures: failures.map((one) => (one instanceof SkepError ? one.message : 'internal error')) },
+  });
+}
+
+/** For what the supervisor does to its end even when nobody waits any more: a Ctrl-C only ends the waiting, and says so. */
+export async function onlyWaiting(work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!hasCode(error, 'run/cancelled')) throw error;
+    throw new SkepError('run/cancelled', {
+      message: 'not waited for',
+      hint: 'what was begun goes on; see skep list --all',
+      cause: error,
+    });
+  }
 }

@@ -7,7 +7,7 @@ import { isReservedLabel } from '../run-config/labels.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
-import { readStatus, type StatusWord, type WorkloadStatus } from '../supervisor/state.ts';
+import { hostOf, readStatus, type StatusWord, type WorkloadStatus } from '../supervisor/state.ts';
 import { packageReference } from '../protocol/reference.ts';
 import { isBeingMade, knownNames } from './name-lock.ts';
 
@@ -74,8 +74,7 @@ function truth(
   status: WorkloadStatus,
   isAlive: ViewDeps['isAlive'],
 ): { status: StatusWord; status_context?: string } | undefined {
-  if (status.process_id === 0) return undefined;
-  if (isAlive({ pid: status.process_id, started: status.process_started })) return undefined;
+  if (status.process_id === 0 || hostOf(status, isAlive)) return undefined;
   return { status: 'unhealthy', status_context: 'its proxy process is not running' };
 }
 
