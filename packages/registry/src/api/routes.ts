@@ -1,8 +1,7 @@
 import { ADMIN_ROUTES } from './admin/admin-routes.ts';
 import { BUNDLE_ROUTES } from './reads/bundles.ts';
 import { listServers, getVersion, listVersions } from './reads/servers.ts';
-import { INTERNAL_ROUTES } from './service/internal-routes.ts';
-import { me } from './service/me.ts';
+import { INTERNAL_ROUTES, me } from './service/service-routes.ts';
 import { plainRoute, type Route } from './route/route.ts';
 import { resourceMetadataRoutes } from './service/resource-metadata.ts';
 

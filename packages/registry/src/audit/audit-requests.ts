@@ -4,8 +4,8 @@ import type { AuditLog } from '@skep/core/audit/audit-log.ts';
 import { redact, redactText } from '@skep/core/log/redact.ts';
 import type { Authority } from '../access/authority.ts';
 import { userName } from '../access/caller.ts';
-import type { Exchange, ObservedRequest, RequestObserver } from '../api/http/observe-requests.ts';
-import type { RequestFailure } from '../api/http/request.ts';
+import type { Exchange, RequestObserver } from '../api/http/observe-requests.ts';
+import type { ApiRequest, RequestFailure } from '../api/http/request.ts';
 import { joinedName } from '../api/reads/registry-route.ts';
 import type { RawParameters } from '../api/route/parameter.ts';
 import { AUDIT_COMPONENT, eventOf, type AuditEventName } from '../config/audit-events.ts';
@@ -25,13 +25,13 @@ export function auditRequests(log: AuditLog, data: DataRule): RequestObserver {
   };
 }
 
-function eventName({ row, status }: Exchange): AuditEventName | undefined {
+function eventName({ request: { row }, status }: Exchange): AuditEventName | undefined {
   if (status === UNAUTHENTICATED) return 'auth.unauthenticated';
   return row?.audit === undefined ? undefined : eventOf(row.audit, status);
 }
 
 function requestEvent(type: AuditEventName, exchange: Exchange, rule: DataRule): AuditEvent {
-  const { request, status, durationMs, responseBytes } = exchange;
+  const { request, status, durationMs } = exchange;
   const { data, notes } =
     rule === 'none' ? { notes: {} } : requestData(request.method, request.body, rule.maxBytes);
   const { url = '' } = request.raw;
@@ -47,7 +47,7 @@ function requestEvent(type: AuditEventName, exchange: Exchange, rule: DataRule):
         request_id: request.id,
         status,
         duration_ms: Math.round(durationMs),
-        response_bytes: responseBytes,
+        response_bytes: request.responseBytes,
         ...(request.failure === undefined ? {} : refusalOf(request.failure)),
         ...notes,
         ...request.facts,
@@ -67,7 +67,7 @@ function refusalOf({ code, detail: { reason, provider } }: RequestFailure): Read
 }
 
 /** The peer as the system knows it. What headers claim is noted and trusted by nobody. */
-function sourceOf({ socket, headers }: ObservedRequest): AuditEvent['source'] {
+function sourceOf({ socket, headers }: ApiRequest): AuditEvent['source'] {
   const noted = { x_forwarded_for: headers['x-forwarded-for'], user_agent: headers['user-agent'] };
   const extra = Object.entries(noted).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, limitedField(String(value))]],
@@ -77,7 +77,7 @@ function sourceOf({ socket, headers }: ObservedRequest): AuditEvent['source'] {
   return { type: 'network', value: `${host}:${remotePort}`, extra: Object.fromEntries(extra) };
 }
 
-function paramsOf({ params }: ObservedRequest): RawParameters {
+function paramsOf({ params }: ApiRequest): RawParameters {
   return typeof params === 'object' && params !== null ? { ...params } : {};
 }
 

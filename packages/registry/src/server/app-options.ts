@@ -1,7 +1,7 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import type { RequestLog } from '../api/http/access-log.ts';
+import type { RequestLog } from '../api/http/observe-requests.ts';
 import type { BuildInfo } from '../config/build-info.ts';
 import type { RegistryConfig } from '../config/config.ts';
 import type { StorePlace } from '../store/open-store.ts';

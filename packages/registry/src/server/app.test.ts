@@ -1,11 +1,10 @@
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { afterEach, expect, test, vi } from 'vitest';
-import { SignInSlot } from '../api/sign-in/sign-in-slot.ts';
-import { OPEN_SIGN_IN } from '../api/sign-in/sign-in.ts';
+import { OPEN_SIGN_IN, SignInSlot } from '../api/sign-in/sign-in.ts';
 import { ReadEngine } from '../engine/read-engine.ts';
 import { apiContext } from './listeners.ts';
-import { type App, startApp } from './app.ts';
+import { startApp, type App } from './app.ts';
 import { appOptions, configWith, inlineSource } from './app.fixture.ts';
 
 let app: App | undefined;

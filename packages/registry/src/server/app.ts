@@ -1,6 +1,5 @@
 import type { Log } from '@skep/core/log/log.ts';
-import { OPEN_SIGN_IN, openSignIn } from '../api/sign-in/sign-in.ts';
-import { SignInSlot } from '../api/sign-in/sign-in-slot.ts';
+import { OPEN_SIGN_IN, openSignIn, SignInSlot } from '../api/sign-in/sign-in.ts';
 import type { RegistryConfig } from '../config/config.ts';
 import { ReadEngine } from '../engine/read-engine.ts';
 import { openStore } from '../store/open-store.ts';

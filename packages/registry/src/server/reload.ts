@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { openSignIn, type SignIn } from '../api/sign-in/sign-in.ts';
-import { endSignIn } from '../api/sign-in/sign-in-slot.ts';
+import { openSignIn, endSignIn, type SignIn } from '../api/sign-in/sign-in.ts';
 import type { PreparedAudit } from '../audit/audit-switch.ts';
 import type { AppOptions } from './app-options.ts';
 import { configDifference } from '../config/config-difference.ts';

@@ -1,4 +1,4 @@
-import type { SignInSlot } from '../api/sign-in/sign-in-slot.ts';
+import type { SignInSlot } from '../api/sign-in/sign-in.ts';
 import type { RegistryConfig } from '../config/config.ts';
 import type { ReadEngine } from '../engine/read-engine.ts';
 import type { Limits } from '../shape/limits.ts';

@@ -36,9 +36,9 @@ interface Listed {
   readonly kind: EntryKind;
 }
 
-function listedBy({ row, request, status }: Exchange): (Listed & { authority: Authority }) | undefined {
+function listedBy({ request, status }: Exchange): (Listed & { authority: Authority }) | undefined {
+  const { row, authority, params } = request;
   const kind = typeof row?.audit === 'string' ? LISTS[row.audit] : undefined;
-  const { authority, params } = request;
   if (kind === undefined || authority === undefined || (status !== 200 && status !== 304)) return undefined;
   const registry: unknown =
     typeof params === 'object' && params !== null ? Reflect.get(params, 'registry') : undefined;

@@ -26,12 +26,12 @@ export function measureRequests(meter: Meter): RequestObserver {
   return {
     begin: ({ method }) => active.add(1, { ...methodOf(method), ...SCHEME }),
     end: (exchange) => {
-      const { request, pattern = UNKNOWN_ROUTE, status, durationMs } = exchange;
+      const { request, status, durationMs } = exchange;
       active.add(-1, { ...methodOf(request.method), ...SCHEME });
       const labels = {
         ...methodOf(request.method),
         ...SCHEME,
-        'http.route': pattern,
+        'http.route': request.pattern ?? UNKNOWN_ROUTE,
         'http.response.status_code': status,
       };
       duration.record(durationMs / 1000, labels);

@@ -13,8 +13,8 @@ export function traceRequests(tracing: Tracing): RequestObserver {
       const attributes = { 'http.request.method': method, 'url.scheme': 'http', 'skep.request_id': id };
       request.span = tracing.startServerSpan({ name: method, attributes }, headers);
     },
-    end: ({ request, pattern = UNKNOWN_ROUTE, status }) => {
-      const { span, failure } = request;
+    end: ({ request, status }) => {
+      const { span, failure, pattern = UNKNOWN_ROUTE } = request;
       if (span === undefined) return;
       span.updateName(`${request.method} ${pattern}`);
       span.setAttributes({ 'http.route': pattern, 'http.response.status_code': status });

@@ -1,11 +1,12 @@
+import type { ClaimValue } from '@skep/auth/claims/claims.ts';
 import type { Authority } from '../../access/authority.ts';
+import { shownClaims, type ClaimSet } from '../../access/claim-set.ts';
 import type { Limits } from '../../shape/limits.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
-import { type Parameters, type Parsed, parseParameters } from '../route/parameter.ts';
-import type { Access, Answer, ApiContext, Method, Route, RouteBase } from '../route/route.ts';
+import { parseParameters, type Parameters, type Parsed } from '../route/parameter.ts';
+import type { Access, Answer, ApiContext, Method, Route, RouteBase, AdminParts } from '../route/route.ts';
 import type { BodyRow } from './bodies.ts';
 import { joinedName } from '../reads/registry-route.ts';
-import type { AdminParts } from '../route/admin-parts.ts';
 
 /** What a handler of the admin API gets besides the parameters. */
 export interface AdminCall<B = unknown> extends AdminParts {
@@ -71,3 +72,21 @@ export function jsonAnswer(status: number, value: unknown): Answer {
 }
 
 export const NO_CONTENT: Answer = { status: 204 };
+
+type Shown = Readonly<Record<string, ClaimValue>>;
+
+/**
+ * For the audit log: the claims that a write found and left, so that whoever widened the access to something can be
+ * found (docs/behaviour/registry.md#administration). Nothing is said where they are the same; something new has no
+ * claims before.
+ */
+export function claimsChange(before: ClaimSet | undefined, after: ClaimSet): Pick<Answer, 'facts'> {
+  if (before === after) return {};
+  const shown = (set: ClaimSet): Shown => shownClaims(set) ?? {};
+  return {
+    facts: {
+      ...(before === undefined ? {} : { claims_before: shown(before) }),
+      claims_after: shown(after),
+    },
+  };
+}

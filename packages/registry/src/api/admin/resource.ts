@@ -6,11 +6,9 @@ import { storedClaims, type ClaimSet } from '../../access/claim-set.ts';
 import { enforce, enforceWith } from '../../access/decision.ts';
 import { label } from '../../shape/texts.ts';
 import type { StoredRegistry, StoredSource } from '../../store/rows.ts';
-import { badRequest, WORD, type Parameter } from '../route/parameter.ts';
-import { segment } from '../route/path-parameters.ts';
+import { segment, badRequest, WORD, type Parameter } from '../route/parameter.ts';
 import type { Answer } from '../route/route.ts';
-import { jsonAnswer, type AdminCall } from './admin-route.ts';
-import { claimsChange } from './claims-change.ts';
+import { jsonAnswer, claimsChange, type AdminCall } from './admin-route.ts';
 
 // What sources and registries have in common: a name, claims, and who made them.
 

@@ -17,10 +17,10 @@ export interface HostRules {
 }
 
 /** Refuses what nobody may send, before anything else of the request is looked at. */
-export function guard(hosts: () => HostRules | undefined): Run {
+export function guard(hosts?: () => HostRules | undefined): Run {
   return (request) => {
     const { raw } = request;
-    const rules = hosts();
+    const rules = hosts?.();
     const fault = (rules === undefined ? undefined : hostFault(raw, rules)) ?? targetFault(raw);
     if (fault === undefined) return undefined;
     // Where a body ends that nobody could read is not known.

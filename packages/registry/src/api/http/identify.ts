@@ -5,14 +5,14 @@ import { enforce } from '../../access/decision.ts';
 import { decideRole } from '../../access/gate.ts';
 import type { Access } from '../route/route.ts';
 import type { BearerSignIn, SignIn } from '../sign-in/sign-in.ts';
-import type { RefusalLimit } from './refusal-limit.ts';
+import type { LimitRefusals } from './rate-limit.ts';
 import type { ApiRequest } from './request.ts';
 
 export interface Identification {
   /** How callers are told apart, as configured now. */
   readonly signIn: () => SignIn;
   /** Absent: as many tokens as come are looked at. */
-  readonly refusals?: RefusalLimit | undefined;
+  readonly limitRefusals?: LimitRefusals | undefined;
 }
 
 type Identify = (request: ApiRequest) => undefined | Promise<undefined>;
@@ -22,7 +22,7 @@ type Identify = (request: ApiRequest) => undefined | Promise<undefined>;
  * is 401. An outage of the identity provider is 503, neither 401 nor open. Where the sign-in was replaced while a token
  * was checked, the new one decides.
  */
-export function identify({ signIn, refusals }: Identification): Identify {
+export function identify({ signIn, limitRefusals }: Identification): Identify {
   return function identifyCaller(request) {
     const current = signIn();
     request.signIn = current;
@@ -40,7 +40,7 @@ export function identify({ signIn, refusals }: Identification): Identify {
       return undefined;
     };
     const { verifier } = current;
-    const guarded = refusals?.guard(verifier, request.socket.remoteAddress) ?? verifier;
+    const guarded = limitRefusals?.(verifier, request.socket.remoteAddress) ?? verifier;
     const found = authenticate(authorizationOf(request.raw.rawHeaders), guarded);
     return found instanceof Promise ? found.then(settle) : settle(found);
   };

@@ -1,28 +1,16 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Tracing } from '@skep/core/telemetry/tracing.ts';
-import type { Clock } from '@skep/core/time/clock.ts';
-import type { CorsSettings } from '../../config/cors.ts';
-import type { ApiContext, Route } from '../route/route.ts';
-import { accessLog, type RequestLog } from './access-log.ts';
 import { AnswersInFlight } from './answers-in-flight.ts';
-import { BodiesInFlight } from './bodies-in-flight.ts';
 import { BrokenRequests } from './broken-request.ts';
 import { variesBy } from './cors.ts';
 import { EncodedAnswers } from './encodings.ts';
-import type { HostRules } from './guard.ts';
-import { observeRequests, type RequestObserver } from './observe-requests.ts';
-import { limitRate, type RequestRate } from './rate-limit.ts';
-import { readsPerTurn } from './reads-per-turn.ts';
-import { RefusalLimit } from './refusal-limit.ts';
+import { observeRequests, accessLog, type RequestObserver, type RequestLog } from './observe-requests.ts';
 import { ApiRequest } from './request.ts';
 import { answerSender } from './send.ts';
-import { steps, stepRunner } from './steps.ts';
-import type { Rate } from './token-buckets.ts';
+import { DEFAULT_REQUEST_MS, steps, stepRunner, type StepOptions } from './steps.ts';
 
-export interface ListenerOptions {
-  readonly routes: readonly Route[];
-  readonly context: ApiContext;
+export interface ListenerOptions extends StepOptions {
   readonly log: Log;
   readonly requestLog: RequestLog;
   /** Who else is told of requests: the audit log, metrics, traces. */
@@ -30,23 +18,10 @@ export interface ListenerOptions {
   /** Makes what a request does part of its trace. */
   readonly tracing?: Tracing | undefined;
   readonly randomId: () => string;
-  readonly clock: Clock;
   /** Answers go out encoded where a caller asks for it. */
   readonly compress?: boolean;
-  /** Absent: browsers let no page of another origin call. */
-  readonly cors?: CorsSettings;
-  /** Milliseconds for a request to arrive, and for its handler; default 10 s. */
-  readonly requestMs?: number;
-  /** Absent or undefined: callers may ask as often as they like. */
-  readonly requestRate?: () => RequestRate | undefined;
   /** Bytes of answers that callers have not read; tests set fewer. */
   readonly mostUnread?: number;
-  /** Bytes of bodies that have not arrived whole; tests set fewer. */
-  readonly mostUnfinished?: number;
-  /** How often tokens of one address may be refused; absent: as often as they come. */
-  readonly refusalRate?: () => Rate;
-  /** What `Host` and `Origin` may be; undefined, or absent: anything. */
-  readonly hosts?: () => HostRules | undefined;
 }
 
 const SECONDS = 1000;
@@ -55,7 +30,7 @@ const SECONDS = 1000;
 export function createListener(options: ListenerOptions): Server {
   const { randomId, requestMs = DEFAULT_REQUEST_MS } = options;
   const broken = new BrokenRequests();
-  const take = taker(options, requestMs);
+  const take = taker(options);
   const handle = readsPerTurn(
     (raw, response) => {
       const request = new ApiRequest(raw, response, saneId(raw.headers['x-request-id']) ?? randomId());
@@ -78,38 +53,21 @@ export function createListener(options: ListenerOptions): Server {
 }
 
 /** Takes a request through everything that happens to it, as a part of its trace where there is one. */
-function taker(options: ListenerOptions, requestMs: number): (request: ApiRequest) => void {
-  const { routes, context, log, clock, tracing, cors, requestRate, refusalRate } = options;
+function taker(options: ListenerOptions): (request: ApiRequest) => void {
+  const { log, requestLog, observers = [], tracing, compress, cors, mostUnread } = options;
   const sender = answerSender({
     vary: variesBy(cors),
-    inFlight: new AnswersInFlight(options.mostUnread),
-    encoded: options.compress === true ? new EncodedAnswers() : undefined,
+    inFlight: new AnswersInFlight(mostUnread),
+    encoded: compress === true ? new EncodedAnswers() : undefined,
   });
-  const list = steps({
-    routes,
-    context,
-    prepare: sender.prepare,
-    identification: {
-      signIn: context.signIn,
-      refusals: refusalRate === undefined ? undefined : new RefusalLimit(refusalRate, clock),
-    },
-    bodies: new BodiesInFlight(options.mostUnfinished),
-    time: { clock, requestMs },
-    hosts: options.hosts ?? (() => undefined),
-    cors,
-    rate: requestRate === undefined ? undefined : limitRate(requestRate, clock),
-  });
-  const run = stepRunner(list, sender, log);
-  const observe = observeRequests(observersOf(options));
+  const run = stepRunner(steps(options, sender.prepare), sender, log);
+  const lines = requestLog === 'none' ? [] : [accessLog(log, requestLog)];
+  const observe = observeRequests([...lines, ...observers]);
   return (request) => {
     observe?.(request);
     if (tracing === undefined || request.span === undefined) run(request);
     else tracing.within(request.span, () => run(request));
   };
-}
-
-function observersOf({ log, requestLog, observers = [] }: ListenerOptions): readonly RequestObserver[] {
-  return requestLog === 'none' ? observers : [accessLog(log, requestLog), ...observers];
 }
 
 /** For requests that may take so many milliseconds. A client that is slower holds a socket and nothing else. */
@@ -130,5 +88,40 @@ function saneId(header: string | readonly string[] | undefined): string | undefi
   return typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header) ? header : undefined;
 }
 
-/** Milliseconds that a request may take to arrive, and its handler after that. */
-const DEFAULT_REQUEST_MS = 10_000;
+/** A server's handler. */
+type Handle = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** How long after a change the next one is expected, milliseconds. */
+const LINGER_MS = 5;
+/** Further ones are answered as they come: one connection can send thousands, and the others would wait for all of them. */
+const MAX_WAITING = 64;
+
+/**
+ * A change waits for the event loop each time that something arrives for it, and all reads that have arrived meanwhile
+ * are answered before. While changes are under way, and a moment longer, each turn of the loop therefore answers one
+ * read only: whoever reads waits as long as before, and a change waits for one read instead of one of every reader.
+ */
+export function readsPerTurn(handle: Handle, now: () => number): Handle {
+  const waiting: (readonly [IncomingMessage, ServerResponse])[] = [];
+  let changes = 0;
+  let lastAt = -Infinity;
+  const turn = (): void => {
+    const next = waiting.shift();
+    if (waiting.length > 0) setImmediate(turn);
+    if (next !== undefined) handle(...next);
+  };
+  return (request, response) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      changes += 1;
+      response.once('close', () => {
+        changes -= 1;
+        lastAt = now();
+      });
+      handle(request, response);
+      return;
+    }
+    const isBusy = waiting.length > 0 || changes > 0 || now() - lastAt < LINGER_MS;
+    if (!isBusy || waiting.length >= MAX_WAITING) handle(request, response);
+    else if (waiting.push([request, response]) === 1) setImmediate(turn);
+  };
+}

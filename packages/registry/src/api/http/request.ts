@@ -1,16 +1,13 @@
-import type { Span } from '@opentelemetry/api';
-import type { Code } from '@skep/core/errors/codes.ts';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Span } from '@opentelemetry/api';
+import type { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Authority } from '../../access/authority.ts';
 import type { RawParameters } from '../route/parameter.ts';
 import type { Route } from '../route/route.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
 
-export interface RequestFailure {
-  readonly code: Code;
-  readonly detail: Readonly<Record<string, unknown>>;
-}
+export type RequestFailure = Pick<SkepError, 'code' | 'detail'>;
 
 export const NO_BODY = Buffer.alloc(0);
 

@@ -5,8 +5,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { apiUnderTest } from '../api.fixture.ts';
 import type { Route } from '../route/route.ts';
 import { snapshotOf } from '../snapshot.fixture.ts';
-import { BodiesInFlight } from './bodies-in-flight.ts';
-import { type Facet, type StepParts, steps } from './steps.ts';
+import { steps, type Facet, type StepOptions } from './steps.ts';
 
 /** The order of the interface, typed once more so that a moved step is noticed. */
 const ORDER = [
@@ -28,22 +27,18 @@ function unreached(): never {
   throw new SkepError('internal/bug');
 }
 
-const parts = (optional: readonly string[]): StepParts => ({
+const options = (optional: readonly string[]): StepOptions => ({
   routes: [],
-  context: {} as StepParts['context'],
-  prepare: unreached,
-  identification: { signIn: () => ({ kind: 'open' }) },
-  bodies: new BodiesInFlight(),
-  time: { clock: manualClock(), requestMs: 1 },
-  hosts: () => undefined,
-  cors: optional.includes('cors') ? { allowedOrigins: '*', maxAge: 1 } : undefined,
-  rate: optional.includes('rate') ? () => undefined : undefined,
+  context: {} as StepOptions['context'],
+  clock: manualClock(),
+  ...(optional.includes('cors') ? { cors: { allowedOrigins: '*', maxAge: 1 } } : {}),
+  ...(optional.includes('rate') ? { requestRate: () => undefined } : {}),
 });
 
 test('every subset of optional steps keeps the order, and every step finds what it reads', () => {
   fc.assert(
     fc.property(fc.subarray(['cors', 'rate']), (optional) => {
-      const list = steps(parts(optional));
+      const list = steps(options(optional), unreached);
       const absent = ['cors', 'rate'].filter((name) => !optional.includes(name));
       expect(list.map(({ name }) => name)).toEqual(ORDER.filter((name) => !absent.includes(name)));
       const written = new Set<Facet>(['head']);

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { DEFAULT_LIMITS, type Limits } from '../../shape/limits.ts';
 import type { Parameters } from '../route/parameter.ts';
 import type { Reply, RequestBody, Route, Replies } from '../route/route.ts';
-import { text } from '../route/json-schema.ts';
-import { SCHEMAS } from './schemas.ts';
+import { SCHEMAS, text } from './schemas.ts';
 
 export interface OpenApiInput {
   readonly routes: readonly Route[];

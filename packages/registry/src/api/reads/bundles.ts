@@ -1,7 +1,15 @@
 import { entryKey } from '../../engine/kinds.ts';
 import { entryOf, versionsPage } from '../../engine/page.ts';
-import { bundleName, namespaceName, versionName } from '../route/path-parameters.ts';
-import { bundleLimit, bundleStatus, bundleVersions, cursor, search } from '../route/query-parameters.ts';
+import {
+  bundleName,
+  namespaceName,
+  versionName,
+  bundleLimit,
+  bundleStatus,
+  bundleVersions,
+  cursor,
+  search,
+} from '../route/parameter.ts';
 import { registryRoute } from './registry-route.ts';
 import type { Route } from '../route/route.ts';
 import { listAnswer, pageAnswer, versionAnswer } from './list-answer.ts';

@@ -5,8 +5,13 @@ import type { Connection } from '../../engine/callers.ts';
 import type { Reader } from '../../engine/page-walk.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
 import type { EntryKind } from '../../store/rows.ts';
-import { type Parameters, type Parsed, parseParameters, type RawParameters } from '../route/parameter.ts';
-import { registryName } from '../route/path-parameters.ts';
+import {
+  registryName,
+  parseParameters,
+  type Parameters,
+  type Parsed,
+  type RawParameters,
+} from '../route/parameter.ts';
 import type { Answer, Route, RouteBase } from '../route/route.ts';
 
 interface RegistryRoute<P extends Parameters, Q extends Parameters> extends Omit<RouteBase, 'replies'> {

@@ -1,13 +1,14 @@
 import { entryOf, versionsPage } from '../../engine/page.ts';
-import { serverName, versionName } from '../route/path-parameters.ts';
 import {
+  serverName,
+  versionName,
   cursor,
   limit,
   search,
   updatedSince as updatedSinceTime,
   versionFilter,
   versionsLimit,
-} from '../route/query-parameters.ts';
+} from '../route/parameter.ts';
 import { registryRoute } from './registry-route.ts';
 import { listAnswer, pageAnswer, versionAnswer } from './list-answer.ts';
 

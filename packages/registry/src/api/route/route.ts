@@ -1,12 +1,16 @@
 import type { z } from 'zod';
 import type { Role } from '@skep/auth/claims/roles.ts';
+import type { Log } from '@skep/core/log/log.ts';
 import type { Authority } from '../../access/authority.ts';
 import type { AuditRule } from '../../config/audit-events.ts';
 import type { BuildInfo } from '../../config/build-info.ts';
 import type { Connection } from '../../engine/callers.ts';
 import type { Limits } from '../../shape/limits.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
-import type { AdminParts } from './admin-parts.ts';
+import type { Revision } from '../../store/changes.ts';
+import type { EntryIdentity } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import type { Ingest } from '../../sync/ingest.ts';
 import type { Parameters, RawParameters } from './parameter.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
 
@@ -99,7 +103,7 @@ export interface Route {
   readonly path: Parameters;
   readonly query: Parameters;
   readonly body?: RequestBody;
-  /** What the handler answers. What every endpoint of its access may answer besides is in common-replies.ts. */
+  /** What the handler answers. What every endpoint of its access may answer besides says `commonReplies`. */
   readonly replies: Replies;
   readonly handle: (context: ApiContext, call: Call) => Answer | Promise<Answer>;
 }
@@ -125,4 +129,28 @@ export function withBodyLimits(routes: readonly Route[], limits: Limits): Route[
     const { body } = route;
     return body === undefined ? route : { ...route, body: { ...body, maxBytes: limits[body.limit] } };
   });
+}
+
+/** What the endpoints that write may use, and those that read what only the store has. */
+export interface AdminParts {
+  readonly store: Store;
+  /** Resolves when every read of this process sees the commit of that revision. */
+  readonly applied: (revision: Revision) => Promise<void>;
+  /** Whether this process serves such an entry, of whichever source. */
+  readonly serves: (identity: EntryIdentity) => boolean;
+  readonly sync: SourceSync;
+  /** Reads inline data before it is taken; large data in a thread of its own. */
+  readonly ingest: Ingest;
+  readonly log: Log;
+}
+
+/** Synchronisation, as far as the admin API steers it. */
+interface SourceSync {
+  /**
+   * A source was made, replaced or deleted. A first look at it starts at once; for inline data, which needs no
+   * waiting, the promise resolves when its entries are stored.
+   */
+  sourceChanged(name: string): Promise<void>;
+  /** Starts a synchronisation now, unless one runs. */
+  syncNow(name: string): Promise<void>;
 }

@@ -1,7 +1,6 @@
 import { resourceMetadata } from '@skep/auth/resource/metadata.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { parseParameters } from '../route/parameter.ts';
-import { registryName } from '../route/path-parameters.ts';
+import { registryName, parseParameters } from '../route/parameter.ts';
 import type { Answer, ApiContext, Call, Route } from '../route/route.ts';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';

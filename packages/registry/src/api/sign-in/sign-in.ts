@@ -1,5 +1,3 @@
-import type { SignInMode, Authority } from '../../access/authority.ts';
-import { rememberedAuthority } from '../../access/authority.ts';
 import { bearerChallenge } from '@skep/auth/resource/challenge.ts';
 import { describeRefusal, type Refusal } from '@skep/auth/resource/authenticate.ts';
 import { metadataUrl } from '@skep/auth/resource/metadata.ts';
@@ -10,6 +8,8 @@ import type { Clock } from '@skep/core/time/clock.ts';
 import type { IssuerFetch } from '@skep/auth/token/issuer-fetch.ts';
 import { createProvider } from '@skep/auth/token/provider.ts';
 import { createVerifier, type TokenVerifier } from '@skep/auth/token/verifier.ts';
+import type { SignInMode, Authority } from '../../access/authority.ts';
+import { rememberedAuthority } from '../../access/authority.ts';
 import type { AuthConfig, ProtectedResource } from '../../config/auth.ts';
 
 /** How the public listener tells callers apart. A reload replaces it as a whole. */
@@ -77,4 +77,62 @@ function challengeFor({ url, realm }: ProtectedResource): BearerSignIn['challeng
       description: describeRefusal(refusal, 'terse'),
       resourceMetadata,
     });
+}
+
+/** Longer than any request may wait for an identity provider. */
+const GRACE_MS = 30_000;
+
+/** How callers are told apart now. What is replaced stays open for a while, for the requests that wait for its answer. */
+export class SignInSlot {
+  readonly #clock: Clock;
+  readonly #former = new Set<() => void>();
+  #current: SignIn;
+  #away: readonly string[] = [];
+
+  constructor(first: SignIn, clock: Clock) {
+    this.#current = first;
+    this.#clock = clock;
+  }
+
+  get current(): SignIn {
+    return this.#current;
+  }
+
+  /** Asks every identity provider for its keys; what cannot be had is logged. */
+  askProviders(): void {
+    const asked = this.#current;
+    if (asked.kind === 'open') return;
+    void asked.verifier.ready().then((away) => {
+      if (this.#current === asked) this.#away = away;
+    });
+  }
+
+  /** Names of the identity providers that did not answer when they were asked; asks once more. */
+  away(): readonly string[] {
+    if (this.#away.length > 0) this.askProviders();
+    return this.#away;
+  }
+
+  replace(next: SignIn): void {
+    this.#away = [];
+    const before = this.#current;
+    this.#current = next;
+    const end = (): void => {
+      cancel();
+      this.#former.delete(end);
+      endSignIn(before);
+    };
+    const { cancel } = this.#clock.after(GRACE_MS, end);
+    this.#former.add(end);
+  }
+
+  /** Idempotent. */
+  close(): void {
+    for (const end of this.#former) end();
+    endSignIn(this.#current);
+  }
+}
+
+export function endSignIn(signIn: SignIn): void {
+  if (signIn.kind === 'bearer') signIn.close();
 }

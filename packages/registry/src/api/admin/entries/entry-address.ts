@@ -2,8 +2,7 @@ import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { EntryAddress, PickEntry, ExistingEntry } from '../../../store/decisions.ts';
 import type { EntryKind } from '../../../store/rows.ts';
-import { badRequest, WORD, type Parameter } from '../../route/parameter.ts';
-import { segment } from '../../route/path-parameters.ts';
+import { segment, badRequest, WORD, type Parameter } from '../../route/parameter.ts';
 
 const KINDS: ReadonlyMap<string, EntryKind> = new Map([
   ['server', 'server'],

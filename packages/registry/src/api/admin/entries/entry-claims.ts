@@ -2,9 +2,8 @@ import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import { enforce } from '../../../access/decision.ts';
 import { decideEntryAccess, decideRelabel } from '../../../access/publish-rules.ts';
 import { shownClaims, storedClaims, type ClaimSet } from '../../../access/claim-set.ts';
-import { adminRoute, jsonAnswer, NO_CONTENT } from '../admin-route.ts';
+import { adminRoute, jsonAnswer, NO_CONTENT, claimsChange } from '../admin-route.ts';
 import { CLAIMS_BODY } from '../bodies.ts';
-import { claimsChange } from '../claims-change.ts';
 import { entryAddress, entryName, entryType, INVALID_TYPE, chooseEntry } from './entry-address.ts';
 
 const row = {

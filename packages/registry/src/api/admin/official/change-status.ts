@@ -2,7 +2,7 @@ import { decideEntryAccess } from '../../../access/publish-rules.ts';
 import { enforce } from '../../../access/decision.ts';
 import { storedClaims } from '../../../access/claim-set.ts';
 import type { ChooseEntry, MarkedVersions } from '../../../store/decisions.ts';
-import { serverName, versionName } from '../../route/path-parameters.ts';
+import { serverName, versionName } from '../../route/parameter.ts';
 import type { AdminCall } from '../admin-route.ts';
 import { STATUS_BODY } from '../bodies.ts';
 import { chooseEntry, chooseVersion } from '../entries/entry-address.ts';

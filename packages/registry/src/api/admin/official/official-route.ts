@@ -1,12 +1,11 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { newestVersion } from '@skep/core/catalog/version-order.ts';
 import { serverMeta } from '../../../engine/server-meta.ts';
 import type { StoredVersion } from '../../../store/rows.ts';
-import { newestVersion } from '@skep/core/catalog/version-order.ts';
-import { type Parameters, type Parsed, parseParameters } from '../../route/parameter.ts';
-import { registryName } from '../../route/path-parameters.ts';
+import { registryName, parseParameters, type Parameters, type Parsed } from '../../route/parameter.ts';
 import { joinedName } from '../../reads/registry-route.ts';
 import type { Answer, Route } from '../../route/route.ts';
-import { type AdminCall, adminCall } from '../admin-route.ts';
+import { adminCall, type AdminCall } from '../admin-route.ts';
 import type { Target } from '../publish/publish-entry.ts';
 import { ANY_TARGET, enterRegistry, targetIn } from '../publish/target-registry.ts';
 

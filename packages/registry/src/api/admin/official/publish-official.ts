@@ -1,7 +1,6 @@
 import { memberSlice } from '@skep/core/json/scan.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
-import { OFFICIAL_BODY } from '../bodies.ts';
-import type { JsonBody } from '../json-body.ts';
+import { OFFICIAL_BODY, type JsonBody } from '../bodies.ts';
 import { readPayload, requireClaims } from '../publish/payload.ts';
 import { publishEntry } from '../publish/publish-entry.ts';
 import { officialItem, officialRoutes, requireManaged } from './official-route.ts';

@@ -1,7 +1,7 @@
 import { memberSlice } from '@skep/core/json/scan.ts';
 import { SERVER_SCHEMA_URL } from '@skep/core/catalog/server-json.ts';
 import { badRequest } from '../../route/parameter.ts';
-import type { JsonBody } from '../json-body.ts';
+import type { JsonBody } from '../bodies.ts';
 
 /** Members of a server document in its usual order; each is taken over as it was written. */
 const BEFORE_REMOTES = [

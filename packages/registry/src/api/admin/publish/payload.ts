@@ -10,8 +10,7 @@ import { decideClaimsGiven } from '../../../access/publish-rules.ts';
 import { sizeFault } from '../../../sync/document-limits.ts';
 import { badRequest } from '../../route/parameter.ts';
 import type { Limits } from '../../../shape/limits.ts';
-import { claimsOf } from '../bodies.ts';
-import type { JsonBody } from '../json-body.ts';
+import { claimsOf, type JsonBody } from '../bodies.ts';
 import { flatServerDocument } from './flat-server.ts';
 
 /** What somebody wants to publish, decoded and checked by itself. */

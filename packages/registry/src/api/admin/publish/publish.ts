@@ -1,5 +1,5 @@
 import { registryPaths } from '../../reads/registry-route.ts';
-import { registryName } from '../../route/path-parameters.ts';
+import { registryName } from '../../route/parameter.ts';
 import { adminRoute } from '../admin-route.ts';
 import { FLAT_PUBLISH_BODY, PUBLISH_BODY } from '../bodies.ts';
 import { readPayload, requireClaims, seedDraft, wrappedDraft } from './payload.ts';

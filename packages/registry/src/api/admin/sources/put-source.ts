@@ -2,7 +2,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Authority } from '../../../access/authority.ts';
 import { decideCreate } from '../../../access/admin-scope.ts';
 import { enforce } from '../../../access/decision.ts';
-import { type ClaimSet, exactClaims } from '../../../access/claim-set.ts';
+import { exactClaims, type ClaimSet } from '../../../access/claim-set.ts';
 import { decodeSource } from '../../../sources/open-source.ts';
 import type { DecideOnSource } from '../../../store/decisions.ts';
 import type { SourceSettings, StoredSource } from '../../../store/rows.ts';

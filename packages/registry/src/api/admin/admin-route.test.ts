@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { claimsChange } from './claims-change.ts';
+import { claimsChange } from './admin-route.ts';
 
 describe('claimsChange', () => {
   test.each([

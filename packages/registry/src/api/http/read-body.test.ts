@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, Socket } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
 import { apiUnderTest } from '../api.fixture.ts';
-import { BodiesInFlight } from './bodies-in-flight.ts';
+import { BodiesInFlight } from './read-body.ts';
 import type { Route } from '../route/route.ts';
 import { snapshotOf } from '../snapshot.fixture.ts';
 

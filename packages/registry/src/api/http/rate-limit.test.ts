@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addressKey } from './token-buckets.ts';
+import { addressKey } from './rate-limit.ts';
 
 describe('addressKey', () => {
   test('is one for all addresses that whoever has one of them can take', () => {

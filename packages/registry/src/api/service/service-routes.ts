@@ -1,3 +1,4 @@
+import { describeCaller } from '../../access/caller.ts';
 import { plainRoute, type Route } from '../route/route.ts';
 
 const json = (value: unknown) => (): string => JSON.stringify(value);
@@ -54,3 +55,18 @@ export const INTERNAL_ROUTES: readonly Route[] = [
     },
   }),
 ];
+
+/** Answers who is calling (docs/behaviour/registry.md#me). */
+export const me = plainRoute({
+  listener: 'public',
+  name: 'getCaller',
+  audit: 'user.info',
+  summary: 'Who the caller is and which roles it holds',
+  path: '/v1/me',
+  access: 'signed-in',
+  replies: {
+    200: { description: 'Subject and roles', schema: 'Caller' },
+    401: 'There is no valid token, or the registry knows no callers',
+  },
+  handler: (_, { authority }) => ({ status: 200, body: () => JSON.stringify(describeCaller(authority)) }),
+});

@@ -3,8 +3,7 @@ import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { fakeIssuer, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { oauthWith } from '../api.fixture.ts';
-import { OPEN_SIGN_IN, openSignIn, type SignIn } from './sign-in.ts';
-import { SignInSlot } from './sign-in-slot.ts';
+import { OPEN_SIGN_IN, openSignIn, SignInSlot, type SignIn } from './sign-in.ts';
 
 const closed: string[] = [];
 const door = (name: string): SignIn =>

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { readsPerTurn } from './reads-per-turn.ts';
+import { readsPerTurn } from './listener.ts';
 
 function opened() {
   const handled: string[] = [];
