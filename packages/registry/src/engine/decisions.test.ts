@@ -1,17 +1,16 @@
-import { type Claims, parseClaims } from '@skep/auth/claims/claims.ts';
+import { parseClaims, type Claims } from '@skep/auth/claims/claims.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Authority, authorityOf } from '../access/authority.ts';
+import { authorityOf, type Authority } from '../access/authority.ts';
 import { resolveSwitches } from '../access/switches.ts';
 import { decideVisibility } from '../access/visibility.ts';
 import { snapshotOf, storedBundle, storedServer } from '../api/snapshot.fixture.ts';
 import type { StoredEntry } from '../store/rows.ts';
 import { compareBytes } from '../store/reads/byte-order.ts';
-import { decodeCursor } from './cursor.ts';
-import { entryKey } from './kinds.ts';
-import { entryOf, listPage, type Page } from './page.ts';
-import type { PageQuery, Reader } from './page-walk.ts';
+import { decodeCursor } from './entry-key.ts';
+import { entryKey } from './entry-key.ts';
+import { entryOf, listPage, type Page, type PageQuery, type Reader } from './page.ts';
 
 // The engine looks up numbers; what it serves must be what the pure decisions say, entry by entry.
 

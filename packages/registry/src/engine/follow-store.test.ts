@@ -16,7 +16,7 @@ import { IN_MEMORY } from '../store/sqlite/private-file.ts';
 import { openSqlite, type SqliteStore } from '../store/sqlite/sqlite.ts';
 import { StoreFollower } from './follow-store.ts';
 import { ReadEngine } from './read-engine.ts';
-import type { KeyGroup } from './visible-groups.ts';
+import type { KeyGroup } from './snapshot.ts';
 
 /** What a follower reads the store by. */
 const READS = ['changesSince', 'listSources', 'listRegistries', 'visitEntries', 'readSomeEntries'] as const;
@@ -136,15 +136,17 @@ describe('StoreFollower', () => {
   });
 
   test('lets other requests have their turn while it takes over very many versions, also of one entry', async () => {
-    const versions = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [String(index), '{}']));
-    const replaced = await store.replaceEntries(
+    const versions = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [String(index), '{}']));
+    const reads = READS.slice(3).map((name) => vi.spyOn(store, name));
+    const { revision } = await store.replaceEntries(
       replacementOf('catalog', [serverOf('c/c', versions), serverOf('d/d', { '1': '{}' })], 'T2'),
     );
-    const turns = await turnsDuring(() => follower.reachWith(replaced.revision, 'catalog', replaced.value));
+    const turns = await turnsDuring(() => follower.reach(revision));
+    expect(reads.flatMap(({ mock }) => mock.calls)).toEqual([]);
     expect(turns).toBeGreaterThanOrEqual(10);
     expect(groups('all').map(({ key, candidates: [{ entry }] }) => [key, entry.versions.length])).toEqual([
       ['b/b', 1],
-      ['c/c', 5_000],
+      ['c/c', 10_000],
       ['d/d', 1],
     ]);
   });

@@ -1,10 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Log } from '@skep/core/log/log.ts';
-import type { ChangedEntry, Changes, Revision, WrittenEntries } from '../store/changes.ts';
+import type { Changes, Revision, WrittenEntries, WrittenSource } from '../store/changes.ts';
 import type { EntryIdentity, StoredEntry, StoredSource } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import { EntrySerialiser, type SourceBlock } from './block.ts';
-import { type ChangedKeys, changedKeys, patchBlock } from './patch-block.ts';
+import { EntrySerialiser, changedKeys, patchBlock, type SourceBlock, type ChangedKeys } from './block.ts';
 import type { ReadEngine } from './read-engine.ts';
 
 export interface FollowerOptions {
@@ -15,24 +14,11 @@ export interface FollowerOptions {
   readonly onSources: (sources: readonly StoredSource[]) => void;
 }
 
-/** Entries as a commit of this process left them, which spares reading them back. */
-interface Written {
-  readonly revision: Revision;
-  readonly entries: readonly StoredEntry[];
-}
-
 /** A block as a commit will leave it. */
 interface Prepared {
   readonly written: WrittenEntries;
   readonly before: SourceBlock;
   readonly block: SourceBlock;
-}
-
-/** A block after single entries of it changed. */
-interface Patched {
-  readonly block: SourceBlock;
-  /** Absent where the block is new. */
-  readonly keys?: ChangedKeys;
 }
 
 /**
@@ -41,9 +27,8 @@ interface Patched {
  */
 export class StoreFollower {
   readonly #options: FollowerOptions;
-  readonly #written = new Map<string, Written>();
   /** What commits of this process left that come next, or nearly: what is known need not be read. */
-  readonly #known = new Map<Revision, WrittenEntries>();
+  readonly #known = new Map<Revision, WrittenEntries | WrittenSource>();
   #prepared: Prepared | undefined;
   #revision: Revision = 0;
   /** What was read last may hold commits up to this one already. */
@@ -85,16 +70,6 @@ export class StoreFollower {
     await this.reach(revision);
   }
 
-  /** As `reach`, with the entries that the commit left in a source. */
-  async reachWith(revision: Revision, source: string, entries: readonly StoredEntry[]): Promise<void> {
-    this.#written.set(source, { revision, entries });
-    try {
-      await this.reach(revision);
-    } finally {
-      if (this.#written.get(source)?.revision === revision) this.#written.delete(source);
-    }
-  }
-
   /** Stops following and waits for what is being read. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -128,32 +103,32 @@ export class StoreFollower {
   }
 
   /**
-   * What the commit after that one left, if it is of this process and its source is served already; unless what is served
-   * may be newer, which would then be put back.
+   * Which single entries the commit after that one left, if it is of this process and their source is served already;
+   * unless what is served may be newer, which would then be put back.
    */
   #nextKnown(revision: Revision): WrittenEntries | undefined {
     const known = revision < this.#readAt ? undefined : this.#known.get(revision + 1);
-    return known !== undefined && this.#options.engine.blocks().has(known.source) ? known : undefined;
+    if (known === undefined || known.changed === 'all') return undefined;
+    return this.#options.engine.blocks().has(known.source) ? known : undefined;
   }
 
   /** One snapshot of the commits that come next, as far as what they left is known. */
   #patch(first: WrittenEntries): void {
     const { engine } = this.#options;
-    const patches = new Map<string, Required<Patched>>();
+    const blocks = new Map<string, SourceBlock>();
     const changed = new Map<string, EntryIdentity[]>();
     let revision = this.#revision;
     for (let next: WrittenEntries | undefined = first; next !== undefined; next = this.#nextKnown(revision)) {
       const { source } = next;
-      const block = patches.get(source)?.block ?? engine.blocks().get(source);
+      const block = blocks.get(source) ?? engine.blocks().get(source);
       if (block === undefined) break;
-      const all = [...(changed.get(source) ?? []), ...next.changed];
-      changed.set(source, all);
-      patches.set(source, { block: this.#blockAfter(block, next), keys: changedKeys(all) });
+      blocks.set(source, this.#blockAfter(block, next));
+      changed.set(source, [...(changed.get(source) ?? []), ...next.changed]);
       revision += 1;
     }
     engine.update({
-      blocks: [...patches.values()].map(({ block }) => block),
-      changed: new Map([...patches].map(([source, { keys }]) => [source, keys])),
+      blocks: [...blocks.values()],
+      changed: new Map([...changed].map(([source, entries]) => [source, changedKeys(entries)])),
     });
     // Not before: what fails is tried again by the next step.
     this.#reached(revision);
@@ -190,25 +165,27 @@ export class StoreFollower {
     for (const source of changed) {
       if (existing.has(source)) blocks.push(await this.#blockOf(source, changes.revision));
     }
-    const patches = isAll ? [] : await this.#patched(changes.entries);
-    for (const { block } of patches) blocks.push(block);
+    const keys = new Map<string, ChangedKeys>();
+    for (const [source, some] of Map.groupBy(isAll ? [] : changes.entries, (entry) => entry.source)) {
+      const block = engine.blocks().get(source);
+      if (block === undefined) blocks.push(await this.#read(source));
+      else {
+        blocks.push(patchBlock(block, some, await store.readSomeEntries(source, some)));
+        keys.set(source, changedKeys(some));
+      }
+    }
     const registries = isAll || changes.registries.length > 0 ? await store.listRegistries() : undefined;
     this.#readAt = (await store.changesSince(changes.revision)).revision;
-    engine.update({
-      blocks,
-      changed: new Map(
-        patches.flatMap(({ block, keys }) => (keys === undefined ? [] : [[block.source, keys]])),
-      ),
-      gone: changed.filter((source) => !existing.has(source)),
-      ...(registries === undefined ? {} : { registries }),
-    });
+    const gone = changed.filter((source) => !existing.has(source));
+    engine.update({ blocks, changed: keys, gone, ...(registries === undefined ? {} : { registries }) });
     this.#reached(changes.revision);
     return sources;
   }
 
   async #blockOf(source: string, revision: Revision): Promise<SourceBlock> {
-    const written = this.#written.get(source);
-    return written?.revision === revision ? blockInTurns(source, written.entries) : this.#read(source);
+    const known = this.#known.get(revision);
+    const isKnown = known?.changed === 'all' && known.source === source;
+    return isKnown ? blockInTurns(source, known.entries) : this.#read(source);
   }
 
   /** Serialises each entry as it comes: the rows of a large source take more memory than what is made of them. */
@@ -216,21 +193,6 @@ export class StoreFollower {
     const serialiser = new EntrySerialiser();
     await this.#options.store.visitEntries(source, (entry) => serialiser.add(entry));
     return serialiser.block(source);
-  }
-
-  async #patched(entries: readonly ChangedEntry[]): Promise<Patched[]> {
-    const { store, engine } = this.#options;
-    const patches: Patched[] = [];
-    for (const [source, changed] of Map.groupBy(entries, (entry) => entry.source)) {
-      const block = engine.blocks().get(source);
-      if (block === undefined) {
-        patches.push({ block: await this.#read(source) });
-        continue;
-      }
-      const now = await store.readSomeEntries(source, changed);
-      patches.push({ block: patchBlock(block, changed, now), keys: changedKeys(changed) });
-    }
-    return patches;
   }
 }
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { Callers } from './callers.ts';
-import { KeptPages, type PageKey } from './kept-pages.ts';
+import { KeptPages, Callers, type PageKey } from './kept-pages.ts';
 
 const MEBI = 1024 * 1024;
 const view = { registry: 'all', visibility: 'v', visible: () => true };

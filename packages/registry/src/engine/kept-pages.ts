@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import type { Callers } from './callers.ts';
 import type { ClaimClass } from '../access/claim-set.ts';
 
 export interface KeptPage {
@@ -151,4 +150,28 @@ function newShared(): Shared {
 /** A fingerprint holds no space. */
 function registryOf(key: string): string {
   return key.slice(key.indexOf(' ') + 1);
+}
+
+/** Where an answer goes: a socket, or what stands for one. Destroyed when the caller has left; nobody hears the answer then. */
+export interface Connection {
+  readonly destroyed: boolean;
+}
+
+/** Who waits for one page. */
+export class Callers {
+  readonly #waiting: Connection[];
+
+  constructor(first: Connection) {
+    this.#waiting = [first];
+  }
+
+  add(caller: Connection): void {
+    this.#waiting.push(caller);
+  }
+
+  /** Whether one of them is still there; those who have left are forgotten. */
+  readonly areWaiting = (): boolean => {
+    while (this.#waiting.at(-1)?.destroyed === true) this.#waiting.pop();
+    return this.#waiting.length > 0;
+  };
 }

@@ -1,8 +1,11 @@
 import { bundleStatus, type BundleStatus } from '@skep/core/catalog/bundle.ts';
+import type { Entry } from '@skep/core/catalog/entry.ts';
+import { extensionStatus } from '@skep/core/catalog/extension-summary.ts';
+import { OFFICIAL_META } from '@skep/core/catalog/official-meta.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
 import { parseLossless, serializeLossless } from '@skep/core/json/lossless.ts';
-import type { EntryIdentity, EntryKind, StoredVersion } from '../store/rows.ts';
-import { EPOCH, type Instant, parseInstant } from './instant.ts';
-import { serverMeta } from './server-meta.ts';
+import type { PerKind, StoredVersion } from '../store/rows.ts';
+import { EPOCH, parseInstant, type Instant } from './instant.ts';
 
 /** A version as callers get it. */
 export interface VersionBody {
@@ -20,7 +23,7 @@ export interface KindRules {
   readonly body: (version: StoredVersion, isLatest: boolean) => VersionBody;
 }
 
-export const KINDS: Readonly<Record<EntryKind, KindRules>> = {
+export const KINDS: PerKind<KindRules> = {
   server: { list: 'servers', body: serverBody },
   skill: { list: 'skills', body: bundleBody },
   plugin: { list: 'plugins', body: bundleBody },
@@ -44,22 +47,79 @@ function bundleBody({ document, createdAt, updatedAt }: StoredVersion, isLatest:
   };
 }
 
-/** Sorts below every character of a namespace, so that comparing keys compares namespace first and then name. */
-const BETWEEN = '\u0000';
+/** What the source said about the version, and when our store first and last saw it. */
+type MetaInput = Pick<StoredVersion, 'official' | 'createdAt' | 'updatedAt'>;
 
-/** What entries of one kind are ordered and found by: equal keys are the same entry. */
-export function entryKey({ namespace, name }: Pick<EntryIdentity, 'namespace' | 'name'>): string {
-  return namespace === '' ? name : `${namespace}${BETWEEN}${name}`;
+/** JSON text of the wrapper's `_meta`. */
+type ServerMeta = Omit<VersionBody, 'status'>;
+
+/** What the API knows; another registry may say anything. */
+const STATUSES: ReadonlySet<string | undefined> = new Set(['active', 'deprecated', 'deleted']);
+
+/**
+ * The wrapper's `_meta`: the official block as the source gave it, completed where it was silent or said what no client
+ * understands. Only `isLatest` is always ours, because it is a statement about this catalogue
+ * (docs/behaviour/registry.md#consumer-api).
+ */
+export function serverMeta(input: MetaInput, isLatest: boolean): ServerMeta {
+  if (input.official !== null) return metaOf(input, isLatest);
+  const key = `${input.createdAt} ${input.updatedAt} ${isLatest}`;
+  if (last?.key !== key) last = { key, meta: metaOf(input, isLatest) };
+  return last.meta;
 }
 
-/** The key as cursors and searches show it: `namespace/name`. */
-export function shownKey(key: string): string {
-  return key.replace(BETWEEN, '/');
+/** Where their source says nothing, all versions of one synchronisation have the same block. */
+let last: { readonly key: string; readonly meta: ServerMeta } | undefined;
+
+function metaOf(input: MetaInput, isLatest: boolean): ServerMeta {
+  const official = officialOf(input.official);
+  const status = statusOf(official);
+  const publishedAt = timeOf(official['publishedAt']) ?? input.createdAt;
+  const updatedAt = timeOf(official['updatedAt']) ?? input.updatedAt;
+  const completed = {
+    ...official,
+    status: STATUSES.has(status) ? status : 'active',
+    publishedAt,
+    updatedAt,
+    statusChangedAt: timeOf(official['statusChangedAt']) ?? publishedAt,
+    isLatest,
+  };
+  return {
+    text: JSON.stringify({ [OFFICIAL_META]: completed }),
+    updatedAt: parseInstant(updatedAt) ?? EPOCH,
+  };
 }
 
-/** The key that is shown like this. A server's namespace is part of its name, a bundle's stands before the last slash. */
-export function keyOfShown(kind: EntryKind, shown: string): string {
-  if (kind === 'server') return shown;
-  const slash = shown.lastIndexOf('/');
-  return slash < 0 ? shown : entryKey({ namespace: shown.slice(0, slash), name: shown.slice(slash + 1) });
+/** Whether an official block says that the version is deleted: its registry keeps it, and shows it to nobody. */
+export function isDeleted(official: string | null): boolean {
+  return official !== null && /deleted/i.test(official) && statusOf(officialOf(official)) === 'deleted';
+}
+
+type Official = Readonly<Record<string, unknown>>;
+
+function officialOf(text: string | null): Official {
+  const official: unknown = JSON.parse(text ?? '{}');
+  return isRecord(official) ? official : {};
+}
+
+function statusOf({ status }: Official): string | undefined {
+  return typeof status === 'string' ? status.toLowerCase() : undefined;
+}
+
+/** An RFC 3339 time, as it was written. */
+function timeOf(value: unknown): string | undefined {
+  return typeof value === 'string' && parseInstant(value) !== undefined ? value : undefined;
+}
+
+/**
+ * What is known of a version beside its document, as the store keeps it: the official block of the registry it came
+ * from. Where that does not say a status, the publisher's own word counts (docs/behaviour/registry.md#consumer-api).
+ * Null when nothing is known.
+ */
+export function officialText(entry: Entry): string | null {
+  if (entry.kind !== 'server') return null;
+  const { official, document } = entry;
+  const isDeprecated = !official?.status && extensionStatus(document) === 'deprecated';
+  if (!isDeprecated) return official === undefined ? null : JSON.stringify(official);
+  return JSON.stringify({ ...official, status: 'deprecated' });
 }

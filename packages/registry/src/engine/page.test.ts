@@ -4,9 +4,18 @@ import type { StoredEntry } from '../store/rows.ts';
 import { buildBlock } from './block.ts';
 import { compareBytes } from '../store/reads/byte-order.ts';
 import { KeptPages } from './kept-pages.ts';
-import { decodeCursor, encodeCursor, type Position } from './cursor.ts';
-import { entryOf as find, listPage, pageKey, type Page, versionPage, versionsPage } from './page.ts';
-import { type PageQuery, type Reader, walkPage } from './page-walk.ts';
+import { decodeCursor, encodeCursor, type Position } from './entry-key.ts';
+import {
+  entryOf as find,
+  listPage,
+  pageKey,
+  versionPage,
+  versionsPage,
+  walkPage,
+  type Page,
+  type PageQuery,
+  type Reader,
+} from './page.ts';
 import { buildSnapshot } from './snapshot.ts';
 
 const VERSIONS = ['1.0.0', '1.2.0', '1.10.0', '2.0.0-beta', 'v3', 'nightly', 'µ'];

@@ -1,19 +1,14 @@
 import { hash } from 'node:crypto';
-import type { EntryKind } from '../store/rows.ts';
-import type { ServedEntry, ServedVersion } from './block.ts';
+import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
+import type { VisibleClasses } from '../access/claim-set.ts';
+import { perKind, type EntryKind } from '../store/rows.ts';
+import { searchTest, type ServedEntry, type ServedVersion } from './block.ts';
 import { compareBytes, lowerBound } from '../store/reads/byte-order.ts';
-import { encodeCursor } from './cursor.ts';
-import type { PageKey } from './kept-pages.ts';
+import { encodeCursor, keyOfShown, type Position, shownKey } from './entry-key.ts';
+import type { Instant } from './instant.ts';
+import type { PageKey, KeptPages } from './kept-pages.ts';
 import { KINDS } from './kinds.ts';
-import {
-  MAX_PAGE_BYTES,
-  type PageItems,
-  type PageQuery,
-  positionOf,
-  type Reader,
-  walkPage,
-} from './page-walk.ts';
-import { findEntry } from './snapshot.ts';
+import { findEntry, visibleGroups, winner, type RegistryView, type Visible } from './snapshot.ts';
 import { Turns } from './turns.ts';
 
 /** JSON in pieces. Equal digests promise equal bytes. */
@@ -91,16 +86,7 @@ export function pageKey(reader: Reader, query: PageQuery): PageKey {
   return { state, text: JSON.stringify([state.id, kind, query]) };
 }
 
-const HEADS: Readonly<Record<EntryKind, Buffer>> = {
-  server: headOf('server'),
-  skill: headOf('skill'),
-  plugin: headOf('plugin'),
-};
-
-function headOf(kind: EntryKind): Buffer {
-  return Buffer.from(`{"${KINDS[kind].list}":[`);
-}
-
+const HEADS = perKind((kind) => Buffer.from(`{"${KINDS[kind].list}":[`));
 const COMMA = Buffer.from(',');
 
 /**
@@ -126,4 +112,126 @@ function joinItems(kind: EntryKind, { items, next }: PageItems): Page {
     Buffer.from(tail),
   ];
   return { pieces, digest: hash('sha256', digests + tail, 'base64url') };
+}
+
+export interface PageQuery {
+  /** Exclusive start. */
+  readonly after?: Position | undefined;
+  /** At most this many items, at least 1. */
+  readonly limit: number;
+  /** Substring of name, title or description, in any case. */
+  readonly search?: string | undefined;
+  /** Only versions updated strictly later. */
+  readonly updatedSince?: Instant | undefined;
+  /** `latest`, or one exact version string. */
+  readonly version?: string | undefined;
+  /** Only skills or plugins of this status. */
+  readonly status?: BundleStatus | undefined;
+}
+
+/** The caller's view of one kind of entries in one registry. */
+export interface Reader {
+  readonly kind: EntryKind;
+  readonly view: RegistryView;
+  readonly visible: Visible;
+  readonly classes: VisibleClasses;
+  /** Equal for callers to whom the same claim classes are visible. */
+  readonly visibility: string;
+  readonly pages: KeptPages;
+}
+
+interface Item {
+  readonly entry: ServedEntry;
+  readonly version: ServedVersion;
+}
+
+/** What a page holds, and after which position the next one starts; absent on the last page. */
+interface PageItems {
+  readonly items: readonly Item[];
+  readonly next?: Position;
+}
+
+function positionOf({ entry, version }: Item): Position {
+  return { name: shownKey(entry.key), version: version.version };
+}
+
+/** Of all items of a page together; one that is larger by itself is a page. */
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
+/** Comparisons of characters, at worst, before others get their turn: some milliseconds. */
+const TURN = 20_000_000;
+/** The same before a page ends early: about a second. A search for a word reaches it in some million versions. */
+const MAX_COMPARISONS = 4_000_000_000;
+
+/** Bounds of one walk; tests set lower ones. */
+interface WalkBounds {
+  readonly turn: number;
+  readonly comparisons: number;
+}
+
+/**
+ * Walks over what the caller sees until the page is full. Each call does one turn; the page comes with the last one, which
+ * usually is the first, and undefined before.
+ */
+export function walkPage(
+  reader: Reader,
+  query: PageQuery,
+  { turn, comparisons }: WalkBounds = { turn: TURN, comparisons: MAX_COMPARISONS },
+): () => PageItems | undefined {
+  const { limit, search } = query;
+  const searched = search?.length ?? 0;
+  const next = versionsSeen(reader, query.after);
+  const wanted = versionTest(query);
+  const items: Item[] = [];
+  let bytes = 0;
+  let compared = 0;
+  return () => {
+    for (const pause = compared + turn; ;) {
+      const item = next();
+      if (item === undefined) return { items };
+      if (wanted(item.version)) {
+        bytes += item.version.end - item.version.start;
+        const last = items.at(-1);
+        if (last !== undefined && (items.length === limit || bytes > MAX_PAGE_BYTES)) {
+          return { items, next: positionOf(last) };
+        }
+        items.push(item);
+      }
+      compared += 1 + searched * item.version.haystack.length;
+      if (compared >= comparisons) return { items, next: positionOf(item) };
+      if (compared >= pause) return undefined;
+    }
+  };
+}
+
+/** Gives the next version that the caller sees each time, undefined after the last. */
+function versionsSeen(reader: Reader, after: Position | undefined): () => Item | undefined {
+  const { kind, view, visible, classes } = reader;
+  const afterKey = after === undefined ? undefined : keyOfShown(kind, after.name);
+  const nextGroup = visibleGroups(view.groups[kind], classes, afterKey);
+  let entry: ServedEntry | undefined;
+  let at = 0;
+  return () => {
+    for (;;) {
+      const version = entry?.versions[at++];
+      if (entry !== undefined && version !== undefined) {
+        const isPassed =
+          after !== undefined && entry.key === afterKey && compareBytes(version.version, after.version) <= 0;
+        if (!isPassed) return { entry, version };
+        continue;
+      }
+      const group = nextGroup();
+      if (group === undefined) return undefined;
+      entry = winner(group, visible);
+      at = 0;
+    }
+  };
+}
+
+function versionTest({ version: wanted, updatedSince, status, search }: PageQuery) {
+  const contains = search === undefined ? () => true : searchTest(search);
+  return (version: ServedVersion): boolean =>
+    (wanted === undefined || (wanted === 'latest' ? version.isLatest : version.version === wanted)) &&
+    (updatedSince === undefined || version.updatedAt > updatedSince) &&
+    (status === undefined || version.status === status) &&
+    contains(version.haystack);
 }

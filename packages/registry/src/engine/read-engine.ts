@@ -1,10 +1,13 @@
 import type { EntryIdentity } from '../store/rows.ts';
-import type { SourceBlock } from './block.ts';
-import type { ChangedKeys } from './patch-block.ts';
-import { ClaimClasses } from './claim-classes.ts';
-import { entryKey } from './kinds.ts';
-import { patchSnapshot } from './patch-snapshot.ts';
-import { buildSnapshot, type RegistryDefinition, type Snapshot } from './snapshot.ts';
+import type { SourceBlock, ChangedKeys } from './block.ts';
+import { entryKey } from './entry-key.ts';
+import {
+  buildSnapshot,
+  ClaimClasses,
+  patchSnapshot,
+  type RegistryDefinition,
+  type Snapshot,
+} from './snapshot.ts';
 
 /** What a commit changed. */
 export interface EngineChange {
@@ -43,15 +46,7 @@ export class ReadEngine {
   /** Whether any source serves an entry of this identity. */
   serves(identity: EntryIdentity): boolean {
     const key = entryKey(identity);
-    for (const { entries } of this.#blocks.values()) {
-      if (entries[identity.kind].find(key) !== undefined) return true;
-    }
-    return false;
-  }
-
-  /** Replaces what one source serves. */
-  apply(block: SourceBlock): void {
-    this.update({ blocks: [block] });
+    return this.#blocks.values().some(({ entries }) => entries[identity.kind].find(key) !== undefined);
   }
 
   /** Makes one new snapshot of all of it. Requests that already hold the old one finish on it. */
@@ -67,16 +62,13 @@ export class ReadEngine {
       blocks.every(({ source }) => changed.has(source) && this.#blocks.has(source));
     this.#registries = registries ?? this.#registries;
     this.#blocks = next;
-    this.#snapshot = (isPatch ? this.#patched(changed) : undefined) ?? this.#built();
+    const [definitions, classes] = [this.#registries, this.#classes];
+    const patch = { definitions, blocks: next, changed, classes };
+    this.#snapshot = (isPatch ? patchSnapshot(this.#snapshot, patch) : undefined) ?? this.#built();
   }
 
   #built(): Snapshot {
     this.#classes = new ClaimClasses();
     return buildSnapshot(this.#registries, this.#blocks, this.#classes);
-  }
-
-  #patched(changed: ReadonlyMap<string, ChangedKeys>): Snapshot | undefined {
-    const [definitions, blocks, classes] = [this.#registries, this.#blocks, this.#classes];
-    return patchSnapshot(this.#snapshot, { definitions, blocks, changed, classes });
   }
 }

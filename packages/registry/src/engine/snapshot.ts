@@ -1,13 +1,11 @@
 import type { RawClaims } from '@skep/auth/claims/claims.ts';
-import type { ServedEntry, SourceBlock } from './block.ts';
-import { type SnapshotVisibility, snapshotVisibility } from '../access/visibility.ts';
-import { decodeClaimSet, type ClaimClass, type ClaimSet } from '../access/claim-set.ts';
+import type { ServedEntry, SourceBlock, ChangedKeys } from './block.ts';
+import { snapshotVisibility, type SnapshotVisibility } from '../access/visibility.ts';
+import { decodeClaimSet, type ClaimClass, type ClaimSet, type VisibleClasses } from '../access/claim-set.ts';
 import { KeptPages } from './kept-pages.ts';
-import type { EntryKind } from '../store/rows.ts';
+import { perKind, type EntryKind, type PerKind } from '../store/rows.ts';
 import { compareBytes } from '../store/reads/byte-order.ts';
-import { ClaimClasses } from './claim-classes.ts';
-import { SortedList } from './sorted-list.ts';
-import type { GroupIndex, KeyGroup } from './visible-groups.ts';
+import { mergedFrom, SortedList } from './sorted-list.ts';
 
 /** A registry of the configuration: its sources in order of priority, highest first. */
 export interface RegistryDefinition {
@@ -23,7 +21,25 @@ export interface RegistryView {
   readonly sources: readonly string[];
   /** Claims that callers need to enter; undefined when they cannot be read, and then nobody enters. */
   readonly gate: RawClaims | undefined;
-  readonly groups: Readonly<Record<EntryKind, GroupIndex>>;
+  readonly groups: PerKind<GroupIndex>;
+}
+
+/** The names of one kind in a registry: all of them, and by the claim class of any copy. Every list ascends by key. */
+export interface GroupIndex {
+  readonly all: SortedList<KeyGroup>;
+  readonly byClass: ReadonlyMap<ClaimClass, SortedList<KeyGroup>>;
+}
+
+/** Everything a registry holds under one key, by source priority. Which candidate a caller sees is decided per read. */
+export interface KeyGroup {
+  readonly key: string;
+  readonly candidates: readonly [Candidate, ...Candidate[]];
+}
+
+/** One source's entry under a key. */
+interface Candidate {
+  readonly claimClass: ClaimClass;
+  readonly entry: ServedEntry;
 }
 
 /** What is served at one moment: immutable, so that a request reads the old state or the new one, never a mix. */
@@ -52,11 +68,7 @@ export function buildSnapshot(
       name: definition.name,
       sources: definition.sources,
       gate: decodeClaimSet(definition.claims),
-      groups: {
-        server: groupByKey('server', linked, classes),
-        skill: groupByKey('skill', linked, classes),
-        plugin: groupByKey('plugin', linked, classes),
-      },
+      groups: perKind((kind) => groupByKey(kind, linked, classes)),
     });
   }
   const claimSets = classes.all();
@@ -110,4 +122,161 @@ export function winner(group: KeyGroup, visible: Visible): ServedEntry | undefin
 export function findEntry({ all }: GroupIndex, key: string, visible: Visible): ServedEntry | undefined {
   const group = all.find(key);
   return group === undefined ? undefined : winner(group, visible);
+}
+
+/**
+ * The names that have a copy of a visible class, ascending from `from` on (all of them where it is undefined); gives the
+ * next one each time. Names of which the caller sees no copy are not even passed over, so the time that a list takes tells
+ * nothing about them.
+ */
+export function visibleGroups(
+  { all, byClass }: GroupIndex,
+  classes: VisibleClasses,
+  from: string | undefined,
+): () => KeyGroup | undefined {
+  const lists = classes === 'all' ? [all] : classes.flatMap((each) => byClass.get(each) ?? []);
+  return mergedFrom(lists, from);
+}
+
+/**
+ * Gives every distinct claim set a small number, and counts its uses. Snapshots that follow one another share it as long
+ * as every set is in use; then the next one starts anew, so it cannot grow.
+ */
+export class ClaimClasses {
+  readonly #classes = new Map<ClaimSet, ClaimClass>();
+  readonly #uses: number[] = [];
+  #unused = 0;
+
+  /** The number of a claim set that one more candidate has. */
+  use(claims: ClaimSet): ClaimClass {
+    const claimClass = this.#classes.get(claims) ?? this.#add(claims);
+    const uses = this.#uses[claimClass] ?? 0;
+    if (uses === 0) this.#unused -= 1;
+    this.#uses[claimClass] = uses + 1;
+    return claimClass;
+  }
+
+  /** One candidate less has it. */
+  release(claimClass: ClaimClass): void {
+    const left = (this.#uses[claimClass] ?? 0) - 1;
+    this.#uses[claimClass] = left;
+    if (left === 0) this.#unused += 1;
+  }
+
+  /** Whether some set has no candidate any more. */
+  get hasUnused(): boolean {
+    return this.#unused > 0;
+  }
+
+  get size(): number {
+    return this.#uses.length;
+  }
+
+  /** Claim sets in class order, for deciding once per caller which classes are visible. */
+  all(): ClaimSet[] {
+    return [...this.#classes.keys()];
+  }
+
+  #add(claims: ClaimSet): ClaimClass {
+    const next = this.#uses.push(0) - 1;
+    this.#classes.set(claims, next);
+    this.#unused += 1;
+    return next;
+  }
+}
+
+interface SnapshotPatch {
+  /** The same as before. */
+  readonly definitions: readonly RegistryDefinition[];
+  /** As they are now; the same sources as before. */
+  readonly blocks: ReadonlyMap<string, SourceBlock>;
+  /** What changed in which source. */
+  readonly changed: ReadonlyMap<string, ChangedKeys>;
+  /** Those of the snapshot before; kept in step. */
+  readonly classes: ClaimClasses;
+}
+
+/**
+ * What building the snapshot anew gives, at the cost of what changed: a publish looks at its own key in each registry that
+ * shows it. Undefined when a claim set went out of use, because its number must not stay; then build anew.
+ */
+export function patchSnapshot(before: Snapshot, patch: SnapshotPatch): Snapshot | undefined {
+  const registries = new Map(before.registries);
+  const touched = new Map<string, Set<ClaimClass>>();
+  for (const { name, sources } of patch.definitions) {
+    const view = before.registries.get(name);
+    const changed = sources.flatMap((source) => patch.changed.get(source) ?? []);
+    if (view === undefined || changed.length === 0) continue;
+    const linked = sources.flatMap((source) => patch.blocks.get(source) ?? []);
+    const seen = new Set<ClaimClass>();
+    registries.set(name, patchedView(view, { linked, changed, classes: patch.classes, touched: seen }));
+    touched.set(name, seen);
+  }
+  const { classes } = patch;
+  if (classes.hasUnused) return undefined;
+  const pages = before.pages.after(touched);
+  // Who sees which claim sets is decided already, unless there are new ones.
+  if (classes.size === before.claimSets.length) return { ...before, registries, pages };
+  const claimSets = classes.all();
+  return { registries, claimSets, visibility: snapshotVisibility(claimSets), pages };
+}
+
+interface ViewPatch {
+  /** By priority. */
+  readonly linked: readonly SourceBlock[];
+  readonly changed: readonly ChangedKeys[];
+  readonly classes: ClaimClasses;
+  /** Takes the classes of all copies that are or were under a changed key. */
+  readonly touched: Set<ClaimClass>;
+}
+
+/** What is under a key now; undefined when nothing is. */
+type GroupChanges = Map<string, KeyGroup | undefined>;
+
+function patchedView(view: RegistryView, { linked, changed, classes, touched }: ViewPatch): RegistryView {
+  const groups = perKind((kind) => {
+    const index = view.groups[kind];
+    const changes: GroupChanges = new Map();
+    const byClass = new Map<ClaimClass, GroupChanges>();
+    for (const key of new Set(changed.flatMap((keys) => [...keys[kind]]))) {
+      const after = candidatesOf(key, kind, { linked, classes });
+      const before = index.all.find(key);
+      for (const { claimClass } of before?.candidates ?? []) classes.release(claimClass);
+      changes.set(key, after);
+      const now = classesOf(after);
+      for (const claimClass of new Set([...classesOf(before), ...now])) {
+        touched.add(claimClass);
+        const list: GroupChanges = byClass.get(claimClass) ?? new Map();
+        byClass.set(claimClass, list.set(key, now.has(claimClass) ? after : undefined));
+      }
+    }
+    return { all: index.all.with(changes), byClass: patchedClasses(index, byClass) };
+  });
+  return { ...view, groups };
+}
+
+function patchedClasses(
+  { byClass }: GroupIndex,
+  changes: ReadonlyMap<ClaimClass, GroupChanges>,
+): GroupIndex['byClass'] {
+  if (changes.size === 0) return byClass;
+  const patched = new Map(byClass);
+  for (const [claimClass, change] of changes) {
+    const list = (byClass.get(claimClass) ?? SortedList.of<KeyGroup>([])).with(change);
+    if (list.length === 0) patched.delete(claimClass);
+    else patched.set(claimClass, list);
+  }
+  return patched;
+}
+
+function candidatesOf(
+  key: string,
+  kind: EntryKind,
+  { linked, classes }: Pick<ViewPatch, 'linked' | 'classes'>,
+): KeyGroup | undefined {
+  const [first, ...others] = linked.flatMap((block): Candidate[] => {
+    const entry = block.entries[kind].find(key);
+    return entry === undefined ? [] : [{ entry, claimClass: classes.use(entry.claims) }];
+  });
+  return first === undefined ? undefined : { key, candidates: [first, ...others] };
 }

@@ -66,8 +66,22 @@ export class SortedList<T extends Keyed> implements Iterable<T> {
   }
 }
 
+/**
+ * The items of several lists from a key on (all of them where it is undefined), ascending: the next one each time,
+ * undefined after the last. What is in several lists comes once.
+ */
+export function mergedFrom<T extends Keyed>(
+  lists: readonly SortedList<T>[],
+  from: string | undefined,
+): () => T | undefined {
+  const runs = lists.map((list) => list.from(from)).filter(({ item }) => item !== undefined);
+  const [only] = runs;
+  if (only === undefined) return () => undefined;
+  return runs.length === 1 ? () => only.take() : mergedByHeap(runs);
+}
+
 /** A place in a list, from which it is read on. */
-export class Cursor<T> {
+class Cursor<T> {
   readonly #leaves: readonly (readonly T[])[];
   #next: number;
   #leaf: readonly T[];
@@ -128,4 +142,53 @@ function merged<T extends Keyed>(
   }
   all.push(...items.slice(next));
   return all;
+}
+
+/** No run is behind its end while it takes part. */
+function mergedByHeap<T extends Keyed>(runs: readonly Cursor<T>[]): () => T | undefined {
+  const heap = runs.toSorted(byKey);
+  let last: string | undefined;
+  return () => {
+    for (let run = heap[0]; run !== undefined; run = heap[0]) {
+      const item = run.take();
+      if (run.item === undefined) replaceFirst(heap);
+      sinkFirst(heap);
+      if (item !== undefined && item.key !== last) {
+        last = item.key;
+        return item;
+      }
+    }
+    return undefined;
+  };
+}
+
+/** The first run has ended. */
+function replaceFirst<T>(heap: Cursor<T>[]): void {
+  const moved = heap.pop();
+  if (moved !== undefined && heap.length > 0) heap[0] = moved;
+}
+
+function sinkFirst<T extends Keyed>(heap: Cursor<T>[]): void {
+  for (let at = 0; ;) {
+    const least = leastOf(heap, at);
+    const [upper, lower] = [heap[at], heap[least]];
+    if (least === at || upper === undefined || lower === undefined) return;
+    heap[at] = lower;
+    heap[least] = upper;
+    at = least;
+  }
+}
+
+/** Of a run and the two below it, the one whose key comes first. */
+function leastOf<T extends Keyed>(heap: readonly Cursor<T>[], at: number): number {
+  let least = at;
+  for (const below of [2 * at + 1, 2 * at + 2]) {
+    const [one, other] = [heap[least], heap[below]];
+    if (one !== undefined && other !== undefined && byKey(other, one) < 0) least = below;
+  }
+  return least;
+}
+
+function byKey<T extends Keyed>(one: Cursor<T>, other: Cursor<T>): number {
+  return compareBytes(one.item?.key ?? '', other.item?.key ?? '');
 }

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Callers } from './callers.ts';
+import { Callers } from './kept-pages.ts';
 import { Turns } from './turns.ts';
 
 /** Counts the turns of all walks. */

@@ -59,7 +59,7 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
       ingest,
       limits: () => limits,
       now: () => utcTime(clock),
-      apply: (...commit) => follower.reachWith(...commit),
+      apply: (revision) => follower.reach(revision),
     },
     open: (one, before) => openSource(given.of(one), { env, tempDir, userAgent, clock, limits, before }),
     clock,

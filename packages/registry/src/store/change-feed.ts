@@ -1,9 +1,9 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import type { Revision, WrittenEntries } from './changes.ts';
+import type { Revision, WrittenEntries, WrittenSource } from './changes.ts';
 
-/** `written` comes with commits of this process that changed single entries of the managed source. */
-export type ChangeListener = (revision: Revision, written?: WrittenEntries) => void;
+/** `written` comes with commits of this process that are about entries. */
+export type ChangeListener = (revision: Revision, written?: WrittenEntries | WrittenSource) => void;
 
 /**
  * Hears what a commit of this process leaves while the database still works on it: time that nobody uses otherwise. The
@@ -82,7 +82,7 @@ export class ChangeFeed {
   }
 
   /** There is a commit of this revision, made here or elsewhere. */
-  told(revision: Revision, written?: WrittenEntries): void {
+  told(revision: Revision, written?: WrittenEntries | WrittenSource): void {
     if (!(revision > this.#newest)) return;
     this.#newest = revision;
     for (const listener of this.#listeners.keys()) listener(revision, written);

@@ -15,6 +15,13 @@ export interface WrittenEntries {
   readonly entries: readonly StoredEntry[];
 }
 
+/** What a commit of this process made a source hold, and nothing else. */
+export interface WrittenSource {
+  readonly source: string;
+  readonly changed: 'all';
+  readonly entries: readonly StoredEntry[];
+}
+
 /** What somebody who has read everything at one revision has to read again to be at `revision`. */
 export type Changes =
   | {

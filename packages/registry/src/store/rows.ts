@@ -4,6 +4,11 @@ import type { ClaimSet } from '../access/claim-set.ts';
 /** What the store keeps. Times are RFC 3339 UTC, documents and settings JSON text, claims canonical text. */
 
 export type EntryKind = 'server' | 'skill' | 'plugin';
+export type PerKind<T> = Readonly<Record<EntryKind, T>>;
+
+export function perKind<T>(of: (kind: EntryKind) => T): PerKind<T> {
+  return { server: of('server'), skill: of('skill'), plugin: of('plugin') };
+}
 
 /** The kinds of source, and how they get their entries; the row of each is in `sources/kinds.ts`. */
 const ENTRIES_OF = {

@@ -2,7 +2,7 @@ import { decodeSource } from '../sources/open-source.ts';
 import { fetchUnlessKnown } from '../sources/source.ts';
 import type { Source } from '../sources/source.ts';
 import type { Revision } from '../store/changes.ts';
-import type { StoredEntry, StoredSource, SyncStatus } from '../store/rows.ts';
+import type { StoredSource, SyncStatus } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Lease } from '../store/writes/leases.ts';
 import type { Limits } from '../shape/limits.ts';
@@ -13,8 +13,8 @@ import { syncSucceeded } from './status.ts';
 export interface SyncParts {
   readonly store: Store;
   readonly ingest: Ingest;
-  /** Makes reads of this process see the commit; the entries are those that it left behind. */
-  readonly apply: (revision: Revision, source: string, entries: readonly StoredEntry[]) => Promise<void>;
+  /** Makes reads of this process see the commit. */
+  readonly apply: (revision: Revision) => Promise<void>;
   /** RFC 3339 UTC. */
   readonly now: () => string;
   /** Those in force now. */
@@ -62,8 +62,8 @@ export async function syncSource(parts: SyncParts, task: SyncTask, signal: Abort
     const at = now();
     const hash = contentHash(key, content.hash);
     const status = syncSucceeded(before, { ...finished, now: at, changed: true, report, contentHash: hash });
-    const replaced = await store.replaceEntries({ source: stored.name, entries, at, status, lease });
-    await apply(replaced.revision, stored.name, replaced.value);
+    const { revision } = await store.replaceEntries({ source: stored.name, entries, at, status, lease });
+    await apply(revision);
     return status;
   });
 }

@@ -2,7 +2,7 @@ import type { Meter } from '@opentelemetry/api';
 import type { Authority } from '../access/authority.ts';
 import type { Exchange, RequestObserver } from '../api/http/observe-requests.ts';
 import type { ClaimClass } from '../access/claim-set.ts';
-import type { KeyGroup } from '../engine/visible-groups.ts';
+import type { KeyGroup } from '../engine/snapshot.ts';
 import { type Snapshot, winner } from '../engine/snapshot.ts';
 import type { SortedList } from '../engine/sorted-list.ts';
 import type { EntryKind } from '../store/rows.ts';

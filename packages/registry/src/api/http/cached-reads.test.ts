@@ -3,8 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { ANONYMOUS } from '../../access/authority.ts';
-import { buildBlock } from '../../engine/block.ts';
-import { changedKeys, patchBlock } from '../../engine/patch-block.ts';
+import { buildBlock, changedKeys, patchBlock } from '../../engine/block.ts';
 import { entryOf } from '../../engine/entry.fixture.ts';
 import { ReadEngine } from '../../engine/read-engine.ts';
 import { listAnswer } from '../reads/list-answer.ts';
@@ -51,12 +50,8 @@ test('keeps no bytes of entries that were replaced, however often one is changed
   const collect: unknown = runInNewContext('gc');
   if (typeof collect !== 'function') throw new Error('no garbage collection');
   const engine = new ReadEngine([{ name: 'all', sources: ['s'], claims: '' }]);
-  engine.apply(
-    buildBlock(
-      's',
-      ['a/a', 'z/z'].map((name) => entryOf('server', name, 'first')),
-    ),
-  );
+  const first = ['a/a', 'z/z'].map((name) => entryOf('server', name, 'first'));
+  engine.update({ blocks: [buildBlock('s', first)] });
   const reads = new CachedReads();
   const replaced: WeakRef<Buffer>[] = [];
   const round = (number: number): void => {

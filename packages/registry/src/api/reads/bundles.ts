@@ -1,4 +1,4 @@
-import { entryKey } from '../../engine/kinds.ts';
+import { entryKey } from '../../engine/entry-key.ts';
 import { entryOf, versionsPage } from '../../engine/page.ts';
 import {
   bundleName,

@@ -1,8 +1,14 @@
-import { Callers, type Connection } from '../../engine/callers.ts';
-import type { KeptPage } from '../../engine/kept-pages.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { entryOf, listPage, type Page, pageKey, versionPage } from '../../engine/page.ts';
-import type { PageQuery, Reader } from '../../engine/page-walk.ts';
+import { Callers, type KeptPage, type Connection } from '../../engine/kept-pages.ts';
+import {
+  entryOf,
+  listPage,
+  pageKey,
+  versionPage,
+  type Page,
+  type PageQuery,
+  type Reader,
+} from '../../engine/page.ts';
 import type { Answer } from '../route/route.ts';
 
 // A write to a socket costs more than copying a few kilobytes, and a page of many sources has hundreds of pieces.

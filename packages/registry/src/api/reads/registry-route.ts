@@ -1,8 +1,8 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Authority } from '../../access/authority.ts';
 import { enterGate } from '../../access/gate.ts';
-import type { Connection } from '../../engine/callers.ts';
-import type { Reader } from '../../engine/page-walk.ts';
+import type { Connection } from '../../engine/kept-pages.ts';
+import type { Reader } from '../../engine/page.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
 import type { EntryKind } from '../../store/rows.ts';
 import {

@@ -1,9 +1,9 @@
 import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
 import { MAX_SERVER_NAME, serverNameFault, versionFault } from '@skep/core/catalog/entry-name.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { decodeCursor, type Position } from '../../engine/cursor.ts';
+import { decodeCursor, type Position } from '../../engine/entry-key.ts';
 import { parseInstant, type Instant } from '../../engine/instant.ts';
-import { MAX_SEARCH_CHARACTERS } from '../../engine/search.ts';
+import { MAX_SEARCH_CHARACTERS } from '../../engine/block.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../shape/limits.ts';
 
 /** A path or query parameter: how it is documented and how its text becomes a value. */

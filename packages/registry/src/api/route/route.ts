@@ -4,7 +4,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { Authority } from '../../access/authority.ts';
 import type { AuditRule } from '../../config/audit-events.ts';
 import type { BuildInfo } from '../../config/build-info.ts';
-import type { Connection } from '../../engine/callers.ts';
+import type { Connection } from '../../engine/kept-pages.ts';
 import type { Limits } from '../../shape/limits.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
 import type { Revision } from '../../store/changes.ts';

@@ -37,7 +37,9 @@ export function replacing({ source, entries, at, status, lease }: Replacement): 
     const { claims } = existing;
     const labelled = isSynced(existing.kind) ? entries.map((entry) => ({ ...entry, claims })) : entries;
     const diff = await diffEntries(await versionHeads(write.db, source), inOrder(labelled), at);
-    if (!isEmpty(diff)) write.record({ subject: 'source', name: source });
+    if (!isEmpty(diff)) {
+      write.record({ subject: 'source', name: source }, { source, changed: 'all', entries: diff.after });
+    }
     await remove(write.db, source, diff);
     await insert(write.db, source, diff);
     await updateStatus(write.db, source, status);

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { ChangedEntry } from '../changes.ts';
+import type { ChangedEntry, WrittenSource } from '../changes.ts';
 import type { Tables } from '../schema/tables.ts';
 
 export type Change =
@@ -13,8 +13,8 @@ export interface Write {
   /** RFC 3339 UTC. */
   readonly now: string;
   readonly lockAdministration: () => Promise<void>;
-  /** Must be called before the first statement that changes something. */
-  readonly record: (change: Change) => void;
+  /** Must be called before the first statement that changes something; `left` is what it will make of a source. */
+  readonly record: (change: Change, left?: WrittenSource) => void;
 }
 
 /** Work of one transaction. It may run more than once; what it does besides the transaction must bear that. */

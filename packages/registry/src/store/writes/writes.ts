@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { type Kysely, sql } from 'kysely';
-import type { Committed, Revision, WrittenEntries } from '../changes.ts';
+import type { Committed, Revision, WrittenEntries, WrittenSource } from '../changes.ts';
 import type { ChangeFeed } from '../change-feed.ts';
 import type { Database } from '../database.ts';
 import { KnownRows } from './known-rows.ts';
@@ -36,7 +36,7 @@ interface Done<T> {
   readonly value: T;
   readonly revision: Revision;
   readonly changed: boolean;
-  readonly written?: WrittenEntries;
+  readonly written?: WrittenEntries | WrittenSource | undefined;
   /** See ChangeFeed.hold. */
   readonly release: () => void;
 }
@@ -215,19 +215,23 @@ export class Writes {
     return this.#transaction(async (db, committing) => {
       await database.begin(db);
       const changes: Change[] = [];
+      let written: WrittenSource | undefined;
       const value = await work({
         db,
         now: now(),
         locksRows: database.locksRows,
         lockAdministration: () => database.lockAdministration(db),
-        record: (change) => changes.push(change),
+        record: (change, left) => {
+          changes.push(change);
+          written = left;
+        },
       });
       const revision = await recordChanges(db, changes);
       const changed = changes.length > 0;
       if (changed) await database.announce(db, revision);
       committing();
       await sql`commit`.execute(db);
-      return { value, revision, changed };
+      return { value, revision, changed, written };
     });
   }
 

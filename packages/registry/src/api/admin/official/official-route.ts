@@ -1,6 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { newestVersion } from '@skep/core/catalog/version-order.ts';
-import { serverMeta } from '../../../engine/server-meta.ts';
+import { serverMeta } from '../../../engine/kinds.ts';
 import type { StoredVersion } from '../../../store/rows.ts';
 import { registryName, parseParameters, type Parameters, type Parsed } from '../../route/parameter.ts';
 import { joinedName } from '../../reads/registry-route.ts';

@@ -1,6 +1,6 @@
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import type { Entry } from '@skep/core/catalog/entry.ts';
-import { officialText } from '../../../engine/official-text.ts';
+import { officialText } from '../../../engine/kinds.ts';
 import { decidePublish } from '../../../access/publish-rules.ts';
 import { exactClaims, storedClaims } from '../../../access/claim-set.ts';
 import { identityOf, type NamedRegistry, type StoredSource } from '../../../store/rows.ts';

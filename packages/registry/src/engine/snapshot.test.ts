@@ -3,11 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { ANONYMOUS, type Authority } from '../access/authority.ts';
 import { caller } from '../access/callers.fixture.ts';
 import type { EntryKind, StoredEntry } from '../store/rows.ts';
-import { buildBlock } from './block.ts';
-import { changedKeys, patchBlock } from './patch-block.ts';
+import { buildBlock, changedKeys, patchBlock } from './block.ts';
 import { entryOf } from './entry.fixture.ts';
 import type { ViewState } from './kept-pages.ts';
-import { entryKey } from './kinds.ts';
+import { entryKey } from './entry-key.ts';
 import { ReadEngine } from './read-engine.ts';
 import { buildSnapshot, type RegistryDefinition, type Snapshot } from './snapshot.ts';
 

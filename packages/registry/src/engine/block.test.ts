@@ -1,10 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { EntryKind, StoredEntry } from '../store/rows.ts';
-import { buildBlock, type SourceBlock } from './block.ts';
+import { buildBlock, patchBlock, type SourceBlock } from './block.ts';
 import { entryOf } from './entry.fixture.ts';
-import { entryKey } from './kinds.ts';
-import { patchBlock } from './patch-block.ts';
+import { entryKey } from './entry-key.ts';
 
 const anyEntry = fc
   .tuple(

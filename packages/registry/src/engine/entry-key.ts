@@ -1,4 +1,25 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { EntryIdentity, EntryKind } from '../store/rows.ts';
+
+/** Sorts below every character of a namespace, so that comparing keys compares namespace first and then name. */
+const BETWEEN = '\u0000';
+
+/** What entries of one kind are ordered and found by: equal keys are the same entry. */
+export function entryKey({ namespace, name }: Pick<EntryIdentity, 'namespace' | 'name'>): string {
+  return namespace === '' ? name : `${namespace}${BETWEEN}${name}`;
+}
+
+/** The key as cursors and searches show it: `namespace/name`. */
+export function shownKey(key: string): string {
+  return key.replace(BETWEEN, '/');
+}
+
+/** The key that is shown like this. A server's namespace is part of its name, a bundle's stands before the last slash. */
+export function keyOfShown(kind: EntryKind, shown: string): string {
+  if (kind === 'server') return shown;
+  const slash = shown.lastIndexOf('/');
+  return slash < 0 ? shown : entryKey({ namespace: shown.slice(0, slash), name: shown.slice(slash + 1) });
+}
 
 /** The last item of the page before: the next page starts strictly after this name and version. */
 export interface Position {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeCursor, encodeCursor } from './cursor.ts';
+import { decodeCursor, encodeCursor } from './entry-key.ts';
 
 const names = fc.stringMatching(/^[a-z0-9][a-z0-9.-]{0,20}\/[a-z0-9][a-z0-9._-]{0,20}$/);
 const versions = fc.string({ unit: 'grapheme', minLength: 1 });
