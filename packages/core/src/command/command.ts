@@ -1,4 +1,4 @@
-import { defineSettings, valuesOf, type Values } from '../settings/define-settings.ts';
+import { defineSettings, flag, settingsOf, valuesOf, type Values } from '../settings/define-settings.ts';
 import type { Field, Settings } from '../settings/field.ts';
 import { fromArgv, type Positional } from '../settings/from-argv.ts';
 import { fromEnv } from '../settings/from-env.ts';
@@ -90,31 +90,18 @@ export interface Offer {
   readonly brief: string;
 }
 
-const group = 'General';
-
 /** The flags that every command has: a program says what `--debug` shows in it, and how it words `--help`. */
-export function commonSettings<const Debug extends { readonly brief: string; readonly env?: string }>(
-  debug: Debug,
-  help = 'Show this help',
-) {
-  return defineSettings([
-    { name: 'debug', kind: 'bool', flag: 'debug', group, default: false, ...debug },
-    { name: 'help', kind: 'bool', flag: 'help', short: 'h', group, brief: help },
+export function commonSettings(debug: string, env: Pick<Field, 'env'>, help = 'Show this help') {
+  return settingsOf({ group: 'General' }, [
+    flag('bool', 'debug', debug, { default: false, ...env }),
+    flag('bool', 'help', help, { short: 'h' }),
   ]);
 }
 
 /** `--format` of commands that show data. */
 export function formatSettings(brief: string) {
-  return defineSettings([
-    {
-      name: 'format',
-      kind: 'choice',
-      flag: 'format',
-      group: 'Output',
-      brief,
-      choices: ['text', 'json'],
-      default: 'text',
-    },
+  return settingsOf({ group: 'Output' }, [
+    flag('choice', 'format', brief, { choices: ['text', 'json'], default: 'text' }),
   ]);
 }
 
@@ -124,7 +111,8 @@ export function formatSettings(brief: string) {
  */
 export function commandDefiner<H extends Host>(variables = (env: Host['env']) => env) {
   return <const Rows extends readonly Field[]>(definition: CommandDefinition<Rows, H>): Command<H> => {
-    const { summary, settings: rows } = definition;
+    const { summary } = definition;
+    const rows = defineSettings(definition.settings);
     const help = (style: HelpStyle): string => toHelp({ ...definition, rows }, style);
     return {
       summary,

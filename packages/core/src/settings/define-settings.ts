@@ -1,5 +1,5 @@
 import { SkepError } from '../errors/skep-error.ts';
-import type { Field, FieldValue, Settings } from './field.ts';
+import type { Field, FieldKind, FieldValue, Settings } from './field.ts';
 
 /** The type a field's value has in the program. */
 export type ValueOf<F extends Field> = F['kind'] extends 'int' | 'float' | 'duration'
@@ -49,7 +49,7 @@ export function defineSettings<const Rows extends readonly Field[]>(rows: Rows):
   return rows;
 }
 
-/** A row as it is written down: the group is given once, and the flag names it. */
+/** A row as it is written down: what its group shares is given once, and the flag names it. */
 type DeclaredRow = Omit<Field, 'name' | 'group'> & { readonly name?: string };
 
 type CamelCase<Flag extends string> = Flag extends `${infer First}-${infer Rest}`
@@ -62,17 +62,37 @@ type NameOf<Row extends DeclaredRow> = Row extends { readonly name: infer Name e
     ? CamelCase<Flag>
     : never;
 
-/** The rows of one group. A row without a name has that of its flag, in camelCase. */
-export function settingsOf<const Rows extends readonly DeclaredRow[]>(
-  group: string,
+/**
+ * A row with a flag: what kind its value is of, the flag without dashes, its line of help, and what else there is to say.
+ * `NoInfer`, because only what is given says what the facts are, not where the row stands.
+ */
+export function flag<
+  const Kind extends FieldKind,
+  const Flag extends string,
+  const Facts extends Omit<DeclaredRow, 'kind' | 'flag' | 'brief'> = object,
+>(
+  kind: Kind,
+  name: Flag,
+  brief: string,
+  facts?: Facts,
+): NoInfer<Facts> & Readonly<{ kind: Kind; flag: Flag; brief: string }> {
+  return { kind, flag: name, brief, ...(facts as Facts) };
+}
+
+/** The rows of one group, which is the heading they share. A row without a name has that of its flag, in camelCase. */
+export function settingsOf<
+  const Shared extends Pick<Field, 'group' | 'notYet'>,
+  const Rows extends readonly DeclaredRow[],
+>(
+  shared: Shared,
   rows: Rows,
-): { readonly [I in keyof Rows]: Rows[I] & { readonly name: NameOf<Rows[I]>; readonly group: string } } {
+): { readonly [I in keyof Rows]: Rows[I] & Shared & { readonly name: NameOf<Rows[I]> } } {
   const named = rows.map((row) => ({
+    ...shared,
     ...row,
     name: row.name ?? row.flag?.replaceAll(/-(\w)/g, (_dash, letter: string) => letter.toUpperCase()) ?? '',
-    group,
   }));
-  return named as unknown as ReturnType<typeof settingsOf<Rows>>;
+  return named as unknown as ReturnType<typeof settingsOf<Shared, Rows>>;
 }
 
 /** Plain values from merged settings, typed by the rows. The readers have checked every value against its row. */

@@ -3,7 +3,7 @@ import {
   commonSettings as commonSettingsOf,
   formatSettings as formatSettingsOf,
 } from '@skep/core/command/command.ts';
-import type { Field } from '@skep/core/settings/field.ts';
+import { flag } from '@skep/core/settings/define-settings.ts';
 import { withAliases } from '../config/environment.ts';
 import type { Host } from './host.ts';
 
@@ -12,7 +12,8 @@ export const defineCommand = commandDefiner<Host>(withAliases);
 
 /** Flags that every command has. */
 export const commonSettings = commonSettingsOf(
-  { brief: 'log everything, and show the cause of an error' },
+  'log everything, and show the cause of an error',
+  {},
   'show this help',
 );
 
@@ -20,17 +21,6 @@ export const commonSettings = commonSettingsOf(
 export const formatSettings = formatSettingsOf('how to print the result');
 
 /** `--config` of commands that cannot do without. */
-export function configSetting<const Group extends string, const Brief extends string>(
-  group: Group,
-  brief: Brief,
-) {
-  return {
-    name: 'config',
-    kind: 'path',
-    flag: 'config',
-    placeholder: 'FILE',
-    required: true,
-    group,
-    brief,
-  } as const satisfies Field;
+export function configSetting(brief: string) {
+  return flag('path', 'config', brief, { placeholder: 'FILE', required: true });
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { silentLog } from '@skep/core/log/log.ts';
-import { defineSettings, type Values } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf, type Values } from '@skep/core/settings/define-settings.ts';
 import { printableJson, printableLines } from '@skep/core/terminal/printable.ts';
 import { accessReport, type AccessReport } from '../access/explain-access.ts';
 import {
@@ -16,64 +16,40 @@ import { openStore } from '../store/open-store.ts';
 import { explainedCaller } from './explained-caller.ts';
 import { loadConfig, servable } from './load-config.ts';
 
-const rows = defineSettings([
-  configSetting(
-    'What decides',
-    'the configuration file; its sources, registries and roles count as they stand in it',
-  ),
-  {
-    name: 'claims',
-    kind: 'string',
-    flag: 'claims',
-    placeholder: 'JSON|FILE',
-    group: 'Who asks',
-    brief: 'claims of the caller, as a JSON object or a file that holds one',
-    excludes: ['token'],
-  },
-  {
-    name: 'token',
-    kind: 'string',
-    flag: 'token',
-    placeholder: 'FILE',
-    group: 'Who asks',
-    brief: 'a file that holds a token of the caller; the identity providers of the configuration check it',
-  },
-  {
-    name: 'registry',
-    kind: 'string',
-    flag: 'registry',
-    placeholder: 'NAME',
-    group: 'About what',
-    brief: 'the gate of this registry, and its copies of the entry',
-  },
-  {
-    name: 'source',
-    kind: 'string',
-    flag: 'source',
-    placeholder: 'NAME',
-    group: 'About what',
-    brief: 'this source as the admin API shows it, and its copy of the entry',
-  },
-  {
-    name: 'entry',
-    kind: 'string',
-    flag: 'entry',
-    placeholder: 'NAME',
-    group: 'About what',
-    brief: 'an entry of the store; of a skill or plugin namespace/name',
-  },
-  {
-    name: 'type',
-    kind: 'choice',
-    flag: 'type',
-    group: 'About what',
-    brief: 'what kind of entry',
-    choices: ['server', 'skill', 'plugin'],
-    default: 'server',
-  },
+const rows = [
+  ...settingsOf({ group: 'What decides' }, [
+    configSetting('the configuration file; its sources, registries and roles count as they stand in it'),
+  ]),
+  ...settingsOf({ group: 'Who asks' }, [
+    flag('string', 'claims', 'claims of the caller, as a JSON object or a file that holds one', {
+      placeholder: 'JSON|FILE',
+      excludes: ['token'],
+    }),
+    flag(
+      'string',
+      'token',
+      'a file that holds a token of the caller; the identity providers of the configuration check it',
+      { placeholder: 'FILE' },
+    ),
+  ]),
+  ...settingsOf({ group: 'About what' }, [
+    flag('string', 'registry', 'the gate of this registry, and its copies of the entry', {
+      placeholder: 'NAME',
+    }),
+    flag('string', 'source', 'this source as the admin API shows it, and its copy of the entry', {
+      placeholder: 'NAME',
+    }),
+    flag('string', 'entry', 'an entry of the store; of a skill or plugin namespace/name', {
+      placeholder: 'NAME',
+    }),
+    flag('choice', 'type', 'what kind of entry', {
+      choices: ['server', 'skill', 'plugin'],
+      default: 'server',
+    }),
+  ]),
   ...formatSettings,
   ...commonSettings,
-]);
+] as const;
 
 type ExplainValues = Values<typeof rows>;
 

@@ -1,34 +1,11 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, configSetting, defineCommand } from './command.ts';
 import { storePlace } from '../config/store-place.ts';
 import type { Host } from './host.ts';
 import { migrationTarget } from '../store/schema/migrate.ts';
 import { storeText, migrateStore, readSchema } from '../store/open-store.ts';
 import { loadConfig } from './load-config.ts';
-
-const rows = defineSettings([
-  configSetting('Migrating', 'the configuration file (YAML)'),
-  {
-    name: 'steps',
-    kind: 'int',
-    flag: 'num-steps',
-    short: 'n',
-    group: 'Migrating',
-    brief: 'how many migrations; 0 is all, which only "up" takes',
-    default: 0,
-  },
-  {
-    name: 'yes',
-    kind: 'bool',
-    flag: 'yes',
-    short: 'y',
-    group: 'Migrating',
-    brief: 'do not ask',
-    default: false,
-  },
-  ...commonSettings,
-]);
 
 /** Nobody has a thousand migrations; a number beyond it is a slip of the hand. */
 const MAX_STEPS = 1000;
@@ -49,7 +26,18 @@ export const migrate = defineCommand({
       what: 'take the last migration back',
     },
   ],
-  settings: rows,
+  settings: [
+    ...settingsOf({ group: 'Migrating' }, [
+      configSetting('the configuration file (YAML)'),
+      flag('int', 'num-steps', 'how many migrations; 0 is all, which only "up" takes', {
+        name: 'steps',
+        short: 'n',
+        default: 0,
+      }),
+      flag('bool', 'yes', 'do not ask', { short: 'y', default: false }),
+    ]),
+    ...commonSettings,
+  ],
   positionals: [{ name: 'up|down', required: true }],
   async run({ values: { config, steps, yes }, positionals: [given = ''] }, host) {
     const { terminal } = host;

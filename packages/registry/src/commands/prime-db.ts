@@ -1,24 +1,11 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, configSetting, defineCommand } from './command.ts';
 import { storePlace } from '../config/store-place.ts';
 import type { Host } from './host.ts';
 import type { PostgresPlace } from '../store/postgres/connect.ts';
 import { primeDatabase, type PrimedLogin, primeStatements } from '../store/postgres/prime-database.ts';
 import { loadConfig } from './load-config.ts';
-
-const rows = defineSettings([
-  configSetting('Preparing', 'the configuration file (YAML)'),
-  {
-    name: 'dryRun',
-    kind: 'bool',
-    flag: 'dry-run',
-    group: 'Preparing',
-    brief: 'print the SQL with the password left out, and do nothing',
-    default: false,
-  },
-  ...commonSettings,
-]);
 
 /** PostgreSQL cuts longer names off, and would then mean another role. */
 const LONGEST_NAME_BYTES = 63;
@@ -38,7 +25,13 @@ export const primeDb = defineCommand({
       what: 'see what would be done',
     },
   ],
-  settings: rows,
+  settings: [
+    ...settingsOf({ group: 'Preparing' }, [
+      configSetting('the configuration file (YAML)'),
+      flag('bool', 'dry-run', 'print the SQL with the password left out, and do nothing', { default: false }),
+    ]),
+    ...commonSettings,
+  ],
   positionals: [{ name: 'USERNAME', required: true }],
   async run({ values: { config, dryRun }, positionals: [user = ''] }, host) {
     checkName(user);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { openLog, type LogLevel } from '@skep/core/log/pino-log.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
-import { defineSettings, type Values } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf, type Values } from '@skep/core/settings/define-settings.ts';
 import { type App, startApp } from '../server/app.ts';
 import { buildInfo } from '../config/build-info.ts';
 import { commonSettings, configSetting, defineCommand } from './command.ts';
@@ -17,44 +17,35 @@ import { loadedFields } from './loaded-fields.ts';
 import { serveAddresses } from '../server/serve-addresses.ts';
 import { type ConfigFlags, loadConfig, readConfig, servable } from './load-config.ts';
 
-const rows = defineSettings([
-  configSetting('Serving', 'the configuration file (YAML)'),
-  {
-    name: 'address',
-    kind: 'string',
-    flag: 'address',
-    env: 'SKEP_REGISTRY_ADDRESS',
-    placeholder: 'host:port',
-    group: 'Serving',
-    brief: 'where to serve the registries; ":8080", or "127.0.0.1:8080" in anonymous mode',
-  },
-  {
-    name: 'internalAddress',
-    kind: 'string',
-    flag: 'internal-address',
-    env: 'SKEP_REGISTRY_INTERNAL_ADDRESS',
-    placeholder: 'host:port',
-    group: 'Serving',
-    brief: 'where to serve /health, /readiness, /version and /metrics; do not expose it',
-    default: '127.0.0.1:8081',
-  },
-  {
-    name: 'authMode',
-    kind: 'choice',
-    flag: 'auth-mode',
-    group: 'Serving',
-    brief: 'takes the place of auth.mode in the configuration',
-    choices: ['anonymous', 'oauth'],
-  },
-  {
-    name: 'logLevel',
-    kind: 'string',
-    env: 'SKEP_REGISTRY_LOG_LEVEL',
-    group: 'Log',
-    brief: 'debug, info, warn or error; LOG_LEVEL is read when it is not set',
-  },
+const rows = [
+  ...settingsOf({ group: 'Serving' }, [
+    configSetting('the configuration file (YAML)'),
+    flag(
+      'string',
+      'address',
+      'where to serve the registries; ":8080", or "127.0.0.1:8080" in anonymous mode',
+      { env: 'SKEP_REGISTRY_ADDRESS', placeholder: 'host:port' },
+    ),
+    flag(
+      'string',
+      'internal-address',
+      'where to serve /health, /readiness, /version and /metrics; do not expose it',
+      { env: 'SKEP_REGISTRY_INTERNAL_ADDRESS', placeholder: 'host:port', default: '127.0.0.1:8081' },
+    ),
+    flag('choice', 'auth-mode', 'takes the place of auth.mode in the configuration', {
+      choices: ['anonymous', 'oauth'],
+    }),
+  ]),
+  ...settingsOf({ group: 'Log' }, [
+    {
+      name: 'logLevel',
+      kind: 'string',
+      env: 'SKEP_REGISTRY_LOG_LEVEL',
+      brief: 'debug, info, warn or error; LOG_LEVEL is read when it is not set',
+    },
+  ]),
   ...commonSettings,
-]);
+] as const;
 
 interface Serving {
   readonly app: App;

@@ -1,7 +1,7 @@
 import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readBytes } from '@skep/core/files/read-limited.ts';
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { printableJson, printableLines } from '@skep/core/terminal/printable.ts';
 import { commonSettings, defineCommand, formatSettings } from './command.ts';
 import type { RegistryConfig } from '../config/config.ts';
@@ -12,37 +12,6 @@ import { type StorePlace, storeText } from '../store/open-store.ts';
 import { ingest, type IngestReport } from '../sync/ingest.ts';
 import { readConfig, withoutProblems } from './load-config.ts';
 
-const rows = defineSettings([
-  {
-    name: 'config',
-    kind: 'path',
-    flag: 'config',
-    placeholder: 'FILE',
-    group: 'What to check',
-    brief: 'a configuration file: everything that would stop "serve"',
-    excludes: ['file'],
-  },
-  {
-    name: 'file',
-    kind: 'path',
-    flag: 'file',
-    placeholder: 'CATALOGUE',
-    group: 'What to check',
-    brief: 'a catalogue file: its format, how many entries it has, and which ones would be left out',
-  },
-  {
-    name: 'strict',
-    kind: 'bool',
-    flag: 'strict',
-    group: 'What to check',
-    brief: 'fail also when entries would be left out, not only for duplicates and unusable catalogues',
-    default: false,
-    needs: ['file'],
-  },
-  ...formatSettings,
-  ...commonSettings,
-]);
-
 export const validate = defineCommand({
   usage: 'skep-registry validate --config FILE | --file CATALOGUE [flags]',
   summary: 'Check a configuration or a catalogue file',
@@ -50,7 +19,28 @@ export const validate = defineCommand({
     { command: 'skep-registry validate --config registry.yaml', what: 'would it start?' },
     { command: 'skep-registry validate --file catalog.json --strict', what: 'is every entry usable?' },
   ],
-  settings: rows,
+  settings: [
+    ...settingsOf({ group: 'What to check' }, [
+      flag('path', 'config', 'a configuration file: everything that would stop "serve"', {
+        placeholder: 'FILE',
+        excludes: ['file'],
+      }),
+      flag(
+        'path',
+        'file',
+        'a catalogue file: its format, how many entries it has, and which ones would be left out',
+        { placeholder: 'CATALOGUE' },
+      ),
+      flag(
+        'bool',
+        'strict',
+        'fail also when entries would be left out, not only for duplicates and unusable catalogues',
+        { default: false, needs: ['file'] },
+      ),
+    ]),
+    ...formatSettings,
+    ...commonSettings,
+  ],
   async run({ values: { config, file, format, strict } }, host) {
     if (config !== undefined) return validateConfig(host, config, format);
     if (file !== undefined) return validateCatalogue(host, file, { format, strict });

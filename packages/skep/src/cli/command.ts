@@ -9,7 +9,7 @@ import type { Context } from './context.ts';
 export const defineCommand = commandDefiner<Context>();
 
 /** Flags that every command has. */
-export const commonSettings = commonSettingsOf({ env: 'SKEP_DEBUG', brief: 'Show what is behind an error' });
+export const commonSettings = commonSettingsOf('Show what is behind an error', { env: 'SKEP_DEBUG' });
 
 /** `--format` of commands that show data. */
 export const formatSettings = formatSettingsOf('How to print');

@@ -1,5 +1,5 @@
 import { redactUrl } from '@skep/core/log/redact.ts';
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { catalogOf } from '../catalog/open-catalog.ts';
 import { updateAppConfig } from '../config/app-config.ts';
@@ -7,18 +7,6 @@ import { detectRegistry, noRegistry } from '../catalog/registry-kind.ts';
 
 const PROBE_MS = 5_000;
 const MAX_BYTES = 100 * 1024 * 1024;
-
-const settings = defineSettings([
-  {
-    name: 'allowPrivateIp',
-    kind: 'bool',
-    flag: 'allow-private-ip',
-    group: 'Safety',
-    brief: 'The catalogue may be at a private address or plain http',
-    default: false,
-  },
-  ...commonSettings,
-]);
 
 export const setRegistry = defineCommand({
   usage: 'skep config set-registry [flags] ADDRESS|FILE',
@@ -31,7 +19,14 @@ export const setRegistry = defineCommand({
     { command: 'skep config set-registry ./catalogue.json', what: 'A file' },
   ],
   positionals: [{ name: 'ADDRESS', required: true }],
-  settings,
+  settings: [
+    ...settingsOf({ group: 'Safety' }, [
+      flag('bool', 'allow-private-ip', 'The catalogue may be at a private address or plain http', {
+        default: false,
+      }),
+    ]),
+    ...commonSettings,
+  ],
   async run({ values, positionals: [address = ''] }, { places, cwd, program, signal, terminal }) {
     const allowPrivate = values.allowPrivateIp;
     const client = async () => {

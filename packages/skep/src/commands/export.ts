@@ -1,23 +1,9 @@
 import { resolve } from 'node:path';
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { encodeExport } from '../run-config/run-config.ts';
 import { loadRunConfig } from '../run-config/file.ts';
-
-const settings = defineSettings([
-  {
-    name: 'format',
-    kind: 'choice',
-    flag: 'format',
-    group: 'Output',
-    brief: 'What to write',
-    choices: ['json', 'k8s'],
-    notYetValues: ['k8s'],
-    default: 'json',
-  },
-  ...commonSettings,
-]);
 
 export const exportCommand = defineCommand({
   usage: 'skep export [flags] NAME PATH',
@@ -30,7 +16,16 @@ export const exportCommand = defineCommand({
     { name: 'NAME', required: true },
     { name: 'PATH', required: true },
   ],
-  settings,
+  settings: [
+    ...settingsOf({ group: 'Output' }, [
+      flag('choice', 'format', 'What to write', {
+        choices: ['json', 'k8s'],
+        notYetValues: ['k8s'],
+        default: 'json',
+      }),
+    ]),
+    ...commonSettings,
+  ],
   async run({ positionals: [name = '', path = ''] }, { places, terminal, cwd }) {
     const config = await loadRunConfig(places, name);
     if (path === '-') return terminal.out(encodeExport(config));

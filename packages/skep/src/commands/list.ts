@@ -1,4 +1,4 @@
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { toTable } from '../print/table.ts';
@@ -7,38 +7,6 @@ import { viewWorkloads, type WorkloadView } from '../workloads/view.ts';
 
 const HEAD = ['NAME', 'PACKAGE', 'STATUS', 'URL', 'PORT', 'GROUP', 'CREATED'];
 
-const settings = defineSettings([
-  {
-    name: 'all',
-    kind: 'bool',
-    flag: 'all',
-    short: 'a',
-    group: 'Selection',
-    brief: 'Show servers in every state',
-    default: false,
-  },
-  {
-    name: 'label',
-    kind: 'pairs',
-    flag: 'label',
-    short: 'l',
-    group: 'Selection',
-    brief: 'Only servers with this label; repeatable',
-    placeholder: 'key=value',
-  },
-  { name: 'group', kind: 'string', flag: 'group', group: 'Selection', brief: 'Only servers of this group' },
-  {
-    name: 'format',
-    kind: 'choice',
-    flag: 'format',
-    group: 'Output',
-    brief: 'How to print; mcpservers is what MCP clients read',
-    choices: ['text', 'json', 'mcpservers'],
-    default: 'text',
-  },
-  ...commonSettings,
-]);
-
 export const list = defineCommand({
   usage: 'skep list [flags]',
   summary: 'List running servers',
@@ -46,7 +14,23 @@ export const list = defineCommand({
     { command: 'skep list --all', what: 'Also stopped and failed ones' },
     { command: 'skep list --format mcpservers', what: 'For the configuration of an MCP client' },
   ],
-  settings,
+  settings: [
+    ...settingsOf({ group: 'Selection' }, [
+      flag('bool', 'all', 'Show servers in every state', { short: 'a', default: false }),
+      flag('pairs', 'label', 'Only servers with this label; repeatable', {
+        short: 'l',
+        placeholder: 'key=value',
+      }),
+      flag('string', 'group', 'Only servers of this group'),
+    ]),
+    ...settingsOf({ group: 'Output' }, [
+      flag('choice', 'format', 'How to print; mcpservers is what MCP clients read', {
+        choices: ['text', 'json', 'mcpservers'],
+        default: 'text',
+      }),
+    ]),
+    ...commonSettings,
+  ],
   async run({ values }, context) {
     await ensureHosted(context);
     const wanted = Object.entries(values.label ?? {});

@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { openRuntime } from '../cli/open-runtime.ts';
@@ -11,45 +11,20 @@ import type { LogRequest, Runtime } from '../runtime/runtime.ts';
 import { followFile } from '../runtime/sandbox/log-file.ts';
 import { workloadLogPath } from '../supervisor/remove-workload.ts';
 
-const group = 'Selection';
 const POLL_MS = 100;
-
-const settings = defineSettings([
-  {
-    name: 'follow',
-    kind: 'bool',
-    flag: 'follow',
-    short: 'f',
-    group,
-    brief: 'Keep printing what is written',
-    default: false,
-  },
-  {
-    name: 'tail',
-    kind: 'int',
-    flag: 'tail',
-    group,
-    brief: 'Only the last lines',
-    placeholder: 'lines',
-    min: 0,
-  },
-  {
-    name: 'proxy',
-    kind: 'bool',
-    flag: 'proxy',
-    short: 'p',
-    group,
-    brief: "The proxy's log instead of the server's",
-    default: false,
-  },
-  ...commonSettings,
-]);
 
 export const logs = defineCommand({
   usage: 'skep logs [flags] NAME',
   summary: 'Show what a server wrote',
   positionals: [{ name: 'NAME', required: true }],
-  settings,
+  settings: [
+    ...settingsOf({ group: 'Selection' }, [
+      flag('bool', 'follow', 'Keep printing what is written', { short: 'f', default: false }),
+      flag('int', 'tail', 'Only the last lines', { placeholder: 'lines', min: 0 }),
+      flag('bool', 'proxy', "The proxy's log instead of the server's", { short: 'p', default: false }),
+    ]),
+    ...commonSettings,
+  ],
   async run({ values, positionals: [name = ''] }, context) {
     const config = await loadRunConfig(context.places, name);
     if (values.proxy) return proxyLog(name, { ...values, signal: context.signal }, context);

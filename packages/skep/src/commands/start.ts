@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { proxySettings } from '@skep/proxy/settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
@@ -11,26 +11,23 @@ import { readStatus } from '../supervisor/state.ts';
 import { checkSelection, selectionSettings, eachOf } from '../workloads/select.ts';
 import { viewWorkloads } from '../workloads/view.ts';
 
-const rows = defineSettings([
-  ...selectionSettings,
-  {
-    name: 'foreground',
-    kind: 'bool',
-    flag: 'foreground',
-    short: 'f',
-    group: 'Selection',
-    brief: 'Stay attached; Ctrl-C removes the server, a killed command leaves it running',
-    default: false,
-  },
-  ...proxySettings,
-  ...commonSettings,
-]);
-
 export const start = defineCommand({
   usage: 'skep start [flags] [NAME...]',
   summary: 'Start stopped servers again, on the URL they had',
   positionals: [{ name: 'NAME', variadic: true }],
-  settings: rows,
+  settings: [
+    ...selectionSettings,
+    ...settingsOf({ group: 'Selection' }, [
+      flag(
+        'bool',
+        'foreground',
+        'Stay attached; Ctrl-C removes the server, a killed command leaves it running',
+        { short: 'f', default: false },
+      ),
+    ]),
+    ...proxySettings,
+    ...commonSettings,
+  ],
   async run({ values, settings, positionals }, context) {
     const limits = givenLimits(settings);
     const { names } = checkSelection({ names: positionals, all: values.all, group: values.group }, 'start');

@@ -1,5 +1,5 @@
 import { hasCode } from '@skep/core/errors/skep-error.ts';
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
@@ -10,27 +10,22 @@ import { shouldRun } from '../supervisor/state.ts';
 import { checkSelection, selectionSettings, eachOf, onlyWaiting } from '../workloads/select.ts';
 import { viewWorkloads } from '../workloads/view.ts';
 
-const settings = defineSettings([
-  ...selectionSettings,
-  {
-    name: 'timeout',
-    kind: 'int',
-    flag: 'timeout',
-    group: 'Selection',
-    brief: 'Seconds a server has to end by itself',
-    placeholder: 'seconds',
-    default: 10,
-    min: 0,
-    max: 3600,
-  },
-  ...commonSettings,
-]);
-
 export const stop = defineCommand({
   usage: 'skep stop [flags] [NAME...]',
   summary: 'Stop servers; they can be started again on the same URL',
   positionals: [{ name: 'NAME', variadic: true }],
-  settings,
+  settings: [
+    ...selectionSettings,
+    ...settingsOf({ group: 'Selection' }, [
+      flag('int', 'timeout', 'Seconds a server has to end by itself', {
+        placeholder: 'seconds',
+        default: 10,
+        min: 0,
+        max: 3600,
+      }),
+    ]),
+    ...commonSettings,
+  ],
   async run({ values, positionals }, context) {
     const { names, all, group } = checkSelection(
       { names: positionals, all: values.all, group: values.group },

@@ -1,14 +1,11 @@
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
-
-const group = 'Configuration file';
+import { settingsOf } from '@skep/core/settings/define-settings.ts';
 
 /** Keys of `~/.config/skep/config.yaml` (docs/behaviour/run.md#application-settings). */
-export const appSettings = defineSettings([
+export const appSettings = settingsOf({ group: 'Configuration file' }, [
   {
     name: 'registryApiUrl',
     kind: 'string',
     key: 'registry_api_url',
-    group,
     brief: 'Catalogue that speaks the MCP Registry API v0.1',
     excludes: ['registryUrl', 'localRegistryPath'],
   },
@@ -16,7 +13,6 @@ export const appSettings = defineSettings([
     name: 'registryUrl',
     kind: 'string',
     key: 'registry_url',
-    group,
     brief: 'Catalogue file at an address',
     excludes: ['localRegistryPath'],
   },
@@ -24,14 +20,12 @@ export const appSettings = defineSettings([
     name: 'localRegistryPath',
     kind: 'path',
     key: 'local_registry_path',
-    group,
     brief: 'Catalogue file on this machine',
   },
   {
     name: 'allowPrivateRegistryIp',
     kind: 'bool',
     key: 'allow_private_registry_ip',
-    group,
     brief: 'The catalogue may be at a private address or plain http',
     default: false,
   },
@@ -39,7 +33,6 @@ export const appSettings = defineSettings([
     name: 'caCertificatePath',
     kind: 'path',
     key: 'ca_certificate_path',
-    group,
     brief: 'Extra certificate authority (PEM) for downloads during a build',
   },
 ]);

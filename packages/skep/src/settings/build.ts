@@ -1,35 +1,23 @@
-import { settingsOf } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 
 /** How images of `npx://`, `uvx://` and `go://` are built, and which authorities are trusted. */
-export const buildSettings = settingsOf('Build and certificates', [
-  {
-    kind: 'path',
-    flag: 'ca-cert',
-    brief: 'Extra certificate authority (PEM) for downloads during a build',
+export const buildSettings = settingsOf({ group: 'Build and certificates' }, [
+  flag('path', 'ca-cert', 'Extra certificate authority (PEM) for downloads during a build', {
     placeholder: 'file',
-  },
-  {
-    kind: 'path',
-    flag: 'skep-ca-bundle',
+  }),
+  flag('path', 'skep-ca-bundle', "Certificate authorities (PEM) for Skep's own requests", {
     key: 'skep_ca_bundle',
     alias: 'thv_ca_bundle',
     harmless: true,
-    brief: "Certificate authorities (PEM) for Skep's own requests",
     placeholder: 'file',
     notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'runtime-image',
+  }),
+  flag('string', 'runtime-image', 'Base image for npx://, uvx:// and go:// servers', {
     key: 'runtime_config.builder_image',
-    brief: 'Base image for npx://, uvx:// and go:// servers',
     placeholder: 'image',
-  },
-  {
-    kind: 'list',
-    flag: 'runtime-add-package',
+  }),
+  flag('list', 'runtime-add-package', 'System package to install in the built image; repeatable', {
     key: 'runtime_config.additional_packages',
-    brief: 'System package to install in the built image; repeatable',
     placeholder: 'package',
-  },
+  }),
 ]);

@@ -1,4 +1,4 @@
-import { settingsOf } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import * as shape from '@skep/core/settings/shape.ts';
 import { isWorkloadName } from './workload-name.ts';
 
@@ -15,78 +15,50 @@ const runtimeReference = shape.members({
   shares_network: shape.optional(shape.text),
 });
 
+const groupName: shape.Shape<string> = (value, fail) =>
+  shape.withDefault(shape.text, '')(value, fail) || 'default';
+
 /** Who the workload is, and how the command behaves. */
-export const identitySettings = settingsOf('Identity and lifecycle', [
-  {
-    kind: 'string',
-    flag: 'name',
+export const identitySettings = settingsOf({ group: 'Identity and lifecycle' }, [
+  flag('string', 'name', 'Name of the workload', {
     placeholder: 'name',
     key: 'name',
     stored: shape.textThat(isWorkloadName, 'not a workload name'),
-    brief: 'Name of the workload',
     defaultText: 'generated from the server',
-  },
-  {
-    kind: 'string',
-    flag: 'group',
+  }),
+  flag('string', 'group', 'Group the workload belongs to', {
     placeholder: 'group',
     key: 'group',
-    stored: (value, fail) => shape.withDefault(shape.text, '')(value, fail) || 'default',
-    brief: 'Group the workload belongs to',
+    stored: groupName,
     default: 'default',
-  },
-  {
-    kind: 'path',
-    flag: 'from-config',
-    brief: 'Run from an exported configuration file',
-    placeholder: 'file',
-  },
-  {
-    kind: 'bool',
-    flag: 'trust-config',
-    brief: 'Grant what the file of --from-config asks of this machine',
+  }),
+  flag('path', 'from-config', 'Run from an exported configuration file', { placeholder: 'file' }),
+  flag('bool', 'trust-config', 'Grant what the file of --from-config asks of this machine', {
     default: false,
     needs: ['fromConfig'],
-  },
-  {
-    kind: 'bool',
-    flag: 'no-check',
+  }),
+  flag('bool', 'no-check', 'Do not wait for the first answer of the server, for one that needs long', {
     key: 'no_check',
     sparse: true,
-    brief: 'Do not wait for the first answer of the server, for one that needs long',
     default: false,
-  },
-  {
-    kind: 'pairs',
-    flag: 'label',
+  }),
+  flag('pairs', 'label', 'Label of the container; repeatable', {
     short: 'l',
     key: 'container_labels',
     stored: shape.orEmpty(shape.recordOf(shape.text), {}),
-    brief: 'Label of the container; repeatable',
     placeholder: 'key=value',
-  },
-  {
-    kind: 'bool',
-    flag: 'explain',
-    brief: 'Print where each setting comes from, and start nothing',
-    default: false,
-  },
-  {
-    kind: 'bool',
-    flag: 'foreground',
+  }),
+  flag('bool', 'explain', 'Print where each setting comes from, and start nothing', { default: false }),
+  flag('bool', 'foreground', 'Stay attached; Ctrl-C removes the server, a killed command leaves it running', {
     short: 'f',
-    brief: 'Stay attached; Ctrl-C removes the server, a killed command leaves it running',
     default: false,
-  },
-  {
-    kind: 'bool',
-    flag: 'debug',
+  }),
+  flag('bool', 'debug', 'Log every step', {
     env: 'SKEP_DEBUG',
     key: 'debug',
     stored: shape.withDefault(shape.bool, false),
-    brief: 'Log every step',
-  },
-  { name: 'help', kind: 'bool', flag: 'help', short: 'h', brief: 'Show this help' },
+  }),
+  flag('bool', 'help', 'Show this help', { short: 'h' }),
   {
     name: 'runtime',
     kind: 'choice',

@@ -1,95 +1,48 @@
-import { settingsOf } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 
 /** Who may use the proxy. */
-export const incomingAuthSettings = settingsOf('Authentication of clients (OIDC)', [
-  {
-    kind: 'string',
-    flag: 'oidc-issuer',
-    key: 'oidc_config.issuer',
-    brief: 'Issuer of client tokens',
-    placeholder: 'url',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'oidc-audience',
+export const incomingAuthSettings = settingsOf({ group: 'Authentication of clients (OIDC)', notYet: true }, [
+  flag('string', 'oidc-issuer', 'Issuer of client tokens', { key: 'oidc_config.issuer', placeholder: 'url' }),
+  flag('string', 'oidc-audience', 'Audience client tokens must have', {
     key: 'oidc_config.audience',
-    brief: 'Audience client tokens must have',
     placeholder: 'audience',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'oidc-client-id',
+  }),
+  flag('string', 'oidc-client-id', 'Client ID of the proxy', {
     key: 'oidc_config.client_id',
-    brief: 'Client ID of the proxy',
     placeholder: 'id',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'oidc-client-secret',
+  }),
+  flag('string', 'oidc-client-secret', 'Client secret for token introspection', {
     env: 'SKEP_OIDC_CLIENT_SECRET',
-    brief: 'Client secret for token introspection',
     placeholder: 'secret',
     secret: true,
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'oidc-introspection-url',
+  }),
+  flag('string', 'oidc-introspection-url', 'Token introspection endpoint', {
     key: 'oidc_config.introspection_url',
-    brief: 'Token introspection endpoint',
     placeholder: 'url',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'oidc-jwks-url',
+  }),
+  flag('string', 'oidc-jwks-url', 'Key set of the issuer', {
     key: 'oidc_config.jwks_url',
-    brief: 'Key set of the issuer',
     placeholder: 'url',
-    notYet: true,
-  },
-  {
-    kind: 'strings',
-    flag: 'oidc-scopes',
+  }),
+  flag('strings', 'oidc-scopes', 'Scopes named in the resource metadata (RFC 9728)', {
     key: 'oidc_config.scopes',
-    brief: 'Scopes named in the resource metadata (RFC 9728)',
     placeholder: 'a,b',
     defaultText: 'openid',
-    notYet: true,
-  },
-  {
-    kind: 'bool',
-    flag: 'oidc-insecure-allow-http',
+  }),
+  flag('bool', 'oidc-insecure-allow-http', 'Allow issuers without HTTPS (insecure, for local use)', {
     key: 'oidc_config.insecure_allow_http',
-    brief: 'Allow issuers without HTTPS (insecure, for local use)',
     default: false,
-    notYet: true,
-  },
-  {
-    kind: 'bool',
-    flag: 'jwks-allow-private-ip',
+  }),
+  flag('bool', 'jwks-allow-private-ip', 'Allow issuer endpoints on private addresses', {
     key: 'oidc_config.jwks_allow_private_ip',
-    brief: 'Allow issuer endpoints on private addresses',
     default: false,
-    notYet: true,
-  },
-  {
-    kind: 'path',
-    flag: 'jwks-auth-token-file',
+  }),
+  flag('path', 'jwks-auth-token-file', 'File with a bearer token for requests to the issuer', {
     key: 'jwks_auth_token_file',
-    brief: 'File with a bearer token for requests to the issuer',
     placeholder: 'file',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'resource-url',
+  }),
+  flag('string', 'resource-url', 'URL of this resource in its metadata (RFC 9728)', {
     key: 'oidc_config.resource_url',
-    brief: 'URL of this resource in its metadata (RFC 9728)',
     placeholder: 'url',
-    notYet: true,
-  },
+  }),
 ]);

@@ -1,145 +1,81 @@
-import { settingsOf } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 
 /** How the proxy signs in at a remote MCP server. */
-export const outgoingAuthSettings = settingsOf('Authentication to a remote server', [
-  {
-    kind: 'bool',
-    flag: 'remote-auth',
-    brief: 'Sign in with OAuth or OIDC',
-    default: false,
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'remote-auth-issuer',
+export const outgoingAuthSettings = settingsOf({ group: 'Authentication to a remote server', notYet: true }, [
+  flag('bool', 'remote-auth', 'Sign in with OAuth or OIDC', { default: false }),
+  flag('string', 'remote-auth-issuer', 'Issuer of the authorization server', {
     key: 'remote_auth_config.issuer',
-    brief: 'Issuer of the authorization server',
     placeholder: 'url',
     excludes: ['remoteAuthAuthorizeUrl', 'remoteAuthTokenUrl'],
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'remote-auth-authorize-url',
+  }),
+  flag('string', 'remote-auth-authorize-url', 'Authorization endpoint, without OIDC', {
     key: 'remote_auth_config.authorize_url',
-    brief: 'Authorization endpoint, without OIDC',
     placeholder: 'url',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'remote-auth-token-url',
+  }),
+  flag('string', 'remote-auth-token-url', 'Token endpoint, without OIDC', {
     key: 'remote_auth_config.token_url',
-    brief: 'Token endpoint, without OIDC',
     placeholder: 'url',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'remote-auth-client-id',
-    key: 'remote_auth_config.client_id',
-    brief: 'Client ID; registered automatically where the server allows it (RFC 7591)',
-    placeholder: 'id',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'remote-auth-client-secret',
+  }),
+  flag(
+    'string',
+    'remote-auth-client-id',
+    'Client ID; registered automatically where the server allows it (RFC 7591)',
+    { key: 'remote_auth_config.client_id', placeholder: 'id' },
+  ),
+  flag('string', 'remote-auth-client-secret', 'Client secret', {
     key: 'remote_auth_config.client_secret',
-    brief: 'Client secret',
     placeholder: 'secret',
     secret: true,
     excludes: ['remoteAuthClientSecretFile'],
-    notYet: true,
-  },
-  {
-    kind: 'path',
-    flag: 'remote-auth-client-secret-file',
+  }),
+  flag('path', 'remote-auth-client-secret-file', 'File with the client secret', {
     key: 'remote_auth_config.client_secret_file',
-    brief: 'File with the client secret',
     placeholder: 'file',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'remote-auth-bearer-token',
+  }),
+  flag('string', 'remote-auth-bearer-token', 'Bearer token instead of OAuth', {
     env: 'SKEP_REMOTE_AUTH_BEARER_TOKEN',
     key: 'remote_auth_config.bearer_token',
-    brief: 'Bearer token instead of OAuth',
     placeholder: 'token',
     secret: true,
     excludes: ['remoteAuthBearerTokenFile'],
-    notYet: true,
-  },
-  {
-    kind: 'path',
-    flag: 'remote-auth-bearer-token-file',
+  }),
+  flag('path', 'remote-auth-bearer-token-file', 'File with the bearer token', {
     key: 'remote_auth_config.bearer_token_file',
-    brief: 'File with the bearer token',
     placeholder: 'file',
-    notYet: true,
-  },
-  {
-    kind: 'strings',
-    flag: 'remote-auth-scopes',
+  }),
+  flag('strings', 'remote-auth-scopes', 'Scopes to ask for', {
     key: 'remote_auth_config.scopes',
-    brief: 'Scopes to ask for',
     placeholder: 'a,b',
     defaultText: 'openid,profile,email with OIDC',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'remote-auth-resource',
+  }),
+  flag('string', 'remote-auth-resource', 'Resource indicator (RFC 8707)', {
     key: 'remote_auth_config.resource',
-    brief: 'Resource indicator (RFC 8707)',
     placeholder: 'uri',
-    notYet: true,
-  },
-  {
-    kind: 'int',
-    flag: 'remote-auth-callback-port',
+  }),
+  flag('int', 'remote-auth-callback-port', 'Port that receives the browser after signing in', {
     key: 'remote_auth_config.callback_port',
-    brief: 'Port that receives the browser after signing in',
     placeholder: 'port',
     default: 8_666,
     min: 1_024,
     max: 65_535,
-    notYet: true,
-  },
-  {
-    kind: 'bool',
-    flag: 'remote-auth-skip-browser',
+  }),
+  flag('bool', 'remote-auth-skip-browser', 'Print the sign-in address instead of opening a browser', {
     key: 'remote_auth_config.skip_browser',
-    brief: 'Print the sign-in address instead of opening a browser',
     default: false,
-    notYet: true,
-  },
-  {
-    kind: 'duration',
-    flag: 'remote-auth-timeout',
+  }),
+  flag('duration', 'remote-auth-timeout', 'How long signing in may take', {
     key: 'remote_auth_config.timeout',
-    brief: 'How long signing in may take',
     placeholder: 'duration',
     default: 30_000,
     min: 1,
-    notYet: true,
-  },
-  {
-    kind: 'pairs',
-    flag: 'remote-forward-headers',
+  }),
+  flag('pairs', 'remote-forward-headers', 'Header added to requests; repeatable', {
     key: 'header_forward.add_plaintext_headers',
-    brief: 'Header added to requests; repeatable',
     placeholder: 'Name=Value',
     secret: true,
-    notYet: true,
-  },
-  {
-    kind: 'pairs',
-    flag: 'remote-forward-headers-secret',
+  }),
+  flag('pairs', 'remote-forward-headers-secret', 'Header whose value is in the secrets manager; repeatable', {
     key: 'header_forward.add_headers_from_secret',
-    brief: 'Header whose value is in the secrets manager; repeatable',
     placeholder: 'Name=secret-name',
-    notYet: true,
-  },
+  }),
 ]);

@@ -1,98 +1,51 @@
-import { settingsOf } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 
 /** OpenTelemetry of the proxy; keys as existing run configurations spell them. */
-export const telemetrySettings = settingsOf('Telemetry', [
-  {
-    kind: 'string',
-    flag: 'otel-endpoint',
-    key: 'telemetry_config.endpoint',
-    brief: 'OTLP endpoint',
-    placeholder: 'url',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'otel-service-name',
+export const telemetrySettings = settingsOf({ group: 'Telemetry', notYet: true }, [
+  flag('string', 'otel-endpoint', 'OTLP endpoint', { key: 'telemetry_config.endpoint', placeholder: 'url' }),
+  flag('string', 'otel-service-name', 'Service name in traces and metrics', {
     key: 'telemetry_config.serviceName',
-    brief: 'Service name in traces and metrics',
     placeholder: 'name',
     defaultText: 'skep-<workload name>',
-    notYet: true,
-  },
-  {
-    kind: 'pairs',
-    flag: 'otel-headers',
+  }),
+  flag('pairs', 'otel-headers', 'Header of OTLP requests; repeatable', {
     key: 'telemetry_config.headers',
-    brief: 'Header of OTLP requests; repeatable',
     placeholder: 'key=value',
     secret: true,
-    notYet: true,
-  },
-  {
-    kind: 'bool',
-    flag: 'otel-insecure',
+  }),
+  flag('bool', 'otel-insecure', 'Reach the OTLP endpoint over HTTP instead of HTTPS', {
     key: 'telemetry_config.insecure',
-    brief: 'Reach the OTLP endpoint over HTTP instead of HTTPS',
     default: false,
-    notYet: true,
-  },
-  {
-    kind: 'bool',
-    flag: 'otel-tracing-enabled',
+  }),
+  flag('bool', 'otel-tracing-enabled', 'Send traces when there is an endpoint', {
     key: 'telemetry_config.tracingEnabled',
-    brief: 'Send traces when there is an endpoint',
     default: true,
-    notYet: true,
-  },
-  {
-    kind: 'bool',
-    flag: 'otel-metrics-enabled',
+  }),
+  flag('bool', 'otel-metrics-enabled', 'Send metrics when there is an endpoint', {
     key: 'telemetry_config.metricsEnabled',
-    brief: 'Send metrics when there is an endpoint',
     default: true,
-    notYet: true,
-  },
-  {
-    kind: 'float',
-    flag: 'otel-sampling-rate',
+  }),
+  flag('float', 'otel-sampling-rate', 'Share of traces that is kept, 0.0 to 1.0', {
     key: 'telemetry_config.samplingRate',
-    brief: 'Share of traces that is kept, 0.0 to 1.0',
     placeholder: 'rate',
     default: 0.1,
     min: 0,
     max: 1,
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'otel-custom-attributes',
+  }),
+  flag('string', 'otel-custom-attributes', 'Resource attributes, comma-separated', {
     key: 'telemetry_config.customAttributes',
-    brief: 'Resource attributes, comma-separated',
     placeholder: 'k=v,k=v',
-    notYet: true,
-  },
-  {
-    kind: 'strings',
-    flag: 'otel-env-vars',
+  }),
+  flag('strings', 'otel-env-vars', 'Environment variables to show in spans; repeatable', {
     key: 'telemetry_config.environmentVariables',
-    brief: 'Environment variables to show in spans; repeatable',
     placeholder: 'A,B',
-    notYet: true,
-  },
-  {
-    kind: 'bool',
-    flag: 'otel-enable-prometheus-metrics-path',
+  }),
+  flag('bool', 'otel-enable-prometheus-metrics-path', "Serve /metrics on the proxy's port", {
     key: 'telemetry_config.enablePrometheusMetricsPath',
-    brief: "Serve /metrics on the proxy's port",
     default: false,
-    notYet: true,
-  },
-  {
-    kind: 'bool',
-    flag: 'otel-use-legacy-attributes',
+  }),
+  flag('bool', 'otel-use-legacy-attributes', 'Send old attribute names beside the current ones', {
     key: 'telemetry_config.useLegacyAttributes',
-    brief: 'Send old attribute names beside the current ones',
     default: true,
-    notYet: true,
-  },
+  }),
 ]);

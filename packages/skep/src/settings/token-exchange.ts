@@ -1,73 +1,39 @@
-import { settingsOf } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 
 /** How a client's token becomes one for the server (RFC 8693). */
-export const tokenExchangeSettings = settingsOf('Token exchange (RFC 8693)', [
-  {
-    kind: 'string',
-    flag: 'token-exchange-url',
+export const tokenExchangeSettings = settingsOf({ group: 'Token exchange (RFC 8693)', notYet: true }, [
+  flag('string', 'token-exchange-url', 'Token endpoint; giving it switches the exchange on', {
     key: 'token_exchange_config.token_url',
-    brief: 'Token endpoint; giving it switches the exchange on',
     placeholder: 'url',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'token-exchange-client-id',
+  }),
+  flag('string', 'token-exchange-client-id', 'Client ID', {
     key: 'token_exchange_config.client_id',
-    brief: 'Client ID',
     placeholder: 'id',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'token-exchange-client-secret',
+  }),
+  flag('string', 'token-exchange-client-secret', 'Client secret', {
     env: 'SKEP_TOKEN_EXCHANGE_CLIENT_SECRET',
-    brief: 'Client secret',
     placeholder: 'secret',
     secret: true,
     excludes: ['tokenExchangeClientSecretFile'],
-    notYet: true,
-  },
-  {
-    kind: 'path',
-    flag: 'token-exchange-client-secret-file',
-    brief: 'File with the client secret',
-    placeholder: 'file',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'token-exchange-audience',
+  }),
+  flag('path', 'token-exchange-client-secret-file', 'File with the client secret', { placeholder: 'file' }),
+  flag('string', 'token-exchange-audience', 'Audience of the new token', {
     key: 'token_exchange_config.audience',
-    brief: 'Audience of the new token',
     placeholder: 'audience',
-    notYet: true,
-  },
-  {
-    kind: 'strings',
-    flag: 'token-exchange-scopes',
+  }),
+  flag('strings', 'token-exchange-scopes', 'Scopes of the new token', {
     key: 'token_exchange_config.scopes',
-    brief: 'Scopes of the new token',
     placeholder: 'a,b',
-    notYet: true,
-  },
-  {
-    kind: 'string',
-    flag: 'token-exchange-header-name',
+  }),
+  flag('string', 'token-exchange-header-name', 'Header that carries the new token', {
     key: 'token_exchange_config.external_token_header_name',
-    brief: 'Header that carries the new token',
     placeholder: 'name',
     defaultText: 'replaces Authorization',
-    notYet: true,
-  },
-  {
-    kind: 'choice',
-    flag: 'token-exchange-subject-token-type',
+  }),
+  flag('choice', 'token-exchange-subject-token-type', "Kind of the client's token", {
     placeholder: 'type',
     key: 'token_exchange_config.subject_token_type',
-    brief: "Kind of the client's token",
     choices: ['access_token', 'id_token'],
     default: 'access_token',
-    notYet: true,
-  },
+  }),
 ]);

@@ -1,21 +1,10 @@
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
-import { defineSettings } from '@skep/core/settings/define-settings.ts';
-
-const group = 'Selection';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 
 /** Flags of commands that act on several workloads. */
-export const selectionSettings = defineSettings([
-  {
-    name: 'all',
-    kind: 'bool',
-    flag: 'all',
-    short: 'a',
-    group,
-    brief: 'All servers',
-    default: false,
-    excludes: ['group'],
-  },
-  { name: 'group', kind: 'string', flag: 'group', short: 'g', group, brief: 'All servers of a group' },
+export const selectionSettings = settingsOf({ group: 'Selection' }, [
+  flag('bool', 'all', 'All servers', { short: 'a', default: false, excludes: ['group'] }),
+  flag('string', 'group', 'All servers of a group', { short: 'g' }),
 ]);
 
 export interface Selection {
