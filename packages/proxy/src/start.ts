@@ -1,23 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { localIdentity } from '@skep/auth/token/identity.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { systemClock, type Clock } from '@skep/core/time/clock.ts';
-import { newBudgets, type Budgets } from './budgets.ts';
-import type { Backend } from './backend/backend.ts';
+import type { Backend, Front } from './backend/backend.ts';
 import type { Call } from './call/call.ts';
 import { chain, compose } from './call/chain.ts';
 import { LimitedLog } from './backend/limited-log.ts';
 import { asides, isAside } from './endpoint/asides.ts';
-import { refuse } from './call/refuse.ts';
-import { ENDPOINT_PATH } from './endpoint/streamable-http.ts';
-import { frontOf, type Front } from './front.ts';
+import { refuse, recovery } from './call/refuse.ts';
+import { Forward } from './backend/http/forward.ts';
+import { ENDPOINT_PATH, StreamableHttp } from './endpoint/streamable-http.ts';
+import { UnreadBudget } from './endpoint/unread-budget.ts';
 import { closeServer, httpServer, listen } from './listener.ts';
-import { localAuth } from './steps/auth.ts';
+import { BodyBudget } from './steps/body-budget.ts';
 import { bodyLimit } from './steps/body-limit.ts';
 import { mcpParser } from './steps/mcp-parser.ts';
 import { isLoopback } from './call/loopback.ts';
 import { origin } from './steps/origin.ts';
-import { recovery } from './steps/recovery.ts';
 import type { ProxyLimits } from './settings.ts';
 
 export interface ProxyOptions extends ProxyLimits {
@@ -69,10 +69,15 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const clock = options.clock ?? systemClock;
   const budgets = options.budgets ?? newBudgets();
   const log = options.log.child({ workload: options.name });
-  const front = frontOf({ ...options, log, unread: budgets.unread }, clock);
+  const { backend } = options;
+  const common = { ...options, log, clock, unread: budgets.unread };
+  const front: Front =
+    backend.kind === 'stdio'
+      ? new StreamableHttp({ ...common, backend })
+      : new Forward({ ...common, backend });
   const server = httpServer();
   try {
-    await front.attach();
+    await front.attach?.();
     const port = await listen(server, options.host, options.port);
     const state = { closing: false };
     server.on('request', requestHandler({ ...options, budgets, log, port }, front, { clock, state }));
@@ -95,8 +100,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       url: `http://${inUrl(options.host)}:${port}${ENDPOINT_PATH}`,
       port,
       ...(front.greet === undefined ? {} : { greet: front.greet }),
-      backendEnded: () => front.backendEnded(),
-      backendStarted: () => front.backendStarted(),
+      backendEnded: () => front.backendEnded?.(),
+      backendStarted: () => front.backendStarted?.(),
       close: () => (closed ??= close()),
     };
   } catch (error) {
@@ -120,20 +125,18 @@ function requestHandler(
   { clock, state }: Running,
 ): Handler {
   const { log } = options;
-  const guard = {
-    recovery: recovery(log),
-    origin: origin({
-      bindHost: options.host,
-      port: options.port,
-      allowedOrigins: options.allowedOrigins ?? [],
-    }),
-  };
+  const { host: bindHost, port, allowedOrigins = [] } = options;
+  const guard = { recovery: recovery(log), origin: origin({ bindHost, port, allowedOrigins }) };
   const throughChain = compose(
     chain({
       ...guard,
-      bodyLimit: bodyLimit(options.bodyLimitBytes, options.budgets.bodies),
-      auth: localAuth(options.osUser, clock),
-      mcpParser: mcpParser({ revisions: front.revisions }),
+      'body-limit': bodyLimit(options.bodyLimitBytes, options.budgets.bodies),
+      // Without an identity provider everybody is the person who started the proxy; an Authorization header says nothing.
+      auth(call, next) {
+        call.identity = localIdentity(options.osUser, clock.now());
+        return next();
+      },
+      'mcp-parser': mcpParser(front.revisions),
       transport: front.step,
     }),
   );
@@ -200,4 +203,14 @@ function readTarget(url: string): RequestTarget {
   const [, authority, rest = ''] = ABSOLUTE.exec(url) ?? [];
   if (authority === undefined) return { authority: undefined, target: '' };
   return { authority, target: rest.startsWith('/') ? rest : `/${rest}` };
+}
+
+/** What all proxies of one process may hold together. */
+export interface Budgets {
+  readonly bodies: BodyBudget;
+  readonly unread: UnreadBudget;
+}
+
+export function newBudgets(): Budgets {
+  return { bodies: new BodyBudget(), unread: new UnreadBudget() };
 }

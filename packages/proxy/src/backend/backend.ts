@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import type { Step } from '../call/chain.ts';
 
 /** The pipe to a stdio MCP server, one JSON-RPC message per line. `close` detaches, it does not stop the server. */
 export interface StdioStreams {
@@ -24,3 +25,29 @@ export interface HttpBackend {
 }
 
 export type Backend = StdioBackend | HttpBackend;
+
+/** What `/health` tells. `mcpAvailable` only where the proxy can know it. */
+export interface Health {
+  readonly status: 'healthy' | 'degraded' | 'unhealthy';
+  readonly mcpAvailable: boolean | undefined;
+}
+
+/** What one kind of backend puts at the end of the chain, and its life. */
+export interface Front {
+  /** The last row of the chain. */
+  readonly step: Step;
+  /** `known`: the proxy is the MCP server, so it knows all revisions there are. `any`: the server behind it decides. */
+  readonly revisions: 'known' | 'any';
+  readonly attach?: () => Promise<void>;
+  health(): Health;
+  /** See `Mux.greet`; absent where clients shake hands with the server themselves. */
+  readonly greet?: () => Promise<unknown>;
+  /** The server's process has ended. */
+  readonly backendEnded?: () => void;
+  /** The server was started anew. */
+  readonly backendStarted?: () => void;
+  /** Ends what would otherwise stay open for ever; calls in flight go on. */
+  drain(): void;
+  /** Idempotent. */
+  close(): void;
+}

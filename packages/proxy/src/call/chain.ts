@@ -6,78 +6,57 @@ export type Step = (call: Call, next: () => Promise<void>) => Promise<void>;
 /** What steps hand on to each other. `head` is there from the start: method, path and headers. */
 export type Facet = 'head' | 'body' | 'identity' | 'message' | 'credentials' | 'replies' | 'response';
 
-export interface Link {
+interface Row {
   readonly name: string;
   /** What must have been written by an earlier row. */
   readonly reads: readonly Facet[];
   readonly writes: readonly Facet[];
+}
+
+/** A row with its step. */
+export interface Link extends Row {
   readonly run: Step;
 }
 
-/** Every step a chain can have. Without a `?` it is always there; those with one come with their settings. */
-export interface Steps {
-  readonly recovery: Step;
-  readonly origin: Step;
-  readonly bodyLimit: Step;
-  readonly audit?: Step | undefined;
-  readonly auth: Step;
-  readonly clientToken?: Step | undefined;
-  readonly toolFilter?: Step | undefined;
-  readonly toolCallFilter?: Step | undefined;
-  readonly mcpParser: Step;
-  readonly telemetry?: Step | undefined;
-  readonly rateLimit?: Step | undefined;
-  readonly mutatingWebhook?: Step | undefined;
-  readonly validatingWebhook?: Step | undefined;
-  readonly authorization?: Step | undefined;
-  readonly headerForward?: Step | undefined;
-  readonly outgoingToken?: Step | undefined;
-  readonly transport: Step;
-}
-
-interface Row extends Omit<Link, 'run'> {
-  readonly run: Step | undefined;
-}
-
-function link(name: string, row: Omit<Row, 'name'>): Row {
-  return { name, ...row };
-}
-
 /**
- * The chain, outermost first (docs/behaviour/proxy.md#the-chain). The order is the security of the proxy: audit sees
- * refusals, auth comes before any look into the body, renaming before everything that judges a tool name, mutation
- * before validation before authorization, credentials last. A row whose step is absent drops out; nothing else may
+ * Every step that a chain can have, outermost first (docs/behaviour/proxy.md#the-chain). The order is the security of the
+ * proxy: audit sees refusals, auth comes before any look into the body, renaming before everything that judges a tool name,
+ * mutation before validation before authorization, credentials last. A row whose step is absent drops out; nothing else may
  * move.
  */
+export const CHAIN = [
+  { name: 'recovery', reads: [], writes: ['response'] },
+  { name: 'origin', reads: ['head'], writes: ['response'] },
+  { name: 'body-limit', reads: ['head'], writes: ['body'] },
+  { name: 'audit', reads: ['head', 'body'], writes: ['replies'] },
+  { name: 'auth', reads: ['head'], writes: ['identity'] },
+  { name: 'client-token', reads: ['identity'], writes: ['credentials'] },
+  { name: 'tool-filter', reads: ['body'], writes: ['replies'] },
+  { name: 'tool-call-filter', reads: ['body'], writes: ['body'] },
+  { name: 'mcp-parser', reads: ['head', 'body'], writes: ['message'] },
+  { name: 'telemetry', reads: ['message', 'identity'], writes: ['replies'] },
+  { name: 'rate-limit', reads: ['message', 'identity'], writes: ['response'] },
+  { name: 'mutating-webhook', reads: ['message', 'identity'], writes: ['message'] },
+  { name: 'validating-webhook', reads: ['message', 'identity'], writes: ['response'] },
+  { name: 'authorization', reads: ['message', 'identity'], writes: ['replies'] },
+  { name: 'header-forward', reads: ['head'], writes: ['head'] },
+  { name: 'outgoing-token', reads: ['identity'], writes: ['credentials'] },
+  { name: 'transport', reads: ['body', 'identity', 'message'], writes: ['response'] },
+] as const satisfies readonly Row[];
+
+type StepName = (typeof CHAIN)[number]['name'];
+type Always = 'recovery' | 'origin' | 'body-limit' | 'auth' | 'mcp-parser' | 'transport';
+
+/** The steps of one chain: some are always there, the others come with their settings. */
+export type Steps = Readonly<Record<Always, Step> & Partial<Record<StepName, Step>>>;
+
+/** The rows of `CHAIN` whose step is given. */
 export function chain(steps: Steps): readonly Link[] {
-  const rows = [
-    link('recovery', { reads: [], writes: ['response'], run: steps.recovery }),
-    link('origin', { reads: ['head'], writes: ['response'], run: steps.origin }),
-    link('body-limit', { reads: ['head'], writes: ['body'], run: steps.bodyLimit }),
-    link('audit', { reads: ['head', 'body'], writes: ['replies'], run: steps.audit }),
-    link('auth', { reads: ['head'], writes: ['identity'], run: steps.auth }),
-    link('client-token', { reads: ['identity'], writes: ['credentials'], run: steps.clientToken }),
-    link('tool-filter', { reads: ['body'], writes: ['replies'], run: steps.toolFilter }),
-    link('tool-call-filter', { reads: ['body'], writes: ['body'], run: steps.toolCallFilter }),
-    link('mcp-parser', { reads: ['head', 'body'], writes: ['message'], run: steps.mcpParser }),
-    link('telemetry', { reads: ['message', 'identity'], writes: ['replies'], run: steps.telemetry }),
-    link('rate-limit', { reads: ['message', 'identity'], writes: ['response'], run: steps.rateLimit }),
-    link('mutating-webhook', {
-      reads: ['message', 'identity'],
-      writes: ['message'],
-      run: steps.mutatingWebhook,
-    }),
-    link('validating-webhook', {
-      reads: ['message', 'identity'],
-      writes: ['response'],
-      run: steps.validatingWebhook,
-    }),
-    link('authorization', { reads: ['message', 'identity'], writes: ['replies'], run: steps.authorization }),
-    link('header-forward', { reads: ['head'], writes: ['head'], run: steps.headerForward }),
-    link('outgoing-token', { reads: ['identity'], writes: ['credentials'], run: steps.outgoingToken }),
-    link('transport', { reads: ['body', 'identity', 'message'], writes: ['response'], run: steps.transport }),
-  ];
-  return rows.filter((row): row is Link => row.run !== undefined);
+  const given: Partial<Record<StepName, Step>> = steps;
+  return CHAIN.flatMap((row) => {
+    const run = given[row.name];
+    return run === undefined ? [] : [{ ...row, run }];
+  });
 }
 
 /** One function out of the rows, nested once, at start. */

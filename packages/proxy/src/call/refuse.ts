@@ -1,6 +1,9 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { CODES, type Code, type CodeRow } from '@skep/core/errors/codes.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Log } from '@skep/core/log/log.ts';
 import { errorText, type JsonObject, type RpcFailure } from '../message/json-rpc.ts';
+import type { Step } from './chain.ts';
 
 export interface RefusalDetails {
   /** The request's id as raw JSON text, where there is a request and its id is known. */
@@ -40,4 +43,22 @@ export function refuse(res: ServerResponse, code: Code, details: RefusalDetails 
     ...details.headers,
   });
   res.end(body);
+}
+
+/** One failing request never ends the process: known errors are answered as their code says, others with a bare 500. */
+export function recovery(log: Log): Step {
+  return async (call, next) => {
+    try {
+      await next();
+    } catch (error) {
+      if (call.res.headersSent || call.res.destroyed) call.res.destroy();
+      else if (error instanceof SkepError && error.code !== 'internal/bug') {
+        refuse(call.res, error.code, { headers: call.req.complete ? {} : { Connection: 'close' } });
+        return;
+      } else {
+        call.res.writeHead(500, { 'Content-Type': 'text/plain; charset=utf-8' }).end('Internal Server Error');
+      }
+      if (!call.req.destroyed) log.error({ err: error, path: call.path }, 'request failed');
+    }
+  };
 }

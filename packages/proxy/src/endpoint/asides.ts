@@ -1,14 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Step } from '../call/chain.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
+import type { Health } from '../backend/backend.ts';
 import { refuse } from '../call/refuse.ts';
-
-/** What `/health` tells. `mcpAvailable` only where the proxy can know it. */
-export interface Health {
-  readonly status: 'healthy' | 'degraded' | 'unhealthy';
-  readonly transport: 'stdio' | 'sse' | 'streamable-http';
-  readonly mcpAvailable: boolean | undefined;
-}
 
 /** Paths answered beside the chain, behind the origin guard only (docs/behaviour/proxy.md#paths-beside-the-chain). */
 export function isAside(path: string): boolean {
@@ -30,9 +24,10 @@ export function asides(health: () => Health, clock: Clock): Step {
 }
 
 function sendHealth(res: ServerResponse, health: Health, now: string): void {
-  const { status, transport, mcpAvailable } = health;
+  const { status, mcpAvailable } = health;
   const mcp = mcpAvailable === undefined ? {} : { mcp: { available: mcpAvailable, last_checked: now } };
-  sendJson(res, status === 'unhealthy' ? 503 : 200, { status, timestamp: now, transport, ...mcp });
+  const about = { status, timestamp: now, transport: 'streamable-http', ...mcp };
+  sendJson(res, status === 'unhealthy' ? 503 : 200, about);
 }
 
 function sendJson(res: ServerResponse, status: number, value: object): void {

@@ -5,20 +5,17 @@ import { Sessions, type Session } from './sessions.ts';
 const sessions = () => {
   const clock = manualClock();
   const left: string[] = [];
-  const busy = new Set<Session>();
   const all = new Sessions({
     clock,
     ttlMs: 1_000,
-    isBusy: (session) => busy.has(session),
-    onJoin() {},
-    onLeave: ({ key }) => void left.push(key),
+    mux: { join() {}, leave: ({ key }) => void left.push(key) },
   });
   const create = (principal = 'me'): Session => {
     const session = all.create({ principal, version: '2025-11-25', abilities: new Set() });
     if (session === undefined) throw new TypeError('no room');
     return session;
   };
-  return { clock, left, busy, all, create };
+  return { clock, left, all, create };
 };
 
 test('a session is unknown to anybody but its principal', () => {
@@ -39,13 +36,13 @@ test('use keeps a session, idleness ends it', () => {
 });
 
 test('a session with a call in flight is not idle, however long the call takes', () => {
-  const { clock, left, busy, all, create } = sessions();
+  const { clock, left, all, create } = sessions();
   const session = create();
-  busy.add(session);
+  session.unanswered = 1;
   clock.pass(10_000);
   expect(all.find(session.key, 'me')).toBe(session);
   clock.pass(10_000);
-  busy.delete(session);
+  session.unanswered = 0;
   clock.pass(400);
   expect(all.find(session.key, 'me')).toBe(session);
   clock.pass(1_600);
@@ -53,8 +50,8 @@ test('a session with a call in flight is not idle, however long the call takes',
 });
 
 test('a session with a call in flight does not give way to new ones', () => {
-  const { left, busy, all, create } = sessions();
-  while (all.size < 4096) busy.add(create());
+  const { left, all, create } = sessions();
+  while (all.size < 4096) create().unanswered = 1;
   expect(all.create({ principal: 'me', version: '2025-11-25', abilities: new Set() })).toBeUndefined();
   expect(left).toEqual([]);
 });

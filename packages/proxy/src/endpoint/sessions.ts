@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Identity } from '@skep/auth/token/identity.ts';
-import type { Peer } from '../backend/stdio/peer.ts';
+import type { Mux } from '../backend/stdio/mux.ts';
+import type { Listener, Peer } from '../backend/stdio/peer.ts';
 import type { Ability } from '../message/client-abilities.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { opensWithEmptyEvent } from '../message/protocol-version.ts';
 import { ReplayBuffer, type ReplayBudget } from './replay.ts';
-import type { StandaloneStream } from './standalone.ts';
 import { EventStream, type Resumable } from './stream.ts';
 
 /** More sessions than this are not kept; the longest idle one gives way. */
@@ -35,7 +35,7 @@ export class Session implements Peer {
   logLevel: string | undefined;
   unanswered = 0;
   /** The stream of its latest GET. */
-  listener: StandaloneStream | undefined;
+  listener: (Listener & { readonly stream: EventStream }) | undefined;
   lastSeen: number;
   readonly #clock: Clock;
   readonly #streams = new Map<string, EventStream>();
@@ -89,10 +89,8 @@ export class Session implements Peer {
 export interface SessionsOptions {
   readonly clock: Clock;
   readonly ttlMs: number;
-  /** A call of it is still unanswered. */
-  isBusy(session: Session): boolean;
-  onJoin(session: Session): void;
-  onLeave(session: Session): void;
+  /** Who hears of sessions that begin and end. */
+  readonly mux: Pick<Mux, 'join' | 'leave'>;
 }
 
 /** All sessions of one proxy. None survives the proxy: clients initialize again (docs/behaviour/proxy.md#sessions). */
@@ -116,7 +114,7 @@ export class Sessions {
     if (this.#sessions.size >= MAX_SESSIONS && !this.#makeRoom()) return undefined;
     const session = new Session({ ...opening, clock: this.#options.clock, budget: this.#budget });
     this.#sessions.set(session.key, session);
-    this.#options.onJoin(session);
+    this.#options.mux.join(session);
     return session;
   }
 
@@ -135,7 +133,7 @@ export class Sessions {
 
   end(session: Session): void {
     if (!this.#sessions.delete(session.key)) return;
-    this.#options.onLeave(session);
+    this.#options.mux.leave(session);
     session.close();
   }
 
@@ -163,7 +161,7 @@ export class Sessions {
 
   /** Nobody listens and nobody waits for an answer. */
   #isIdle(session: Session): boolean {
-    return session.listener?.live !== true && !this.#options.isBusy(session);
+    return session.listener?.live !== true && session.unanswered === 0;
   }
 
   #makeRoom(): boolean {

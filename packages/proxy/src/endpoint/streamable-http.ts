@@ -1,83 +1,95 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Mux } from '../backend/stdio/mux.ts';
-import type { Call } from '../call/call.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import type { Front, Health, StdioBackend } from '../backend/backend.ts';
+import { Mux } from '../backend/stdio/mux.ts';
+import type { PipeState } from '../backend/stdio/pipe.ts';
+import { throughHooks, type Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { MODERN_VERSION } from '../message/protocol-version.ts';
 import { acceptsStream } from './accept.ts';
+import { sharedBodyOf } from './event.ts';
 import { post } from './post.ts';
 import { refuse } from '../call/refuse.ts';
 import { readEventId } from './replay.ts';
 import { principalOf, Sessions, type Session } from './sessions.ts';
 import { SseSocket } from './sse-socket.ts';
-import { StandaloneStream } from './standalone.ts';
 import type { UnreadBudget } from './unread-budget.ts';
 
 export const ENDPOINT_PATH = '/mcp';
 
-export interface StreamableHttpOptions {
-  readonly mux: Mux;
+interface StreamableHttpOptions {
+  readonly backend: StdioBackend;
   readonly clock: Clock;
+  readonly log: Log;
+  readonly requestTimeoutMs: number;
   readonly sessionTtlMs: number;
-  readonly budget: UnreadBudget;
+  readonly skepVersion: string;
+  readonly unread: UnreadBudget;
 }
 
+const STATUS: Readonly<Record<PipeState, Health['status']>> = {
+  attached: 'healthy',
+  attaching: 'degraded',
+  lost: 'unhealthy',
+};
+
 /** The MCP endpoint of a stdio server: POST, GET and DELETE on `/mcp` (docs/behaviour/proxy.md#streamable-http). */
-export class StreamableHttp {
-  readonly #options: StreamableHttpOptions;
+export class StreamableHttp implements Front {
+  readonly revisions = 'known';
+  readonly #clock: Clock;
+  readonly #mux: Mux;
   readonly #sessions: Sessions;
+  readonly #budget: UnreadBudget;
 
   constructor(options: StreamableHttpOptions) {
-    const { mux, clock, sessionTtlMs } = options;
-    this.#options = options;
-    this.#sessions = new Sessions({
-      clock,
-      ttlMs: sessionTtlMs,
-      isBusy: (session) => mux.isBusy(session),
-      onJoin: (session) => mux.join(session),
-      onLeave: (session) => mux.leave(session),
-    });
+    const { clock, sessionTtlMs, unread } = options;
+    this.#clock = clock;
+    this.#mux = new Mux(options);
+    this.#sessions = new Sessions({ clock, ttlMs: sessionTtlMs, mux: this.#mux });
+    this.#budget = unread;
   }
 
-  /** The last row of the chain. */
   readonly step: Step = (call) => {
     this.#handle(call);
     return Promise.resolve();
   };
 
-  /** The server's process has ended; sessions stay until it was started anew, so that clients hear why. */
-  backendEnded(): void {
-    this.#options.mux.ended();
+  readonly attach = (): Promise<void> => this.#mux.attach();
+
+  readonly greet = (): Promise<unknown> => this.#mux.greet();
+
+  health(): Health {
+    const { pipeState } = this.#mux;
+    return { status: STATUS[pipeState], mcpAvailable: pipeState === 'attached' };
   }
 
-  /** The server was started anew: all sessions are void, and clients learn so by "Session not found". */
-  backendStarted(): void {
-    this.#options.mux.restarted();
+  /** Sessions stay until the server was started anew, so that clients hear why. */
+  readonly backendEnded = (): void => this.#mux.ended();
+
+  /** All sessions are void, and clients learn so by "Session not found". */
+  readonly backendStarted = (): void => {
+    this.#mux.restarted();
     this.#sessions.endAll();
-  }
+  };
 
-  /** Ends the streams that nobody's call waits on; calls in flight may still finish. */
-  endStandaloneStreams(): void {
+  drain(): void {
     this.#sessions.endStandaloneStreams();
   }
 
   close(): void {
-    this.#options.mux.close();
+    this.#mux.close();
     this.#sessions.close();
   }
 
   #handle(call: Call): void {
     const { req, res, path } = call;
     if (path !== ENDPOINT_PATH) refuse(res, 'proxy/no-route');
-    else if (req.method === 'POST') this.#post(call);
+    else if (req.method === 'POST')
+      post(call, { mux: this.#mux, clock: this.#clock, sessions: this.#sessions, budget: this.#budget });
     else if (req.method === 'GET') this.#get(call);
     else if (req.method === 'DELETE') this.#delete(call);
     else refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'GET, POST, DELETE, OPTIONS' } });
-  }
-
-  #post(call: Call): void {
-    const { mux, clock, budget } = this.#options;
-    post(call, { mux, clock, sessions: this.#sessions, budget });
   }
 
   #get(call: Call): void {
@@ -87,11 +99,11 @@ export class StreamableHttp {
       refuse(call.res, 'proxy/not-acceptable');
       return;
     }
-    const socket = new SseSocket(call.res, { clock: this.#options.clock, budget: this.#options.budget });
+    const socket = new SseSocket(call.res, { clock: this.#clock, budget: this.#budget });
     const from = call.req.headers['last-event-id'];
     if (typeof from !== 'string' || !resume(session, from, socket)) {
       openStandalone(session, call, socket);
-      this.#options.mux.listens();
+      this.#mux.listens();
     }
   }
 
@@ -122,14 +134,23 @@ export class StreamableHttp {
 }
 
 /** A newer GET takes the place of an older one, whose stream ends cleanly. */
-function openStandalone(session: Session, call: Call, socket: SseSocket): void {
+function openStandalone(session: Session, { replyHooks }: Call, socket: SseSocket): void {
   if (session.listener !== undefined) {
     session.listener.stream.end();
     session.streamDone(session.listener.stream);
   }
   const stream = session.openStream();
   stream.attach(socket);
-  session.listener = new StandaloneStream(stream, call.replyHooks);
+  session.listener = {
+    stream,
+    get live() {
+      return stream.live;
+    },
+    send(message) {
+      const passed = throughHooks(replyHooks, { message, request: undefined });
+      if (passed !== undefined) stream.send(sharedBodyOf(passed));
+    },
+  };
   stream.start();
 }
 

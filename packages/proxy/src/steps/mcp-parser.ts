@@ -1,16 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import type { Code } from '@skep/core/errors/codes.ts';
+import type { Front } from '../backend/backend.ts';
 import type { Call, Incoming } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import { refuse } from '../call/refuse.ts';
 import { eraOf } from '../message/era.ts';
 import { readMessage, type Unreadable } from '../message/json-rpc.ts';
 import { isKnownVersion, LEGACY_VERSIONS, MODERN_VERSION } from '../message/protocol-version.ts';
-
-export interface ParserSettings {
-  /** `known`: the proxy is the MCP server, so it knows all revisions there are. `any`: the server behind it decides. */
-  readonly revisions: 'known' | 'any';
-}
 
 const UNREADABLE: Readonly<Record<Unreadable, Code>> = {
   'not-json': 'proxy/not-json',
@@ -26,11 +22,10 @@ function isWhite(byte: number): boolean {
 }
 
 /** Reads a POST's message and revision, and refuses what no later step could look into. */
-export function mcpParser(settings: ParserSettings): Step {
-  const strict = settings.revisions === 'known';
+export function mcpParser(revisions: Front['revisions']): Step {
   return async (call, next) => {
     if (call.req.method === 'POST' && !(await readPost(call))) return;
-    if (strict && !hasKnownVersion(call)) return;
+    if (revisions === 'known' && !hasKnownVersion(call)) return;
     await next();
   };
 }

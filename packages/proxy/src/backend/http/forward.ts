@@ -2,17 +2,20 @@ import { Agent, request, type ClientRequest, type IncomingMessage, type ServerRe
 import { pipeline } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import type { Call } from '../../call/call.ts';
 import type { Step } from '../../call/chain.ts';
 import { refuse } from '../../call/refuse.ts';
 import { MODERN_VERSION } from '../../message/protocol-version.ts';
+import type { Front, Health, HttpBackend } from '../backend.ts';
+import { LimitedLog } from '../limited-log.ts';
 import { towardsBackend, towardsClient } from './headers.ts';
 
-export interface ForwardOptions {
-  /** Scheme, host and port. */
-  readonly target: URL;
+interface ForwardOptions {
+  readonly backend: HttpBackend;
   readonly trustProxyHeaders: boolean;
   readonly log: Log;
+  readonly clock: Clock;
 }
 
 /** A call that waits for its answer. */
@@ -26,22 +29,24 @@ interface Pending {
 const SESSION_METHODS = new Set(['GET', 'HEAD', 'DELETE']);
 
 /** Hands calls to a server that speaks HTTP itself: bytes pass as they are, replies as they come. */
-export class Forward {
+export class Forward implements Front {
+  readonly revisions = 'any';
   readonly #options: ForwardOptions;
+  readonly #log: LimitedLog;
   readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo' });
   readonly #streams = new Set<ClientRequest>();
+  /** Whether the last call reached the backend; undefined before the first. */
   #reachable: boolean | undefined;
 
   constructor(options: ForwardOptions) {
     this.#options = options;
+    this.#log = new LimitedLog(options.log, options.clock);
   }
 
-  /** Whether the last call reached the backend; undefined before the first. */
-  get reachable(): boolean | undefined {
-    return this.#reachable;
+  health(): Health {
+    return { status: this.#reachable === false ? 'degraded' : 'healthy', mcpAvailable: this.#reachable };
   }
 
-  /** The last row of the chain. */
   readonly step: Step = async (call) => {
     const { req, res } = call;
     if (call.replyHooks.length > 0) {
@@ -57,13 +62,14 @@ export class Forward {
   };
 
   /** Ends the replies to GET: such a stream has no end of its own. */
-  endStreams(): void {
+  drain(): void {
     for (const stream of this.#streams) stream.destroy();
   }
 
   close(): void {
-    this.endStreams();
+    this.drain();
     this.#agent.destroy();
+    this.#log.close();
   }
 
   /** Resolves when the backend has taken the body, or will not. What waits for the answer does not hold the body. */
@@ -72,7 +78,8 @@ export class Forward {
       res,
       id: incoming?.message.kind === 'request' ? incoming.message.id : undefined,
     };
-    const { target, trustProxyHeaders } = this.#options;
+    const { backend, trustProxyHeaders } = this.#options;
+    const { target } = backend;
     const headers = towardsBackend(req, target, trustProxyHeaders);
     if (body.length > 0 || req.method === 'POST') headers['content-length'] = body.length;
     const upstream = request({
@@ -123,14 +130,14 @@ export class Forward {
     this.#reachable = true;
     res.flushHeaders();
     pipeline(reply, res, (error) => {
-      if (error) this.#options.log.debug({ err: error }, 'a reply ended early');
+      if (error) this.#log.debug({ err: error }, 'a reply ended early');
     });
   }
 
   #failed({ res, id }: Pending, error: unknown): void {
     if (res.destroyed || res.writableEnded) return;
     this.#reachable = false;
-    this.#options.log.warn({ err: error }, 'the backend gave no answer that can be passed on');
+    this.#log.warn({ err: error }, 'the backend gave no answer that can be passed on');
     if (res.headersSent) {
       res.destroy();
       return;

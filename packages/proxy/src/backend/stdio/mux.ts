@@ -116,11 +116,6 @@ export class Mux {
     return this.#pipe.attach();
   }
 
-  /** Some request of `peer` is still unanswered. */
-  isBusy(peer: Peer): boolean {
-    return peer.unanswered > 0;
-  }
-
   /** A session that may hear notifications from now on. */
   join(peer: Peer): void {
     this.#peers.add(peer);
@@ -335,7 +330,7 @@ export class Mux {
   }
 
   #abandonAll(peer: Peer, code: Code, reason: string): void {
-    if (!this.isBusy(peer)) return;
+    if (peer.unanswered === 0) return;
     for (const flight of this.#inFlight.of(peer)) {
       if (this.#inFlight.take(flight.id) === undefined) continue;
       flight.waiter.fail(code);
