@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
-import { dockerRuntime } from '@skep/cli/runtime/docker/docker-runtime.ts';
+import { EngineClient } from '@skep/cli/runtime/docker/client.ts';
+import { DockerRuntime } from '@skep/cli/runtime/docker/docker-runtime.ts';
 import type { Runtime } from '@skep/cli/runtime/runtime.ts';
 import { ensureScriptImage } from './images.ts';
 import { component, engineSocket, title } from './require.ts';
@@ -46,7 +47,8 @@ describe.skipIf(!engineThere.available)(title('an engine that goes away', engine
   let directory: string;
   let relay: Relay;
   let runtime: Runtime;
-  const direct = () => dockerRuntime({ kind: 'unix', path: engineSocket() }, environment());
+  const direct = () =>
+    new DockerRuntime(new EngineClient({ kind: 'unix', path: engineSocket() }), environment());
   const environment = () => testEnvironment({ dataDir: directory, cacheDir: directory });
 
   beforeEach(async () => {
@@ -54,7 +56,7 @@ describe.skipIf(!engineThere.available)(title('an engine that goes away', engine
     relay = new Relay();
     const socket = path.join(directory, 'engine.sock');
     await relay.listen(socket);
-    runtime = dockerRuntime({ kind: 'unix', path: socket }, environment());
+    runtime = new DockerRuntime(new EngineClient({ kind: 'unix', path: socket }), environment());
     const script = readFileSync(path.join(import.meta.dirname, 'fixtures/probe-server.mjs'), 'utf8');
     const reference = await ensureScriptImage('skep-test/probe:1', script);
     const empty = { args: [], env: {}, mounts: [], ports: [], privileged: false };

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
-import { dockerRuntime } from '@skep/cli/runtime/docker/docker-runtime.ts';
+import { EngineClient } from '@skep/cli/runtime/docker/client.ts';
+import { DockerRuntime } from '@skep/cli/runtime/docker/docker-runtime.ts';
 import { EXTERNAL_NETWORK } from '@skep/cli/runtime/docker/network.ts';
 import type { Runtime, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { engine, ensureScriptImage } from './images.ts';
@@ -33,8 +34,8 @@ describe.skipIf(!engineThere.available)(title('the network that workloads share'
 
   /** An adapter with a connection of its own, as another process would have. */
   const open = (): Runtime =>
-    dockerRuntime(
-      { kind: 'unix', path: engineSocket() },
+    new DockerRuntime(
+      new EngineClient({ kind: 'unix', path: engineSocket() }),
       testEnvironment({ dataDir: tmpdir(), cacheDir: tmpdir() }),
     );
 

@@ -10,7 +10,7 @@ const OWN_IMAGE = 'skep-demo/node:24';
  * no image registry can be reached, one made from the Node of this machine.
  */
 export async function ensureBaseImage({ client }: Engine, screen: Screen): Promise<readonly string[]> {
-  const present = await client.call({ method: 'GET', path: `/images/${NPX_BASE_IMAGE}/json` });
+  const present = await client.call({ path: `/images/${NPX_BASE_IMAGE}/json` });
   if (present.status === 200) {
     screen.done(`base image ${NPX_BASE_IMAGE} is here`);
     return [];

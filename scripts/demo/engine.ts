@@ -12,16 +12,16 @@ export interface Engine {
 
 /** The container engine that `skep run` would use here, or undefined when none answers. */
 export async function findEngine(): Promise<Engine | undefined> {
-  const found = await searchEngine({
+  const engine = await searchEngine({
     env: process.env,
     home: os.homedir(),
     readText: (file) => Promise.resolve(existsSync(file) ? readFileSync(file, 'utf8') : undefined),
     exists: (file) => Promise.resolve(existsSync(file)),
     ping: async (endpoint) => void (await new EngineClient(endpoint).ping(AbortSignal.timeout(5000))),
   });
-  if (!('endpoint' in found)) return undefined;
-  const client = new EngineClient(found.endpoint);
-  const { body } = await client.call({ method: 'GET', path: '/version' });
+  if (!('found' in engine)) return undefined;
+  const client = new EngineClient(engine.found);
+  const { body } = await client.call({ path: '/version' });
   const { Version = 'unknown' } = body as { Version?: string };
-  return { client, version: Version, endpoint: endpointText(found.endpoint) };
+  return { client, version: Version, endpoint: endpointText(engine.found) };
 }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Finding } from './environment.ts';
 import { selectRuntime } from './detect.ts';
-import type { EngineSearch } from './docker/find-engine.ts';
-import { searchEngine } from './docker/find-runtime.ts';
+import { findEngine, type EngineSearch } from './docker/find-engine.ts';
 import { endpointText, type Endpoint } from './docker/endpoint.ts';
 import type { Bubblewrap } from './sandbox/confine.ts';
-import { tryBubblewrap } from './sandbox/find-runtime.ts';
+import { unlessUnavailable } from './sandbox/bubblewrap.ts';
 
 interface Machine {
   readonly env?: Record<string, string>;
@@ -47,10 +47,18 @@ function select(options: Machine): Promise<Selection> {
   return selectRuntime<Selection>(
     (kind) =>
       kind === 'docker'
-        ? searchEngine(search, (endpoint) => ({ kind: 'docker', endpoint }))
-        : tryBubblewrap(bubblewrap, (found) => ({ kind: 'sandbox', bubblewrap: found })),
+        ? as(findEngine(search), (endpoint) => ({ kind: 'docker', endpoint }))
+        : as(unlessUnavailable(bubblewrap()), (found) => ({ kind: 'sandbox', bubblewrap: found })),
     env['SKEP_RUNTIME'],
   );
+}
+
+async function as<Found>(
+  finding: Promise<Finding<Found>>,
+  make: (found: Found) => Selection,
+): Promise<Finding<Selection>> {
+  const known = await finding;
+  return 'found' in known ? { found: make(known.found) } : known;
 }
 
 const BUBBLEWRAP: Bubblewrap = {

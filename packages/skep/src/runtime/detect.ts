@@ -5,8 +5,8 @@ import type { Runtime } from './runtime.ts';
 
 /** What workloads can run on, a row each; tried in the order of `RUNTIME_KINDS`, and loaded when it is tried. */
 const RUNTIMES: Readonly<Record<RuntimeKind, () => Promise<FindRuntime>>> = {
-  docker: async () => (await import('./docker/find-runtime.ts')).findDocker,
-  sandbox: async () => (await import('./sandbox/find-runtime.ts')).findSandbox,
+  docker: async () => (await import('./docker/find-engine.ts')).findDocker,
+  sandbox: async () => (await import('./sandbox/bubblewrap.ts')).findSandbox,
 };
 
 /** The kind that a saved workload names, or `SKEP_RUNTIME`, or the first that works. Fails as `selectRuntime` does. */
@@ -16,8 +16,7 @@ export async function detectRuntime(
 ): Promise<Runtime> {
   const find = async (kind: RuntimeKind): ReturnType<FindRuntime> =>
     (await RUNTIMES[kind]())(environment, saved?.endpoint);
-  const open = await selectRuntime(find, saved?.kind ?? environment.env['SKEP_RUNTIME']);
-  return open();
+  return selectRuntime(find, saved?.kind ?? environment.env['SKEP_RUNTIME']);
 }
 
 /**

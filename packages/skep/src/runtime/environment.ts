@@ -39,4 +39,4 @@ export type Finding<Found> =
 export type FindRuntime = (
   environment: RuntimeEnvironment,
   endpoint: string | undefined,
-) => Promise<Finding<() => Promise<Runtime>>>;
+) => Promise<Finding<Runtime>>;

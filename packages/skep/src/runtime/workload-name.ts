@@ -12,3 +12,9 @@ export function checkWorkloadName(name: string): void {
     });
   }
 }
+
+export const noSuchWorkload = (name: string): SkepError =>
+  new SkepError('runtime/no-such-workload', { message: `no workload "${name}"` });
+
+export const notRunning = (name: string): SkepError =>
+  new SkepError('runtime/not-running', { message: `workload "${name}" is not running` });

@@ -8,9 +8,7 @@ import { buildFailure } from './build-failure.ts';
 import type { EngineClient } from './client.ts';
 import { engineMessage, refused } from './failure.ts';
 import { discardImage, findImage, sweepLayers } from './images.ts';
-import { jsonLines } from './json-lines.ts';
-import { filters } from './labels.ts';
-import { listedIds } from './observed.ts';
+import { containerIds } from './containers.ts';
 import { progressError, progressLine } from './progress.ts';
 
 export interface BuildRequest {
@@ -55,31 +53,22 @@ async function clearAfterAbort(client: EngineClient, request: BuildRequest, mark
     await pause(LOOK_MS);
     const tagged = await findImage(client, request.tag);
     if (tagged?.labels[BUILD_LABEL] === request.buildId) await discardImage(client, request.tag);
-    const busy = (await containersOf(client, mark)) > 0;
+    const busy = (await containerIds(client, { label: [mark] })).length > 0;
     const removed = busy ? 0 : await sweepLayers(client, mark);
     quiet = busy || removed > 0 ? 0 : quiet + 1;
   }
 }
 
-async function containersOf(client: EngineClient, mark: string): Promise<number> {
-  const query = { all: '1', filters: filters({ label: [mark] }) };
-  const answer = await client.call({ method: 'GET', path: '/containers/json', query });
-  if (answer.status !== 200) throw refused('list containers', answer);
-  return listedIds(answer.body).length;
-}
-
 async function runBuild(client: EngineClient, request: BuildRequest): Promise<void> {
-  const response = await client.stream({
+  const building = {
     method: 'POST',
     path: '/build',
     query: { t: request.tag, rm: '1', forcerm: '1', version: '1', dockerfile: 'Dockerfile' },
     body: contextTar(request.recipe),
     signal: request.signal,
-  });
+  } as const;
   const output = new Transcript(request.report);
-  for await (const value of jsonLines(response, client.endpoint, request.signal)) {
-    if (response.statusCode !== 200)
-      throw refused('build an image', { status: response.statusCode ?? 0, body: value });
+  for await (const value of client.lines(building, (answer) => refused('build an image', answer))) {
     const line = progressLine(value);
     const failure = progressError(line);
     if (failure !== undefined) throw buildFailure(request.subject, output.text(), engineMessage(failure));

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RuntimeEvent } from '../runtime.ts';
 import { EngineClient } from './client.ts';
 import { containerEvents } from './events.ts';
-import { jsonLines } from './json-lines.ts';
+import { refused } from './failure.ts';
 
 let directory: string;
 let socketPath: string;
@@ -66,7 +66,7 @@ describe('EngineClient', () => {
 
   test('names the socket when there is none', async () => {
     const client = new EngineClient({ kind: 'unix', path: socketPath });
-    await expect(client.call({ method: 'GET', path: '/x' })).rejects.toMatchObject(unreachable());
+    await expect(client.call({ path: '/x' })).rejects.toMatchObject(unreachable());
   });
 
   test('takes an answer that is cut off for a lost engine, never for a short answer', async () => {
@@ -74,12 +74,12 @@ describe('EngineClient', () => {
       response.writeHead(200, { 'content-length': '100' }).write('{"half":');
       setImmediate(() => response.destroy());
     });
-    await expect(client.call({ method: 'GET', path: '/x' })).rejects.toMatchObject(unreachable());
+    await expect(client.call({ path: '/x' })).rejects.toMatchObject(unreachable());
   });
 
   test('recovers when the engine comes back with another version', async () => {
     const client = await engine((_request, response) => response.socket?.destroy());
-    await expect(client.call({ method: 'GET', path: '/x' })).rejects.toMatchObject(unreachable());
+    await expect(client.call({ path: '/x' })).rejects.toMatchObject(unreachable());
     server?.close();
     server?.closeAllConnections();
     await rm(socketPath, { force: true });
@@ -87,13 +87,13 @@ describe('EngineClient', () => {
     await engine((request, response) => (urls.push(request.url ?? ''), void response.end('{}')), {
       'Api-Version': '1.30',
     });
-    await client.call({ method: 'GET', path: '/x' });
+    await client.call({ path: '/x' });
     expect(urls).toEqual(['/v1.30/x']);
   });
 
   test('reports an abort as an abort, before and during the answer', async () => {
     const client = await engine((_request, response) => void response.writeHead(200).write('['));
-    const ask = (signal: AbortSignal) => client.call({ method: 'GET', path: '/x', signal });
+    const ask = (signal: AbortSignal) => client.call({ path: '/x', signal });
     await expect(ask(AbortSignal.abort())).rejects.toMatchObject({ code: 'runtime/aborted' });
     await expect(ask(AbortSignal.timeout(30))).rejects.toMatchObject({ code: 'runtime/aborted' });
   });
@@ -107,18 +107,15 @@ describe('EngineClient', () => {
   });
 });
 
-describe('jsonLines', () => {
+describe('lines of JSON', () => {
   test('puts values together across chunks, also inside a character, and reads a last line without its end', async () => {
     const text = Buffer.from('{"a":"é"}\r\n\n{"b":1}\n{"c":2}');
     const client = await engine((_request, response) => {
       for (const byte of text) response.write(Buffer.from([byte]));
       response.end();
     });
-    const response = await client.stream({ method: 'GET', path: '/x' });
-    const seen: unknown[] = [];
-    for await (const value of jsonLines(response, client.endpoint, new AbortController().signal))
-      seen.push(value);
-    expect(seen).toEqual([{ a: 'é' }, { b: 1 }, { c: 2 }]);
+    const seen = client.lines({ path: '/x' }, (answer) => refused('answer', answer));
+    expect(await Array.fromAsync(seen)).toEqual([{ a: 'é' }, { b: 1 }, { c: 2 }]);
   });
 });
 

@@ -1,19 +1,23 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { endpointText, type Endpoint } from './endpoint.ts';
-import { unreachable } from './failure.ts';
+import { refused, unreachable } from './failure.ts';
 
 export interface EngineRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** Default GET. */
+  readonly method?: 'POST' | 'DELETE';
   /** Below the version prefix, for example `/containers/json`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
+  /** The engine's `filters` parameter. */
+  readonly filters?: Readonly<Record<string, readonly string[]>>;
   readonly headers?: Readonly<Record<string, string>>;
   /** A stream is sent as a tar archive, anything else as JSON. */
   readonly body?: Readable | object;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface EngineAnswer {
@@ -48,8 +52,8 @@ export class EngineClient {
 
   /** Asks the engine who it is; fails with `runtime/engine-unreachable`. */
   async ping(signal?: AbortSignal): Promise<Ping> {
-    const response = await this.#send('/_ping', { method: 'GET', path: '', ...(signal ? { signal } : {}) });
-    await readBody(response, this.endpoint, signal);
+    const response = await this.#send('/_ping', { path: '', signal });
+    await this.#answer(response, signal);
     if (response.statusCode !== 200) {
       throw new SkepError('runtime/engine-unreachable', {
         message: `the container engine at ${endpointText(this.endpoint)} answered ${response.statusCode} to a ping`,
@@ -64,14 +68,48 @@ export class EngineClient {
 
   /** One request, its answer read whole. */
   async call(request: EngineRequest): Promise<EngineAnswer> {
-    const response = await this.stream(request);
-    const text = await readBody(response, this.endpoint, request.signal);
-    return { status: response.statusCode ?? 0, body: bodyOf(text) };
+    return this.#answer(await this.#send(await this.#path(request), request), request.signal);
   }
 
-  /** One request, its answer left unread; the caller reads or destroys it. */
-  async stream(request: EngineRequest): Promise<IncomingMessage> {
-    return this.#send(await this.#path(request), request);
+  /**
+   * As `call`, where any status but 2xx and those in `also` is `runtime/engine-refused`. `what` names the attempt, for
+   * example `create container "x"`.
+   */
+  async ask(what: string, request: EngineRequest, ...also: readonly number[]): Promise<EngineAnswer> {
+    const answer = await this.call(request);
+    if ((answer.status >= 200 && answer.status < 300) || also.includes(answer.status)) return answer;
+    throw refused(what, answer);
+  }
+
+  /** One request, its answer left unread; the caller reads or destroys it. Any status but 200 throws what `refusal` makes. */
+  async stream(
+    request: EngineRequest,
+    refusal: (answer: EngineAnswer) => SkepError,
+  ): Promise<IncomingMessage> {
+    const response = await this.#send(await this.#path(request), request);
+    if (response.statusCode === 200) return response;
+    throw refusal(await this.#answer(response, request.signal));
+  }
+
+  /**
+   * Yields each JSON value of a progress or event stream. Chunks do not respect lines, and an engine that goes away ends
+   * the stream with an error (`runtime/engine-unreachable`), so a cut stream is never taken for a finished one.
+   */
+  async *lines(request: EngineRequest, refusal: (answer: EngineAnswer) => SkepError): AsyncGenerator {
+    const response = await this.stream(request, refusal);
+    let pending = '';
+    try {
+      for await (const chunk of response.setEncoding('utf8')) {
+        const lines = (pending + String(chunk)).split('\n');
+        pending = lines.pop() ?? '';
+        for (const line of lines) if (line.trim() !== '') yield JSON.parse(line) as unknown;
+      }
+      if (pending.trim() !== '') yield JSON.parse(pending) as unknown;
+    } catch (error) {
+      throw unreachable(this.endpoint, error, request.signal);
+    } finally {
+      response.destroy();
+    }
   }
 
   /** Upgrades to a raw connection (`attach`). A refusal is answered, not thrown. */
@@ -80,12 +118,7 @@ export class EngineClient {
     return new Promise((resolve, reject) => {
       const outgoing = this.#open(path, request, { connection: 'Upgrade', upgrade: 'tcp' });
       outgoing.once('upgrade', (_response, socket, head) => resolve({ socket, head }));
-      outgoing.once('response', (response) => {
-        readBody(response, this.endpoint).then(
-          (text) => resolve({ status: response.statusCode ?? 0, body: bodyOf(text) }),
-          reject,
-        );
-      });
+      outgoing.once('response', (response) => this.#answer(response).then(resolve, reject));
       outgoing.once('error', (error) => reject(unreachable(this.endpoint, error)));
       outgoing.end();
     });
@@ -102,8 +135,9 @@ export class EngineClient {
 
   async #path(request: EngineRequest): Promise<string> {
     const { apiVersion } = await this.about();
-    const query = new URLSearchParams(request.query).toString();
-    return `/v${apiVersion}${request.path}${query === '' ? '' : `?${query}`}`;
+    const query = new URLSearchParams(request.query);
+    if (request.filters !== undefined) query.set('filters', JSON.stringify(request.filters));
+    return `/v${apiVersion}${request.path}${query.size === 0 ? '' : `?${query}`}`;
   }
 
   #send(path: string, request: EngineRequest): Promise<IncomingMessage> {
@@ -127,6 +161,18 @@ export class EngineClient {
     });
   }
 
+  /** Reads it whole. A connection that breaks in the middle is an error, never a short text. */
+  async #answer(response: IncomingMessage, signal?: AbortSignal | undefined): Promise<EngineAnswer> {
+    try {
+      const body = await text(response);
+      const value = parsedJson(body);
+      // Plain-text answers such as "OK" are legal.
+      return { status: response.statusCode ?? 0, body: value === undefined ? body : value };
+    } catch (error) {
+      throw unreachable(this.endpoint, error, signal);
+    }
+  }
+
   #open(path: string, request: EngineRequest, headers: Record<string, string>): ClientRequest {
     const { endpoint } = this;
     const where =
@@ -134,7 +180,7 @@ export class EngineClient {
     return httpRequest({
       ...where,
       path,
-      method: request.method,
+      method: request.method ?? 'GET',
       // A unix socket costs nothing to open, and a kept one would keep the program alive.
       agent: false,
       headers: { host: 'docker', ...headers, ...request.headers },
@@ -145,12 +191,6 @@ export class EngineClient {
 
 function isStream(body: Readable | object): body is Readable {
   return 'pipe' in body;
-}
-
-/** Plain-text answers such as "OK" are legal. */
-function bodyOf(text: string): unknown {
-  const value = parsedJson(text);
-  return value === undefined ? text : value;
 }
 
 /** Newest engine API this client was written against, and the oldest it can work with. */
@@ -169,19 +209,4 @@ export function negotiateVersion(offered: string): string {
     });
   }
   return `1.${Math.min(minor, OURS.newest)}`;
-}
-
-/** Reads a whole answer as text. A connection that breaks in the middle is an error, never a short text. */
-export async function readBody(
-  response: IncomingMessage,
-  endpoint: Endpoint,
-  signal?: AbortSignal,
-): Promise<string> {
-  const chunks: Buffer[] = [];
-  try {
-    for await (const chunk of response) chunks.push(chunk as Buffer);
-  } catch (error) {
-    throw unreachable(endpoint, error, signal);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -1,5 +1,10 @@
 import type { WorkloadSpec } from '../runtime.ts';
-import { MANAGED_LABEL, NAME_LABEL } from './labels.ts';
+
+/** Labels that find what Skep made on an engine (docs/behaviour/run.md#labels). */
+export const MANAGED_LABEL = 'skep.managed';
+export const NAME_LABEL = 'skep.name';
+/** The engine's filter for what has the first. */
+export const MANAGED = `${MANAGED_LABEL}=true`;
 
 /** As much as Skep keeps of its own logs (supervisor/log-keeper.ts), in two files. `docker logs` reads them as one. */
 const BOUNDED_LOG = { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '2' } };

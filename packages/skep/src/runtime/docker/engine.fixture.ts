@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { Report, Runtime } from '../runtime.ts';
-import { dockerRuntime } from './docker-runtime.ts';
+import { EngineClient } from './client.ts';
+import { DockerRuntime } from './docker-runtime.ts';
 
 /** What an engine under test is asked. */
 export interface Asked {
@@ -77,7 +78,7 @@ export async function scriptedEngine(
     await rm(directory, { recursive: true, force: true });
   });
   return {
-    runtime: dockerRuntime({ kind: 'unix', path: socket }, environment(directory, env)),
+    runtime: new DockerRuntime(new EngineClient({ kind: 'unix', path: socket }), environment(directory, env)),
     asked,
     told,
     report: { step: (title) => told.push(title), detail: (line) => told.push(line) },

@@ -4,8 +4,7 @@ import type { RuntimeEvent } from '../runtime.ts';
 import type { EngineClient } from './client.ts';
 import { endpointText } from './endpoint.ts';
 import { refused } from './failure.ts';
-import { jsonLines } from './json-lines.ts';
-import { filters, MANAGED_LABEL } from './labels.ts';
+import { MANAGED } from './container-body.ts';
 
 const eventShape = z.object({
   Action: z.string(),
@@ -27,11 +26,8 @@ export async function* containerEvents(
   signal: AbortSignal,
 ): AsyncGenerator<RuntimeEvent> {
   try {
-    const query = { filters: filters({ type: ['container'], label: [`${MANAGED_LABEL}=true`] }) };
-    const response = await client.stream({ method: 'GET', path: '/events', query, signal });
-    for await (const value of jsonLines(response, client.endpoint, signal)) {
-      if (response.statusCode !== 200)
-        throw refused('report events', { status: response.statusCode ?? 0, body: value });
+    const request = { path: '/events', filters: { type: ['container'], label: [MANAGED] }, signal };
+    for await (const value of client.lines(request, (answer) => refused('report events', answer))) {
       const event = runtimeEvent(value);
       if (event) yield event;
     }

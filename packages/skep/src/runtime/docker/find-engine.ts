@@ -1,32 +1,105 @@
 import { createHash } from 'node:crypto';
+import { access } from 'node:fs/promises';
 import path from 'node:path';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { z } from 'zod';
+import type { Finding, FindRuntime, Refusal, RuntimeEnvironment } from '../environment.ts';
+import { userFile } from '../user-file.ts';
+import { EngineClient } from './client.ts';
+import { DockerRuntime } from './docker-runtime.ts';
 import { endpointText, parseEndpoint, type Endpoint } from './endpoint.ts';
-import type { Refusal } from '../environment.ts';
 
-interface SocketCandidate {
-  /** Product the path belongs to, for messages. */
-  readonly owner: string;
-  readonly path: string;
+/** How long an engine may take to answer a ping, in milliseconds. */
+const PING_MS = 5000;
+
+/** A container engine of this user, or the one at the address that a saved workload names. */
+export const findDocker: FindRuntime = async (given, saved) => {
+  const environment = saved === undefined ? given : { ...given, env: pointedAt(given.env, saved) };
+  const { env, home } = environment;
+  /** Whoever answered has said already what it is. */
+  let client: EngineClient | undefined;
+  const engine = await findEngine({
+    env,
+    home,
+    readText: userFile,
+    exists: (file) =>
+      access(file).then(
+        () => true,
+        () => false,
+      ),
+    async ping(endpoint) {
+      client = new EngineClient(endpoint);
+      await client.about(AbortSignal.timeout(PING_MS));
+    },
+  });
+  if (!('found' in engine)) return engine;
+  return { found: new DockerRuntime(client ?? new EngineClient(engine.found), environment) };
+};
+
+/** Variables that name a socket; the first one set wins and nothing else is tried. */
+const SOCKET_OVERRIDES: readonly string[] = [
+  'SKEP_PODMAN_SOCKET',
+  'SKEP_DOCKER_SOCKET',
+  'SKEP_COLIMA_SOCKET',
+];
+
+/** Without what would lead away from the engine a workload was made on. */
+function pointedAt(env: RuntimeEnvironment['env'], endpoint: string): RuntimeEnvironment['env'] {
+  const kept = Object.entries(env).filter(([name]) => !SOCKET_OVERRIDES.includes(name));
+  return { ...Object.fromEntries(kept), DOCKER_HOST: endpoint };
 }
 
-interface UserPlaces {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly home: string;
+export interface EngineSearch extends Pick<RuntimeEnvironment, 'env' | 'home'> {
+  /** Text of a file, undefined when it does not exist. */
+  readonly readText: (file: string) => Promise<string | undefined>;
+  readonly exists: (path: string) => Promise<boolean>;
+  /** Resolves when an engine answers there within its time, else rejects with a SkepError. */
+  readonly ping: (endpoint: Endpoint) => Promise<void>;
 }
 
-/** Sockets to try, in order (docs/behaviour/run.md#finding-the-engine). */
-function socketCandidates({ env, home }: UserPlaces): SocketCandidate[] {
+/** An engine somebody named. */
+interface Named {
+  readonly strategy: string;
+  readonly address: string;
+  /** See `Finding`. */
+  readonly exclusive?: string;
+}
+
+/**
+ * Finds the engine (docs/behaviour/run.md#finding-the-engine): socket overrides, `DOCKER_HOST`, the current docker
+ * context, then the well-known sockets. Never throws for an engine that does not answer; the refusals say what was
+ * tried.
+ */
+export async function findEngine(search: EngineSearch): Promise<Finding<Endpoint>> {
+  let named: Named | undefined;
+  try {
+    named = await namedEngine(search);
+  } catch (error) {
+    if (!hasCode(error, 'runtime/unavailable')) throw error;
+    return { refusals: [{ strategy: 'docker context', why: error.message }] };
+  }
+  if (named) return tryNamed(search, named);
+  const refusals: Refusal[] = [];
+  for (const [owner, file] of socketCandidates(search)) {
+    const found: Endpoint = { kind: 'unix', path: file };
+    const why = (await search.exists(file)) ? await refusal(search, found) : 'does not exist';
+    if (why === undefined) return { found };
+    refusals.push({ strategy: `${owner} socket ${file}`, why });
+  }
+  return { refusals };
+}
+
+/** Sockets to try, in order, each with the product that it belongs to (docs/behaviour/run.md#finding-the-engine). */
+function socketCandidates({ env, home }: EngineSearch): readonly (readonly [string, string])[] {
   const runtimeDir = env['XDG_RUNTIME_DIR'];
-  const inHome = (owner: string, rest: string) => ({ owner, path: path.join(home, rest) });
+  const inHome = (owner: string, rest: string) => [owner, path.join(home, rest)] as const;
   return [
-    { owner: 'Podman', path: '/var/run/podman/podman.sock' },
-    ...(runtimeDir ? [{ owner: 'Podman', path: path.join(runtimeDir, 'podman/podman.sock') }] : []),
+    ['Podman', '/var/run/podman/podman.sock'],
+    ...(runtimeDir ? [['Podman', path.join(runtimeDir, 'podman/podman.sock')] as const] : []),
     inHome('Podman', '.local/share/containers/podman/machine/podman.sock'),
-    { owner: 'Docker', path: '/var/run/docker.sock' },
-    ...(runtimeDir ? [{ owner: 'Docker', path: path.join(runtimeDir, 'docker.sock') }] : []),
+    ['Docker', '/var/run/docker.sock'],
+    ...(runtimeDir ? [['Docker', path.join(runtimeDir, 'docker.sock')] as const] : []),
     inHome('Docker', '.docker/run/docker.sock'),
     inHome('Docker', '.docker/desktop/docker.sock'),
     inHome('Rancher Desktop', '.rd/docker.sock'),
@@ -35,78 +108,27 @@ function socketCandidates({ env, home }: UserPlaces): SocketCandidate[] {
   ];
 }
 
-/** Variables that name a socket; the first one set wins and nothing else is tried. */
-export const SOCKET_OVERRIDES = ['SKEP_PODMAN_SOCKET', 'SKEP_DOCKER_SOCKET', 'SKEP_COLIMA_SOCKET'] as const;
-
-export interface EngineSearch extends UserPlaces {
-  readonly readText: ContextQuestion['readText'];
-  readonly exists: (path: string) => Promise<boolean>;
-  /** Resolves when an engine answers there within its time, else rejects with a SkepError. */
-  readonly ping: (endpoint: Endpoint) => Promise<void>;
-}
-
-export type EngineFound =
-  | { readonly endpoint: Endpoint }
-  /** `exclusive`: the user named this engine in a variable, so nothing else may be used in its place. */
-  | { readonly refusals: readonly Refusal[]; readonly exclusive: boolean };
-
-/** An engine somebody named; no other engine is used in its place. */
-interface Named {
-  readonly strategy: string;
-  readonly address: string;
-  readonly exclusive: boolean;
-}
-
-/**
- * Finds the engine (docs/behaviour/run.md#finding-the-engine): socket overrides, `DOCKER_HOST`, the current docker
- * context, then the well-known sockets. Never throws for an engine that does not answer; the refusals say what was
- * tried.
- */
-export async function findEngine(search: EngineSearch): Promise<EngineFound> {
-  let named: Named | undefined;
-  try {
-    named = await namedEngine(search);
-  } catch (error) {
-    if (!hasCode(error, 'runtime/unavailable')) throw error;
-    return { refusals: [{ strategy: 'docker context', why: error.message }], exclusive: false };
-  }
-  if (named) return tryNamed(search, named);
-  const refusals: Refusal[] = [];
-  for (const candidate of socketCandidates(search)) {
-    const endpoint: Endpoint = { kind: 'unix', path: candidate.path };
-    const strategy = `${candidate.owner} socket ${candidate.path}`;
-    const why = (await search.exists(candidate.path)) ? await refusal(search, endpoint) : 'does not exist';
-    if (why === undefined) return { endpoint };
-    refusals.push({ strategy, why });
-  }
-  return { refusals, exclusive: false };
-}
-
 async function namedEngine(search: EngineSearch): Promise<Named | undefined> {
-  for (const variable of SOCKET_OVERRIDES) {
-    const value = search.env[variable];
+  const exclusive = 'start the engine that the variable names, or unset the variable';
+  for (const strategy of [...SOCKET_OVERRIDES, 'DOCKER_HOST']) {
+    const value = search.env[strategy];
     if (!value) continue;
-    return {
-      strategy: variable,
-      address: value.includes('://') ? value : `unix://${value}`,
-      exclusive: true,
-    };
+    const isPath = strategy !== 'DOCKER_HOST' && !value.includes('://');
+    return { strategy, address: isPath ? `unix://${value}` : value, exclusive };
   }
-  const host = search.env['DOCKER_HOST'];
-  if (host) return { strategy: 'DOCKER_HOST', address: host, exclusive: true };
-  const context = await currentContext(search);
   // A context may point at a desktop engine that is simply not started; that rules nothing else out.
-  return context && { strategy: `docker context "${context.name}"`, address: context.host, exclusive: false };
+  return currentContext(search);
 }
 
-async function tryNamed(search: EngineSearch, { strategy, address, exclusive }: Named): Promise<EngineFound> {
+async function tryNamed(search: EngineSearch, { address, strategy, ...rest }: Named) {
+  const refused = (why: string) => ({ refusals: [{ strategy, why }], ...rest });
   try {
-    const endpoint = parseEndpoint(address);
-    const why = await refusal(search, endpoint);
-    return why === undefined ? { endpoint } : { refusals: [{ strategy, why }], exclusive };
+    const found = parseEndpoint(address);
+    const why = await refusal(search, found);
+    return why === undefined ? { found } : refused(why);
   } catch (error) {
     if (!hasCode(error, 'runtime/unavailable')) throw error;
-    return { refusals: [{ strategy, why: error.message }], exclusive };
+    return refused(error.message);
   }
 }
 
@@ -125,36 +147,22 @@ async function refusal(search: EngineSearch, endpoint: Endpoint): Promise<string
 const configShape = z.object({ currentContext: z.string().optional() });
 const metaShape = z.object({ Endpoints: z.object({ docker: z.object({ Host: z.string() }) }) });
 
-interface ContextQuestion {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly home: string;
-  /** Text of a file, undefined when it does not exist. */
-  readonly readText: (file: string) => Promise<string | undefined>;
-}
-
 /**
- * The engine address of the current docker context: `DOCKER_CONTEXT`, else `currentContext` of the docker config
- * (contexts lie under the SHA-256 of their name). Undefined for no or the `default` context. Throws
- * `runtime/unavailable` when the context is named and cannot be read.
+ * The engine of the current docker context: `DOCKER_CONTEXT`, else `currentContext` of the docker config (contexts lie
+ * under the SHA-256 of their name). Undefined for no or the `default` context. Throws `runtime/unavailable` when the
+ * context is named and cannot be read.
  */
-async function currentContext(
-  question: ContextQuestion,
-): Promise<{ name: string; host: string } | undefined> {
-  const directory = question.env['DOCKER_CONFIG'] ?? path.join(question.home, '.docker');
-  const name =
-    question.env['DOCKER_CONTEXT'] || (await configured(question, path.join(directory, 'config.json')));
+async function currentContext({ env, home, readText }: EngineSearch): Promise<Named | undefined> {
+  const directory = env['DOCKER_CONFIG'] ?? path.join(home, '.docker');
+  const read = async (...file: string[]) => parsedJson((await readText(path.join(directory, ...file))) ?? '');
+  const name = env['DOCKER_CONTEXT'] || configShape.safeParse(await read('config.json')).data?.currentContext;
   if (!name || name === 'default') return undefined;
   const id = createHash('sha256').update(name).digest('hex');
-  const text = await question.readText(path.join(directory, 'contexts/meta', id, 'meta.json'));
-  const meta = metaShape.safeParse(parsedJson(text ?? ''));
-  if (!meta.success) {
+  const meta = metaShape.safeParse(await read('contexts/meta', id, 'meta.json')).data;
+  if (meta === undefined) {
     throw new SkepError('runtime/unavailable', {
       message: `docker context "${name}" has no readable engine address`,
     });
   }
-  return { name, host: meta.data.Endpoints.docker.Host };
-}
-
-async function configured(question: ContextQuestion, file: string): Promise<string | undefined> {
-  return configShape.safeParse(parsedJson((await question.readText(file)) ?? '')).data?.currentContext;
+  return { strategy: `docker context "${name}"`, address: meta.Endpoints.docker.Host };
 }

@@ -1,7 +1,7 @@
-import type { IncomingMessage } from 'node:http';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { noSuchWorkload } from '../workload-name.ts';
 import type { LogChunk, LogRequest } from '../runtime.ts';
-import { readBody, type EngineClient } from './client.ts';
+import type { EngineClient } from './client.ts';
+import { containerPath } from './containers.ts';
 import { Demultiplexer, type Frame } from './demultiplex.ts';
 import { refused, unreachable } from './failure.ts';
 
@@ -12,34 +12,11 @@ export async function* containerLogs(
   request: LogRequest,
 ): AsyncGenerator<LogChunk> {
   if (request.signal.aborted) return;
-  const response = await client.stream({
-    method: 'GET',
-    path: `/containers/${name}/logs`,
-    query: {
-      stdout: '1',
-      stderr: '1',
-      follow: request.follow ? '1' : '0',
-      tail: request.tail === undefined ? 'all' : String(request.tail),
-    },
-    signal: request.signal,
-  });
-  if (response.statusCode !== 200) {
-    const answer = {
-      status: response.statusCode ?? 0,
-      body: await readBody(response, client.endpoint, request.signal),
-    };
-    if (answer.status === 404)
-      throw new SkepError('runtime/no-such-workload', { message: `no workload "${name}"` });
-    throw refused(`read the logs of "${name}"`, answer);
-  }
-  yield* frames(client, response, request.signal);
-}
-
-async function* frames(
-  client: EngineClient,
-  response: IncomingMessage,
-  signal: AbortSignal,
-): AsyncGenerator<LogChunk> {
+  const { follow, tail, signal } = request;
+  const query = { stdout: '1', stderr: '1', follow: follow ? '1' : '0', tail: String(tail ?? 'all') };
+  const response = await client.stream({ path: containerPath(name, '/logs'), query, signal }, (answer) =>
+    answer.status === 404 ? noSuchWorkload(name) : refused(`read the logs of "${name}"`, answer),
+  );
   const demultiplexer = new Demultiplexer();
   try {
     for await (const chunk of response) {

@@ -1,7 +1,8 @@
 import type { EngineClient } from './client.ts';
 import { engineMessage, refused } from './failure.ts';
-import { filters, MANAGED_LABEL } from './labels.ts';
-import { listedIds, networkNames, observedNetworks, type ObservedNetwork } from './observed.ts';
+import { MANAGED, MANAGED_LABEL } from './container-body.ts';
+import { containerIds, containerPath } from './containers.ts';
+import { networkNames, observedNetworks, type ObservedNetwork } from './observed.ts';
 
 /** Network that non-isolated workloads share. */
 export const EXTERNAL_NETWORK = 'skep-external';
@@ -49,14 +50,14 @@ export async function reconnect(client: EngineClient, container: string): Promis
     { network: id, action: 'connect', body: { Container: container } },
   ];
   for (const { network, action, body } of steps) {
-    const answer = await client.call({ method: 'POST', path: `/networks/${network}/${action}`, body });
-    if (answer.status >= 400) throw refused(`${action} "${container}"`, answer);
+    const path = `/networks/${network}/${action}`;
+    await client.ask(`${action} "${container}"`, { method: 'POST', path, body });
   }
 }
 
 /** True when a container was put on the shared network, which may be gone by now. */
 export async function isOnSharedNetwork(client: EngineClient, container: string): Promise<boolean> {
-  const answer = await client.call({ method: 'GET', path: `/containers/${container}/json` });
+  const answer = await client.call({ path: containerPath(container, '/json') });
   return answer.status === 200 && networkNames(answer.body).includes(EXTERNAL_NETWORK);
 }
 
@@ -67,26 +68,17 @@ export function isNetworkGone(answer: { readonly status: number; readonly body: 
 
 /** All networks of the shared name, the oldest first. */
 async function namesakes(client: EngineClient): Promise<readonly ObservedNetwork[]> {
-  const query = { filters: filters({ name: [EXTERNAL_NETWORK] }) };
-  const answer = await client.call({ method: 'GET', path: '/networks', query });
-  if (answer.status !== 200) throw refused('list networks', answer);
+  const request = { path: '/networks', filters: { name: [EXTERNAL_NETWORK] } };
+  const { body } = await client.ask('list networks', request);
   // The engine takes the name for a part of a name.
-  return observedNetworks(answer.body).filter((one) => one.name === EXTERNAL_NETWORK);
+  return observedNetworks(body).filter((one) => one.name === EXTERNAL_NETWORK);
 }
 
 /** A network of that name without our label is somebody else's and stays. */
 async function removeIfUnused(client: EngineClient, { id, labels }: ObservedNetwork): Promise<void> {
   if (labels[MANAGED_LABEL] !== 'true') return;
-  const users = await client.call({
-    method: 'GET',
-    path: '/containers/json',
-    query: { all: '1', filters: filters({ label: [`${MANAGED_LABEL}=true`], network: [id] }) },
-  });
-  if (users.status !== 200) throw refused('list containers', users);
-  if (listedIds(users.body).length > 0) return;
-  const gone = await client.call({ method: 'DELETE', path: `/networks/${id}` });
-  const stillUsed = gone.status === 403 || gone.status === 409;
-  if (gone.status >= 400 && gone.status !== 404 && !stillUsed) {
-    throw refused(`remove network "${EXTERNAL_NETWORK}"`, gone);
-  }
+  if ((await containerIds(client, { label: [MANAGED], network: [id] })).length > 0) return;
+  const request = { method: 'DELETE', path: `/networks/${id}` } as const;
+  // 403 and 409: it is still used.
+  await client.ask(`remove network "${EXTERNAL_NETWORK}"`, request, 403, 404, 409);
 }

@@ -1,11 +1,10 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Report } from '../runtime.ts';
-import type { EngineClient } from './client.ts';
+import type { EngineAnswer, EngineClient } from './client.ts';
 import { registryLogin, type CredentialSources } from './credentials.ts';
 import { engineMessage } from './failure.ts';
 import { isMoving, parseImageReference, type ImageReference } from './image-reference.ts';
 import { findImage } from './images.ts';
-import { jsonLines } from './json-lines.ts';
 import type { ObservedImage } from './observed.ts';
 import { progressError, progressLine, PullProgress } from './progress.ts';
 
@@ -40,17 +39,17 @@ export async function ensureImage(client: EngineClient, request: PullRequest): P
 async function pull(client: EngineClient, parsed: ImageReference, request: PullRequest): Promise<void> {
   const login = registryLogin(parsed.host, request.credentials);
   if (login.note !== undefined) request.report.detail(login.note);
-  const response = await client.stream({
+  const pulling = {
     method: 'POST',
     path: '/images/create',
     // Without a tag the engine would pull all of them.
     query: { fromImage: parsed.repository, tag: parsed.digest ?? parsed.tag ?? 'latest' },
     ...(login.header === undefined ? {} : { headers: { 'x-registry-auth': login.header } }),
     signal: request.signal,
-  });
+  } as const;
+  const refusal = ({ body }: EngineAnswer) => notFound(request.reference, engineMessage(body));
   const progress = new PullProgress();
-  for await (const value of jsonLines(response, client.endpoint, request.signal)) {
-    if (response.statusCode !== 200) throw notFound(request.reference, engineMessage(value));
+  for await (const value of client.lines(pulling, refusal)) {
     const line = progressLine(value);
     const failure = progressError(line);
     if (failure !== undefined) throw notFound(request.reference, failure);

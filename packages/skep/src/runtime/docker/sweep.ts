@@ -3,9 +3,9 @@ import { BUILD_LABEL } from '../../protocol/build-recipe.ts';
 import { isLocalImage } from '../../protocol/image-tag.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { EngineClient } from './client.ts';
-import { refused } from './failure.ts';
+import { NAME_LABEL } from './container-body.ts';
+import { removeContainer } from './containers.ts';
 import { removeImage } from './images.ts';
-import { filters, NAME_LABEL } from './labels.ts';
 
 /** The token that a build's layers and containers carry: whose build it is, then which one. */
 export function buildIdOf({ owner, randomId }: RuntimeEnvironment): string {
@@ -27,15 +27,7 @@ const shape = z.array(
  */
 export async function sweepBuilds(client: EngineClient, environment: RuntimeEnvironment): Promise<void> {
   for (const id of await built(client, '/containers/json', environment)) {
-    const answer = await client.call({
-      method: 'DELETE',
-      path: `/containers/${id}`,
-      query: { force: '1', v: '1' },
-    });
-    // 409: the engine removes it at this moment.
-    if (answer.status >= 400 && answer.status !== 404 && answer.status !== 409) {
-      throw refused(`remove container "${id}"`, answer);
-    }
+    await removeContainer(client, id, `remove container "${id}"`);
   }
   // Removing an image removes its untagged parents, so of a list some are gone when their turn comes.
   for (const id of await built(client, '/images/json', environment)) await removeImage(client, id);
@@ -50,11 +42,11 @@ async function built(
   path: '/containers/json' | '/images/json',
   { owner }: RuntimeEnvironment,
 ): Promise<readonly string[]> {
-  const query = { all: path === '/containers/json' ? '1' : '0', filters: filters({ label: [BUILD_LABEL] }) };
-  const answer = await client.call({ method: 'GET', path, query });
-  if (answer.status !== 200) throw refused('list what was built', answer);
+  const query = { all: path === '/containers/json' ? '1' : '0' };
+  const request = { path, query, filters: { label: [BUILD_LABEL] } };
+  const { body } = await client.ask('list what was built', request);
   return shape
-    .parse(answer.body)
+    .parse(body)
     .filter(({ Labels }) => Labels?.[BUILD_LABEL]?.startsWith(`${owner}-`) === true)
     .filter(({ Labels, Image }) => Labels?.[NAME_LABEL] === undefined && !isLocalImage(Image ?? ''))
     .map(({ Id }) => Id);

@@ -5,23 +5,36 @@ import { arch } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { text } from 'node:stream/consumers';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Finding, FindRuntime, RuntimeEnvironment } from '../environment.ts';
 import { confinedUser } from './confined-user.ts';
 import { confinedOptions, startConfined, type Bubblewrap, type ConfinedProgram } from './confine.ts';
-import { findProgram, type Environment } from './find-program.ts';
+import { findProgram } from './find-program.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
 import { findNetworkTools, makesOwnNetwork, NO_NAMESPACES, type NetworkTools } from './own-network.ts';
 import { recallProof, rememberProof, subjectOf, type Proof } from './proof.ts';
+import { SandboxRuntime } from './sandbox-runtime.ts';
 import { compileRules, encodeFilter } from './seccomp/compile.ts';
 
 const run = promisify(execFile);
 
-export interface BubblewrapSearch {
-  readonly env: Environment;
-  readonly platform: NodeJS.Platform;
-  /** Where to remember what was proved. */
-  readonly cacheDir: string;
+/** A bubblewrap that works here. */
+export const findSandbox: FindRuntime = async (environment) => {
+  const bubblewrap = await unlessUnavailable(findBubblewrap(environment));
+  return 'found' in bubblewrap ? { found: new SandboxRuntime(environment, bubblewrap.found) } : bubblewrap;
+};
+
+/** A sandbox that cannot be had is a refusal of it. */
+export async function unlessUnavailable<Found>(finding: Promise<Found>): Promise<Finding<Found>> {
+  try {
+    return { found: await finding };
+  } catch (error) {
+    if (!hasCode(error, 'runtime/sandbox-unavailable')) throw error;
+    return { refusals: [{ strategy: 'sandbox', why: `${error.message}; ${error.hint}` }], error };
+  }
 }
+
+type BubblewrapSearch = Pick<RuntimeEnvironment, 'env' | 'platform' | 'cacheDir'>;
 
 /** Finds bubblewrap and proves that what it makes here confines. Throws `runtime/sandbox-unavailable`. */
 export async function findBubblewrap({ env, platform, cacheDir }: BubblewrapSearch): Promise<Bubblewrap> {

@@ -6,6 +6,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { AttachedInput } from '../attached-input.ts';
 import type { Attachment } from '../runtime.ts';
+import { notRunning } from '../workload-name.ts';
 import type { WorkloadPlaces } from './places.ts';
 
 const run = promisify(execFile);
@@ -112,6 +113,6 @@ function openInput(file: string, name: string): number {
     return openSync(file, O_WRONLY | O_NONBLOCK);
   } catch (error) {
     if (errnoOf(error) !== 'ENXIO') throw error;
-    throw new SkepError('runtime/not-running', { message: `workload "${name}" is not running` });
+    throw notRunning(name);
   }
 }

@@ -18,7 +18,7 @@ import type {
   WorkloadSpec,
 } from '../runtime.ts';
 import { userFile } from '../user-file.ts';
-import { checkWorkloadName } from '../workload-name.ts';
+import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import type { Bubblewrap } from './confine.ts';
 import { checkMounts, checkSpec } from './check-spec.ts';
 import { closedMounts, confinedUser } from './confined-user.ts';
@@ -202,9 +202,7 @@ export class SandboxRuntime implements Runtime {
     if (!spec.stdio) {
       throw new SkepError('runtime/not-running', { message: `workload "${name}" does not speak over stdio` });
     }
-    if (run.state === 'exited') {
-      throw new SkepError('runtime/not-running', { message: `workload "${name}" is not running` });
-    }
+    if (run.state === 'exited') throw notRunning(name);
     // Until the workload holds its pipes itself, somebody must, or the attachment would end at once.
     if (run.state === 'created' && !this.#held.has(name)) this.#held.set(name, holdPipes(places));
     return attachPipes(places, name);
@@ -289,7 +287,7 @@ export class SandboxRuntime implements Runtime {
 
   async #known(name: string) {
     const known = await this.#find(name);
-    if (!known) throw new SkepError('runtime/no-such-workload', { message: `no workload "${name}"` });
+    if (!known) throw noSuchWorkload(name);
     return known;
   }
 

@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import type { Observed } from '../runtime.ts';
+import type { EngineClient } from './client.ts';
+import { findImage } from './images.ts';
+import { listedIds, observedContainer } from './observed.ts';
+
+export const containerPath = (name: string, rest = ''): string =>
+  `/containers/${encodeURIComponent(name)}${rest}`;
+
+/** Ids of the containers, running or not, that meet the engine's filters. */
+export async function containerIds(
+  client: EngineClient,
+  filters: Readonly<Record<string, readonly string[]>>,
+): Promise<string[]> {
+  const request = { path: '/containers/json', query: { all: '1' }, filters };
+  return listedIds((await client.ask('list containers', request)).body);
+}
+
+/** A container by name or id; undefined when there is none. */
+export async function inspect(client: EngineClient, name: string): Promise<Observed | undefined> {
+  const { status, body } = await client.ask(`inspect "${name}"`, { path: containerPath(name, '/json') }, 404);
+  return status === 404 ? undefined : observedContainer(body);
+}
+
+/** Removes it, whatever it does; answers with 409 when another caller is removing it at this moment. Idempotent. */
+export async function removeContainer(client: EngineClient, name: string, what: string): Promise<number> {
+  const query = { force: '1', v: '1' };
+  return (await client.ask(what, { method: 'DELETE', path: containerPath(name), query }, 404, 409)).status;
+}
+
+const imageShape = z.object({ Image: z.string(), Config: z.object({ Image: z.string() }) });
+
+/** True unless the engine has another image by now under the name that the container was made from. */
+export async function isFromCurrentImage(client: EngineClient, name: string): Promise<boolean> {
+  const { body } = await client.ask(`inspect "${name}"`, { path: containerPath(name, '/json') });
+  const { Image, Config } = imageShape.parse(body);
+  const now = await findImage(client, Config.Image);
+  return now === undefined || bare(now.id) === bare(Image);
+}
+
+/** Podman leaves the algorithm out. */
+const bare = (id: string): string => id.replace(/^sha256:/, '');
+
+const changesShape = z.array(z.object({ Path: z.string(), Kind: z.number() })).nullish();
+/** `Kind` of a path that the image does not have. */
+const ADDED = 1;
+/** What engines put into every container themselves, and what is meant to be lost. */
+const NOT_KEPT =
+  /^\/(?:dev|proc|sys|run|tmp|etc\/(?:hosts|hostname|resolv\.conf|mtab))(?:\/|$)|^\/\.dockerenv$/;
+
+/** True when the server in a container has added files to what came with its image. */
+export async function hasOwnFiles(client: EngineClient, name: string): Promise<boolean> {
+  const request = { path: containerPath(name, '/changes') };
+  const { status, body } = await client.ask(`tell what changed in "${name}"`, request, 404);
+  if (status === 404) return false;
+  const changes = changesShape.parse(body) ?? [];
+  return changes.some(({ Path, Kind }) => Kind === ADDED && !NOT_KEPT.test(Path));
+}
