@@ -118,7 +118,7 @@ export class EngineClient {
     return new Promise((resolve, reject) => {
       const outgoing = this.#open(path, request, { connection: 'Upgrade', upgrade: 'tcp' });
       outgoing.once('upgrade', (_response, socket, head) => resolve({ socket, head }));
-      outgoing.once('response', (response) => this.#answer(response).then(resolve, reject));
+      outgoing.once('response', (response) => resolve(this.#answer(response)));
       outgoing.once('error', (error) => reject(unreachable(this.endpoint, error)));
       outgoing.end();
     });
@@ -137,7 +137,7 @@ export class EngineClient {
     const { apiVersion } = await this.about();
     const query = new URLSearchParams(request.query);
     if (request.filters !== undefined) query.set('filters', JSON.stringify(request.filters));
-    return `/v${apiVersion}${request.path}${query.size === 0 ? '' : `?${query}`}`;
+    return `/v${apiVersion}${request.path}${query.size === 0 ? '' : `?${query.toString()}`}`;
   }
 
   #send(path: string, request: EngineRequest): Promise<IncomingMessage> {
@@ -162,7 +162,7 @@ export class EngineClient {
   }
 
   /** Reads it whole. A connection that breaks in the middle is an error, never a short text. */
-  async #answer(response: IncomingMessage, signal?: AbortSignal | undefined): Promise<EngineAnswer> {
+  async #answer(response: IncomingMessage, signal?: AbortSignal): Promise<EngineAnswer> {
     try {
       const body = await text(response);
       const value = parsedJson(body);
