@@ -1,4 +1,5 @@
 import { NO_CLAIMS, parseClaims, type ClaimLimits, type Claims } from '@skep/auth/claims/claims.ts';
+import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { jsonErrorPlace } from '@skep/core/json/judge.ts';
 import { isDeeperThan, repeatedMember } from '@skep/core/json/scan.ts';
@@ -7,7 +8,7 @@ import { claims } from '../../shape/claims.ts';
 import { exactlyOne } from '../../shape/texts.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../shape/limits.ts';
 import { parseSourceBody, requestShape } from '../../sources/source-body.ts';
-import type { SourceSettings } from '../../store/rows.ts';
+import type { RegistrySettings, SourceSettings } from '../../store/rows.ts';
 import { badRequest } from '../route/parameter.ts';
 import type { RequestBody } from '../route/route.ts';
 
@@ -132,12 +133,12 @@ export const REGISTRY_BODY = body({
   schema: 'RegistryBody',
   shape: registry,
   description: 'Sources in order of priority, and the claims of the gate',
-  parse: (given, limits) => {
+  parse: (given, limits): RegistrySettings => {
     const { sources } = checked(registry, given.value, 'invalid registry configuration: ');
     // No database is asked for what it could not hold.
     const impossible = sources.find((name) => /\p{Cc}/u.test(name));
     if (impossible !== undefined) throw badRequest(`source not found: ${impossible}`);
-    return { sources, claims: claimsOf(given, limits.claims) };
+    return { sources, claims: canonicalClaims(claimsOf(given, limits.claims)) };
   },
 });
 

@@ -1,21 +1,18 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Claims } from '@skep/auth/claims/claims.ts';
-import { decideDelete, decideRead, decideUpdate } from '../../access/admin-scope.ts';
+import { decideDelete, decideUpdate } from '../../access/admin-scope.ts';
 import type { Authority } from '../../access/authority.ts';
-import { storedClaims, type ClaimSet } from '../../access/claim-set.ts';
-import { enforce, enforceWith } from '../../access/decision.ts';
+import { storedClaims } from '../../access/claim-set.ts';
+import { enforceWith } from '../../access/decision.ts';
 import { label } from '../../shape/texts.ts';
 import type { StoredRegistry, StoredSource } from '../../store/rows.ts';
 import { segment, badRequest, WORD, type Parameter } from '../route/parameter.ts';
-import type { Answer } from '../route/route.ts';
-import { jsonAnswer, claimsChange, type AdminCall } from './admin-route.ts';
 
 // What sources and registries have in common: a name, claims, and who made them.
 
 type Resource = 'source' | 'registry';
 
 const UNKNOWN = { source: 'store/source-unknown', registry: 'registry/unknown-registry' } as const;
-const PATHS = { source: '/v1/sources', registry: '/v1/registries' } as const;
 
 /** Name of a source or registry in a path. Only new names have to have the form of one. */
 export const resourceName: Parameter<string> = {
@@ -35,28 +32,7 @@ export function unknownResource(what: Resource, name: string): SkepError {
   return new SkepError(UNKNOWN[what], { message: notFound(what, name) });
 }
 
-/** A source that the caller may see. One that is hidden and one that is not there fail with the same words. */
-export async function visibleSource(call: AdminCall, name: string): Promise<StoredSource> {
-  return visible('source', name, call, await call.store.readSource(name));
-}
-
-/** A registry that the caller may see, likewise. */
-export async function visibleRegistry(call: AdminCall, name: string): Promise<StoredRegistry> {
-  return visible('registry', name, call, await call.store.readRegistry(name));
-}
-
-function visible<R extends { readonly claims: ClaimSet }>(
-  what: Resource,
-  name: string,
-  { authority }: AdminCall,
-  found: R | undefined,
-): R {
-  if (found === undefined) throw unknownResource(what, name);
-  enforce(decideRead(authority, storedClaims(found.claims)), notFound(what, name));
-  return found;
-}
-
-function notFound(what: Resource, name: string): string {
+export function notFound(what: Resource, name: string): string {
   return `${what} not found: ${name}`;
 }
 
@@ -89,23 +65,4 @@ export function enforceDelete(
 
 function scopeOf({ creationType, claims }: Existing): Parameters<typeof decideDelete>[1] {
   return { creationType, claims: storedClaims(claims) };
-}
-
-/** What a PUT answers, with the claims for the audit log. */
-export function putAnswer(
-  what: Resource,
-  {
-    created,
-    info,
-    before,
-    after,
-  }: {
-    readonly created: boolean;
-    readonly info: { readonly name: string };
-    readonly before: ClaimSet | undefined;
-    readonly after: ClaimSet;
-  },
-): Answer {
-  const answer = { ...jsonAnswer(created ? 201 : 200, info), ...claimsChange(before, after) };
-  return created ? { ...answer, location: `${PATHS[what]}/${encodeURIComponent(info.name)}` } : answer;
 }
