@@ -1,3 +1,4 @@
+import { fetchAll } from '@skep/registry/sources/scripted-client.fixture.ts';
 import { readFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -5,10 +6,10 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
 import { apiSource } from '@skep/registry/sources/api/api-source.ts';
-import { fileUrlSource } from '@skep/registry/sources/file/url-source.ts';
 import { clientOpener, type ClientSettings } from '@skep/registry/sources/open-client.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type ApiListed, type RegistryApi, startRegistryApi } from './fixtures/registry-api.ts';
+import { fileUrlSource } from '../packages/registry/src/sources/file/file-kind.ts';
+import { startRegistryApi, type ApiListed, type RegistryApi } from './fixtures/registry-api.ts';
 import { component, sharedData, title } from './require.ts';
 
 const idle = (): AbortSignal => new AbortController().signal;
@@ -50,13 +51,13 @@ function opener(settings: Partial<ClientSettings> = {}) {
 }
 
 function source(timeoutMs = 5_000) {
-  return apiSource({ name: 'a', endpoint: api.origin, timeoutMs }, { open: opener(), now: Date.now });
+  return apiSource({ endpoint: api.origin, timeoutMs }, { open: opener(), now: Date.now });
 }
 
 describe('api source', () => {
   test('pages through a registry, then asks for changes only, then not even for those', async () => {
     const mirror = source();
-    const first = await mirror.fetch(idle());
+    const first = await fetchAll(mirror, idle());
     expect(readCatalogue(first.bytes, { label: 'a' }).entries).toHaveLength(250);
     expect(api.requests.map(({ path }) => path)).toEqual([
       '/v0.1/servers?limit=100',
@@ -69,22 +70,22 @@ describe('api source', () => {
     });
     api.requests.length = 0;
 
-    expect(await mirror.fetchIfChanged(first.hash, idle())).toBeUndefined();
+    expect(await mirror.fetch(idle(), first.hash)).toBeUndefined();
     expect(api.requests.map(({ path, status }) => [path, status])).toEqual([
       ['/v0.1/servers?limit=100&updated_since=2026-01-11T08%3A59%3A00.000Z', 200],
     ]);
-    expect(await mirror.fetchIfChanged(first.hash, idle())).toBeUndefined();
+    expect(await mirror.fetch(idle(), first.hash)).toBeUndefined();
     expect(api.requests.map(({ status }) => status)).toEqual([200, 304]);
 
     api.items = [listed('io.a/s000', '2026-02-01T00:00:00Z', { description: 'changed' }), ...SMALL.slice(1)];
-    const changed = await mirror.fetchIfChanged(first.hash, idle());
+    const changed = await mirror.fetch(idle(), first.hash);
     const [entry] = readCatalogue(changed?.bytes ?? '', { label: 'a' }).entries;
     expect(entry?.document.description).toBe('changed');
   });
 
   test('a busy registry is asked again, not sooner than it wants', async () => {
     api.misbehaviour = { kind: 'status', status: 429, times: 2, headers: { 'retry-after': '7' } };
-    const { bytes } = await source().fetch(idle());
+    const { bytes } = await fetchAll(source(), idle());
     expect(readCatalogue(bytes, { label: 'a' }).entries).toHaveLength(250);
     expect(waits).toEqual([7_000, 7_000]);
   });
@@ -127,19 +128,19 @@ describe('api source', () => {
 
   test('an answer that is cut short loses nothing of what was held', async () => {
     const mirror = source();
-    const { hash } = await mirror.fetch(idle());
+    const { hash } = await fetchAll(mirror, idle());
     api.items = SMALL.map((item) => listed(item.server.name, '2026-03-01T00:00:00Z', { description: 'new' }));
     api.requests.length = 0;
     api.misbehaviour = { kind: 'truncated', afterPages: 1 };
-    await expect(mirror.fetchIfChanged(hash, idle())).rejects.toMatchObject({ code: 'fetch/unreachable' });
+    await expect(mirror.fetch(idle(), hash)).rejects.toMatchObject({ code: 'fetch/unreachable' });
     api.misbehaviour = undefined;
-    const changed = await mirror.fetchIfChanged(hash, idle());
+    const changed = await mirror.fetch(idle(), hash);
     const { entries } = readCatalogue(changed?.bytes ?? '', { label: 'a' });
     expect(entries.map(({ document }) => document.description)).toEqual(SMALL.map(() => 'new'));
   });
 
   test('the wrong address is told from an empty registry', async () => {
-    const wrong = apiSource({ name: 'a', endpoint: `${api.origin}/v0.1` }, { open: opener(), now: Date.now });
+    const wrong = apiSource({ endpoint: `${api.origin}/v0.1` }, { open: opener(), now: Date.now });
     await expect(wrong.fetch(idle())).rejects.toMatchObject({
       code: 'fetch/bad-status',
       message: `"${api.origin}/v0.1/v0.1/servers" answered with status 404`,
@@ -156,7 +157,7 @@ describe('api source', () => {
     await once(front, 'listening');
     try {
       const endpoint = `http://ann:pw@127.0.0.1:${(front.address() as AddressInfo).port}`;
-      await apiSource({ name: 'a', endpoint }, { open: opener(), now: Date.now }).fetch(idle());
+      await apiSource({ endpoint }, { open: opener(), now: Date.now }).fetch(idle());
       expect(asked[0]?.authorization).toBe(`Basic ${Buffer.from('ann:pw').toString('base64')}`);
       expect(api.requests.map(({ headers }) => headers.authorization)).toEqual([
         undefined,
@@ -171,9 +172,9 @@ describe('api source', () => {
 
   test('private addresses are refused before a request when asked to', async () => {
     const open = opener({ allowPrivate: false });
-    const guarded = apiSource({ name: 'a', endpoint: api.origin }, { open, now: Date.now });
+    const guarded = apiSource({ endpoint: api.origin }, { open, now: Date.now });
     await expect(guarded.fetch(idle())).rejects.toMatchObject({ code: 'fetch/refused-address' });
-    const file = fileUrlSource({ name: 'a', url: `${api.origin}/v0.1/servers` }, open);
+    const file = fileUrlSource({ url: `${api.origin}/v0.1/servers` }, open);
     await expect(file.fetch(idle())).rejects.toMatchObject({ code: 'fetch/refused-address' });
     expect(api.requests).toEqual([]);
   });
@@ -181,17 +182,17 @@ describe('api source', () => {
 
 describe('file source with a URL', () => {
   test('reads a document once and then asks whether it changed', async () => {
-    const file = fileUrlSource({ name: 'a', url: `${api.origin}/v0.1/servers?limit=50` }, opener());
-    const { bytes, hash } = await file.fetch(idle());
+    const file = fileUrlSource({ url: `${api.origin}/v0.1/servers?limit=50` }, opener());
+    const { bytes, hash } = await fetchAll(file, idle());
     expect(readCatalogue(bytes, { label: 'a' }).entries).toHaveLength(50);
-    expect(await file.fetchIfChanged(hash, idle())).toBeUndefined();
+    expect(await file.fetch(idle(), hash)).toBeUndefined();
     expect(api.requests.map(({ status }) => status)).toEqual([200, 304]);
     api.items = SMALL.slice(0, 10);
-    expect((await file.fetchIfChanged(hash, idle()))?.hash).not.toBe(hash);
+    expect((await file.fetch(idle(), hash))?.hash).not.toBe(hash);
   });
 
   test('a missing document is named', async () => {
-    const file = fileUrlSource({ name: 'a', url: `${api.origin}/registry.json?token=secret` }, opener());
+    const file = fileUrlSource({ url: `${api.origin}/registry.json?token=secret` }, opener());
     await expect(file.fetch(idle())).rejects.toMatchObject({
       code: 'fetch/bad-status',
       message: `"${api.origin}/registry.json" answered with status 404`,
@@ -207,7 +208,7 @@ describe.skipIf(!crawl.available)(title('the official registry as it was crawled
     const recorded: readonly ApiListed[] = JSON.parse(await readFile(file, 'utf8'));
     api.items = recorded;
     const mirror = source();
-    const { bytes, hash } = await mirror.fetch(idle());
+    const { bytes, hash } = await fetchAll(mirror, idle());
     expect(api.requests).toHaveLength(Math.ceil(recorded.length / 100));
 
     const byKey = (items: readonly ApiListed[]) =>
@@ -222,8 +223,8 @@ describe.skipIf(!crawl.available)(title('the official registry as it was crawled
     expect(new Set(entries.map(({ json }) => json))).toEqual(new Set(direct.entries.map(({ json }) => json)));
 
     api.requests.length = 0;
-    expect(await mirror.fetchIfChanged(hash, idle())).toBeUndefined();
-    expect(await mirror.fetchIfChanged(hash, idle())).toBeUndefined();
+    expect(await mirror.fetch(idle(), hash)).toBeUndefined();
+    expect(await mirror.fetch(idle(), hash)).toBeUndefined();
     expect(api.requests.map(({ status }) => status)).toEqual([200, 304]);
   });
 });

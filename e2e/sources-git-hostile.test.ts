@@ -1,3 +1,4 @@
+import { fetchAll } from '@skep/registry/sources/scripted-client.fixture.ts';
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
@@ -34,7 +35,7 @@ describe.skipIf(missing !== '')(
 
     async function text(options: Partial<GitSourceOptions> = {}, limits: Partial<GitSurroundings> = {}) {
       const source = gitSource(
-        { name: 'catalog', repository: server.url, ...options },
+        { repository: server.url, ...options },
         {
           env: { PATH: process.env['PATH'] },
           tempDir: temp,
@@ -43,7 +44,7 @@ describe.skipIf(missing !== '')(
           ...limits,
         },
       );
-      return Buffer.from((await source.fetch(idle())).bytes).toString('utf8');
+      return Buffer.from((await fetchAll(source, idle())).bytes).toString('utf8');
     }
 
     // Linux holds processes to their memory; elsewhere the time limit ends this.
@@ -154,7 +155,7 @@ describe.skipIf(missing !== '')(
       await server.commit('first', Object.fromEntries(names.map((name) => [name, `"${name}"`])));
       for (const name of names) expect(await text({ path: name })).toBe(`"${name}"`);
       for (const branch of ['--upload-pack=touch trap', '-x']) {
-        expect(() => gitSource({ name: 'x', repository: server.url, branch }, surroundings())).toThrow(
+        expect(() => gitSource({ repository: server.url, branch }, surroundings())).toThrow(
           expect.objectContaining({ code: 'source/invalid-ref' }),
         );
       }
@@ -165,7 +166,7 @@ describe.skipIf(missing !== '')(
         '/etc',
         'fd::7',
       ]) {
-        expect(() => gitSource({ name: 'x', repository }, surroundings())).toThrow(
+        expect(() => gitSource({ repository }, surroundings())).toThrow(
           expect.objectContaining({ code: 'source/invalid-repository' }),
         );
       }

@@ -1,3 +1,4 @@
+import { fetchAll } from '@skep/registry/sources/scripted-client.fixture.ts';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -48,7 +49,7 @@ describe.skipIf(missing !== '')(title, () => {
 
   function source(options: Partial<GitSourceOptions> = {}, surroundings: Partial<GitSurroundings> = {}) {
     return gitSource(
-      { name: 'catalog', repository: server.url, ...options },
+      { repository: server.url, ...options },
       {
         env: { PATH: process.env['PATH'] },
         tempDir: temp,
@@ -60,7 +61,7 @@ describe.skipIf(missing !== '')(title, () => {
   }
 
   async function text(options: Partial<GitSourceOptions>): Promise<string> {
-    return Buffer.from((await source(options).fetch(idle())).bytes).toString('utf8');
+    return Buffer.from((await fetchAll(source(options), idle())).bytes).toString('utf8');
   }
 
   test.each<[string, () => Partial<GitSourceOptions>, string]>([
@@ -87,12 +88,12 @@ describe.skipIf(missing !== '')(title, () => {
   });
 
   test('the hash is that of the file', async () => {
-    const { bytes, hash } = await source().fetch(idle());
+    const { bytes, hash } = await fetchAll(source(), idle());
     expect(hash).toBe(createHash('sha256').update(bytes).digest('hex'));
   });
 
   test('fetches one file and no history: the large file beside it never travels', async () => {
-    const { bytes } = await source({}, { maxBytes: 100_000 }).fetch(idle());
+    const { bytes } = await fetchAll(source({}, { maxBytes: 100_000 }), idle());
     expect(Buffer.from(bytes).toString()).toBe('{"v":3}');
   });
 
@@ -100,28 +101,26 @@ describe.skipIf(missing !== '')(title, () => {
     await server.git('checkout', '--quiet', '-b', 'moving');
     await server.commit('a', { 'registry.json': '{"m":1}' });
     const moving = source({ branch: 'moving' });
-    const { hash } = await moving.fetch(idle());
+    const { hash } = await fetchAll(moving, idle());
     server.requests.length = 0;
-    expect(await moving.fetchIfChanged(hash, idle())).toBeUndefined();
+    expect(await moving.fetch(idle(), hash)).toBeUndefined();
     expect(server.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
       'GET /catalog.git/info/refs?service=git-upload-pack',
       'POST /catalog.git/git-upload-pack',
     ]);
     // The caller holds something else, perhaps because it failed to store what it got: it is given everything again.
-    expect(Buffer.from((await moving.fetchIfChanged('other', idle()))?.bytes ?? []).toString()).toBe(
-      '{"m":1}',
-    );
+    expect(Buffer.from((await moving.fetch(idle(), 'other'))?.bytes ?? []).toString()).toBe('{"m":1}');
     await server.commit('b', { 'registry.json': '{"m":2}' });
-    const changed = await moving.fetchIfChanged(hash, idle());
+    const changed = await moving.fetch(idle(), hash);
     expect(Buffer.from(changed?.bytes ?? []).toString()).toBe('{"m":2}');
     await server.git('checkout', '--quiet', 'main');
   });
 
   test('an unchanged commit costs no request', async () => {
     const pinned = source({ commit: first });
-    const { hash } = await pinned.fetch(idle());
+    const { hash } = await fetchAll(pinned, idle());
     server.requests.length = 0;
-    expect(await pinned.fetchIfChanged(hash, idle())).toBeUndefined();
+    expect(await pinned.fetch(idle(), hash)).toBeUndefined();
     expect(server.requests).toEqual([]);
   });
 
@@ -182,7 +181,7 @@ describe.skipIf(missing !== '')(title, () => {
     await writeFile(path.join(programs, 'ssh'), script, { mode: 0o755 });
     const env = { PATH: `${programs}:${process.env['PATH'] ?? ''}` };
     const repository = `git@git.example:${server.folder}/catalog.git`;
-    const { bytes } = await source({ repository }, { env }).fetch(idle());
+    const { bytes } = await fetchAll(source({ repository }, { env }), idle());
     expect(Buffer.from(bytes).toString()).toBe('{"v":3}');
     const lines = (await readFile(log, 'utf8')).trim().split('\n');
     expect(lines.slice(0, 4)).toEqual(['-o', 'BatchMode=yes', '-o', 'ConnectTimeout=15']);
@@ -413,7 +412,7 @@ describe.skipIf(missing !== '')(title, () => {
         GIT_CONFIG_PARAMETERS: "'core.sshCommand=false'",
         GIT_DIR: temp,
       };
-      const { bytes } = await source({}, { env }).fetch(idle());
+      const { bytes } = await fetchAll(source({}, { env }), idle());
       expect(Buffer.from(bytes).toString()).toBe('{"v":3}');
       server.credentials = { username: 'x', password: 'y' };
       await expect(source({}, { env }).fetch(idle())).rejects.toMatchObject({ code: 'source/auth-failed' });

@@ -1,8 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
-import { commonSettings, configSetting, defineCommand } from './command.ts';
-import { storePlace } from '../config/store-place.ts';
-import type { Host } from './host.ts';
+import { commonSettings, configSetting, defineCommand, type Host } from './command.ts';
+import { storePlace } from '../config/database.ts';
 import { migrationTarget } from '../store/schema/migrate.ts';
 import { storeText, migrateStore, readSchema } from '../store/open-store.ts';
 import { loadConfig } from './load-config.ts';

@@ -1,10 +1,9 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
-import { commonSettings, configSetting, defineCommand } from './command.ts';
-import { storePlace } from '../config/store-place.ts';
-import type { Host } from './host.ts';
+import { commonSettings, configSetting, defineCommand, type Host } from './command.ts';
+import { storePlace } from '../config/database.ts';
 import type { PostgresPlace } from '../store/postgres/connect.ts';
-import { primeDatabase, type PrimedLogin, primeStatements } from '../store/postgres/prime-database.ts';
+import { primeDatabase, primeStatements, type PrimedLogin } from '../store/postgres/prime-database.ts';
 import { loadConfig } from './load-config.ts';
 
 /** PostgreSQL cuts longer names off, and would then mean another role. */

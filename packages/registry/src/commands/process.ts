@@ -6,7 +6,7 @@ import { abortOnSignals } from '@skep/core/command/host.ts';
 import { runProgram } from '@skep/core/command/program.ts';
 import { openTerminal, type Terminal } from '@skep/core/command/terminal.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import type { Host } from './host.ts';
+import type { Host } from './command.ts';
 import { REGISTRY } from './program.ts';
 import { inputOf } from './stream-input.ts';
 

@@ -2,7 +2,7 @@ import { offersFor } from '@skep/core/command/offers.ts';
 import { runProgram } from '@skep/core/command/program.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { expect, test } from 'vitest';
-import type { Host } from './host.ts';
+import type { Host } from './command.ts';
 import { REGISTRY } from './program.ts';
 
 /** Runs a command line that touches nothing but the terminal. */

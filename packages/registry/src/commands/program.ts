@@ -1,6 +1,5 @@
 import type { Program } from '@skep/core/command/command.ts';
-import { commonSettings } from './command.ts';
-import type { Host } from './host.ts';
+import { commonSettings, type Host } from './command.ts';
 
 const group = 'Commands:';
 

@@ -3,19 +3,16 @@ import { openLog, type LogLevel } from '@skep/core/log/pino-log.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
 import { flag, settingsOf, type Values } from '@skep/core/settings/define-settings.ts';
-import { type App, startApp } from '../server/app.ts';
+import { startApp, type App } from '../server/app.ts';
 import { buildInfo } from '../config/build-info.ts';
-import { commonSettings, configSetting, defineCommand } from './command.ts';
-import { storePlace } from '../config/store-place.ts';
-import { type Environment, withAliases } from '../config/environment.ts';
+import { commonSettings, configSetting, defineCommand, type Host } from './command.ts';
+import { storePlace } from '../config/database.ts';
+import { withAliases, type Environment } from '../config/environment.ts';
 import { unreadVariables } from '../config/overrides.ts';
-import type { Host } from './host.ts';
-import { Repeated } from './repeated.ts';
 import { startWarnings } from '../server/start-warnings.ts';
 import { ingestInThread } from '../sync/ingest-thread.ts';
-import { loadedFields } from './loaded-fields.ts';
 import { serveAddresses } from '../server/serve-addresses.ts';
-import { type ConfigFlags, loadConfig, readConfig, servable } from './load-config.ts';
+import { loadConfig, readConfig, servable, loadedFields, type ConfigFlags } from './load-config.ts';
 
 const rows = [
   ...settingsOf({ group: 'Serving' }, [
@@ -217,4 +214,31 @@ function announce(host: Host, app: App, log: Log): void {
     host.terminal.err(`Serving registry "${name}" (${servers} servers) at ${url}\n`);
   }
   host.terminal.err('Stop with Ctrl-C.\n');
+}
+
+/** Runs one piece of work at a time; however often it is asked for meanwhile, it runs once more afterwards. */
+export class Repeated {
+  readonly #work: () => Promise<void>;
+  #running: Promise<void> | undefined;
+  #again = false;
+
+  /** `work` must not fail. */
+  constructor(work: () => Promise<void>) {
+    this.#work = work;
+  }
+
+  /** Resolves when work that began after this call has ended. */
+  request(): Promise<void> {
+    if (this.#running === undefined) this.#running = this.#run();
+    else this.#again = true;
+    return this.#running;
+  }
+
+  async #run(): Promise<void> {
+    do {
+      this.#again = false;
+      await this.#work();
+    } while (this.#again);
+    this.#running = undefined;
+  }
 }

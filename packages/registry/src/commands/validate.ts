@@ -3,12 +3,11 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readBytes } from '@skep/core/files/read-limited.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { printableJson, printableLines } from '@skep/core/terminal/printable.ts';
-import { commonSettings, defineCommand, formatSettings } from './command.ts';
-import type { RegistryConfig } from '../config/config.ts';
-import { storePlace } from '../config/store-place.ts';
-import type { Host } from './host.ts';
+import { commonSettings, defineCommand, formatSettings, type Host } from './command.ts';
+import type { RegistryConfig } from '../config/load.ts';
+import { storePlace } from '../config/database.ts';
 import { unavailable } from '../sources/source-body.ts';
-import { type StorePlace, storeText } from '../store/open-store.ts';
+import { storeText, type StorePlace } from '../store/open-store.ts';
 import { ingest, type IngestReport } from '../sync/ingest.ts';
 import { readConfig, withoutProblems } from './load-config.ts';
 

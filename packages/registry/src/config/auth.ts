@@ -1,10 +1,105 @@
 import { parseClaims, type ClaimLimits, type Claims } from '@skep/auth/claims/claims.ts';
-import type { RoleRules } from '@skep/auth/claims/roles.ts';
+import { ROLES, type RoleRules } from '@skep/auth/claims/roles.ts';
 import type { PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
+import { KEYS_OUTAGE_MS } from '@skep/auth/token/key-set.ts';
 import type { ProviderSettings } from '@skep/auth/token/provider.ts';
+import { formatDuration } from '@skep/core/time/duration.ts';
+import { z } from 'zod';
 import type { SignInMode } from '../access/authority.ts';
-import { resolveSwitches } from '../access/switches.ts';
-import type { AuthShape } from './auth-shape.ts';
+import { resolveSwitches, CONTRACT_SWITCHES } from '../access/switches.ts';
+import { claims } from '../shape/claims.ts';
+import { duration } from '../shape/texts.ts';
+
+const text = z.string().min(1, 'must not be empty');
+const rules = z.array(claims).optional();
+
+const provider = z.strictObject({
+  name: text.describe('for logs and metrics'),
+  issuerUrl: text.describe('exactly the `iss` of its tokens; https, or http on this machine'),
+  audience: text.describe('what `aud` of a token must contain'),
+  jwksUrl: text.optional().describe('where its keys are; found through the issuer when absent'),
+  introspectionUrl: text.optional().describe('accepts opaque tokens too (RFC 7662)'),
+  clientId: text.optional().describe('for introspection'),
+  clientSecretFile: text.optional().describe('absolute; for introspection'),
+  caCertPath: text.optional().describe('absolute; PEM file with the authorities to trust'),
+  authTokenFile: text.optional().describe('absolute; bearer token for requests to the provider'),
+  allowPrivateIP: z.boolean().default(false).describe('lets the provider be at a private address'),
+  grants: z
+    .strictObject({
+      roles: z.array(z.enum(ROLES)).optional().describe('roles that its tokens may lead to; all when absent'),
+      claims: z
+        .array(text)
+        .optional()
+        .describe('claims of its tokens that count, besides `iss`; all when absent'),
+    })
+    .optional()
+    .describe('what it may say about its callers; everything when absent'),
+});
+
+const authz = z.strictObject({
+  preset: z.enum(['strict']).optional().describe('turns the stricter of the following rules on'),
+  requirePublishClaims: z.boolean().optional().meta({
+    description: 'refuses to publish without claims',
+    default: CONTRACT_SWITCHES.requirePublishClaims,
+  }),
+  unlabeled: z
+    .enum(['open', 'deny'])
+    .optional()
+    .meta({ description: 'registries and sources without claims', default: CONTRACT_SWITCHES.unlabeled }),
+  arrayMatch: z.enum(['all', 'any']).optional().meta({
+    description: 'how much of a list of claim values a reader must hold',
+    default: CONTRACT_SWITCHES.arrayMatch,
+  }),
+  managedSourceGate: z.boolean().optional().meta({
+    description: 'publishers need the claims of the managed source',
+    default: CONTRACT_SWITCHES.managedSourceGate,
+  }),
+  roles: z
+    .strictObject({
+      superAdmin: rules,
+      manageSources: rules,
+      manageRegistries: rules,
+      manageEntries: rules,
+    })
+    .optional()
+    .describe('for each role rules; one that matches grants it, and it matches when all its claims do'),
+});
+
+/** `auth` of the configuration. */
+export const authShape = z.strictObject({
+  mode: z.enum(['anonymous', 'oauth']).default('oauth').describe('`anonymous` is for development'),
+  publicPaths: z.array(z.string()).default([]).describe('paths that need no token'),
+  allowedHosts: z
+    .array(
+      z
+        .string()
+        .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, 'must be a host name in lower case, without a port'),
+    )
+    .default([])
+    .describe(
+      'in anonymous mode, names under which callers reach the server, besides `localhost` and IP addresses',
+    ),
+  oauth: z
+    .strictObject({
+      resourceUrl: text
+        .optional()
+        .describe('public address of this server, for clients that look for where to sign in'),
+      realm: z.string().default('mcp-registry').describe('of challenges'),
+      keysOutage: duration({ milliseconds: 86_400_000, text: '24h' })
+        .prefault(formatDuration(KEYS_OUTAGE_MS))
+        .describe('for how long known keys serve while a provider does not answer, at least `15m`'),
+      scopesSupported: z.array(text).optional().describe('shown to clients'),
+      providers: z
+        .array(provider)
+        .min(1, 'must hold at least one identity provider')
+        .describe('asked in this order'),
+    })
+    .optional(),
+  // `authz:` with nothing behind it is a present key, so it turns authorization on and not off.
+  authz: authz.nullable().optional().describe('its presence turns authorization on, also when it is empty'),
+});
+
+type AuthShape = z.infer<typeof authShape>;
 
 /** The protected resource as clients know it (RFC 9728). */
 export interface ProtectedResource {

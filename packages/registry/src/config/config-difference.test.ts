@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { reloadEvent } from '../audit/system-events.ts';
-import type { RegistryConfig } from './config.ts';
+import type { RegistryConfig } from './load.ts';
 import { configDifference } from './config-difference.ts';
 
 const registry = (name: string, claims = '') => ({ name, sources: ['one'], claims });

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NameChanges } from '../store/desired-state.ts';
-import type { RegistryConfig } from './config.ts';
+import type { RegistryConfig } from './load.ts';
 
 /** What a reload changed, in names: values may be secret. */
 export interface ConfigDifference {

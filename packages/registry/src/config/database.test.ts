@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { checkShape } from '../shape/check-shape.ts';
-import { databaseShape, resolvedDatabase } from './database.ts';
+import { databaseShape, resolvedDatabase, storePlace } from './database.ts';
 import { pathText } from '../shape/problem.ts';
-import { storePlace } from './store-place.ts';
 
 const PLACE = { host: 'db', port: 5432, database: 'registry', user: 'app' };
 const HOST = { env: {}, home: '/', platform: 'linux' } as const;

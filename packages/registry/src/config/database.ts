@@ -1,8 +1,12 @@
 import { resolve } from 'node:path';
+import type { Host } from '@skep/core/command/host.ts';
 import { z } from 'zod';
-import { MAX_CONNECTIONS, type PostgresSettings, SSL_MODES } from '../store/postgres/settings.ts';
+import type { StorePlace } from '../store/open-store.ts';
+import { MAX_CONNECTIONS, SSL_MODES, type PostgresSettings } from '../store/postgres/settings.ts';
 import { count } from '../shape/limits.ts';
 import { duration, nonEmpty } from '../shape/texts.ts';
+import { rdsToken } from '../store/postgres/rds-token.ts';
+import type { StoreConfig } from './load.ts';
 
 export const databaseShape = z
   .strictObject({
@@ -65,4 +69,21 @@ type Present<T> = { [Key in keyof T as undefined extends T[Key] ? never : Key]: 
 function present<T extends object>(value: T): Present<T>;
 function present(value: object): object {
   return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined));
+}
+
+/** What the configuration and this machine say about where the store is. */
+export function storePlace(
+  { database, storage }: StoreConfig,
+  { env, home, platform }: Pick<Host, 'env' | 'home' | 'platform'>,
+): StorePlace {
+  if (database === undefined) return { kind: 'sqlite', path: storage.path };
+  const { awsRdsIam } = database;
+  const metadata = { endpoint: env['AWS_EC2_METADATA_SERVICE_ENDPOINT'] };
+  return {
+    kind: 'postgres',
+    ...(awsRdsIam === undefined ? {} : { token: rdsToken(awsRdsIam, metadata) }),
+    settings: database,
+    passwordFile: { named: env['PGPASSFILE'], homeDirectory: home, platform },
+    applicationName: 'skep-registry',
+  };
 }

@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { loadConfig } from './load.ts';
-import { override, overridesFrom } from './overrides.ts';
+import { override, overridesFrom, scalarMembers } from './overrides.ts';
 import { pathText } from '../shape/problem.ts';
-import { scalarMembers } from './scalar-members.ts';
 import { configShape } from './shape.ts';
 
 /** Each member that holds one value: its variable, a text, and the value that the text stands for. */

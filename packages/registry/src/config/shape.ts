@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { auditShape } from './audit.ts';
 import { SOURCE_KINDS } from '../store/rows.ts';
-import { authShape } from './auth-shape.ts';
+import { authShape } from './auth.ts';
 import { corsShape } from './cors.ts';
 import { databaseShape } from './database.ts';
 import { limitsShape } from '../shape/limits.ts';

@@ -1,15 +1,15 @@
+import { tmpdir } from 'node:os';
 import { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import type { Log } from '@skep/core/log/log.ts';
-import { tmpdir } from 'node:os';
 import { ANONYMOUS_AUTH } from '../api/api.fixture.ts';
 import { buildInfo } from '../config/build-info.ts';
-import type { RegistryConfig } from '../config/config.ts';
+import type { RegistryConfig } from '../config/load.ts';
 import { DEFAULT_LIMITS } from '../shape/limits.ts';
 import type { NamedSource } from '../store/rows.ts';
 import { IN_MEMORY } from '../store/sqlite/private-file.ts';
 import { ingest } from '../sync/ingest.ts';
-import type { AppOptions } from './app-options.ts';
+import type { AppOptions } from './running.ts';
 
 // A registry over a store in memory, on ports that the system chooses, for the tests of this folder.
 

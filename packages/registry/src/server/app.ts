@@ -1,17 +1,15 @@
 import type { Log } from '@skep/core/log/log.ts';
 import { OPEN_SIGN_IN, openSignIn, SignInSlot } from '../api/sign-in/sign-in.ts';
-import type { RegistryConfig } from '../config/config.ts';
+import type { RegistryConfig } from '../config/load.ts';
 import { ReadEngine } from '../engine/read-engine.ts';
 import { openStore } from '../store/open-store.ts';
 import { tracedStore } from '../telemetry/traced-store.ts';
-import type { AppOptions } from './app-options.ts';
 import { openCatalogue } from './catalogue.ts';
-import { closeServer, drain } from './drain.ts';
-import { assertFree, listenOn } from './listen.ts';
+import { assertFree, listenOn, closeServer, drain } from './listen.ts';
 import { apiContext, internalListener, publicListener } from './listeners.ts';
 import { openOperations } from './operations.ts';
 import { reload } from './reload.ts';
-import type { Running } from './running.ts';
+import type { Running, AppOptions } from './running.ts';
 import { holdTickShape } from './tick-shape.ts';
 
 /** A running registry. */

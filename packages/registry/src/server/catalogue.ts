@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '@skep/core/log/log.ts';
-import type { RegistryConfig } from '../config/config.ts';
+import { utcTime } from '@skep/core/time/clock.ts';
+import type { RegistryConfig } from '../config/load.ts';
 import { StoreFollower } from '../engine/follow-store.ts';
 import type { ReadEngine } from '../engine/read-engine.ts';
 import { openSource } from '../sources/open-source.ts';
@@ -9,11 +10,10 @@ import type { Revision } from '../store/changes.ts';
 import type { ReconcileReport } from '../store/desired-state.ts';
 import type { StoredSource } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import { utcTime } from '@skep/core/time/clock.ts';
-import type { AppOptions } from './app-options.ts';
+import type { AppOptions } from './running.ts';
 import type { Operations } from './operations.ts';
 import { Reconciler } from '../sync/reconciler.ts';
-import { type SyncControl, SyncScheduler } from '../sync/scheduler.ts';
+import { SyncScheduler, type SyncControl } from '../sync/scheduler.ts';
 
 export interface CatalogueOptions extends Pick<
   AppOptions,

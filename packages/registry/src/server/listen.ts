@@ -2,7 +2,8 @@ import type { Server } from 'node:http';
 import { createServer, type Server as AnyServer } from 'node:net';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { ListenAddress } from './listen-address.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
+import type { ListenAddress } from './serve-addresses.ts';
 
 // Of an empty host: both IP versions, or IPv4 alone on a machine without IPv6.
 const EVERY_INTERFACE = ['::', '0.0.0.0'];
@@ -71,4 +72,35 @@ function unavailable(address: string, flag: string, cause: unknown): SkepError {
 function urlHost(host: string): string {
   if (host === '') return 'localhost';
   return host.includes(':') ? `[${host}]` : host;
+}
+
+/** What requests that run may take; longer than any request may take by the other limits. */
+const DRAIN_MS = 30_000;
+const SWEEP_MS = 50;
+
+/**
+ * Stops accepting and waits for requests that run; what still runs at the end of the time is cut off. A connection whose
+ * last request has just been answered would stay open for the next, so idle ones are closed again and again.
+ */
+export async function drain(server: Server, clock: Clock): Promise<void> {
+  const cut = clock.after(DRAIN_MS, () => server.closeAllConnections());
+  let cancelSweep = (): void => {};
+  const sweep = (): void => {
+    server.closeIdleConnections();
+    cancelSweep = clock.after(SWEEP_MS, sweep).cancel;
+  };
+  sweep();
+  try {
+    await closeServer(server);
+  } finally {
+    cut.cancel();
+    cancelSweep();
+  }
+}
+
+/** Resolves when the last connection has ended; at once for a server that does not listen. Idle ones end with it. */
+export function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
 }

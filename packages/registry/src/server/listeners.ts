@@ -5,10 +5,9 @@ import { createListener } from '../api/http/listener.ts';
 import { openApiDocument } from '../api/openapi/openapi.ts';
 import { withBodyLimits, type ApiContext } from '../api/route/route.ts';
 import { ROUTES } from '../api/routes.ts';
-import type { AppOptions } from './app-options.ts';
-import { isOnLoopback } from './listen-address.ts';
+import { isOnLoopback } from './serve-addresses.ts';
 import type { Operations } from './operations.ts';
-import type { Running } from './running.ts';
+import type { Running, AppOptions } from './running.ts';
 
 /** What handlers see of a registry, also while it starts. */
 export function apiContext({ build, config, ingest, log }: AppOptions, running: Running): ApiContext {

@@ -15,13 +15,13 @@ import { countFiltered } from '../telemetry/filtered-entries.ts';
 import { limitedScrapes, measureRequests } from '../telemetry/http-metrics.ts';
 import {
   measurePool,
-  type RegistryMetrics,
   registryMetrics,
   sourceGauges,
+  type RegistryMetrics,
 } from '../telemetry/registry-metrics.ts';
 import { syncMeasurement, syncSpan } from '../telemetry/sync-telemetry.ts';
 import { traceRequests } from '../telemetry/trace-requests.ts';
-import type { AppOptions } from './app-options.ts';
+import type { AppOptions } from './running.ts';
 
 export interface OperationsOptions extends Pick<
   AppOptions,

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from 'vitest';
 import { oauthWith } from '../api/api.fixture.ts';
 import { DEFAULT_LIMITS } from '../shape/limits.ts';
-import type { AppOptions } from './app-options.ts';
+import type { AppOptions } from './running.ts';
 import { appOptions, configWith, inlineSource } from './app.fixture.ts';
-import { type App, startApp } from './app.ts';
+import { startApp, type App } from './app.ts';
 
 const OAUTH = oauthWith({ kind: 'auth-only' });
 

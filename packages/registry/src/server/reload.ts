@@ -2,11 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { openSignIn, endSignIn, type SignIn } from '../api/sign-in/sign-in.ts';
 import type { PreparedAudit } from '../audit/audit-switch.ts';
-import type { AppOptions } from './app-options.ts';
 import { configDifference } from '../config/config-difference.ts';
-import type { RegistryConfig } from '../config/config.ts';
-import { keysForRestart, limitsInForce } from './keys-for-restart.ts';
-import type { Running } from './running.ts';
+import type { RegistryConfig } from '../config/load.ts';
+import { configShape } from '../config/shape.ts';
+import { limitsShape, type Limits } from '../shape/limits.ts';
+import { differingPaths, keptUntilRestart } from '../shape/restart.ts';
+import type { Running, AppOptions } from './running.ts';
 
 type ReloadOptions = Pick<AppOptions, 'config' | 'addresses' | 'clock' | 'random' | 'log'>;
 
@@ -78,4 +79,20 @@ async function takeOver(
   const restart = keysForRestart(options.config, config, operations.auditable);
   operations.reloaded(configDifference(before, config), restart);
   return restart;
+}
+
+/** Keys in which a new configuration differs from the one of the start and that a running server cannot take over. */
+export function keysForRestart(
+  started: RegistryConfig,
+  next: RegistryConfig,
+  auditable: boolean,
+): readonly string[] {
+  const kept = differingPaths(keptUntilRestart(configShape), [started, next]);
+  return auditable || next.audit === 'off' ? kept : [...kept, 'audit'];
+}
+
+/** The limits of a new configuration, but those of the start where a running server keeps them. */
+export function limitsInForce(started: Limits, next: Limits): Limits {
+  const kept = keptUntilRestart(limitsShape).map(([name = '']) => [name, Reflect.get(started, name)]);
+  return Object.freeze({ ...next, ...Object.fromEntries(kept) });
 }

@@ -1,8 +1,8 @@
 import { fromArgv } from '@skep/core/settings/from-argv.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
-import { expect, test } from 'vitest';
+import { expect, test, describe } from 'vitest';
 import { serve } from '../commands/serve.ts';
-import { serveAddresses, type ServeAddresses } from './serve-addresses.ts';
+import { serveAddresses, type ServeAddresses, parseAddress, sameAddress } from './serve-addresses.ts';
 
 /** Where `serve` with these flags listens. */
 function addressesOf(mode: 'anonymous' | 'oauth', flags: readonly string[]): ServeAddresses {
@@ -30,4 +30,42 @@ test('knows when nobody has chosen to listen on every interface, so that a reloa
   expect(addressesOf('oauth', []).isChosen).toBe(false);
   expect(addressesOf('oauth', ['--address', ':8080']).isChosen).toBe(true);
   expect(addressesOf('anonymous', []).isChosen).toBe(true);
+});
+
+describe('parseAddress', () => {
+  test.each([
+    [':8080', '', 8080],
+    ['127.0.0.1:0', '127.0.0.1', 0],
+    ['localhost:65535', 'localhost', 65_535],
+    ['[::1]:8080', '::1', 8080],
+  ])('reads %s', (text, host, port) => {
+    expect(parseAddress(text, '--address')).toEqual({ host, port });
+  });
+
+  test.each([
+    '',
+    '8080',
+    ':',
+    ':http',
+    'example.com:80',
+    '::1:8080',
+    '[127.0.0.1]:80',
+    '[::1]',
+    ':65536',
+    '1.2.3:80',
+  ])('refuses "%s", naming the flag', (text) => {
+    expect(() => parseAddress(text, '--address')).toThrow(/^--address: /);
+  });
+});
+
+describe('sameAddress', () => {
+  test.each([
+    [':8080', ':8080', true],
+    [':8080', '127.0.0.1:8080', true],
+    ['127.0.0.1:8080', '127.0.0.1:8081', false],
+    ['127.0.0.1:8080', '[::1]:8080', false],
+    [':0', ':0', false],
+  ])('%s and %s: %s', (one, other, same) => {
+    expect(sameAddress(parseAddress(one, 'a'), parseAddress(other, 'b'))).toBe(same);
+  });
 });

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { nonEmpty } from '../shape/texts.ts';
 import type { SourceKind } from '../store/rows.ts';
-import { apiKind } from './api/api-kind.ts';
+import { apiKind } from './api/api-source.ts';
 import { fileKind } from './file/file-kind.ts';
-import { gitKind } from './git/git-kind.ts';
+import { gitKind } from './git/git-source.ts';
 import { sourceKind, type SourceKindRow } from './kind.ts';
 
 /** Every kind of source, in the order in which messages name them. Their names, and how they get entries: `store/rows.ts`. */

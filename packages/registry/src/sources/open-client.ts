@@ -1,4 +1,4 @@
-import { createClient, type Client } from '@skep/core/fetch/client.ts';
+import { createClient, type Answer, type Client } from '@skep/core/fetch/client.ts';
 import type { RetryOptions } from '@skep/core/fetch/retry.ts';
 
 /** What one fetch of a source may take. */
@@ -43,25 +43,18 @@ export async function withClient<T>(
   }
 }
 
-/** What a server said about the state of a document, to be asked about later (RFC 9110 §8.8). */
-export interface Validators {
-  readonly etag?: string;
-  readonly lastModified?: string;
-}
+/** Headers that ask for a document only when it has changed; none when there is nothing to go by (RFC 9110 §13.1). */
+export type Conditions = Readonly<Record<string, string>>;
 
-/** `headers` has lower-case names. */
-export function validatorsOf(headers: Readonly<Record<string, string>>): Validators {
-  const { etag, 'last-modified': lastModified } = headers;
+/** The conditions for asking once more for what a server answered. */
+export function conditionsAfter({ headers: { etag, 'last-modified': modified } }: Answer): Conditions {
   return {
-    ...(etag ? { etag } : {}),
-    ...(lastModified ? { lastModified } : {}),
+    ...(etag ? { 'if-none-match': etag } : {}),
+    ...(modified ? { 'if-modified-since': modified } : {}),
   };
 }
 
-/** The headers that ask for the document only when it has changed; none when there is nothing to go by (RFC 9110 §13.1). */
-export function conditionsFor({ etag, lastModified }: Validators): Record<string, string> {
-  return {
-    ...(etag === undefined ? {} : { 'if-none-match': etag }),
-    ...(lastModified === undefined ? {} : { 'if-modified-since': lastModified }),
-  };
+/** Whether an answer says that nothing changed, as only one to a question with conditions can. */
+export function isUnchanged({ status }: Answer, conditions: Conditions): boolean {
+  return status === 304 && Object.keys(conditions).length > 0;
 }

@@ -1,6 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Answer, GetOptions } from '@skep/core/fetch/client.ts';
 import type { OpenClient } from './open-client.ts';
+import type { Source, SourceContent } from './source.ts';
 
 export interface ScriptedRequest {
   readonly url: URL;
@@ -42,4 +43,12 @@ export function scriptedClient(answer: (request: ScriptedRequest, index: number)
     });
   };
   return { opener, requests, limits, stillOpen: () => open };
+}
+
+/** Everything that a source holds. */
+export async function fetchAll(source: Source, signal: AbortSignal): Promise<SourceContent> {
+  const content = await source.fetch(signal);
+  if (content === undefined)
+    throw new SkepError('internal/bug', { message: 'a source knew what was not known' });
+  return content;
 }

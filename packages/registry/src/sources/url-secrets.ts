@@ -1,3 +1,4 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 
 /**
@@ -17,10 +18,45 @@ export function withoutUrlSecrets(config: string): string {
 }
 
 function withoutSecrets(text: string): string {
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return text;
-  const url = new URL(text);
-  if (url.username === '' && url.password === '') return redactUrl(text);
+  const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null;
+  if (url === null) return text;
+  return redactUrl(takeUserInfo(url) === undefined ? text : url.href);
+}
+
+/** Takes user name and password, percent-encoded, out of an address; undefined where it has neither. */
+export function takeUserInfo(url: URL): { readonly username: string; readonly password: string } | undefined {
+  const { username, password } = url;
   url.username = '';
   url.password = '';
-  return redactUrl(url.href);
+  return username === '' && password === '' ? undefined : { username, password };
+}
+
+/** An http(s) address without its user information, and the header that carries it instead. */
+export interface SplitUrl {
+  readonly url: URL;
+  /** `authorization` of RFC 7617, or nothing. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Takes user name and password out of an address, so that neither reaches a message. Fails with `fetch/invalid-url`. */
+export function splitCredentials(address: string): SplitUrl {
+  const url = URL.parse(address);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new SkepError('fetch/invalid-url', {
+      message: `"${redactUrl(address)}" is not an http or https URL`,
+    });
+  }
+  const user = takeUserInfo(url);
+  if (user === undefined) return { url, headers: {} };
+  const text = Buffer.from(`${decoded(user.username)}:${decoded(user.password)}`);
+  return { url, headers: { authorization: `Basic ${text.toString('base64')}` } };
+}
+
+/** A `%` that begins no escape is taken as it is, as browsers do. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

@@ -31,7 +31,6 @@ afterEach(async () => {
 
 /** A place that holds `content`. */
 const open = ({ name }: Pick<StoredSource, 'name'>): Source => ({
-  name,
   label: name,
   fetch: () => {
     fetches += 1;
@@ -41,7 +40,6 @@ const open = ({ name }: Pick<StoredSource, 'name'>): Source => ({
 
 /** One that takes connections and says nothing. */
 const hanging = ({ name }: StoredSource): Source => ({
-  name,
   label: name,
   fetch: (signal) =>
     new Promise((_, reject) => {

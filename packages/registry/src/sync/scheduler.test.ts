@@ -34,7 +34,6 @@ afterEach(async () => {
 
 /** A place that holds `content`. */
 const open = ({ name }: StoredSource): Source => ({
-  name,
   label: name,
   fetch: async () => {
     fetches += 1;

@@ -1,5 +1,4 @@
 import { decodeSource } from '../sources/open-source.ts';
-import { fetchUnlessKnown } from '../sources/source.ts';
 import type { Source } from '../sources/source.ts';
 import type { Revision } from '../store/changes.ts';
 import type { StoredSource, SyncStatus } from '../store/rows.ts';
@@ -45,9 +44,9 @@ export async function syncSource(parts: SyncParts, task: SyncTask, signal: Abort
   const { stored, source, lease, before, nextSync, inTurn } = task;
   const key = contentKey(stored, limits);
   const known = knownBytes(key, before.contentHash);
-  const content = await fetchUnlessKnown(source, known, signal);
+  const content = await source.fetch(signal, known);
   const finished = { nextSync: nextSync(), filterHash: key.filter };
-  if (content === undefined) {
+  if (content === undefined || content.hash === known) {
     const hash = contentHash(key, known ?? '');
     const status = syncSucceeded(before, { ...finished, now: now(), changed: false, contentHash: hash });
     await store.writeStatus(stored.name, status, lease);

@@ -3,7 +3,12 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { apiSource } from './api-source.ts';
 import { DEFAULT_LIMITS } from '../../shape/limits.ts';
-import { type ScriptedAnswer, type ScriptedRequest, scriptedClient } from '../scripted-client.fixture.ts';
+import {
+  fetchAll,
+  type ScriptedAnswer,
+  type ScriptedRequest,
+  scriptedClient,
+} from '../scripted-client.fixture.ts';
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 const HOUR = 3_600_000;
@@ -56,7 +61,7 @@ function started(
   });
   let time = Date.UTC(2026, 0, 2);
   const source = apiSource(
-    { name: 'a', endpoint: 'https://ann:pw@r.example/registry/main/', holdsBundles },
+    { endpoint: 'https://ann:pw@r.example/registry/main/', holdsBundles },
     { open: client.opener, now: () => time },
   );
   return { ...client, source, pass: (ms: number) => (time += ms) };
@@ -72,7 +77,7 @@ function namesIn(bytes: Uint8Array | undefined): readonly string[] {
 test('reads all pages into one list that the catalogue reader takes', async () => {
   const items = ['io.b/2', 'io.a/1', 'io.c/3', 'io.a/0', 'io.d/4'].map((name, at) => ({ name, at }));
   const { source, requests, stillOpen, limits } = started(registry({ items }));
-  const { bytes } = await source.fetch(idle);
+  const { bytes } = await fetchAll(source, idle);
   expect(namesIn(bytes).map((line) => line.split('@')[0])).toEqual([
     'io.a/0',
     'io.a/1',
@@ -97,7 +102,7 @@ test('documents arrive byte for byte', async () => {
   const item =
     '{"server":{"name":"io.a/b","version":"1.0.0","description":"x", "n":1.0,"big":123456789012345678901}}';
   const { source } = started(() => ({ body: `{"servers":[${item}]}` }));
-  const { bytes } = await source.fetch(idle);
+  const { bytes } = await fetchAll(source, idle);
   expect(Buffer.from(bytes).toString()).toBe(`{"servers":[${item}],"metadata":{"count":1}}`);
 });
 
@@ -105,7 +110,7 @@ test('deleted versions are hidden', async () => {
   const { source } = started(
     registry({ items: [{ name: 'io.a/b' }, { name: 'io.a/c', status: 'deleted' }] }),
   );
-  expect(namesIn((await source.fetch(idle)).bytes)).toEqual(['io.a/b@1.0.0 x']);
+  expect(namesIn((await fetchAll(source, idle)).bytes)).toEqual(['io.a/b@1.0.0 x']);
 });
 
 describe('looking again', () => {
@@ -118,29 +123,29 @@ describe('looking again', () => {
   test('asks for what changed, with some overlap, and merges it', async () => {
     const list = { items: before };
     const { source, requests } = started(registry(list, { pageSize: 10 }));
-    const { hash } = await source.fetch(idle);
+    const { hash } = await fetchAll(source, idle);
     list.items = [
       { name: 'io.a/a', at: 3_000, text: 'new' },
       { name: 'io.a/b', at: 3_001, status: 'deleted' },
       { name: 'io.a/c', at: 2_000 },
       { name: 'io.a/d', at: 3_002 },
     ];
-    const changed = await source.fetchIfChanged(hash, idle);
+    const changed = await source.fetch(idle, hash);
     expect(requests[1]?.url.searchParams.get('updated_since')).toBe(timeOf(2_000 - 60));
     expect(namesIn(changed?.bytes)).toEqual(['io.a/a@1.0.0 new', 'io.a/c@1.0.0 x', 'io.a/d@1.0.0 x']);
-    expect(await source.fetchIfChanged(changed?.hash ?? '', idle)).toBeUndefined();
+    expect(await source.fetch(idle, changed?.hash ?? '')).toBeUndefined();
     expect(requests[2]?.url.searchParams.get('updated_since')).toBe(timeOf(3_002 - 60));
   });
 
   test('what vanished without a word is noticed by the next full look', async () => {
     const list = { items: before };
     const { source, requests, pass } = started(registry(list, { pageSize: 10 }));
-    const { hash } = await source.fetch(idle);
+    const { hash } = await fetchAll(source, idle);
     list.items = before.slice(1);
     pass(6 * HOUR - 1);
-    expect(await source.fetchIfChanged(hash, idle)).toBeUndefined();
+    expect(await source.fetch(idle, hash)).toBeUndefined();
     pass(1);
-    const changed = await source.fetchIfChanged(hash, idle);
+    const changed = await source.fetch(idle, hash);
     expect(requests.at(-1)?.url.searchParams.has('updated_since')).toBe(false);
     expect(namesIn(changed?.bytes)).toEqual(['io.a/b@1.0.0 x', 'io.a/c@1.0.0 x']);
   });
@@ -153,14 +158,11 @@ describe('looking again', () => {
       const { source, requests } = started((request) =>
         request.url.searchParams.has('updated_since') ? { status } : server(request),
       );
-      const { hash } = await source.fetch(idle);
+      const { hash } = await fetchAll(source, idle);
       list.items = [...before, { name: 'io.a/d', at: 3_000 }];
-      expect(namesIn((await source.fetchIfChanged(hash, idle))?.bytes)).toContain('io.a/d@1.0.0 x');
+      expect(namesIn((await source.fetch(idle, hash))?.bytes)).toContain('io.a/d@1.0.0 x');
       list.items = before.slice(1);
-      expect(namesIn((await source.fetchIfChanged(hash, idle))?.bytes)).toEqual([
-        'io.a/b@1.0.0 x',
-        'io.a/c@1.0.0 x',
-      ]);
+      expect(namesIn((await source.fetch(idle, hash))?.bytes)).toEqual(['io.a/b@1.0.0 x', 'io.a/c@1.0.0 x']);
       expect(requests.filter(({ url }) => url.searchParams.has('updated_since'))).toHaveLength(2);
     },
   );
@@ -170,16 +172,16 @@ describe('looking again', () => {
     const { source } = started((request) =>
       request.url.searchParams.has('updated_since') ? { status } : server(request),
     );
-    const { hash } = await source.fetch(idle);
-    await expect(source.fetchIfChanged(hash, idle)).rejects.toMatchObject({ detail: { status } });
+    const { hash } = await fetchAll(source, idle);
+    await expect(source.fetch(idle, hash)).rejects.toMatchObject({ detail: { status } });
   });
 
   test('a change dated far ahead does not hide the real ones', async () => {
     const list = { items: [...before, { name: 'io.a/future', at: 100 * 365 * 86_400 }] };
     const { source, requests } = started(registry(list, { pageSize: 10 }));
-    const { hash } = await source.fetch(idle);
+    const { hash } = await fetchAll(source, idle);
     list.items = [...list.items, { name: 'io.a/d', at: 3_000 }];
-    expect(namesIn((await source.fetchIfChanged(hash, idle))?.bytes)).toContain('io.a/d@1.0.0 x');
+    expect(namesIn((await source.fetch(idle, hash))?.bytes)).toContain('io.a/d@1.0.0 x');
     expect(requests[1]?.url.searchParams.has('updated_since')).toBe(false);
   });
 
@@ -191,23 +193,23 @@ describe('looking again', () => {
       return { body: JSON.stringify({ servers: [item] }) };
     });
     const source = apiSource(
-      { name: 'a', endpoint: 'https://r.example', limits: { ...DEFAULT_LIMITS, maxCatalogueSize: 1_500 } },
+      { endpoint: 'https://r.example', limits: { ...DEFAULT_LIMITS, maxCatalogueSize: 1_500 } },
       { open: opener, now: () => Date.UTC(2026, 0, 2) },
     );
-    const { hash } = await source.fetch(idle);
-    const grown = await source.fetchIfChanged(hash, idle);
+    const { hash } = await fetchAll(source, idle);
+    const grown = await source.fetch(idle, hash);
     expect(namesIn(grown?.bytes)).toHaveLength(2);
-    await expect(source.fetchIfChanged(hash, idle)).rejects.toMatchObject({ code: 'source/too-large' });
-    await expect(source.fetchIfChanged(hash, idle)).rejects.toMatchObject({ code: 'source/too-large' });
+    await expect(source.fetch(idle, hash)).rejects.toMatchObject({ code: 'source/too-large' });
+    await expect(source.fetch(idle, hash)).rejects.toMatchObject({ code: 'source/too-large' });
   });
 
   test('reads everything again while one item does not say when it changed', async () => {
     const list = { items: [...before, { name: 'io.a/silent' }] };
     const { source, requests } = started(registry(list));
-    const { hash } = await source.fetch(idle);
-    expect(await source.fetchIfChanged(hash, idle)).toBeUndefined();
+    const { hash } = await fetchAll(source, idle);
+    expect(await source.fetch(idle, hash)).toBeUndefined();
     list.items = list.items.slice(2);
-    expect(namesIn((await source.fetchIfChanged(hash, idle))?.bytes)).toEqual([
+    expect(namesIn((await source.fetch(idle, hash))?.bytes)).toEqual([
       'io.a/c@1.0.0 x',
       'io.a/silent@1.0.0 x',
     ]);
@@ -216,25 +218,25 @@ describe('looking again', () => {
 
   test('an unchanged list costs one request that is answered without a body', async () => {
     const { source, requests } = started(registry({ items: before }, { pageSize: 10, etag: true }));
-    const first = await source.fetch(idle);
-    expect(await source.fetchIfChanged(first.hash, idle)).toBeUndefined();
+    const first = await fetchAll(source, idle);
+    expect(await source.fetch(idle, first.hash)).toBeUndefined();
     // An ETag is about one address: that of the whole list says nothing about the list of changes.
     expect(requests[1]?.headers).not.toHaveProperty('if-none-match');
     requests.length = 0;
-    expect(await source.fetchIfChanged(first.hash, idle)).toBeUndefined();
+    expect(await source.fetch(idle, first.hash)).toBeUndefined();
     expect(requests).toHaveLength(1);
     expect(requests[0]?.headers).toHaveProperty('if-none-match');
     // Who asks without holding anything gets the list all the same.
-    expect(await source.fetch(idle)).toEqual(first);
-    expect(await source.fetchIfChanged('other', idle)).toEqual(first);
+    expect(await fetchAll(source, idle)).toEqual(first);
+    expect(await source.fetch(idle, 'other')).toEqual(first);
   });
 
   test('the first of several pages is never taken for the whole list', async () => {
     const list = { items: before.map(({ name }) => ({ name })) };
     const { source, requests } = started(registry(list, { pageSize: 2, etag: true }));
-    const { hash } = await source.fetch(idle);
+    const { hash } = await fetchAll(source, idle);
     list.items = [...list.items.slice(0, 2), { name: 'io.a/z' }];
-    expect(namesIn((await source.fetchIfChanged(hash, idle))?.bytes)).toContain('io.a/z@1.0.0 x');
+    expect(namesIn((await source.fetch(idle, hash))?.bytes)).toContain('io.a/z@1.0.0 x');
     expect(requests.some(({ headers }) => 'if-none-match' in headers)).toBe(false);
   });
 
@@ -245,13 +247,13 @@ describe('looking again', () => {
     const { source, stillOpen } = started((request) =>
       broken && request.url.searchParams.has('cursor') ? { status: 500 } : server(request),
     );
-    const { hash } = await source.fetch(idle);
+    const { hash } = await fetchAll(source, idle);
     list.items = before.map((item, index) => ({ ...item, at: 5_000 + index, text: 'new' }));
     broken = true;
-    await expect(source.fetchIfChanged(hash, idle)).rejects.toMatchObject({ code: 'fetch/bad-status' });
+    await expect(source.fetch(idle, hash)).rejects.toMatchObject({ code: 'fetch/bad-status' });
     expect(stillOpen()).toBe(0);
     broken = false;
-    expect(namesIn((await source.fetchIfChanged(hash, idle))?.bytes)).toEqual([
+    expect(namesIn((await source.fetch(idle, hash))?.bytes)).toEqual([
       'io.a/a@1.0.0 new',
       'io.a/b@1.0.0 new',
       'io.a/c@1.0.0 new',
@@ -277,7 +279,9 @@ describe('looking again', () => {
           list.items = [...now.values()];
           await kept.source.fetch(idle);
         }
-        expect(await kept.source.fetch(idle)).toEqual(await started(registry(list)).source.fetch(idle));
+        expect(await fetchAll(kept.source, idle)).toEqual(
+          await fetchAll(started(registry(list)).source, idle),
+        );
       }),
       { numRuns: 50 },
     );
@@ -310,7 +314,7 @@ describe('skills and plugins', () => {
       const metadata = page + 1 < items.length ? { nextCursor: String(page + 1) } : {};
       return { body: JSON.stringify({ [list]: items.slice(page, page + 1), metadata }) };
     });
-    const { bytes } = await source.fetch(idle);
+    const { bytes } = await fetchAll(source, idle);
     expect(kindsIn(bytes)).toEqual([
       'server io.a/b@1.0.0',
       'skill one@1.0.0',
@@ -326,10 +330,10 @@ describe('skills and plugins', () => {
     const { source } = started(servers, ({ pathname }) =>
       pathname.endsWith('dev.skep/skills') ? { body: JSON.stringify({ skills }) } : { status: 404 },
     );
-    const { hash } = await source.fetch(idle);
-    expect(await source.fetchIfChanged(hash, idle)).toBeUndefined();
+    const { hash } = await fetchAll(source, idle);
+    expect(await source.fetch(idle, hash)).toBeUndefined();
     skills = [skill('one'), skill('new')];
-    const changed = await source.fetchIfChanged(hash, idle);
+    const changed = await source.fetch(idle, hash);
     expect(kindsIn(changed?.bytes)).toContain('skill new@1.0.0');
   });
 
@@ -339,11 +343,11 @@ describe('skills and plugins', () => {
       if (!pathname.endsWith('dev.skep/skills')) return { status: 404 };
       return broken ? { status } : { body: JSON.stringify({ skills: [skill('one')] }) };
     });
-    const { hash } = await source.fetch(idle);
+    const { hash } = await fetchAll(source, idle);
     broken = true;
-    await expect(source.fetchIfChanged(hash, idle)).rejects.toMatchObject({ code: 'fetch/bad-status' });
+    await expect(source.fetch(idle, hash)).rejects.toMatchObject({ code: 'fetch/bad-status' });
     broken = false;
-    expect(await source.fetchIfChanged(hash, idle)).toBeUndefined();
+    expect(await source.fetch(idle, hash)).toBeUndefined();
   });
 
   test.each([
@@ -361,7 +365,7 @@ describe('skills and plugins', () => {
     async (_what, answer) => {
       await expect(started(servers, () => answer, true).source.fetch(idle)).rejects.toThrow();
       // Where none are stored, it is a registry that does not have them, whose servers are read.
-      expect(kindsIn((await started(servers, () => answer).source.fetch(idle)).bytes)).toEqual([
+      expect(kindsIn((await fetchAll(started(servers, () => answer).source, idle)).bytes)).toEqual([
         'server io.a/b@1.0.0',
       ]);
     },
@@ -379,13 +383,13 @@ describe('skills and plugins', () => {
         asked += 1;
         return answer;
       });
-      const { bytes, hash } = await source.fetch(idle);
+      const { bytes, hash } = await fetchAll(source, idle);
       expect(kindsIn(bytes)).toEqual(['server io.a/b@1.0.0']);
       expect(asked).toBe(4);
-      await source.fetchIfChanged(hash, idle);
+      await source.fetch(idle, hash);
       expect(asked).toBe(4);
       pass(6 * HOUR);
-      await source.fetchIfChanged(hash, idle);
+      await source.fetch(idle, hash);
       expect(asked).toBe(8);
     },
   );
@@ -446,13 +450,13 @@ test("the caller's signal ends the look", async () => {
 test('an endpoint of slashes, as anybody who manages sources may name it, holds nobody up', () => {
   const endpoint = `https://r.example/${'/'.repeat(200_000)}x`;
   const began = performance.now();
-  apiSource({ name: 'a', endpoint }, { open: scriptedClient(() => ({})).opener, now: () => 0 });
+  apiSource({ endpoint }, { open: scriptedClient(() => ({})).opener, now: () => 0 });
   // By the square of the slashes it is half a minute.
   expect(performance.now() - began).toBeLessThan(5_000);
 });
 
 test.each(['nonsense', 'file:///x', ''])('%j is no endpoint', (endpoint) => {
-  expect(() =>
-    apiSource({ name: 'a', endpoint }, { open: scriptedClient(() => ({})).opener, now: () => 0 }),
-  ).toThrow(expect.objectContaining({ code: 'fetch/invalid-url' }));
+  expect(() => apiSource({ endpoint }, { open: scriptedClient(() => ({})).opener, now: () => 0 })).toThrow(
+    expect.objectContaining({ code: 'fetch/invalid-url' }),
+  );
 });

@@ -1,5 +1,14 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { type Client, statusOf } from '@skep/core/fetch/client.ts';
+import { formatDuration } from '@skep/core/time/duration.ts';
+import { z } from 'zod';
+import { DEFAULT_LIMITS } from '../../shape/limits.ts';
+import { duration, httpUrl } from '../../shape/texts.ts';
+import { sourceKind } from '../kind.ts';
+import { type OpenClient, withClient } from '../open-client.ts';
+import type { Source, SourceContent } from '../source.ts';
+import { splitCredentials } from '../url-secrets.ts';
+import { bundlesNow, type BundleState, PAGE_SIZE } from './bundles.ts';
 import {
   type Crawl,
   crawl,
@@ -8,18 +17,36 @@ import {
   type ListLimits,
   type SinglePage,
   tooLarge,
+  withParameter,
 } from './crawl.ts';
-import { bundlesNow, type BundleState } from './bundles.ts';
-import { type ApiBundles, type ApiMirror, changesSince, contentOf, exceeds, merged } from './mirror.ts';
-import type { ConditionalSource } from '../source.ts';
-import { type OpenClient, withClient } from '../open-client.ts';
-import { DEFAULT_LIMITS } from '../../shape/limits.ts';
-import type { SourceContent } from '../source.ts';
-import { splitCredentials } from '../url-credentials.ts';
+import { type ApiMirror, changesSince, contentOf, exceeds, merged } from './mirror.ts';
+
+const TIMEOUT_MS = 10_000;
+const FULL_EVERY_MS = 6 * 60 * 60_000;
+/** Of one page: a hundred documents with the largest publisher's block each, and some room for servers that send all at once. */
+const MAX_PAGE_BYTES = 32 * 1024 * 1024;
+/** What servers answer that do not know the question. */
+const NOT_UNDERSTOOD: ReadonlySet<number> = new Set([400, 404, 422, 501]);
+
+export const apiKind = sourceKind({
+  shape: z.strictObject({
+    endpoint: httpUrl.describe('a registry that speaks the official API; `/v0.1/servers` is added'),
+    timeout: duration({ milliseconds: 300_000, text: '5m0s' })
+      .prefault(formatDuration(TIMEOUT_MS))
+      .describe('of one request, at most `5m`'),
+  }),
+  brief: 'another registry',
+  formats: ['upstream'],
+  mayBeEmpty: true,
+  open: ({ endpoint, timeout }, { clock, limits, before, client }) => {
+    const holdsBundles = before !== undefined && before.counts.skill + before.counts.plugin > 0;
+    const options = { endpoint, limits, holdsBundles, timeoutMs: timeout };
+    return apiSource(options, { open: client, now: () => clock.now() });
+  },
+});
 
 /** An `api` source as configured. User information in the endpoint is sent as basic authentication. */
 export interface ApiSourceOptions {
-  readonly name: string;
   /** The address before `/v0.1/servers`. */
   readonly endpoint: string;
   /** Milliseconds for one request; default 10 s. */
@@ -38,23 +65,13 @@ export interface ApiSurroundings {
   readonly now: () => number;
 }
 
-export const TIMEOUT_MS = 10_000;
-const FULL_EVERY_MS = 6 * 60 * 60_000;
-const PAGE_SIZE = '100';
-/** Of one page: a hundred documents with the largest publisher's block each, and some room for servers that send all at once. */
-const MAX_PAGE_BYTES = 32 * 1024 * 1024;
-/** What servers answer that do not know the question. */
-const NOT_UNDERSTOOD: ReadonlySet<number> = new Set([400, 404, 422, 501]);
-
 interface State extends BundleState {
   readonly mirror: ApiMirror;
   readonly hash: string;
   /** When the list was last read whole, by `now`. */
   readonly fullAt: number;
-  readonly single?: SinglePage;
+  readonly single: SinglePage | undefined;
 }
-
-type Look = State & { readonly content?: SourceContent };
 
 /**
  * The servers of another registry that speaks the MCP Registry API v0.1, and the skills and plugins of one that lists
@@ -62,74 +79,53 @@ type Look = State & { readonly content?: SourceContent };
  * that fails changes nothing that is remembered. Making the source fails with `fetch/invalid-url`, fetching with
  * `fetch/*`, `source/bad-answer`, `-endless`, `-too-large` and `catalog/not-json`.
  */
-export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundings): ConditionalSource {
+export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundings): Source {
   const { timeoutMs = TIMEOUT_MS, fullEveryMs = FULL_EVERY_MS, limits = DEFAULT_LIMITS } = options;
+  const { holdsBundles = false } = options;
   const { url: list, headers } = listOf(options.endpoint);
   const label = `${list.origin}${list.pathname}`;
+  const maxBytes = Math.min(MAX_PAGE_BYTES, limits.maxCatalogueSize);
   let state: State | undefined;
 
   /** Brings the state up to date, with the content where it had to be made. */
-  async function refresh(client: Client, signal: AbortSignal): Promise<Look> {
+  async function refresh(
+    client: Client,
+    signal: AbortSignal,
+  ): Promise<State & { readonly content?: SourceContent }> {
     const startedAt = now();
     const before = state;
-    const base = before !== undefined && startedAt - before.fullAt < fullEveryMs ? before : undefined;
-    const asked = base === undefined ? undefined : changesSince(base.mirror, startedAt);
+    const recent = before !== undefined && startedAt - before.fullAt < fullEveryMs ? before : undefined;
     const get: GetPage = (url, conditions) =>
       client.get(url, { signal, headers: { ...headers, ...conditions, accept: 'application/json' } });
-    const known = before?.single === undefined ? {} : { known: before.single };
-    const { found, since } = await crawlSince(get, { list, since: asked, limits, ...known });
-    const bundles = await bundlesNow(get, before, {
-      servers: list,
-      limits,
-      now: startedAt,
-      everyMs: fullEveryMs,
-      holdsBundles: options.holdsBundles ?? false,
-    });
-    if (found === undefined && before === undefined) {
-      throw new SkepError('internal/bug', { message: 'nothing was asked about' });
+    const asked = recent === undefined ? undefined : changesSince(recent.mirror, startedAt);
+    const { found, since } = await crawlSince(get, { list, since: asked, limits, known: before?.single });
+    const look = { servers: list, limits, now: startedAt, everyMs: fullEveryMs, holdsBundles };
+    const { bundles, bundlesAt } = await bundlesNow(get, before, look);
+    // Where the registry has said what changed, the rest is as it was.
+    const base = since === undefined ? undefined : recent;
+    const fullAt = base?.fullAt ?? startedAt;
+    if (found === undefined) {
+      if (before === undefined) throw new SkepError('internal/bug', { message: 'nothing was asked about' });
+      const content = before.bundles === bundles ? undefined : contentOf(before.mirror, bundles);
+      state = { ...before, hash: content?.hash ?? before.hash, fullAt, bundles, bundlesAt };
+      return content === undefined ? state : { ...state, content };
     }
-    const isUpdate = base !== undefined && since !== undefined;
-    const mirror =
-      found === undefined
-        ? (before?.mirror ?? new Map())
-        : merged(isUpdate ? base.mirror : new Map(), found.items);
+    const mirror = merged(base?.mirror ?? new Map(), found.items);
     if (exceeds(mirror, limits)) throw tooLarge(label, limits);
-    const same = found === undefined && before?.bundles === bundles.bundles;
-    const content = same ? undefined : contentOf(mirror, itemsOf(bundles.bundles));
-    const single = found === undefined ? before?.single : found.single;
-    const kept = isUpdate || (found === undefined && since !== undefined) ? before?.fullAt : undefined;
-    state = {
-      mirror,
-      hash: content?.hash ?? before?.hash ?? '',
-      fullAt: kept ?? startedAt,
-      bundles: bundles.bundles,
-      bundlesAt: bundles.bundlesAt,
-      ...(single === undefined ? {} : { single }),
-    };
-    return content === undefined ? state : { ...state, content };
+    const content = contentOf(mirror, bundles);
+    state = { mirror, hash: content.hash, fullAt, bundles, bundlesAt, single: found.single };
+    return { ...state, content };
   }
 
-  const look = (signal: AbortSignal): Promise<Look> =>
-    withClient(open, { timeoutMs, maxBytes: Math.min(MAX_PAGE_BYTES, limits.maxCatalogueSize) }, (client) =>
-      refresh(client, signal),
-    );
-
   return {
-    name: options.name,
     label,
-    async fetch(signal) {
-      const { content, mirror, bundles } = await look(signal);
-      return content ?? contentOf(mirror, itemsOf(bundles));
-    },
-    async fetchIfChanged(known, signal) {
-      const { content, mirror, hash, bundles } = await look(signal);
-      return hash === known ? undefined : (content ?? contentOf(mirror, itemsOf(bundles)));
+    async fetch(signal, known) {
+      const { content, mirror, hash, bundles } = await withClient(open, { timeoutMs, maxBytes }, (client) =>
+        refresh(client, signal),
+      );
+      return hash === known ? undefined : (content ?? contentOf(mirror, bundles));
     },
   };
-}
-
-function itemsOf({ skills, plugins }: State['bundles']): ApiBundles {
-  return { skills: skills.items, plugins: plugins.items };
 }
 
 interface SinceStart extends Omit<CrawlStart, 'url' | 'list'> {
@@ -143,7 +139,13 @@ async function crawlSince(
   { list, since, ...start }: SinceStart,
 ): Promise<{ readonly found: Crawl | undefined; readonly since: string | undefined }> {
   try {
-    return { found: await crawl(get, { url: listSince(list, since), ...start }), since };
+    return {
+      found: await crawl(get, {
+        url: since === undefined ? list : withParameter(list, 'updated_since', since),
+        ...start,
+      }),
+      since,
+    };
   } catch (error) {
     if (since === undefined || !NOT_UNDERSTOOD.has(statusOf(error) ?? 0)) throw error;
     return { found: await crawl(get, { url: list, ...start }), since: undefined };
@@ -156,10 +158,4 @@ function listOf(endpoint: string): ReturnType<typeof splitCredentials> {
   url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/u, '')}/v0.1/servers`;
   url.searchParams.set('limit', PAGE_SIZE);
   return { url, headers };
-}
-
-function listSince(list: URL, since: string | undefined): URL {
-  const url = new URL(list);
-  if (since !== undefined) url.searchParams.set('updated_since', since);
-  return url;
 }

@@ -1,11 +1,13 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { statusOf } from '@skep/core/fetch/client.ts';
 import { crawl, type GetPage, type ListLimits } from './crawl.ts';
+import { merged } from './mirror.ts';
 import type { ApiItem } from './page.ts';
 
 /** Where servers list skills and plugins: below `x/<vendor>/` of the registry. */
 const VENDORS = ['dev.skep', 'dev.toolhive'] as const;
-const PAGE_SIZE = '100';
+/** Of any list. */
+export const PAGE_SIZE = '100';
 /** What servers answer that do not have the list. */
 const NOT_THERE: ReadonlySet<number> = new Set([404, 410]);
 /** What servers and gateways answer to a path that they do not know. */
@@ -41,25 +43,14 @@ interface BundleLook {
 export async function bundlesNow(
   get: GetPage,
   before: BundleState | undefined,
-  { servers, limits, now, everyMs, holdsBundles }: BundleLook,
+  look: BundleLook,
 ): Promise<BundleState> {
   const offered =
     before !== undefined && Object.values(before.bundles).some(({ vendor }) => vendor !== undefined);
-  if (before !== undefined && !offered && now - before.bundlesAt < everyMs) return before;
-  const asked = { servers, limits, holdsBundles };
-  const skills = await findBundles(get, { ...asked, list: 'skills', before: before?.bundles.skills });
-  const plugins = await findBundles(get, { ...asked, list: 'plugins', before: before?.bundles.plugins });
-  return { bundles: { skills, plugins }, bundlesAt: now };
-}
-
-interface Asked {
-  readonly list: BundleList;
-  /** Address of the list of servers. */
-  readonly servers: URL;
-  readonly limits: ListLimits;
-  readonly holdsBundles: boolean;
-  /** What the poll before found. */
-  readonly before: FoundBundles | undefined;
+  if (before !== undefined && !offered && look.now - before.bundlesAt < look.everyMs) return before;
+  const find = (list: BundleList) => findBundles(get, look, { list, before: before?.bundles[list] });
+  const skills = await find('skills');
+  return { bundles: { skills, plugins: await find('plugins') }, bundlesAt: look.now };
 }
 
 /**
@@ -67,49 +58,37 @@ interface Asked {
  * question. Of one that had it only 404 and 410 mean that it has it no more, and everything else fails as in `crawl`: what
  * is stored must not go because the registry has an outage.
  */
-async function findBundles(get: GetPage, asked: Asked): Promise<FoundBundles> {
-  const { before } = asked;
-  if (before?.vendor !== undefined) {
+async function findBundles(
+  get: GetPage,
+  { servers, limits, holdsBundles }: BundleLook,
+  { list, before }: { readonly list: BundleList; readonly before: FoundBundles | undefined },
+): Promise<FoundBundles> {
+  const had = before?.vendor;
+  for (const vendor of had === undefined ? VENDORS : [had]) {
+    const url = new URL(servers);
+    url.pathname = url.pathname.replace(/servers$/u, `x/${vendor}/${list}`);
+    url.search = new URLSearchParams({ limit: PAGE_SIZE, version: 'all' }).toString();
     try {
-      return await listed(get, asked, before.vendor);
+      const found = await crawl(get, { url, list, limits });
+      // Pages that shift while they are read may show an item twice.
+      return { vendor, items: [...merged(new Map(), found?.items ?? []).values()] };
     } catch (error) {
-      if (!NOT_THERE.has(statusOf(error) ?? 0)) throw error;
-      return { items: [] };
-    }
-  }
-  for (const vendor of VENDORS) {
-    try {
-      return await listed(get, asked, vendor);
-    } catch (error) {
-      if (!isNoList(error, asked.holdsBundles)) throw error;
+      const isNone = had === undefined ? isNoList(error, holdsBundles) : isGone(error);
+      if (!isNone) throw error;
     }
   }
   return { items: [] };
 }
 
+function isGone(error: unknown): boolean {
+  return NOT_THERE.has(statusOf(error) ?? 0);
+}
+
 function isNoList(error: unknown, holdsBundles: boolean): boolean {
-  const status = statusOf(error) ?? 0;
-  if (NOT_THERE.has(status)) return true;
+  if (isGone(error)) return true;
   if (!(error instanceof SkepError)) return false;
   if (error.code === 'source/bad-answer' && error.detail?.['absent'] === true) return true;
   // A page for people in place of an answer.
   const unread = ['source/bad-answer', 'catalog/not-json', 'catalog/wrong-shape'].includes(error.code);
-  return !holdsBundles && (UNKNOWN_PATH.has(status) || unread);
-}
-
-async function listed(
-  get: GetPage,
-  { list, servers, limits }: Asked,
-  vendor: (typeof VENDORS)[number],
-): Promise<FoundBundles> {
-  const url = new URL(servers);
-  url.pathname = url.pathname.replace(/servers$/u, `x/${vendor}/${list}`);
-  url.search = new URLSearchParams({ limit: PAGE_SIZE, version: 'all' }).toString();
-  const found = await crawl(get, { url, list, limits });
-  return { vendor, items: latestOfEach(found?.items ?? []) };
-}
-
-/** Pages that shift while they are read may show an item twice. */
-function latestOfEach(items: readonly ApiItem[]): readonly ApiItem[] {
-  return [...new Map(items.map((item) => [item.key, item])).values()];
+  return !holdsBundles && (UNKNOWN_PATH.has(statusOf(error) ?? 0) || unread);
 }

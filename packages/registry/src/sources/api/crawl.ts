@@ -2,12 +2,12 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Answer } from '@skep/core/fetch/client.ts';
 import type { Limits } from '../../shape/limits.ts';
 import { readPage, type ApiItem, type ListName } from './page.ts';
-import { conditionsFor, validatorsOf, type Validators } from '../open-client.ts';
+import { conditionsAfter, isUnchanged, type Conditions } from '../open-client.ts';
 
 /** A list that fitted on one page, and how to ask whether it is still the same. */
 export interface SinglePage {
   readonly url: string;
-  readonly validators: Validators;
+  readonly conditions: Conditions;
 }
 
 export interface Crawl {
@@ -18,14 +18,14 @@ export interface Crawl {
 }
 
 /** One GET; `headers` are added to what the caller always sends. */
-export type GetPage = (url: string, headers: Readonly<Record<string, string>>) => Promise<Answer>;
+export type GetPage = (url: string, headers: Conditions) => Promise<Answer>;
 
 export interface CrawlStart {
   readonly url: URL;
   /** Default `servers`. */
   readonly list?: ListName;
   /** The list of the crawl before. */
-  readonly known?: SinglePage;
+  readonly known?: SinglePage | undefined;
   readonly limits: ListLimits;
 }
 
@@ -39,30 +39,32 @@ export type ListLimits = Pick<Limits, 'apiSource' | 'maxCatalogueSize'>;
  */
 export async function crawl(get: GetPage, start: CrawlStart): Promise<Crawl | undefined> {
   const { url: first, known, limits, list = 'servers' } = start;
-  const label = `${first.origin}${first.pathname}`;
-  const conditions = known?.url === first.href ? conditionsFor(known.validators) : {};
-  const answer = await get(first.href, conditions);
-  if (answer.status === 304 && Object.keys(conditions).length > 0) return undefined;
-  let page = readAnswer(answer, { label, limits, list });
-  if (page.nextCursor === undefined) {
-    return { items: page.items, single: { url: first.href, validators: validatorsOf(answer.headers) } };
-  }
-  const items = [...page.items];
-  const seen = new Set<string>();
   const { maxPages, maxServers } = limits.apiSource;
-  let bytes = answer.body.byteLength;
-  for (let number = 2; page.nextCursor !== undefined; number += 1) {
+  const label = `${first.origin}${first.pathname}`;
+  const items: ApiItem[] = [];
+  const seen = new Set<string>();
+  let bytes = 0;
+  let conditions = known?.url === first.href ? known.conditions : {};
+  for (let url = first, number = 1; ; number += 1) {
     if (number > maxPages) throw endless(label, `go on after ${maxPages} of them`);
-    if (seen.has(page.nextCursor))
-      throw endless(label, `come back to the cursor "${page.nextCursor.slice(0, 100)}"`);
-    seen.add(page.nextCursor);
-    const next = await get(withCursor(first, page.nextCursor), {});
-    page = readAnswer(next, { label: `${label} (page ${number})`, limits, list });
-    bytes += next.body.byteLength;
+    const answer = await get(url.href, conditions);
+    if (isUnchanged(answer, conditions)) return undefined;
+    conditions = {};
+    const place = number === 1 ? label : `${label} (page ${number})`;
+    const page = readAnswer(answer, { label: place, limits, list });
+    bytes += answer.body.byteLength;
     for (const item of page.items) items.push(item);
     if (items.length > maxServers || bytes > limits.maxCatalogueSize) throw tooLarge(label, limits);
+    const cursor = page.nextCursor;
+    if (cursor === undefined) {
+      return number > 1
+        ? { items }
+        : { items, single: { url: url.href, conditions: conditionsAfter(answer) } };
+    }
+    if (seen.has(cursor)) throw endless(label, `come back to the cursor "${cursor.slice(0, 100)}"`);
+    seen.add(cursor);
+    url = withParameter(first, 'cursor', cursor);
   }
-  return { items };
 }
 
 /** The page of an answer; anything but 200 is none. */
@@ -77,10 +79,10 @@ function readAnswer(
   });
 }
 
-function withCursor(first: URL, cursor: string): string {
-  const url = new URL(first);
-  url.searchParams.set('cursor', cursor);
-  return url.href;
+export function withParameter(address: URL, name: string, value: string): URL {
+  const url = new URL(address);
+  url.searchParams.set(name, value);
+  return url;
 }
 
 function endless(label: string, how: string): SkepError {

@@ -1,8 +1,7 @@
-import { hash } from 'node:crypto';
 import { listFrame } from '@skep/core/catalog/registry-wire.ts';
 import type { ListLimits } from './crawl.ts';
 import type { ApiItem } from './page.ts';
-import type { SourceContent } from '../source.ts';
+import { sourceContent, type SourceContent } from '../source.ts';
 
 /** What is known of a registry's list, by key. Deleted items stay until the list is read whole again, to be hidden. */
 export type ApiMirror = ReadonlyMap<string, ApiItem>;
@@ -39,8 +38,8 @@ export function changesSince(mirror: ApiMirror, now: number): string | undefined
   return newest === undefined ? undefined : new Date(newest - OVERLAP_MS).toISOString();
 }
 
-/** Documents of skills and plugins, in the order of the list. */
-export type ApiBundles = Readonly<Record<'skills' | 'plugins', readonly ApiItem[]>>;
+/** Documents of skills and plugins. */
+export type ApiBundles = Readonly<Record<'skills' | 'plugins', { readonly items: readonly ApiItem[] }>>;
 
 /**
  * The lists as one document of the official shape, each item as it was sent, without the deleted ones. In the order of the
@@ -49,11 +48,10 @@ export type ApiBundles = Readonly<Record<'skills' | 'plugins', readonly ApiItem[
 export function contentOf(mirror: ApiMirror, bundles: ApiBundles): SourceContent {
   const shown = [...mirror.values()].filter((item) => !item.deleted);
   const beside = (['skills', 'plugins'] as const).flatMap((list) =>
-    bundles[list].length === 0 ? [] : `"${list}":[${joined(bundles[list])}],`,
+    bundles[list].items.length === 0 ? [] : `"${list}":[${joined(bundles[list].items)}],`,
   );
   const open = `{${beside.join('')}${listFrame.open.slice(1)}`;
-  const bytes = Buffer.from(open + joined(shown) + listFrame.close(shown.length));
-  return { bytes, hash: hash('sha256', bytes) };
+  return sourceContent(Buffer.from(open + joined(shown) + listFrame.close(shown.length)));
 }
 
 function joined(items: readonly ApiItem[]): string {

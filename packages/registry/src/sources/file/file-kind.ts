@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { isAbsolute } from 'node:path';
 import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -9,9 +8,17 @@ import type { Problem } from '../../shape/problem.ts';
 import { duration, httpUrl, nonEmpty } from '../../shape/texts.ts';
 import { assertAllowed } from '../allowed-path.ts';
 import { sourceKind } from '../kind.ts';
-import type { Source } from '../source.ts';
-import { fileUrlSource, TIMEOUT_MS } from './url-source.ts';
+import {
+  conditionsAfter,
+  isUnchanged,
+  withClient,
+  type Conditions,
+  type OpenClient,
+} from '../open-client.ts';
+import { sourceContent, type Source } from '../source.ts';
+import { splitCredentials } from '../url-secrets.ts';
 
+const TIMEOUT_MS = 30_000;
 const PLACES = ['path', 'url', 'data'] as const;
 
 export const fileKind = sourceKind({
@@ -56,46 +63,61 @@ export const fileKind = sourceKind({
   },
   open: ({ path, url, data, timeout }, { name, limits, folders, client }) => {
     const maxBytes = limits.maxCatalogueSize;
-    if (url !== undefined) return fileUrlSource({ name, url, maxBytes, timeoutMs: timeout }, client);
-    if (data !== undefined) return inlineSource(name, data);
+    if (url !== undefined) return fileUrlSource({ url, maxBytes, timeoutMs: timeout }, client);
+    if (data !== undefined) {
+      const content = sourceContent(Buffer.from(data));
+      return { label: `data of source ${name}`, fetch: () => Promise.resolve(content) };
+    }
     if (path === undefined) {
       throw new SkepError('config/invalid', { message: `source "${name}" has no place` });
     }
-    return fileSource({ name, path, maxBytes, ...(folders === undefined ? {} : { within: folders }) });
+    return {
+      label: path,
+      // Read whole each time: its time stamp alone does not tell whether it changed.
+      fetch: async (signal) => {
+        if (folders !== undefined) await assertAllowed(path, folders);
+        const bytes = await readBytes(path, { maxBytes, what: 'catalogue' });
+        signal.throwIfAborted();
+        return sourceContent(bytes);
+      },
+    };
   },
 });
 
-/** A catalogue that stands in the source itself, which only the admin API takes. */
-function inlineSource(name: string, data: string): Source {
-  const bytes = Buffer.from(data);
-  return {
-    name,
-    label: `data of source ${name}`,
-    fetch: async () => Promise.resolve({ bytes, hash: hash('sha256', bytes) }),
-  };
-}
-
-interface FileSourceOptions {
-  readonly name: string;
-  /** Absolute. */
-  readonly path: string;
-  /** Folders in which the file must lie, checked before every fetch; absent means anywhere. */
-  readonly within?: readonly string[];
-  /** Default 100 MiB. */
+/** A `file` source with a URL. User information in the URL is sent as basic authentication. */
+interface FileUrlSourceOptions {
+  readonly url: string;
+  /** Milliseconds for one try; default 30 s. */
+  readonly timeoutMs?: number;
+  /** Of the document; default 100 MiB. */
   readonly maxBytes?: number;
 }
 
-/** A catalogue file on this machine, read whole each time: its time stamp alone does not tell whether it changed. */
-function fileSource(options: FileSourceOptions): Source {
-  const { name, path, within, maxBytes = MAX_CATALOGUE_BYTES } = options;
+/**
+ * One document at a URL. Unchanged is told by the server (304) or by the hash of what it sent. Making the source fails
+ * with `fetch/invalid-url`, fetching with `fetch/*`.
+ */
+export function fileUrlSource(options: FileUrlSourceOptions, open: OpenClient): Source {
+  const { timeoutMs = TIMEOUT_MS, maxBytes = MAX_CATALOGUE_BYTES } = options;
+  const { url, headers } = splitCredentials(options.url);
+  const label = `${url.origin}${url.pathname}`;
+  let last: { readonly hash: string; readonly conditions: Conditions } | undefined;
   return {
-    name,
-    label: path,
-    fetch: async (signal) => {
-      if (within !== undefined) await assertAllowed(path, within);
-      const bytes = await readBytes(path, { maxBytes, what: 'catalogue' });
-      signal.throwIfAborted();
-      return { bytes, hash: hash('sha256', bytes) };
+    label,
+    fetch: async (signal, known) => {
+      const conditions = last !== undefined && last.hash === known ? last.conditions : {};
+      const answer = await withClient(open, { timeoutMs, maxBytes }, (client) =>
+        client.get(url.href, { headers: { ...headers, ...conditions }, signal }),
+      );
+      if (isUnchanged(answer, conditions)) return undefined;
+      const { status, body } = answer;
+      if (status !== 200) {
+        const message = `"${label}" answered with status ${status} instead of a document`;
+        throw new SkepError('fetch/bad-status', { message, detail: { status } });
+      }
+      const content = sourceContent(body);
+      last = { hash: content.hash, conditions: conditionsAfter(answer) };
+      return content.hash === known ? undefined : content;
     },
   };
 }

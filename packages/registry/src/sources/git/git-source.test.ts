@@ -13,10 +13,7 @@ const repository = 'https://ann:hunter2@git.example/a.git';
 test.each(['/registry.json', './registry.json', 'registry.json', undefined])(
   'the path %s is that of the file',
   (path) => {
-    const source = gitSource(
-      { name: 'a', repository, ...(path === undefined ? {} : { path }) },
-      surroundings,
-    );
+    const source = gitSource({ repository, ...(path === undefined ? {} : { path }) }, surroundings);
     expect(source.label).toBe('registry.json of https://git.example/a.git');
   },
 );
@@ -24,7 +21,7 @@ test.each(['/registry.json', './registry.json', 'registry.json', undefined])(
 test.each(['', '/', '../x', 'a/../x', 'a//b', 'a/', './', 'a/./b', 'a\0b'])(
   '%j is no path of a file',
   (path) => {
-    expect(() => gitSource({ name: 'a', repository, path }, surroundings)).toThrow(
+    expect(() => gitSource({ repository, path }, surroundings)).toThrow(
       expect.objectContaining({ code: 'source/invalid-path' }),
     );
   },
@@ -33,7 +30,7 @@ test.each(['', '/', '../x', 'a/../x', 'a//b', 'a/', './', 'a/./b', 'a\0b'])(
 test('credentials in the address and in "auth" are one too many', async () => {
   const auth = { username: 'ann', passwordFile: '/nonexistent' };
   const failure = (address: string) =>
-    gitSource({ name: 'a', repository: address, auth }, surroundings).fetch(new AbortController().signal);
+    gitSource({ repository: address, auth }, surroundings).fetch(new AbortController().signal);
   await expect(failure(repository)).rejects.toMatchObject({ code: 'source/invalid-credentials' });
   await expect(failure('git@git.example:a')).rejects.toMatchObject({
     code: 'source/invalid-credentials',

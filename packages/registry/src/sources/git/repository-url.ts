@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
+import { takeUserInfo } from '../url-secrets.ts';
 
 /** A repository that git may be asked for. `url` holds no password. */
 export interface GitRepository {
@@ -32,10 +33,10 @@ export function parseRepository(address: string): GitRepository {
   if (scp !== null) {
     return { transport: 'ssh', url: address, host: scp[1]?.toLowerCase() ?? '', port: 22 };
   }
-  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const url = URL.parse(address);
   const port = DEFAULT_PORTS[url?.protocol ?? ''];
   // Node's parser leaves ssh hosts as they are written, so they are checked here.
-  if (url === undefined || port === undefined || !HOST.test(url.hostname.toLowerCase())) {
+  if (url === null || port === undefined || !HOST.test(url.hostname.toLowerCase())) {
     throw refused(address, 'is not an http, https or ssh address');
   }
   if (/\s/u.test(address)) throw refused(address, 'has white space in it');
@@ -57,12 +58,10 @@ function sshRepository(url: URL, place: Place): GitRepository {
 }
 
 function httpRepository(url: URL, place: Place): GitRepository {
-  const { username, password } = url;
-  url.username = '';
-  url.password = '';
+  const user = takeUserInfo(url);
   const bare: GitRepository = { transport: 'http', url: url.href, ...place };
-  if (username === '' && password === '') return bare;
-  const credentials = { username: decoded(username, url), password: decoded(password, url) };
+  if (user === undefined) return bare;
+  const credentials = { username: decoded(user.username, url), password: decoded(user.password, url) };
   // A line feed would end the value in git's credential protocol (git-credential(1)) and begin another one.
   if (/[\r\n\0]/u.test(credentials.username + credentials.password)) {
     throw refused(url.href, 'has a line break in its user information');

@@ -2,10 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RegistryConfig } from '../config/config.ts';
-import { loadConfig } from '../config/load.ts';
+import { loadConfig, type RegistryConfig } from '../config/load.ts';
 import { DEFAULT_LIMITS, limitsShape } from '../shape/limits.ts';
-import { keysForRestart, limitsInForce } from './keys-for-restart.ts';
+import { keysForRestart, limitsInForce } from './reload.ts';
 
 describe('what a reload cannot take over', () => {
   let directory: string;

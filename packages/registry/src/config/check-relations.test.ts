@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { claimProblems } from './check-claims.ts';
+import { claimProblems } from './check-relations.ts';
 import { draftOf } from '../shape/draft.ts';
 import { pathText } from '../shape/problem.ts';
 import { configShape } from './shape.ts';

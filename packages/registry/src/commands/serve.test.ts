@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Repeated } from './repeated.ts';
+import { Repeated } from './serve.ts';
 
 describe('work that is repeated on request', () => {
   test('runs one at a time, and once more for any number of requests meanwhile', async () => {

@@ -1,23 +1,20 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { fileUrlSource } from './url-source.ts';
-import { type ScriptedAnswer, scriptedClient } from '../scripted-client.fixture.ts';
+import { fileUrlSource } from './file-kind.ts';
+import { fetchAll, scriptedClient, type ScriptedAnswer } from '../scripted-client.fixture.ts';
 
 const idle = new AbortController().signal;
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 function served(...answers: ScriptedAnswer[]) {
   const client = scriptedClient((_request, index) => answers[index] ?? { status: 500 });
-  const source = fileUrlSource(
-    { name: 'a', url: 'https://ann:pw@files.example/r.json?sig=x' },
-    client.opener,
-  );
+  const source = fileUrlSource({ url: 'https://ann:pw@files.example/r.json?sig=x' }, client.opener);
   return { ...client, source };
 }
 
 test('reads a document, with the credentials in a header and in no message', async () => {
   const { source, requests, limits, stillOpen } = served({ body: '{}' });
-  expect(await source.fetch(idle)).toEqual({ bytes: Buffer.from('{}'), hash: sha256('{}') });
+  expect(await fetchAll(source, idle)).toEqual({ bytes: Buffer.from('{}'), hash: sha256('{}') });
   expect(source.label).toBe('https://files.example/r.json');
   expect(requests[0]?.url.href).toBe('https://files.example/r.json?sig=x');
   expect(requests[0]?.headers).toEqual({
@@ -34,22 +31,22 @@ test('asks whether the document changed once the caller holds it', async () => {
     { body: '2', headers: { etag: '"2"' } },
     { body: '2', headers: { etag: '"2"' } },
   );
-  const { hash } = await source.fetch(idle);
-  expect(await source.fetchIfChanged(hash, idle)).toBeUndefined();
+  const { hash } = await fetchAll(source, idle);
+  expect(await source.fetch(idle, hash)).toBeUndefined();
   expect(requests[1]?.headers).toMatchObject({
     'if-none-match': '"1"',
     'if-modified-since': 'Sat, 01 Jan 2028 00:00:00 GMT',
   });
-  expect(await source.fetchIfChanged(hash, idle)).toMatchObject({ hash: sha256('2') });
+  expect(await source.fetch(idle, hash)).toMatchObject({ hash: sha256('2') });
   // Storing failed, so the caller still holds the first state: nothing conditional is asked, and it gets the content.
-  expect(await source.fetchIfChanged(hash, idle)).toMatchObject({ hash: sha256('2') });
+  expect(await source.fetch(idle, hash)).toMatchObject({ hash: sha256('2') });
   expect(requests[3]?.headers).not.toHaveProperty('if-none-match');
 });
 
 test('the hash tells that nothing changed where the server does not', async () => {
   const { source } = served({ body: '1' }, { body: '1' });
-  const { hash } = await source.fetch(idle);
-  expect(await source.fetchIfChanged(hash, idle)).toBeUndefined();
+  const { hash } = await fetchAll(source, idle);
+  expect(await source.fetch(idle, hash)).toBeUndefined();
 });
 
 test.each([204, 206, 304])('an unasked status %s is a failure', async (status) => {
@@ -65,14 +62,14 @@ test('a failed request closes the client and is not remembered', async () => {
     { status: 500 },
     { status: 304 },
   );
-  const { hash } = await source.fetch(idle);
-  await expect(source.fetchIfChanged(hash, idle)).rejects.toMatchObject({ code: 'fetch/bad-status' });
+  const { hash } = await fetchAll(source, idle);
+  await expect(source.fetch(idle, hash)).rejects.toMatchObject({ code: 'fetch/bad-status' });
   expect(stillOpen()).toBe(0);
-  expect(await source.fetchIfChanged(hash, idle)).toBeUndefined();
+  expect(await source.fetch(idle, hash)).toBeUndefined();
 });
 
 test.each(['file:///etc/passwd', 'ftp://x/', 'nonsense', ''])('%j is no URL of a document', (url) => {
-  expect(() => fileUrlSource({ name: 'a', url }, scriptedClient(() => ({})).opener)).toThrow(
+  expect(() => fileUrlSource({ url }, scriptedClient(() => ({})).opener)).toThrow(
     expect.objectContaining({ code: 'fetch/invalid-url' }),
   );
 });
