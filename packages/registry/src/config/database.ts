@@ -6,7 +6,6 @@ import { MAX_CONNECTIONS, SSL_MODES, type PostgresSettings } from '../store/post
 import { count } from '../shape/limits.ts';
 import { duration, nonEmpty } from '../shape/texts.ts';
 import { rdsToken } from '../store/postgres/rds-token.ts';
-import type { StoreConfig } from './load.ts';
 
 export const databaseShape = z
   .strictObject({
@@ -70,6 +69,11 @@ function present<T extends object>(value: T): Present<T>;
 function present(value: object): object {
   return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined));
 }
+
+/** Where the store is: a file of this machine, or a database in its place. */
+export type StoreConfig =
+  | { readonly storage: { readonly path: string }; readonly database?: never }
+  | { readonly database: PostgresSettings; readonly storage?: never };
 
 /** What the configuration and this machine say about where the store is. */
 export function storePlace(

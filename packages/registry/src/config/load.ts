@@ -3,45 +3,31 @@ import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import type { PlainHttp } from '@skep/auth/token/issuer-fetch.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
-import type { NamedRegistry, NamedSource } from '../store/rows.ts';
+import type { DesiredState } from '../store/desired-state.ts';
 import { IN_MEMORY } from '../store/sqlite/private-file.ts';
 import { resolvedAudit, type AuditConfig } from './audit.ts';
 import { checkRelations } from './check-relations.ts';
 import { checkShape } from '../shape/check-shape.ts';
 import { claimSet } from '../shape/claims.ts';
 import { draftOf } from '../shape/draft.ts';
-import { resolvedDatabase } from './database.ts';
+import { resolvedDatabase, type StoreConfig } from './database.ts';
 import type { Limits } from '../shape/limits.ts';
-import type { PostgresSettings } from '../store/postgres/settings.ts';
 import { override, type Override } from './overrides.ts';
 import { pathText, type Problem } from '../shape/problem.ts';
 import { resolveAuth, type AuthConfig } from './auth.ts';
 import { configShape, type ConfigDraft, type ConfigShape } from './shape.ts';
 import { sourceSettings } from '../sources/source-body.ts';
-import type { CorsSettings } from './cors.ts';
-import type { TelemetryConfig } from './telemetry.ts';
 import { readYaml, type YamlText } from './yaml-text.ts';
 
 /** A configuration that has passed every check; nothing in it is unsupported. */
-export type RegistryConfig = StoreConfig & Everything;
-
-interface Everything {
-  /** The file it was read from, absolute. */
-  readonly path: string;
-  readonly sources: readonly NamedSource[];
-  readonly registries: readonly NamedRegistry[];
-  readonly limits: Limits;
-  /** Absent: browsers let no page of another origin call the registry. */
-  readonly cors?: CorsSettings;
-  readonly telemetry: TelemetryConfig;
-  readonly audit: AuditConfig;
-  readonly auth: AuthConfig;
-}
-
-/** Where the store is: a file of this machine, or a database in its place. */
-export type StoreConfig =
-  | { readonly storage: { readonly path: string }; readonly database?: never }
-  | { readonly database: PostgresSettings; readonly storage?: never };
+export type RegistryConfig = StoreConfig &
+  DesiredState &
+  Readonly<Pick<ConfigShape, 'limits' | 'cors' | 'telemetry'>> & {
+    /** The file it was read from, absolute. */
+    readonly path: string;
+    readonly audit: AuditConfig;
+    readonly auth: AuthConfig;
+  };
 
 /** A configuration that has passed its checks; its sources as they were written. */
 type Checked = Omit<ConfigShape, 'sources'> & { readonly sources: NonNullable<ConfigDraft['sources']> };
@@ -134,9 +120,8 @@ function resolved(
       ...registry,
       claims: claimSet(claims, claimLimits),
     })),
+    ...shape,
     limits,
-    ...(shape.cors === undefined ? {} : { cors: shape.cors }),
-    telemetry: shape.telemetry,
     audit: resolvedAudit(audit, directory),
     auth: resolveAuth(auth, { plainHttp, claimLimits }),
     ...(database === undefined

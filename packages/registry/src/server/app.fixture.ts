@@ -9,7 +9,7 @@ import { DEFAULT_LIMITS } from '../shape/limits.ts';
 import type { NamedSource } from '../store/rows.ts';
 import { IN_MEMORY } from '../store/sqlite/private-file.ts';
 import { ingest } from '../sync/ingest.ts';
-import type { AppOptions } from './running.ts';
+import type { AppOptions } from './app-options.ts';
 
 // A registry over a store in memory, on ports that the system chooses, for the tests of this folder.
 

@@ -9,7 +9,8 @@ import { assertFree, listenOn, closeServer, drain } from './listen.ts';
 import { apiContext, internalListener, publicListener } from './listeners.ts';
 import { openOperations } from './operations.ts';
 import { reload } from './reload.ts';
-import type { Running, AppOptions } from './running.ts';
+import type { AppOptions } from './app-options.ts';
+import type { Running } from './running.ts';
 import { holdTickShape } from './tick-shape.ts';
 
 /** A running registry. */

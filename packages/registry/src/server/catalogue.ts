@@ -10,7 +10,7 @@ import type { Revision } from '../store/changes.ts';
 import type { ReconcileReport } from '../store/desired-state.ts';
 import type { StoredSource } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import type { AppOptions } from './running.ts';
+import type { AppOptions } from './app-options.ts';
 import type { Operations } from './operations.ts';
 import { Reconciler } from '../sync/reconciler.ts';
 import { SyncScheduler, type SyncControl } from '../sync/scheduler.ts';

@@ -7,7 +7,8 @@ import { withBodyLimits, type ApiContext } from '../api/route/route.ts';
 import { ROUTES } from '../api/routes.ts';
 import { isOnLoopback } from './serve-addresses.ts';
 import type { Operations } from './operations.ts';
-import type { Running, AppOptions } from './running.ts';
+import type { AppOptions } from './app-options.ts';
+import type { Running } from './running.ts';
 
 /** What handlers see of a registry, also while it starts. */
 export function apiContext({ build, config, ingest, log }: AppOptions, running: Running): ApiContext {

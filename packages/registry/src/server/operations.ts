@@ -21,7 +21,7 @@ import {
 } from '../telemetry/registry-metrics.ts';
 import { syncMeasurement, syncSpan } from '../telemetry/sync-telemetry.ts';
 import { traceRequests } from '../telemetry/trace-requests.ts';
-import type { AppOptions } from './running.ts';
+import type { AppOptions } from './app-options.ts';
 
 export interface OperationsOptions extends Pick<
   AppOptions,

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { oauthWith } from '../api/api.fixture.ts';
 import { DEFAULT_LIMITS } from '../shape/limits.ts';
-import type { AppOptions } from './running.ts';
+import type { AppOptions } from './app-options.ts';
 import { appOptions, configWith, inlineSource } from './app.fixture.ts';
 import { startApp, type App } from './app.ts';
 

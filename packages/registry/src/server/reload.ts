@@ -7,7 +7,8 @@ import type { RegistryConfig } from '../config/load.ts';
 import { configShape } from '../config/shape.ts';
 import { limitsShape, type Limits } from '../shape/limits.ts';
 import { differingPaths, keptUntilRestart } from '../shape/restart.ts';
-import type { Running, AppOptions } from './running.ts';
+import type { AppOptions } from './app-options.ts';
+import type { Running } from './running.ts';
 
 type ReloadOptions = Pick<AppOptions, 'config' | 'addresses' | 'clock' | 'random' | 'log'>;
 
