@@ -84,13 +84,13 @@ export const gitKind = sourceKind({
   },
   open: (settings, { env, tempDir, clock, allowPrivate, folders, limits }) => {
     const maxBytes = limits.maxCatalogueSize;
-    const { label, fetch } = gitSource(settings, { env, tempDir, clock, allowPrivate, maxBytes });
+    const opened = gitSource(settings, { env, tempDir, clock, allowPrivate, maxBytes });
     const file = fileOf(settings.auth);
     return {
-      label,
+      label: opened.label,
       fetch: async (signal, known) => {
         if (file !== undefined && folders !== undefined) await assertAllowed(file, folders);
-        return fetch(signal, known);
+        return opened.fetch(signal, known);
       },
     };
   },
