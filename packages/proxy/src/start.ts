@@ -6,7 +6,7 @@ import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import type { Backend, Front } from './backend/backend.ts';
 import type { Call } from './call/call.ts';
 import { chain, compose } from './call/chain.ts';
-import { LimitedLog } from './backend/limited-log.ts';
+import { limitedLog } from './backend/limited-log.ts';
 import { asides, isAside } from './endpoint/asides.ts';
 import { refuse, recovery } from './call/refuse.ts';
 import { Forward } from './backend/http/forward.ts';
@@ -82,7 +82,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     const state = { closing: false };
     server.on('request', requestHandler({ ...options, budgets, log, port }, front, { clock, state }));
     // Accepting may fail for want of descriptors; without a listener that would end the process.
-    const limited = new LimitedLog(log, clock);
+    const limited = limitedLog(log, clock);
     server.on('error', (error) => limited.warn({ err: error }, 'a connection could not be accepted'));
     warnIfOpen(options, log);
     let closed: Promise<void> | undefined;

@@ -6,6 +6,7 @@ import {
   type JWTHeaderParameters,
 } from 'jose';
 import { isRecord } from '@skep/core/json/is-record.ts';
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
@@ -170,20 +171,10 @@ export async function fetchKeys(
   if (response.status !== 200) {
     throw new SkepError('fetch/bad-status', { message: `"${url}" answered with status ${response.status}` });
   }
-  const text = await response.text();
-  const jwks = parse(text);
-  if (jwks === undefined)
+  const jwks = parsedJson(await response.text());
+  if (!isKeySet(jwks))
     throw new SkepError('fetch/not-json', { message: `"${url}" did not answer with a key set` });
   return { jwks, maxAgeMs: maxAge(response.headers.get('cache-control')) };
-}
-
-function parse(text: string): JSONWebKeySet | undefined {
-  try {
-    const document: unknown = JSON.parse(text);
-    return isKeySet(document) ? document : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function isKeySet(value: unknown): value is JSONWebKeySet {

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { silentLog } from '@skep/core/log/log.ts';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
-import { LimitedLog } from './limited-log.ts';
+import { limitedLog } from './limited-log.ts';
 
 const limited = () => {
   const lines: [object, string][] = [];
   const write = (fields: object, message: string): void => void lines.push([fields, message]);
   const clock = manualClock();
-  return { lines, clock, log: new LimitedLog({ ...silentLog, warn: write, error: write }, clock) };
+  return { lines, clock, log: limitedLog({ ...silentLog, warn: write, error: write }, clock) };
 };
 
 test('writes the first ten of a kind in a minute, then how many more there were', () => {

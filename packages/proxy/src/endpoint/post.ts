@@ -4,7 +4,7 @@ import { oneOff, type Peer } from '../backend/stdio/peer.ts';
 import { wantedBy, type Newcomer } from '../backend/stdio/handshake.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { abilitiesOf } from '../message/client-abilities.ts';
-import type { Message, Request, Response } from '../message/json-rpc.ts';
+import { idOf, type Message, type Request, type Response } from '../message/json-rpc.ts';
 import { METHODS, SESSION_REQUESTS } from '../message/methods.ts';
 import { LEGACY_VERSIONS, MODERN_VERSION } from '../message/protocol-version.ts';
 import { replyForm, type ReplyForm } from './accept.ts';
@@ -29,40 +29,27 @@ export function post(call: Call, options: PostOptions): void {
   const { incoming, identity, res } = call;
   if (incoming === undefined || identity === undefined) throw new SkepError('internal/bug');
   const { message, era } = incoming;
-  const id = message.kind === 'request' ? message.id : undefined;
+  const id = idOf(message);
   const form = replyForm(call.req.headers.accept);
-  if (form === 'neither') {
-    refuse(res, 'proxy/not-acceptable', { id });
-    return;
-  }
-  if (era === 'modern') {
-    refuseModern(call, message);
-    return;
-  }
-  if (message.kind === 'request' && message.method === METHODS.initialize) {
+  if (form === 'neither') refuse(res, 'proxy/not-acceptable', { id });
+  else if (era === 'modern') refuseModern(call, message);
+  else if (message.kind === 'request' && message.method === METHODS.initialize) {
     initialize(call, message, { ...options, form, principal: principalOf(identity) });
-    return;
+  } else {
+    const sessionId = call.req.headers['mcp-session-id'];
+    const session =
+      typeof sessionId === 'string' ? options.sessions.find(sessionId, principalOf(identity)) : undefined;
+    const isUnknown = sessionId !== undefined && session === undefined;
+    if (isUnknown) refuse(res, 'proxy/session-unknown', { id });
+    else take(call, message, { ...options, form, session });
   }
-  const sessionId = call.req.headers['mcp-session-id'];
-  const session =
-    typeof sessionId === 'string' ? options.sessions.find(sessionId, principalOf(identity)) : undefined;
-  if (sessionId !== undefined && session === undefined) {
-    refuse(res, 'proxy/session-unknown', { id });
-    return;
-  }
-  take(call, message, { ...options, form, session });
 }
 
 /** Clients that know both families fall back to `initialize` when no modern version is on offer. */
-function refuseModern(call: Call, message: Message): void {
-  if (message.kind === 'response') {
-    refuse(call.res, 'proxy/not-json-rpc');
-    return;
-  }
-  refuse(call.res, 'proxy/era-version', {
-    id: message.kind === 'request' ? message.id : undefined,
-    data: { supported: LEGACY_VERSIONS, requested: MODERN_VERSION },
-  });
+function refuseModern({ res }: Call, message: Message): void {
+  const data = { supported: LEGACY_VERSIONS, requested: MODERN_VERSION };
+  if (message.kind === 'response') refuse(res, 'proxy/not-json-rpc');
+  else refuse(res, 'proxy/era-version', { id: idOf(message), data });
 }
 
 interface Taking extends PostOptions {
@@ -78,11 +65,8 @@ function take(call: Call, message: Message, taking: Taking): void {
     return;
   }
   const taken = message.kind === 'response' ? mux.answer(peer, message) : mux.notify(peer, message);
-  if (!taken) {
-    refuse(call.res, mux.pipeState === 'attached' ? 'proxy/busy' : 'proxy/backend-away');
-    return;
-  }
-  call.res.writeHead(202, { 'Content-Length': '0' }).end();
+  if (taken) call.res.writeHead(202, { 'Content-Length': '0' }).end();
+  else refuse(call.res, mux.pipeState === 'attached' ? 'proxy/busy' : 'proxy/backend-away');
 }
 
 function ask(call: Call, request: Request, peer: Peer, taking: Taking): void {

@@ -58,16 +58,11 @@ export class EventStream {
     this.#socket?.start(this.#takePrelude());
   }
 
-  /** Sends the event with that body (event.ts). */
-  send(body: Frame['body']): void {
+  /** Sends the event with that body (event.ts). Of what is droppable a slow reader may miss some. */
+  send(body: Frame['body'], droppable = false): void {
     const frame = this.#framed(body);
-    this.#socket?.write(frame);
-  }
-
-  /** For progress: a slow reader may miss some of it. */
-  sendDroppable(body: Frame['body']): void {
-    const frame = this.#framed(body);
-    this.#socket?.writeDroppable(frame);
+    if (droppable) this.#socket?.writeDroppable(frame);
+    else this.#socket?.write(frame);
   }
 
   /** Ends with a last message, or without one. */

@@ -123,12 +123,9 @@ export class StreamableHttp implements Front {
       return undefined;
     }
     const id = req.headers['mcp-session-id'];
-    if (id === undefined) {
-      refuse(res, 'proxy/session-missing');
-      return undefined;
-    }
     const session = typeof id === 'string' ? this.#sessions.find(id, principalOf(identity)) : undefined;
-    if (session === undefined) refuse(res, 'proxy/session-unknown');
+    if (id === undefined) refuse(res, 'proxy/session-missing');
+    else if (session === undefined) refuse(res, 'proxy/session-unknown');
     return session;
   }
 }

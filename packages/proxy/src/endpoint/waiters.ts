@@ -100,8 +100,7 @@ class StreamWaiter implements Waiter {
     const passed = this.#hooked(message);
     if (passed === undefined) return;
     const isProgress = passed.kind === 'notification' && passed.method === METHODS.progress;
-    if (isProgress) stream.sendDroppable(bodyOf(passed.text));
-    else stream.send(bodyOf(passed.text));
+    stream.send(bodyOf(passed.text), isProgress);
   }
 
   finish(reply: Response): void {

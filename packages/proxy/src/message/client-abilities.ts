@@ -1,4 +1,5 @@
-import { isObject, member, memberAt, type JsonObject, type Request, type RpcFailure } from './json-rpc.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
+import { member, memberAt, type JsonObject, type Request, type RpcFailure } from './json-rpc.ts';
 import { METHODS } from './methods.ts';
 
 /** What one client said it can be asked (MCP 2025-11-25, client features). */
@@ -17,7 +18,7 @@ export const CARRIED_CAPABILITIES: JsonObject = {
 /** Reads the `initialize` request of a client. An empty `elicitation` means forms, as before there were two modes. */
 export function abilitiesOf(initialize: Request): ReadonlySet<Ability> {
   const declared = memberAt(initialize.value, ['params', 'capabilities']);
-  const has = (...path: readonly string[]): boolean => isObject(memberAt(declared, path));
+  const has = (...path: readonly string[]): boolean => isRecord(memberAt(declared, path));
   const abilities = new Set<Ability>();
   if (has('roots')) abilities.add('roots');
   if (has('sampling')) abilities.add('sampling');

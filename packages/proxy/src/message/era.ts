@@ -1,13 +1,14 @@
+import { isRecord } from '@skep/core/json/is-record.ts';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Code } from '@skep/core/errors/codes.ts';
-import { isObject, member, memberAt, type JsonObject, type Message } from './json-rpc.ts';
+import { member, memberAt, type JsonObject, type Message } from './json-rpc.ts';
 import { METHODS, NAMED_PARAMETER } from './methods.ts';
 import { MODERN_VERSION } from './protocol-version.ts';
 
 export interface Rejection {
   readonly era: 'rejected';
   readonly code: Code;
-  readonly data?: JsonObject;
+  readonly data: JsonObject | undefined;
 }
 
 /** `legacy` has sessions and initialize, `modern` is stateless; a rejection is answered with HTTP 400. */
@@ -23,12 +24,12 @@ function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value;
 }
 
+function reject(code: Code, data?: JsonObject): Rejection {
+  return { era: 'rejected', code, data };
+}
+
 function mismatch(header: string, body: string): Rejection {
-  return {
-    era: 'rejected',
-    code: 'proxy/era-mismatch',
-    data: { header, body },
-  };
+  return reject('proxy/era-mismatch', { header, body });
 }
 
 /** Decides which revision family a POST speaks, by the rules of MCP 2026-07-28, versioning. */
@@ -40,16 +41,11 @@ export function eraOf(headers: IncomingHttpHeaders, message: Message): Era {
   if (header !== MODERN_VERSION && !SIGNAL_KEYS.some((key) => member(meta, key) !== undefined)) return LEGACY;
   const body = member(meta, VERSION_KEY);
   if (body === undefined) return withoutBodyVersion(header);
-  if (body !== MODERN_VERSION) {
-    return {
-      era: 'rejected',
-      code: 'proxy/era-version',
-      data: { supported: [MODERN_VERSION], requested: body },
-    };
-  }
+  if (body !== MODERN_VERSION)
+    return reject('proxy/era-version', { supported: [MODERN_VERSION], requested: body });
   if (header !== undefined && header !== body) return mismatch(header, body);
-  if (!isObject(member(meta, CAPABILITIES_KEY))) {
-    return { era: 'rejected', code: 'proxy/era-capabilities', data: { requiredCapabilities: {} } };
+  if (!isRecord(member(meta, CAPABILITIES_KEY))) {
+    return reject('proxy/era-capabilities', { requiredCapabilities: {} });
   }
   return headerMismatch(headers, message) ?? MODERN;
 }
@@ -60,7 +56,7 @@ function headerVersion(headers: IncomingHttpHeaders): string | undefined {
 
 function withoutBodyVersion(header: string | undefined): Era {
   if (header === MODERN_VERSION) return mismatch(header, '');
-  return header === undefined ? { era: 'rejected', code: 'proxy/era-params' } : LEGACY;
+  return header === undefined ? reject('proxy/era-params') : LEGACY;
 }
 
 /** Modern requests repeat method and name in headers, and both must agree with the body. */

@@ -1,3 +1,4 @@
+import { isRecord } from '@skep/core/json/is-record.ts';
 import { judge, MAX_DEPTH } from '@skep/core/json/judge.ts';
 import { outline, OUTLINED_FROM } from './outline.ts';
 import {
@@ -47,6 +48,11 @@ export interface Response extends Envelope {
 /** One JSON-RPC 2.0 message of MCP. */
 export type Message = Request | Notification | Response;
 
+/** The id that an answer to the message must have; undefined where none is due. */
+export function idOf(message: Message): string | undefined {
+  return message.kind === 'request' ? message.id : undefined;
+}
+
 /** What is left of a request when it has gone to the server: nothing that grows with its body. */
 export type RequestHead = Pick<Request, 'id' | 'method'>;
 
@@ -58,11 +64,6 @@ export const MAX_ID_CHARACTERS = 1024;
 /** Messages of one array of a server that are looked at. */
 const MAX_BATCH = 10_000;
 
-/** True for what JSON calls an object. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 const ENVELOPE = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
 function isId(value: unknown): boolean {
   return typeof value === 'string' || typeof value === 'number';
@@ -70,7 +71,7 @@ function isId(value: unknown): boolean {
 
 /** The member's value, own members only: a hostile `__proto__` gives nothing away. */
 export function member(value: unknown, name: string): unknown {
-  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
 /** Follows own members; undefined where the path ends early. */
@@ -84,7 +85,7 @@ function parse(text: string): JsonObject | Unreadable {
   try {
     const value: unknown = JSON.parse(text);
     if (Array.isArray(value)) return 'batch';
-    return isObject(value) ? value : 'not-json-rpc';
+    return isRecord(value) ? value : 'not-json-rpc';
   } catch {
     return 'not-json';
   }
@@ -96,7 +97,7 @@ function parseLarge(text: string): JsonObject | Unreadable {
   if (verdict !== 'json') return verdict;
   if (/^\s*\[/u.test(text)) return 'batch';
   const value = outline(text);
-  return isObject(value) ? value : 'not-json-rpc';
+  return isRecord(value) ? value : 'not-json-rpc';
 }
 
 /** Text to message, by the rules of JSON-RPC 2.0 §4 and §5 as MCP narrows them: the id is a string or a number. */
@@ -199,7 +200,7 @@ function response(id: string, text: string, failed: boolean): Response {
 /** What `readMessage` would give for a text of our own, which may hold a large result of the server. */
 function valueOf(text: string): JsonObject {
   const value: unknown = text.length < OUTLINED_FROM ? JSON.parse(text) : outline(text);
-  return isObject(value) ? value : {};
+  return isRecord(value) ? value : {};
 }
 
 /** A result of our own making; `id` and `result` are raw JSON text. */

@@ -1,5 +1,5 @@
 /** MCP revisions with sessions and `initialize`, oldest first. */
-export const LEGACY_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const;
+export const LEGACY_VERSIONS: readonly string[] = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 
 /** The last revision with sessions. */
 export const NEWEST_LEGACY_VERSION = '2025-11-25';
@@ -7,15 +7,7 @@ export const NEWEST_LEGACY_VERSION = '2025-11-25';
 /** The stateless revision. */
 export const MODERN_VERSION = '2026-07-28';
 
-const known: ReadonlySet<string> = new Set([...LEGACY_VERSIONS, MODERN_VERSION]);
-const legacy: ReadonlySet<string> = new Set(LEGACY_VERSIONS);
-
-export function isKnownVersion(version: string): boolean {
-  return known.has(version);
-}
-export function isLegacyVersion(version: string): boolean {
-  return legacy.has(version);
-}
+export const KNOWN_VERSIONS: readonly string[] = [...LEGACY_VERSIONS, MODERN_VERSION];
 
 /** Revisions are dates, so text order is time order. */
 export function isOlder(version: string, than: string): boolean {

@@ -5,8 +5,8 @@ import type { Call, Incoming } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import { refuse } from '../call/refuse.ts';
 import { eraOf } from '../message/era.ts';
-import { readMessage, type Unreadable } from '../message/json-rpc.ts';
-import { isKnownVersion, LEGACY_VERSIONS, MODERN_VERSION } from '../message/protocol-version.ts';
+import { idOf, readMessage, type Unreadable } from '../message/json-rpc.ts';
+import { KNOWN_VERSIONS } from '../message/protocol-version.ts';
 
 const UNREADABLE: Readonly<Record<Unreadable, Code>> = {
   'not-json': 'proxy/not-json',
@@ -15,7 +15,6 @@ const UNREADABLE: Readonly<Record<Unreadable, Code>> = {
   'not-json-rpc': 'proxy/not-json-rpc',
 };
 
-const KNOWN = [...LEGACY_VERSIONS, MODERN_VERSION].join(', ');
 const OPEN_ARRAY = 0x5b;
 function isWhite(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
@@ -40,8 +39,7 @@ async function readPost(call: Call): Promise<boolean> {
   if (typeof message === 'string') return refuseCall(call, UNREADABLE[message]);
   const verdict = eraOf(call.req.headers, message);
   if (verdict.era === 'rejected') {
-    const id = message.kind === 'request' ? message.id : undefined;
-    refuse(call.res, verdict.code, { id, data: verdict.data });
+    refuse(call.res, verdict.code, { id: idOf(message), data: verdict.data });
     return false;
   }
   call.incoming = { message, era: verdict.era } satisfies Incoming;
@@ -55,11 +53,11 @@ function refuseCall(call: Call, code: Code): false {
 
 function hasKnownVersion(call: Call): boolean {
   const version = call.req.headers['mcp-protocol-version'];
-  const message = call.incoming?.message;
-  if (version === undefined || (typeof version === 'string' && isKnownVersion(version.trim()))) return true;
+  if (version === undefined || (typeof version === 'string' && KNOWN_VERSIONS.includes(version.trim())))
+    return true;
   refuse(call.res, 'proxy/version-unsupported', {
-    id: message?.kind === 'request' ? message.id : undefined,
-    message: `Unsupported protocol version (supported versions: ${KNOWN})`,
+    id: call.incoming && idOf(call.incoming.message),
+    message: `Unsupported protocol version (supported versions: ${KNOWN_VERSIONS.join(', ')})`,
   });
   return false;
 }

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Code } from '@skep/core/errors/codes.ts';
 import type { Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import { refuse } from '../call/refuse.ts';
@@ -72,23 +73,12 @@ export function origin(settings: OriginSettings): Step {
   const allowed = allowedBy(settings);
   return async (call, next) => {
     const { req, res } = call;
-    if (countOfHosts(req) > 1) {
-      refuse(res, 'proxy/host-ambiguous');
-      return;
-    }
-    if (!isForUs(call, allowed)) {
-      refuse(res, 'proxy/host-refused');
+    const refusal = refusalOf(call, allowed);
+    if (refusal !== undefined) {
+      refuse(res, refusal);
       return;
     }
     const from = req.headers.origin;
-    const isOurs =
-      from === undefined
-        ? !comesFromPage(req)
-        : allowed.origin(from, call.authority ?? req.headers.host ?? '');
-    if (!isOurs) {
-      refuse(res, 'proxy/origin-refused');
-      return;
-    }
     if (req.method === 'OPTIONS') {
       if (from === undefined)
         refuse(res, 'proxy/method-not-allowed', { headers: { Allow: METHODS.replace(', OPTIONS', '') } });
@@ -98,6 +88,16 @@ export function origin(settings: OriginSettings): Step {
     if (from !== undefined) admit(res, from);
     await next();
   };
+}
+
+function refusalOf(call: Call, allowed: Allowed): Code | undefined {
+  const { req, authority } = call;
+  if (countOfHosts(req) > 1) return 'proxy/host-ambiguous';
+  if (!isForUs(call, allowed)) return 'proxy/host-refused';
+  const from = req.headers.origin;
+  const isOurs =
+    from === undefined ? !comesFromPage(req) : allowed.origin(from, authority ?? req.headers.host ?? '');
+  return isOurs ? undefined : 'proxy/origin-refused';
 }
 
 /** The target's own host counts where there is one (RFC 9112 §3.2.2), but a Host header must not say otherwise. */

@@ -1,4 +1,5 @@
-import { isObject, memberAt } from '@skep/proxy/message/json-rpc.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
+import { memberAt } from '@skep/proxy/message/json-rpc.ts';
 import { judge } from '@skep/core/json/judge.ts';
 import { outline } from '@skep/proxy/message/outline.ts';
 import { NEWEST_LEGACY_VERSION } from '@skep/proxy/message/protocol-version.ts';
@@ -90,7 +91,7 @@ async function answerIn(response: Response): Promise<object | undefined> {
 /** Also an error without an id is an answer. Nothing is made of what is nested beyond reason. */
 function asAnswer(text: string): object | undefined {
   const value = judge(text) === 'json' ? outline(text) : undefined;
-  return isObject(value) && value['jsonrpc'] === '2.0' && ('result' in value || 'error' in value)
+  return isRecord(value) && value['jsonrpc'] === '2.0' && ('result' in value || 'error' in value)
     ? value
     : undefined;
 }

@@ -6,9 +6,10 @@ import type { Clock } from '@skep/core/time/clock.ts';
 import type { Call } from '../../call/call.ts';
 import type { Step } from '../../call/chain.ts';
 import { refuse } from '../../call/refuse.ts';
+import { idOf } from '../../message/json-rpc.ts';
 import { MODERN_VERSION } from '../../message/protocol-version.ts';
 import type { Front, Health, HttpBackend } from '../backend.ts';
-import { LimitedLog } from '../limited-log.ts';
+import { limitedLog, type LimitedLog } from '../limited-log.ts';
 import { towardsBackend, towardsClient } from './headers.ts';
 
 interface ForwardOptions {
@@ -40,7 +41,7 @@ export class Forward implements Front {
 
   constructor(options: ForwardOptions) {
     this.#options = options;
-    this.#log = new LimitedLog(options.log, options.clock);
+    this.#log = limitedLog(options.log, options.clock);
   }
 
   health(): Health {
@@ -74,10 +75,7 @@ export class Forward implements Front {
 
   /** Resolves when the backend has taken the body, or will not. What waits for the answer does not hold the body. */
   #send({ req, res, target: path, incoming }: Call, body: Buffer): Promise<void> {
-    const pending: Pending = {
-      res,
-      id: incoming?.message.kind === 'request' ? incoming.message.id : undefined,
-    };
+    const pending: Pending = { res, id: incoming && idOf(incoming.message) };
     const { backend, trustProxyHeaders } = this.#options;
     const { target } = backend;
     const headers = towardsBackend(req, target, trustProxyHeaders);

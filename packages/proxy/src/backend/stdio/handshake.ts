@@ -9,7 +9,7 @@ import {
   type Response,
 } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
-import { isLegacyVersion, isOlder, NEWEST_LEGACY_VERSION } from '../../message/protocol-version.ts';
+import { isOlder, LEGACY_VERSIONS, NEWEST_LEGACY_VERSION } from '../../message/protocol-version.ts';
 import { findPath, rawAt, splice } from '@skep/core/json/scan.ts';
 import type { Waiter } from './peer.ts';
 
@@ -27,10 +27,12 @@ export interface Newcomer {
 /** Sends a request of the proxy's own to the server. */
 type Send = (request: Request, waiter: Waiter) => void;
 
-type State =
-  | { readonly is: 'none' }
-  | { readonly is: 'pending'; readonly waiting: Set<Newcomer> }
-  | { readonly is: 'done'; readonly result: string; readonly version: string };
+/** What a handshake ended in. */
+interface Agreed {
+  /** Raw JSON text. */
+  readonly result: string;
+  readonly version: string;
+}
 
 const FALLBACK_VERSION = '2025-03-26';
 /** Newcomers that wait at the same time. */
@@ -49,7 +51,9 @@ const WANTED_VERSION = ['params', 'protocolVersion'];
 export class Handshake {
   readonly #send: Send;
   readonly #skepVersion: string;
-  #state: State = { is: 'none' };
+  /** Who waits for the handshake under way. */
+  #waiting: Set<Newcomer> | undefined;
+  #agreed: Agreed | undefined;
   #announced = false;
   /** The server refused the newest revision: the next client's is asked for. */
   #refused = false;
@@ -61,35 +65,35 @@ export class Handshake {
 
   /** Joins the handshake, which the first newcomer begins. */
   join(newcomer: Newcomer): void {
-    const state = this.#state;
-    if (state.is === 'done') welcome(newcomer, state.result, state.version);
-    else if (state.is === 'none') {
+    if (this.#agreed !== undefined) welcome(newcomer, this.#agreed);
+    else if (this.#waiting === undefined) {
       this.#begin(new Set([newcomer]), this.#refused ? newcomer.wanted : undefined);
-    } else if (state.waiting.size < MAX_WAITING) state.waiting.add(newcomer);
+    } else if (this.#waiting.size < MAX_WAITING) this.#waiting.add(newcomer);
     else newcomer.fail('proxy/busy');
   }
 
   /** The newcomer has gone; the handshake goes on, for the next one. */
   leave(newcomer: Newcomer): void {
-    if (this.#state.is === 'pending') this.#state.waiting.delete(newcomer);
+    this.#waiting?.delete(newcomer);
   }
 
   /** The server hears `notifications/initialized` once after a handshake. False when `write` could not tell it. */
   announce(write: () => boolean): boolean {
-    if (this.#state.is !== 'done' || this.#announced) return true;
+    if (this.#agreed === undefined || this.#announced) return true;
     this.#announced = write();
     return this.#announced;
   }
 
   /** Forgets the handshake; the next newcomer begins another. */
   reset(): void {
-    this.#state = { is: 'none' };
+    this.#waiting = undefined;
+    this.#agreed = undefined;
     this.#announced = false;
     this.#refused = false;
   }
 
   #begin(waiting: Set<Newcomer>, version?: string): void {
-    this.#state = { is: 'pending', waiting };
+    this.#waiting = waiting;
     this.#send(
       requestIn(version ?? NEWEST_LEGACY_VERSION, this.#skepVersion),
       this.#waiter(waiting, version),
@@ -97,7 +101,7 @@ export class Handshake {
   }
 
   #waiter(waiting: Set<Newcomer>, asked: string | undefined): Waiter {
-    const isCurrent = (): boolean => this.#state.is === 'pending' && this.#state.waiting === waiting;
+    const isCurrent = (): boolean => this.#waiting === waiting;
     const fail = (code: Code): void => {
       if (isCurrent()) this.reset();
       for (const newcomer of waiting) newcomer.fail(code);
@@ -122,10 +126,16 @@ export class Handshake {
           for (const newcomer of waiting) newcomer.refuse(withId(reply, newcomer.id));
           return;
         }
-        const result = rawAt(reply.text, span);
-        const version = versionOf(reply.value['result']);
-        if (isCurrent()) this.#state = { is: 'done', result, version };
-        for (const newcomer of waiting) welcome(newcomer, result, version);
+        const version = memberAt(reply.value, ['result', ...PROTOCOL_VERSION]);
+        const agreed = {
+          result: rawAt(reply.text, span),
+          version: typeof version === 'string' ? version : FALLBACK_VERSION,
+        };
+        if (isCurrent()) {
+          this.#waiting = undefined;
+          this.#agreed = agreed;
+        }
+        for (const newcomer of waiting) welcome(newcomer, agreed);
       },
       fail,
     };
@@ -151,20 +161,15 @@ function older(waiting: Iterable<Newcomer>): string | undefined {
 /** The revision that an `initialize` asks for. */
 export function wantedBy(request: Request): string | undefined {
   const wanted = memberAt(request.value, WANTED_VERSION);
-  return typeof wanted === 'string' && isLegacyVersion(wanted) ? wanted : undefined;
-}
-
-function versionOf(result: unknown): string {
-  const version = memberAt(result, PROTOCOL_VERSION);
-  return typeof version === 'string' ? version : FALLBACK_VERSION;
+  return typeof wanted === 'string' && LEGACY_VERSIONS.includes(wanted) ? wanted : undefined;
 }
 
 /** A client that asks for an older revision we know gets it; one that asks for a newer gets what was agreed. */
-function welcome(newcomer: Newcomer, result: string, agreed: string): void {
+function welcome(newcomer: Newcomer, { result, version }: Agreed): void {
   const { id, wanted } = newcomer;
   const span = findPath(result, PROTOCOL_VERSION);
-  if (wanted === undefined || !isOlder(wanted, agreed) || span === undefined) {
-    newcomer.welcome(resultOf(id, result), agreed);
+  if (wanted === undefined || !isOlder(wanted, version) || span === undefined) {
+    newcomer.welcome(resultOf(id, result), version);
     return;
   }
   const own = splice(result, [{ span, text: JSON.stringify(wanted) }]);

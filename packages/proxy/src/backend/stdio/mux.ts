@@ -2,7 +2,7 @@ import type { Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import { LimitedLog } from '../limited-log.ts';
+import { limitedLog, type LimitedLog } from '../limited-log.ts';
 import {
   copyPiece,
   errorOf,
@@ -31,7 +31,7 @@ import type { StdioBackend } from '../backend.ts';
 import { Handshake, type Newcomer } from './handshake.ts';
 import { InFlight, onPipe, PROGRESS_TOKEN, type Flight } from './in-flight.ts';
 import { isLevel, mostVerbose } from './log-levels.ts';
-import { SELF, told, type Peer, type Waiter } from './peer.ts';
+import { DEAF, SELF, told, type Peer, type Waiter } from './peer.ts';
 import { Pipe, type PipeState } from './pipe.ts';
 import { Routing } from './routing.ts';
 import { ServerRequests, type Asked } from './server-requests.ts';
@@ -69,7 +69,7 @@ export class Mux {
 
   constructor(options: MuxOptions) {
     const { backend, clock } = options;
-    const log = new LimitedLog(options.log, clock);
+    const log = limitedLog(options.log, clock);
     this.#log = log;
     this.#pipe = new Pipe({
       backend,
@@ -259,13 +259,7 @@ export class Mux {
 
   /** A request of our own; only its success matters. */
   #own(method: string, params: JsonObject, done: (succeeded: boolean) => void): void {
-    const waiter: Waiter = {
-      carries: false,
-      send() {},
-      finish: (reply) => done(!reply.failed),
-      fail: () => done(false),
-    };
-    this.#forward(SELF, requestOf('0', method, params), waiter);
+    this.#forward(SELF, requestOf('0', method, params), told(DEAF, done));
   }
 
   #setLogLevel(peer: Peer, request: Request, waiter: Waiter): void {
@@ -277,16 +271,13 @@ export class Mux {
     const before = peer.logLevel;
     peer.logLevel = wanted;
     const level = mostVerbose(this.#peers) ?? wanted;
-    if (level === this.#logLevel) {
-      waiter.finish(resultOf(request.id, '{}'));
-      return;
-    }
     const asking = level === wanted ? request : requestOf(request.id, METHODS.setLogLevel, { level });
     const learn = (succeeded: boolean): void => {
       if (succeeded) this.#logLevel = level;
       else peer.logLevel = before;
     };
-    this.#forward(peer, asking, told(waiter, learn));
+    if (level === this.#logLevel) waiter.finish(resultOf(request.id, '{}'));
+    else this.#forward(peer, asking, told(waiter, learn));
   }
 
   #settleLogLevel(): void {

@@ -31,6 +31,9 @@ export interface Waiter {
   fail(code: Code): void;
 }
 
+/** Nobody waits. */
+export const DEAF: Waiter = { carries: false, send() {}, finish() {}, fail() {} };
+
 /** `waiter`, with `then` told first whether the request succeeded. */
 export function told(waiter: Waiter, then: (succeeded: boolean) => void): Waiter {
   return {

@@ -72,7 +72,7 @@ export class Pipe {
   restarted(): void {
     this.#letGo();
     this.#state = 'attaching';
-    this.#tryAgain(1, 0);
+    void this.#try(1);
   }
 
   /** The server's process has ended: there is nothing to attach to until `restarted`. */
@@ -121,7 +121,7 @@ export class Pipe {
     this.#letGo();
     this.#state = 'attaching';
     this.#options.log.warn({}, 'the pipe to the server broke');
-    this.#tryAgain(1, FIRST_DELAY_MS);
+    this.#tryLater(1);
     try {
       this.#options.onBroken();
     } catch (error) {
@@ -129,13 +129,14 @@ export class Pipe {
     }
   }
 
-  #tryAgain(attemptNumber: number, delayMs: number): void {
-    if (this.#closed) return;
-    if (delayMs === 0) void this.#try(attemptNumber);
-    else this.#retry = this.#options.clock.after(delayMs, () => void this.#try(attemptNumber));
+  /** The second attempt waits as long as the first, each further one twice as long as the one before. */
+  #tryLater(attemptNumber: number): void {
+    const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.max(attemptNumber - 2, 0), LONGEST_DELAY_MS);
+    if (!this.#closed) this.#retry = this.#options.clock.after(delayMs, () => void this.#try(attemptNumber));
   }
 
   async #try(attemptNumber: number): Promise<void> {
+    if (this.#closed) return;
     const { log } = this.#options;
     const attempt = this.#attempt + 1;
     try {
@@ -151,10 +152,7 @@ export class Pipe {
         return;
       }
       log.warn({ err: error, attempt: attemptNumber }, 'could not attach to the server');
-      this.#tryAgain(
-        attemptNumber + 1,
-        Math.min(FIRST_DELAY_MS * 2 ** (attemptNumber - 1), LONGEST_DELAY_MS),
-      );
+      this.#tryLater(attemptNumber + 1);
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { Log } from '@skep/core/log/log.ts';
-import type { Clock } from '@skep/core/time/clock.ts';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import {
   copyPiece,
   errorOf,
@@ -18,10 +18,8 @@ import {
 import { refusalOf } from '../../message/client-abilities.ts';
 import { CLIENT_REQUESTS, LIST_CHANGED, METHODS } from '../../message/methods.ts';
 import { rawAt } from '@skep/core/json/scan.ts';
-import { BoundedMap } from './bounded-map.ts';
 import type { Flight, InFlight } from './in-flight.ts';
 import { admits } from './log-levels.ts';
-import { Parked } from './parked.ts';
 import type { Listener, Peer } from './peer.ts';
 import type { ServerRequests, Target } from './server-requests.ts';
 import type { Subscriptions } from './subscriptions.ts';
@@ -39,20 +37,24 @@ export interface RoutingOptions {
 const PROGRESS_TOKEN = ['params', 'progressToken'];
 const REQUEST_ID = ['params', 'requestId'];
 const METHOD_NOT_FOUND = -32601;
-/** Tasks and elicitations whose client is remembered. */
+/** Tasks and elicitations whose client is remembered: the newest of each. */
 const REMEMBERED = 10_000;
+/** Clients open their stream right after `notifications/initialized`, and servers ask for roots just then. */
+const PARKED_MS = 5_000;
+const MAX_PARKED = 16;
+/** The text of a larger request is not worth keeping. */
+const MAX_PARKED_CHARACTERS = 64 * 1024;
 
 /** Decides which client hears what the server says. Nothing is broadcast that is one client's. */
 export class Routing {
   readonly #options: RoutingOptions;
-  readonly #taskOwners = new BoundedMap<string, Peer>(REMEMBERED);
-  readonly #elicited = new BoundedMap<string, Peer>(REMEMBERED);
-
-  readonly #parked: Parked;
+  readonly #taskOwners = new Map<string, Peer>();
+  readonly #elicited = new Map<string, Peer>();
+  /** Requests of the server that came before the only client opened a stream to hear them. */
+  readonly #parked = new Map<Request, Timer>();
 
   constructor(options: RoutingOptions) {
     this.#options = options;
-    this.#parked = new Parked(options.clock, (request) => this.#refuse(request));
   }
 
   route(message: Message): void {
@@ -63,17 +65,17 @@ export class Routing {
 
   /** Forgets what was remembered about a peer. */
   forget(peer: Peer): void {
-    this.#taskOwners.forget(peer);
-    this.#elicited.forget(peer);
+    for (const owners of [this.#taskOwners, this.#elicited])
+      for (const [name, owner] of owners) if (owner === peer) owners.delete(name);
   }
 
   /** A client opened its stream: what waited for it can be asked now. */
   listens(): void {
-    for (const request of this.#parked.release()) this.#request(request);
+    for (const request of this.#unpark()) this.#request(request);
   }
 
   clear(): void {
-    this.#parked.release();
+    this.#unpark();
     this.#taskOwners.clear();
     this.#elicited.clear();
   }
@@ -104,7 +106,7 @@ export class Routing {
       this.#options.toServer(errorOf(request.id, refusal));
       return;
     }
-    if (mayListen && this.#parked.park(request)) return;
+    if (mayListen && this.#park(request)) return;
     if (target === undefined || !serverRequests.ask(request, target)) {
       this.#refuse(request);
       return;
@@ -113,8 +115,30 @@ export class Routing {
   }
 
   /** Servers choose these names, and each is kept while its client is there. */
-  #remember(owners: BoundedMap<string, Peer>, name: unknown, peer: Peer): void {
-    if (typeof name === 'string' && name.length <= MAX_ID_CHARACTERS) owners.set(copyPiece(name), peer);
+  #remember(owners: Map<string, Peer>, name: unknown, peer: Peer): void {
+    if (typeof name !== 'string' || name.length > MAX_ID_CHARACTERS) return;
+    owners.delete(name);
+    owners.set(copyPiece(name), peer);
+    const [oldest] = owners.keys();
+    if (owners.size > REMEMBERED && oldest !== undefined) owners.delete(oldest);
+  }
+
+  /** False when too many wait already. */
+  #park(request: Request): boolean {
+    if (this.#parked.size >= MAX_PARKED || request.text.length > MAX_PARKED_CHARACTERS) return false;
+    const timer = this.#options.clock.after(PARKED_MS, () => {
+      if (this.#parked.delete(request)) this.#refuse(request);
+    });
+    this.#parked.set(request, timer);
+    return true;
+  }
+
+  /** Everything that was parked, oldest first; it waits no longer. */
+  #unpark(): readonly Request[] {
+    const requests = [...this.#parked.keys()];
+    for (const timer of this.#parked.values()) timer.cancel();
+    this.#parked.clear();
+    return requests;
   }
 
   /** The one client the server can mean: the only one with calls in flight, else the only one that listens. */
@@ -202,7 +226,7 @@ export class Routing {
     for (const { listener } of peers) listener?.send(message);
   }
 
-  #toOwner(message: Notification, owners: BoundedMap<string, Peer>, key: unknown): void {
+  #toOwner(message: Notification, owners: ReadonlyMap<string, Peer>, key: unknown): void {
     const owner = typeof key === 'string' ? owners.get(key) : undefined;
     if (owner === undefined) this.#drop('a notification without a known owner', { method: message.method });
     else owner.listener?.send(message);

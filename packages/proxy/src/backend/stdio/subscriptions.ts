@@ -13,9 +13,12 @@ export interface Errand {
   fail(code: Code): void;
 }
 
+/** Where a trip is needed, gives back what is to be done when the server has agreed. */
+type Act = (holders: Set<Peer>) => (() => void) | undefined;
+
 interface Work {
   readonly errand: Errand;
-  run(next: () => void): void;
+  readonly act: Act;
 }
 
 interface Subject {
@@ -54,32 +57,20 @@ export class Subscriptions {
       errand.fail('proxy/busy');
       return;
     }
-    this.#inTurn(uri, errand, (subject, next) => {
-      const { peer } = errand;
-      const isHeld = subject.holders.size > 0;
-      if (isHeld && !this.#departed.has(peer)) subject.holders.add(peer);
-      if (isHeld || this.#departed.has(peer)) {
-        errand.alone();
-        next();
-        return;
-      }
-      errand.trip((succeeded) => {
-        if (succeeded) subject.holders.add(peer);
-        next();
-      });
+    const { peer } = errand;
+    this.#inTurn(uri, errand, (holders) => {
+      if (this.#departed.has(peer)) return undefined;
+      if (holders.size === 0) return () => void holders.add(peer);
+      holders.add(peer);
+      return undefined;
     });
   }
 
   /** Makes the trip, or none when others remain or the peer held nothing. */
   unsubscribe(uri: string, errand: Errand): void {
-    this.#inTurn(uri, errand, (subject, next) => {
-      const held = subject.holders.delete(errand.peer);
-      if (!held || subject.holders.size > 0) {
-        errand.alone();
-        next();
-        return;
-      }
-      errand.trip(() => next());
+    this.#inTurn(uri, errand, (holders) => {
+      const isLast = holders.delete(errand.peer) && holders.size === 0;
+      return isLast ? () => {} : undefined;
     });
   }
 
@@ -111,7 +102,7 @@ export class Subscriptions {
     this.#subjects.clear();
   }
 
-  #inTurn(uri: string, errand: Errand, act: (subject: Subject, next: () => void) => void): void {
+  #inTurn(uri: string, errand: Errand, act: Act): void {
     const subject = this.#subjects.get(uri) ?? {
       holders: new Set(),
       queue: [],
@@ -123,7 +114,7 @@ export class Subscriptions {
       return;
     }
     this.#subjects.set(uri, subject);
-    subject.queue.push({ errand, run: (next) => act(subject, next) });
+    subject.queue.push({ errand, act });
     this.#count(errand.peer, 1);
     this.#drain(uri, subject);
   }
@@ -136,8 +127,15 @@ export class Subscriptions {
       const work = subject.queue.shift();
       if (work === undefined) break;
       this.#count(work.errand.peer, -1);
+      const { errand, act } = work;
+      const learn = act(subject.holders);
+      if (learn === undefined) {
+        errand.alone();
+        continue;
+      }
       subject.underWay = true;
-      work.run(() => {
+      errand.trip((succeeded) => {
+        if (succeeded) learn();
         subject.underWay = false;
         this.#drain(uri, subject);
       });
