@@ -73,9 +73,10 @@ export interface ListedEntry extends EntryIdentity {
   readonly versions: readonly VersionFacts[];
 }
 
-export interface ListedVersion extends EntryIdentity, VersionFacts {
-  readonly claims: ClaimSet;
-}
+/** A version beside its entry, as a row of both has it. */
+export type WithEntry<Version> = EntryIdentity & { readonly claims: ClaimSet } & Version;
+
+export type ListedVersion = WithEntry<VersionFacts>;
 
 /** What decides about a source, apart from its name; a PUT or the configuration file replaces all of it. */
 export interface SourceSettings {

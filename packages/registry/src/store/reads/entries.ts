@@ -1,6 +1,13 @@
 import { type ExpressionBuilder, type Expression, type Kysely, sql, type SqlBool } from 'kysely';
 import type { Database } from '../database.ts';
-import { identityKey, type EntryIdentity, type StoredEntry, type StoredVersion } from '../rows.ts';
+import {
+  identityKey,
+  identityOf,
+  type EntryIdentity,
+  type StoredEntry,
+  type StoredVersion,
+  type WithEntry,
+} from '../rows.ts';
 import type { EntryTable, EntryVersionTable, Tables } from '../schema/tables.ts';
 
 /** Entries that one statement asks for by name. */
@@ -24,9 +31,18 @@ export async function visitEntries(
   source: string,
   visit: (entry: StoredEntry) => void,
 ): Promise<void> {
-  const grouping = new Grouping(visit);
-  await eachRow(allVersionRows(reader, source), (row) => grouping.add(row));
-  grouping.end();
+  let rows: WithEntry<StoredVersion>[] = [];
+  const end = (): void => entryOf(rows, storedVersion).forEach(visit);
+  await eachRow(allVersionRows(reader, source), (row) => {
+    const [before = row] = rows;
+    if (before.name === row.name && before.namespace === row.namespace && before.kind === row.kind) {
+      rows.push(row);
+    } else {
+      end();
+      rows = [row];
+    }
+  });
+  end();
 }
 
 /** Ordered by the columns of the table that SQLite walks: it sorts whole documents when they are named after the other. */
@@ -45,7 +61,6 @@ export async function readSomeEntries(
   entries: readonly EntryIdentity[],
 ): Promise<StoredEntry[]> {
   const found: StoredEntry[] = [];
-  const grouping = new Grouping((entry) => found.push(entry));
   for (let at = 0; at < entries.length; at += NAMES_PER_STATEMENT) {
     const some = entries.slice(at, at + NAMES_PER_STATEMENT);
     const wanted = new Set(some.map(identityKey));
@@ -58,9 +73,9 @@ export async function readSomeEntries(
       .orderBy('e.name')
       .orderBy('v.version')
       .execute();
-    for (const row of rows) if (wanted.has(identityKey(row))) grouping.add(row);
+    const asked = rows.filter((row) => wanted.has(identityKey(row)));
+    found.push(...entriesOf(asked, storedVersion));
   }
-  grouping.end();
   return found;
 }
 
@@ -93,51 +108,31 @@ function versionRows(db: Kysely<Tables>, source: string) {
     .where('e.source', '=', source)
     .select(['e.kind', 'e.namespace', 'e.name', 'e.claims'])
     .select(['v.version', 'v.title', 'v.description', 'v.document', 'v.official'])
-    .select(['v.created_at', 'v.updated_at']);
+    .select(['v.created_at as createdAt', 'v.updated_at as updatedAt']);
 }
 
-type VersionOfEntry = Omit<EntryVersionTable, 'source' | 'digest'> & { readonly claims: string };
+type VersionOf<Row, Version> = (row: Row) => Version | readonly Version[];
 
-/** Makes entries of rows, of which those of one entry stand together. */
-class Grouping {
-  readonly #visit: (entry: StoredEntry) => void;
-  #entry: (StoredEntry & { readonly versions: StoredVersion[] }) | undefined;
-
-  constructor(visit: (entry: StoredEntry) => void) {
-    this.#visit = visit;
-  }
-
-  add(row: VersionOfEntry): void {
-    const { kind, namespace, name, claims } = row;
-    const entry = this.#entry;
-    if (entry?.name === name && entry.namespace === namespace && entry.kind === kind) {
-      entry.versions.push(storedVersion(row));
-    } else {
-      this.end();
-      this.#entry = { kind, namespace, name, claims, versions: [storedVersion(row)] };
-    }
-  }
-
-  /** No row follows. */
-  end(): void {
-    if (this.#entry !== undefined) this.#visit(this.#entry);
-    this.#entry = undefined;
-  }
+/** Makes entries of rows, in the order of the first of each. */
+export function entriesOf<Row extends WithEntry<object>, Version>(
+  rows: readonly Row[],
+  versionOf: VersionOf<Row, Version>,
+) {
+  return [...Map.groupBy(rows, identityKey).values()].flatMap((own) => entryOf(own, versionOf));
 }
 
-export function storedVersion(
-  row: Omit<VersionOfEntry, 'kind' | 'namespace' | 'name' | 'claims'>,
-): StoredVersion {
-  const { version, title, description, document, official } = row;
-  return {
-    version,
-    title,
-    description,
-    document,
-    official,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
+/** The entry that all of the rows are of; none where there are no rows. */
+function entryOf<Row extends WithEntry<object>, Version>(
+  rows: readonly Row[],
+  versionOf: VersionOf<Row, Version>,
+) {
+  const versions = rows.flatMap(versionOf);
+  return rows.slice(0, 1).map((row) => ({ ...identityOf(row), claims: row.claims, versions }));
+}
+
+export function storedVersion(row: StoredVersion): StoredVersion {
+  const { version, title, description, document, official, createdAt, updatedAt } = row;
+  return { version, title, description, document, official, createdAt, updatedAt };
 }
 
 export const ofEntry =

@@ -1,14 +1,7 @@
 import { type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
 import { compareBytes } from './byte-order.ts';
-import { IS_VERSION_OF } from './entries.ts';
-import {
-  identityKey,
-  identityOf,
-  type EntryIdentity,
-  type EntryKind,
-  type ListedEntry,
-  type ListedVersion,
-} from '../rows.ts';
+import { entriesOf, IS_VERSION_OF } from './entries.ts';
+import type { EntryIdentity, EntryKind, ListedEntry, ListedVersion, VersionFacts } from '../rows.ts';
 import type { Tables } from '../schema/tables.ts';
 
 /** A part of a listing: what comes behind a place, at most so much of it. Absent: from the beginning, to the end. */
@@ -26,17 +19,9 @@ export interface VersionPlace extends EntryPlace {
   readonly kind: string;
 }
 
-interface HeadRow extends EntryIdentity {
-  readonly claims: string;
-  readonly version: string;
-  readonly title: string | null;
-  readonly description: string | null;
-  readonly created_at: string;
-  readonly updated_at: string;
-}
-
 const HEAD = sql.raw(
-  'e.kind, e.namespace, e.name, e.claims, v.version, v.title, v.description, v.created_at, v.updated_at',
+  `e.kind, e.namespace, e.name, e.claims, v.version, v.title, v.description, v.created_at as "createdAt",
+  v.updated_at as "updatedAt"`,
 );
 
 /** Entries of a kind without their documents, by namespace and name, with their versions in order of text. */
@@ -46,18 +31,12 @@ export async function listEntries(
   { after, limit }: ListedPart<EntryPlace>,
 ): Promise<ListedEntry[]> {
   const behind = after && sql<SqlBool>`(namespace, name) > (${after.namespace}, ${after.name})`;
-  const { rows } = await sql<HeadRow>`select ${HEAD} from (
+  const { rows } = await sql<ListedVersion>`select ${HEAD} from (
       select * from entry where source = ${source} and kind = ${kind} ${restOf(behind)}
       order by namespace, name ${atMost(limit)}
     ) e join entry_version v on ${IS_VERSION_OF}
     order by e.namespace, e.name, v.version`.execute(db);
-  return [...Map.groupBy(rows, identityKey).values()].flatMap((own) =>
-    own.slice(0, 1).map((first) => ({
-      ...identityOf(first),
-      claims: first.claims,
-      versions: own.map(listedVersion),
-    })),
-  );
+  return entriesOf(rows, versionFacts);
 }
 
 /** Versions of a source without their documents, by name, version, kind and namespace. */
@@ -69,8 +48,8 @@ export async function listVersions(
   const behind =
     after &&
     sql<SqlBool>`(name, version, kind, namespace) > (${after.name}, ${after.version}, ${after.kind}, ${after.namespace})`;
-  const some = async (kinds: RawBuilder<SqlBool>): Promise<HeadRow[]> => {
-    const { rows } = await sql<HeadRow>`select ${HEAD} from (
+  const some = async (kinds: RawBuilder<SqlBool>): Promise<ListedVersion[]> => {
+    const { rows } = await sql<ListedVersion>`select ${HEAD} from (
         select source, kind, namespace, name, version from entry_version
         where source = ${source} and ${kinds} ${restOf(behind)}
         order by name, version, kind, namespace ${atMost(limit)}
@@ -84,10 +63,7 @@ export async function listVersions(
   // Servers, which most entries are, lie in this order: what is asked for is found without a look at the others.
   const servers = await some(sql`kind = 'server' and namespace = ''`);
   const bundles = await some(sql`kind in ('skill', 'plugin')`);
-  return [...servers, ...bundles]
-    .map((row) => ({ ...identityOf(row), claims: row.claims, ...listedVersion(row) }))
-    .toSorted(compareVersions)
-    .slice(0, limit);
+  return [...servers, ...bundles].toSorted(compareVersions).slice(0, limit);
 }
 
 function restOf(condition: RawBuilder<SqlBool> | undefined): RawBuilder<unknown> {
@@ -98,14 +74,9 @@ function atMost(limit: number | undefined): RawBuilder<unknown> {
   return limit === undefined ? sql`` : sql`limit ${limit}`;
 }
 
-function listedVersion({
-  version,
-  title,
-  description,
-  created_at,
-  updated_at,
-}: HeadRow): ListedEntry['versions'][0] {
-  return { version, title, description, createdAt: created_at, updatedAt: updated_at };
+function versionFacts(row: ListedVersion): VersionFacts {
+  const { version, title, description, createdAt, updatedAt } = row;
+  return { version, title, description, createdAt, updatedAt };
 }
 
 function compareVersions(one: ListedVersion, other: ListedVersion): number {

@@ -1,7 +1,9 @@
-import type { CreationType } from '../../access/admin-scope.ts';
-import type { EntryKind, SourceKind, SyncStatus } from '../rows.ts';
+import type { EntryIdentity, NewVersion, SourceSettings, StoredSource, SyncStatus } from '../rows.ts';
 
-/** The tables as queries see them; migrations/ creates them. Times are RFC 3339 UTC text, documents JSON text. */
+/**
+ * The tables as queries see them; migrations/ creates them. Times are RFC 3339 UTC text, documents JSON text. Columns that
+ * have the name of a member hold what it says.
+ */
 export interface Tables {
   source: SourceTable;
   registry: RegistryTable;
@@ -16,17 +18,11 @@ export interface Tables {
   config_replica: ConfigReplicaTable;
 }
 
-export interface SourceTable {
+export interface SourceTable extends Omit<SourceSettings, 'interval'> {
   name: string;
-  creation_type: CreationType;
-  kind: SourceKind;
-  config: string;
-  format: string | null;
-  filter: string | null;
+  creation_type: StoredSource['creationType'];
   /** Milliseconds. */
   sync_interval: number | null;
-  /** Canonical claims; the empty text is none. */
-  claims: string;
   /** 0 or 1. */
   orphaned: number;
   created_at: string;
@@ -35,7 +31,7 @@ export interface SourceTable {
 
 export interface RegistryTable {
   name: string;
-  creation_type: CreationType;
+  creation_type: StoredSource['creationType'];
   claims: string;
   created_at: string;
   updated_at: string;
@@ -48,33 +44,20 @@ export interface RegistrySourceTable {
   position: number;
 }
 
-export interface EntryTable {
+export interface EntryTable extends EntryIdentity {
   source: string;
-  kind: EntryKind;
-  namespace: string;
-  name: string;
   claims: string;
 }
 
-export interface EntryVersionTable {
+export interface EntryVersionTable extends EntryIdentity, NewVersion {
   source: string;
-  kind: EntryKind;
-  namespace: string;
-  name: string;
-  version: string;
-  title: string | null;
-  description: string | null;
-  document: string;
-  official: string | null;
   digest: string;
   created_at: string;
   updated_at: string;
 }
 
-export interface SyncStatusTable {
+export interface SyncStatusTable extends Pick<SyncStatus, 'phase' | 'message' | 'report'> {
   source: string;
-  phase: SyncStatus['phase'];
-  message: string;
   last_attempt: string | null;
   last_sync: string | null;
   last_success: string | null;
@@ -87,7 +70,6 @@ export interface SyncStatusTable {
   plugins: number;
   content_hash: string | null;
   filter_hash: string | null;
-  report: string | null;
 }
 
 export interface SyncLeaseTable {

@@ -36,9 +36,9 @@ function applied(heads: readonly VersionHead[], diff: EntryDiff): VersionHead[] 
       .filter((head) => !removed.has(head) && !gone.has(identity(head)))
       .map((head) => [`${identity(head)} ${head.version}`, head]),
   );
-  for (const { content, ...row } of diff.write) {
-    const key = `${identity(row)} ${content.version}`;
-    rows.set(key, { ...row, version: content.version, claims: rows.get(key)?.claims ?? '' });
+  for (const row of diff.write) {
+    const key = `${identity(row)} ${row.version}`;
+    rows.set(key, { ...row, claims: rows.get(key)?.claims ?? '' });
   }
   const known = new Map(heads.map((head) => [identity(head), head.claims]));
   return [...rows.values()].map((row) => ({
@@ -54,9 +54,9 @@ describe('diffEntries', () => {
         catalogue,
         catalogue,
         async (first: readonly NewEntry[], second: readonly NewEntry[]) => {
-          const one = applied([], await diffEntries([], first, 'T1'));
-          const two = applied(one, await diffEntries(one, second, 'T2'));
-          const again = await diffEntries(two, second, 'T3');
+          const one = applied([], await diffEntries('one', [], first, 'T1'));
+          const two = applied(one, await diffEntries('one', one, second, 'T2'));
+          const again = await diffEntries('one', two, second, 'T3');
           expect({ ...again, after: [] }).toEqual({
             write: [],
             claim: [],
@@ -80,17 +80,17 @@ describe('diffEntries', () => {
         versions: [{ version: '1', title: null, description: null, document, official: null }],
       },
     ];
-    const heads = applied([], await diffEntries([], of('{}'), 'T1'));
+    const heads = applied([], await diffEntries('one', [], of('{}'), 'T1'));
     const times = (diff: EntryDiff): unknown =>
       diff.after[0]?.versions.map(({ createdAt, updatedAt }) => [createdAt, updatedAt]);
-    expect(times(await diffEntries(heads, of('{}'), 'T2'))).toEqual([['T1', 'T1']]);
-    expect(times(await diffEntries(heads, of('{"b":1}'), 'T2'))).toEqual([['T1', 'T2']]);
+    expect(times(await diffEntries('one', heads, of('{}'), 'T2'))).toEqual([['T1', 'T1']]);
+    expect(times(await diffEntries('one', heads, of('{"b":1}'), 'T2'))).toEqual([['T1', 'T2']]);
   });
 
   test('lets other requests have their turn while it compares very many versions', async () => {
     const versions = Array.from({ length: 5_000 }, (_, index) => versionOf(String(index)));
     const entries = [{ kind: 'server', namespace: '', name: 'a/a', claims: '', versions } as const];
-    const turns = await turnsDuring(() => diffEntries([], entries, 'T1'));
+    const turns = await turnsDuring(() => diffEntries('one', [], entries, 'T1'));
     expect(turns).toBeGreaterThanOrEqual(10);
   });
 });

@@ -1,35 +1,25 @@
-import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import {
+  identityKey,
   identityOf,
   type EntryIdentity,
   type NewEntry,
-  type NewVersion,
   type StoredEntry,
   type StoredVersion,
 } from '../rows.ts';
+import type { EntryTable, EntryVersionTable } from '../schema/tables.ts';
+import { digestOf, versionRow } from './entry-batch.ts';
 
 /** What is known of a stored version without reading its document. */
-export interface VersionHead extends EntryIdentity {
-  readonly version: string;
-  readonly claims: string;
-  readonly digest: string;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
-
-export interface VersionWrite extends EntryIdentity {
-  readonly content: NewVersion;
-  readonly digest: string;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
+export type VersionHead = EntryIdentity &
+  Pick<EntryTable, 'claims'> &
+  Pick<EntryVersionTable, 'version' | 'digest' | 'created_at' | 'updated_at'>;
 
 export interface EntryDiff {
   /** Versions that are new or whose content changed. */
-  readonly write: readonly VersionWrite[];
+  readonly write: readonly EntryVersionTable[];
   /** Entries that are new or whose claims changed. */
-  readonly claim: readonly (EntryIdentity & { readonly claims: string })[];
+  readonly claim: readonly EntryTable[];
   readonly removeVersions: readonly VersionHead[];
   readonly removeEntries: readonly EntryIdentity[];
   /** The state after all of it. */
@@ -40,64 +30,49 @@ export interface EntryDiff {
 const VERSIONS_AT_ONCE = 500;
 
 /**
- * What has to be written so that `heads` becomes `entries`. `now` is the time new and changed versions get. Between two
- * parts of the work other requests have their turn.
+ * What has to be written so that `heads` becomes `entries` in the source. `now` is the time new and changed versions get.
+ * Between two parts of the work other requests have their turn.
  */
 export async function diffEntries(
+  source: string,
   heads: readonly VersionHead[],
   entries: readonly NewEntry[],
   now: string,
 ): Promise<EntryDiff> {
-  const before = new Map(heads.map((head) => [keyOf(head, head.version), head]));
-  const claimsBefore = new Map(heads.map((head) => [keyOf(head), head.claims]));
-  const write: VersionWrite[] = [];
-  const claim: (EntryIdentity & { claims: string })[] = [];
+  const before = new Map(heads.map((head) => [versionKey(head, head), head]));
+  const gone = new Map(heads.map((head) => [identityKey(head), head]));
+  const write: EntryVersionTable[] = [];
+  const claim: EntryTable[] = [];
   const after: StoredEntry[] = [];
   let done = 0;
   for (const { versions, ...entry } of entries) {
-    const entryKey = keyOf(entry);
-    if (claimsBefore.get(entryKey) !== entry.claims) claim.push(entry);
-    claimsBefore.delete(entryKey);
+    const entryKey = identityKey(entry);
+    if (gone.get(entryKey)?.claims !== entry.claims)
+      claim.push({ source, ...identityOf(entry), claims: entry.claims });
+    gone.delete(entryKey);
     const stored: StoredVersion[] = [];
     for (const content of versions) {
-      const key = keyOf(entry, content.version);
+      const key = versionKey(entry, content);
       const head = before.get(key);
       before.delete(key);
       const digest = digestOf(content);
-      const times = timesOf(head, digest, now);
-      if (head?.digest !== digest) write.push({ ...identityOf(entry), content, digest, ...times });
-      stored.push({ ...content, ...times });
+      const isSame = head?.digest === digest;
+      const version = {
+        ...content,
+        createdAt: head?.created_at ?? now,
+        updatedAt: isSame ? head.updated_at : now,
+      };
+      if (!isSame) write.push(versionRow(source, entry, version, digest));
+      stored.push(version);
       done += 1;
       if (done % VERSIONS_AT_ONCE === 0) await setImmediate();
     }
     after.push({ ...entry, versions: stored });
   }
-  const gone = new Set(claimsBefore.keys());
-  const removeVersions = [...before.values()].filter((head) => !gone.has(keyOf(head)));
-  return { write, claim, removeVersions, removeEntries: goneEntries(heads, gone), after };
+  const removeVersions = [...before.values()].filter((head) => !gone.has(identityKey(head)));
+  return { write, claim, removeVersions, removeEntries: [...gone.values()], after };
 }
 
-function goneEntries(heads: readonly VersionHead[], gone: ReadonlySet<string>): EntryIdentity[] {
-  return [...new Map(heads.map((head) => [keyOf(head), identityOf(head)]))]
-    .filter(([key]) => gone.has(key))
-    .map(([, entry]) => entry);
-}
-
-function timesOf(
-  head: VersionHead | undefined,
-  digest: string,
-  now: string,
-): { readonly createdAt: string; readonly updatedAt: string } {
-  return {
-    createdAt: head?.createdAt ?? now,
-    updatedAt: head?.digest === digest ? head.updatedAt : now,
-  };
-}
-
-function keyOf(entry: EntryIdentity, version?: string): string {
+function versionKey(entry: EntryIdentity, { version }: { readonly version: string }): string {
   return JSON.stringify([entry.kind, entry.namespace, entry.name, version]);
-}
-
-export function digestOf(content: NewVersion): string {
-  return hash('sha256', `${content.document}\n${content.official ?? ''}`, 'base64url');
 }

@@ -1,8 +1,8 @@
+import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { type Kysely, CompiledQuery } from 'kysely';
-import type { EntryIdentity } from '../rows.ts';
+import type { EntryIdentity, NewVersion, StoredVersion } from '../rows.ts';
 import type { EntryTable, EntryVersionTable, Tables } from '../schema/tables.ts';
-import type { VersionWrite } from './diff.ts';
 
 /** What publishes that share a transaction add to the managed source, and which entries the transaction changed. */
 export interface EntryBatch {
@@ -26,21 +26,32 @@ export async function insertBatch(
   }
 }
 
-export function versionRow(source: string, { content, ...row }: VersionWrite): EntryVersionTable {
+/** All rows have the same members in the same order. */
+export function versionRow(
+  source: string,
+  { kind, namespace, name }: EntryIdentity,
+  version: StoredVersion,
+  digest = digestOf(version),
+): EntryVersionTable {
   return {
     source,
-    kind: row.kind,
-    namespace: row.namespace,
-    name: row.name,
-    version: content.version,
-    title: storable(content.title),
-    description: storable(content.description),
-    document: content.document,
-    official: content.official,
-    digest: row.digest,
-    created_at: row.createdAt,
-    updated_at: row.updatedAt,
+    kind,
+    namespace,
+    name,
+    version: version.version,
+    title: storable(version.title),
+    description: storable(version.description),
+    document: version.document,
+    official: version.official,
+    digest,
+    created_at: version.createdAt,
+    updated_at: version.updatedAt,
   };
+}
+
+/** Equal digests are equal contents. */
+export function digestOf({ document, official }: Pick<NewVersion, 'document' | 'official'>): string {
+  return hash('sha256', `${document}\n${official ?? ''}`, 'base64url');
 }
 
 /**

@@ -9,7 +9,6 @@ import type {
   ManagedSource,
   PublishRequest,
 } from '../decisions.ts';
-import { digestOf } from './diff.ts';
 import { ofEntry } from '../reads/entries.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../shape/limits.ts';
 import { type EntryBatch, insertBatch, versionRow } from './entry-batch.ts';
@@ -236,11 +235,7 @@ export class ManagedEntries {
   }
 
   #write(source: string, identity: EntryIdentity, version: StoredVersion): void {
-    const { createdAt, updatedAt } = version;
-    const digest = digestOf(version);
-    this.#newVersions.push(
-      versionRow(source, { ...identity, content: version, digest, createdAt, updatedAt }),
-    );
+    this.#newVersions.push(versionRow(source, identity, version));
   }
 
   /** The entry, all that was added to it written. */

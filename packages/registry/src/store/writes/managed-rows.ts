@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Revision } from '../changes.ts';
 import type { Database } from '../database.ts';
 import type { EntryAddress, ManagedSource } from '../decisions.ts';
-import { IS_VERSION_OF, storedVersion } from '../reads/entries.ts';
-import { identityKey, identityOf, type EntryKind, type NamedRegistry, type StoredEntry } from '../rows.ts';
+import { entriesOf, IS_VERSION_OF, storedVersion } from '../reads/entries.ts';
+import type { NamedRegistry, StoredEntry, StoredVersion, WithEntry } from '../rows.ts';
 
 /** What a write of managed entries is judged by, as it stands at one revision. */
 export interface ManagedRows {
@@ -20,21 +20,11 @@ export interface Asked {
   readonly registries: readonly string[];
 }
 
-export interface ManagedRow {
+type OrNull<T> = { readonly [Key in keyof T]: T[Key] | null };
+
+/** Of the state, `name` is the revision; of a registry, `version` is a source of it. */
+export interface ManagedRow extends WithEntry<OrNull<StoredVersion>> {
   readonly what: 'state' | 'source' | 'entry' | 'registry';
-  readonly kind: EntryKind;
-  readonly namespace: string;
-  /** Of the state: the revision. */
-  readonly name: string;
-  readonly claims: string;
-  /** Of a registry: a source of it. */
-  readonly version: string | null;
-  readonly title: string | null;
-  readonly description: string | null;
-  readonly document: string | null;
-  readonly official: string | null;
-  readonly created_at: string | null;
-  readonly updated_at: string | null;
 }
 
 /**
@@ -59,8 +49,8 @@ export function managedQuery(
   };
   return sql<ManagedRow>`${sql.raw(`/* prepared: read-managed${isWhole ? '' : '-bare'} */`)}
     select 'state' as what, 'server' as kind, '' as namespace, cast(revision as text) as name, '' as claims,
-      null as version, null as title, null as description, null as document, null as official, null as created_at,
-      null as updated_at
+      null as version, null as title, null as description, null as document, null as official, null as "createdAt",
+      null as "updatedAt"
     from store_state
     union all
     select 'source', 'server', '', name, claims, null, null, null, null, null, null, null
@@ -77,32 +67,18 @@ export function managedQuery(
 }
 
 export function managedRows(rows: readonly ManagedRow[]): ManagedRows {
-  const grouped = (what: ManagedRow['what']): ManagedRow[][] => {
-    const found = rows.filter((row) => row.what === what);
-    return [...Map.groupBy(found, identityKey).values()];
-  };
-  const source = rows.find(({ what }) => what === 'source');
+  const ofWhat = Map.groupBy(rows, ({ what }) => what);
+  const [source] = ofWhat.get('source') ?? [];
   return {
-    revision: Number(rows.find(({ what }) => what === 'state')?.name),
+    revision: Number(ofWhat.get('state')?.[0]?.name),
     source: source === undefined ? undefined : { kind: 'managed', name: source.name, claims: source.claims },
-    entries: grouped('entry').flatMap(entryOf),
-    registries: grouped('registry').flatMap(registryOf),
+    entries: entriesOf(ofWhat.get('entry') ?? [], (row) => (isVersion(row) ? storedVersion(row) : [])),
+    registries: entriesOf(ofWhat.get('registry') ?? [], ({ version }) => version ?? []).map(
+      ({ name, claims, versions }) => ({ name, claims, sources: versions }),
+    ),
   };
 }
 
-function entryOf(rows: readonly ManagedRow[]): StoredEntry[] {
-  return rows.slice(0, 1).map((first) => ({
-    ...identityOf(first),
-    claims: first.claims,
-    versions: rows.flatMap(({ version, document, created_at, updated_at, ...row }) =>
-      version === null || document === null || created_at === null || updated_at === null
-        ? []
-        : storedVersion({ ...row, version, document, created_at, updated_at }),
-    ),
-  }));
-}
-
-function registryOf(rows: readonly ManagedRow[]): NamedRegistry[] {
-  const sources = rows.flatMap(({ version }) => version ?? []);
-  return rows.slice(0, 1).map(({ name, claims }) => ({ name, claims, sources }));
+function isVersion(row: ManagedRow): row is ManagedRow & WithEntry<StoredVersion> {
+  return row.version !== null;
 }

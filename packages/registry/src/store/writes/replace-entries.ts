@@ -1,12 +1,12 @@
 import type { Kysely } from 'kysely';
 import { diffEntries, type EntryDiff, type VersionHead } from './diff.ts';
 import { IS_VERSION_OF, ofEntry } from '../reads/entries.ts';
-import { insertRows, versionRow } from './entry-batch.ts';
+import { insertRows } from './entry-batch.ts';
 import { assertHeld, type Lease } from './leases.ts';
-import { identityOf, isSynced, type NewEntry, type StoredEntry, type SyncStatus } from '../rows.ts';
+import { isSynced, type NewEntry, type StoredEntry, type SyncStatus } from '../rows.ts';
 import { lockedSource, unknownSource } from './sources.ts';
 import { updateStatus } from './statuses.ts';
-import type { EntryTable, Tables } from '../schema/tables.ts';
+import type { Tables } from '../schema/tables.ts';
 import type { Work } from './write.ts';
 
 export interface Replacement {
@@ -36,12 +36,12 @@ export function replacing({ source, entries, at, status, lease }: Replacement): 
     // The source's claims of now, not those of when the fetch began: they may have been tightened in between.
     const { claims } = existing;
     const labelled = isSynced(existing.kind) ? entries.map((entry) => ({ ...entry, claims })) : entries;
-    const diff = await diffEntries(await versionHeads(write.db, source), inOrder(labelled), at);
+    const diff = await diffEntries(source, await versionHeads(write.db, source), inOrder(labelled), at);
     if (!isEmpty(diff)) {
       write.record({ subject: 'source', name: source }, { source, changed: 'all', entries: diff.after });
     }
     await remove(write.db, source, diff);
-    await insert(write.db, source, diff);
+    await insert(write.db, diff);
     await updateStatus(write.db, source, status);
     return diff.after;
   };
@@ -65,7 +65,7 @@ async function versionHeads(db: Kysely<Tables>, source: string): Promise<Version
     .innerJoin('entry as e', (join) => join.on(IS_VERSION_OF))
     .where('v.source', '=', source)
     .select(['v.kind', 'v.namespace', 'v.name', 'v.version', 'v.digest', 'e.claims'])
-    .select(['v.created_at as createdAt', 'v.updated_at as updatedAt'])
+    .select(['v.created_at', 'v.updated_at'])
     .execute();
 }
 
@@ -82,13 +82,8 @@ async function remove(db: Kysely<Tables>, source: string, diff: EntryDiff): Prom
   }
 }
 
-async function insert(db: Kysely<Tables>, source: string, diff: EntryDiff): Promise<void> {
-  const entries = diff.claim.map((entry): EntryTable => ({
-    source,
-    ...identityOf(entry),
-    claims: entry.claims,
-  }));
-  await insertRows(db, entries, (rows) =>
+async function insert(db: Kysely<Tables>, { claim, write }: EntryDiff): Promise<void> {
+  await insertRows(db, claim, (rows) =>
     db
       .insertInto('entry')
       .values(rows)
@@ -98,8 +93,7 @@ async function insert(db: Kysely<Tables>, source: string, diff: EntryDiff): Prom
           .doUpdateSet((set) => ({ claims: set.ref('excluded.claims') })),
       ),
   );
-  const versions = diff.write.map((item) => versionRow(source, item));
-  await insertRows(db, versions, (rows) =>
+  await insertRows(db, write, (rows) =>
     db
       .insertInto('entry_version')
       .values(rows)
