@@ -4,16 +4,16 @@ import type { CreationType } from '../../access/admin-scope.ts';
 import type { DecideOnRegistry, DecideOnRegistryDeletion } from '../decisions.ts';
 import type { NamedRegistry, RegistrySettings, StoredRegistry } from '../rows.ts';
 import { storedSource, unknownSource } from './sources.ts';
-import type { Tables } from '../schema/tables.ts';
+import type { RegistryTable, Tables } from '../schema/tables.ts';
 import type { Work, Write } from './write.ts';
 
 /** Ascending by name. */
 export async function listRegistries(db: Kysely<Tables>): Promise<StoredRegistry[]> {
-  return storedRegistries(await linkRows(db).execute());
+  return grouped(await linkRows(db).execute());
 }
 
 export async function readRegistry(db: Kysely<Tables>, name: string): Promise<StoredRegistry | undefined> {
-  return storedRegistries(await linkRows(db).where('r.name', '=', name).execute())[0];
+  return grouped(await linkRows(db).where('r.name', '=', name).execute())[0];
 }
 
 /** Creates or replaces a registry with creation type API. Fails with `store/source-unknown`. */
@@ -59,44 +59,48 @@ export async function writeRegistry(
   { name, sources, claims }: NamedRegistry,
   before: StoredRegistry | CreationType,
 ): Promise<StoredRegistry> {
-  const [creationType, createdAt] =
-    typeof before === 'string' ? [before, write.now] : [before.creationType, before.createdAt];
-  const registry = { name, creationType, sources, claims, createdAt, updatedAt: write.now };
-  const row = {
+  const isNew = typeof before === 'string';
+  const row: RegistryTable = {
     name,
-    creation_type: creationType,
+    creation_type: isNew ? before : before.creationType,
     claims,
-    created_at: createdAt,
+    created_at: isNew ? write.now : before.createdAt,
     updated_at: write.now,
   };
-  await write.db
-    .insertInto('registry')
-    .values(row)
-    .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
-    .execute();
+  if (isNew) await write.db.insertInto('registry').values(row).execute();
+  else await write.db.updateTable('registry').set(row).where('name', '=', name).execute();
   await write.db.deleteFrom('registry_source').where('registry', '=', name).execute();
   await write.db
     .insertInto('registry_source')
     .values(sources.map((source, position) => ({ registry: name, source, position })))
     .execute();
-  return registry;
+  return storedRegistry(row, sources);
 }
 
 function linkRows(db: Kysely<Tables>) {
   return db
     .selectFrom('registry as r')
     .leftJoin('registry_source as l', 'l.registry', 'r.name')
-    .select(['r.name', 'r.creation_type as creationType', 'r.claims', 'l.source'])
-    .select(['r.created_at as createdAt', 'r.updated_at as updatedAt'])
+    .selectAll('r')
+    .select('l.source')
     .orderBy('r.name')
     .orderBy('l.position');
 }
 
-type LinkRow = Omit<StoredRegistry, 'sources'> & { readonly source: string | null };
-
-function storedRegistries(rows: readonly LinkRow[]): StoredRegistry[] {
-  return [...Map.groupBy(rows, ({ name }) => name).values()].flatMap((links) => {
+function grouped(rows: readonly (RegistryTable & { readonly source: string | null })[]): StoredRegistry[] {
+  return [...Map.groupBy(rows, (row) => row.name).values()].flatMap((links) => {
     const sources = links.flatMap(({ source }) => source ?? []);
-    return links.slice(0, 1).map(({ source: _, ...registry }) => ({ ...registry, sources }));
+    return links.slice(0, 1).map((row) => storedRegistry(row, sources));
   });
+}
+
+function storedRegistry(row: RegistryTable, sources: readonly string[]): StoredRegistry {
+  return {
+    name: row.name,
+    creationType: row.creation_type,
+    sources,
+    claims: row.claims,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
 }
