@@ -1,4 +1,4 @@
-import { NPX_BASE_IMAGE } from '../../packages/skep/src/protocol/npx.ts';
+import { NPX } from '../../packages/skep/src/protocol/npx.ts';
 import { ensureNodeBase } from '../../e2e/images.ts';
 import type { Engine } from './engine.ts';
 import type { Screen } from './screen.ts';
@@ -10,13 +10,13 @@ const OWN_IMAGE = 'skep-demo/node:24';
  * no image registry can be reached, one made from the Node of this machine.
  */
 export async function ensureBaseImage({ client }: Engine, screen: Screen): Promise<readonly string[]> {
-  const present = await client.call({ path: `/images/${NPX_BASE_IMAGE}/json` });
+  const present = await client.call({ path: `/images/${NPX.baseImage}/json` });
   if (present.status === 200) {
-    screen.done(`base image ${NPX_BASE_IMAGE} is here`);
+    screen.done(`base image ${NPX.baseImage} is here`);
     return [];
   }
-  const [fromImage = '', tag = ''] = NPX_BASE_IMAGE.split(':');
-  screen.note(`pulling base image ${NPX_BASE_IMAGE}`);
+  const [fromImage = '', tag = ''] = NPX.baseImage.split(':');
+  screen.note(`pulling base image ${NPX.baseImage}`);
   const pulled = await client.call({ method: 'POST', path: '/images/create', query: { fromImage, tag } });
   // The engine answers 200 and reports a failed pull in the last line of the body.
   if (pulled.status === 200 && !JSON.stringify(pulled.body).includes('error')) return [];

@@ -6,6 +6,55 @@ export interface BuildRecipe {
   readonly files: Readonly<Record<string, string>>;
 }
 
+/** What the builds of one scheme do not share with those of the others. */
+export interface Scheme {
+  readonly name: 'npx' | 'uvx';
+  readonly baseImage: string;
+  /** System packages for both stages, where the base image can have them. */
+  readonly packages: readonly string[];
+  /** Beside those of every build. */
+  readonly files: (options: RecipeOptions) => BuildRecipe['files'];
+  /** Lines of the builder stage that install the package and find its program. */
+  readonly install: (options: RecipeOptions) => readonly string[];
+  /** Lines of the final stage; `/app/server/run` is the program after them. */
+  readonly result: readonly string[];
+}
+
+/**
+ * The two-stage build of a package (docs/behaviour/run.md#package-images). Everything that depends on the package is an
+ * argument in exec form; the entry point is found in the build; the final image runs as a numeric user and contains
+ * neither the certificate nor the registry's address. Throws as `checkRecipeOptions` does.
+ */
+export function buildRecipe(scheme: Scheme, options: RecipeOptions): BuildRecipe {
+  checkRecipeOptions(options);
+  const { addPackages, baseImage, buildId, caCert } = options;
+  const lines = [
+    stageHead(`${baseImage} AS builder`, buildId),
+    'COPY skep /skep',
+    ...installPackages(scheme.packages, addPackages),
+    ...scheme.install(options),
+    '',
+    stageHead(baseImage, buildId),
+    'COPY skep/packages.sh /skep/packages.sh',
+    ...installPackages(scheme.packages, addPackages),
+    'COPY --chown=1000:1000 home /home/skep',
+    ...scheme.result,
+    'WORKDIR /app',
+    'USER 1000:1000',
+    'ENTRYPOINT ["/app/server/run"]',
+    'CMD []',
+  ];
+  return {
+    files: {
+      Dockerfile: `${lines.join('\n')}\n`,
+      'skep/packages.sh': PACKAGES_SCRIPT,
+      ...scheme.files(options),
+      'home/.keep': '',
+      ...(caCert === undefined ? {} : { 'skep/ca.crt': caCert }),
+    },
+  };
+}
+
 export interface RecipeOptions {
   readonly name: string;
   /** Version or tag; absent means the newest. */
@@ -25,7 +74,7 @@ export interface RecipeOptions {
 export const BUILD_LABEL = 'skep.build';
 
 /** First lines of a stage: labels come first so that an abandoned layer can be found by them. */
-export function stageHead(base: string, buildId: string): string {
+function stageHead(base: string, buildId: string): string {
   return `FROM ${base}\nLABEL skep.managed=true ${BUILD_LABEL}=${buildId}`;
 }
 
@@ -34,7 +83,7 @@ export function stageHead(base: string, buildId: string): string {
  * arguments, never inside the script. `optional` ones may fail (an image may have neither mirror nor manager), with a
  * note; `required` ones may not.
  */
-export const PACKAGES_SCRIPT = `#!/bin/sh
+const PACKAGES_SCRIPT = `#!/bin/sh
 mode=$1; shift
 [ $# -gt 0 ] || exit 0
 if command -v apk >/dev/null 2>&1; then apk add --no-cache "$@"
@@ -49,7 +98,7 @@ echo "skep: going on without the optional packages: $*" >&2
 `;
 
 /** RUN lines for the default packages and the user's, in exec form. The script must lie at /skep/packages.sh. */
-export function installPackages(optional: readonly string[], required: readonly string[]): string[] {
+function installPackages(optional: readonly string[], required: readonly string[]): string[] {
   const line = (mode: string, names: readonly string[]) =>
     names.length === 0 ? [] : [`RUN ${JSON.stringify(['/bin/sh', '/skep/packages.sh', mode, ...names])}`];
   return [...line('optional', optional), ...line('required', required)];

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { BuildRecipe } from './build-recipe.ts';
+import type { BuildRecipe, Scheme } from './build-recipe.ts';
 
 /** Repository prefix of images that Skep builds; never pulled, never verified. */
 const LOCAL_PREFIX = 'skeplocal/';
 
 export interface TagInputs {
-  readonly scheme: 'npx' | 'uvx';
+  readonly scheme: Scheme['name'];
   readonly name: string;
   readonly recipe: BuildRecipe;
   readonly buildId: string;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { RecipeOptions } from './build-recipe.ts';
+import { buildRecipe, type RecipeOptions } from './build-recipe.ts';
 import { chooseBin } from './choose-bin.ts';
 import { imageTag } from './image-tag.ts';
-import { npxRecipe } from './npx.ts';
-import { uvxRecipe } from './uvx.ts';
+import { NPX } from './npx.ts';
+import { UVX } from './uvx.ts';
 
 const options: RecipeOptions = {
   name: '@scope/server',
@@ -18,9 +18,10 @@ const options: RecipeOptions = {
 const finalStage = (dockerfile: string) => dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
 
 describe.each([
-  ['npx', npxRecipe, '["npm","install","--save-exact","--omit=dev","--","@scope/server@1.2.3"]'],
-  ['uvx', uvxRecipe, '["uv","tool","install","--no-cache","--","@scope/server==1.2.3"]'],
-])('%s recipe', (_scheme, recipe, install) => {
+  ['npx', NPX, '["npm","install","--save-exact","--omit=dev","--","@scope/server@1.2.3"]'],
+  ['uvx', UVX, '["uv","tool","install","--no-cache","--","@scope/server==1.2.3"]'],
+])('%s recipe', (_scheme, scheme, install) => {
+  const recipe = (given: RecipeOptions) => buildRecipe(scheme, given);
   const { files } = recipe(options);
   const dockerfile = files['Dockerfile'] ?? '';
 
@@ -92,7 +93,7 @@ describe('imageTag', () => {
     return imageTag({
       scheme: 'npx',
       name: all.name,
-      recipe: npxRecipe(all),
+      recipe: buildRecipe(NPX, all),
       buildId: all.buildId,
       baseImageId,
     });

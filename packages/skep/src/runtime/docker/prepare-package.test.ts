@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { UVX_BASE_IMAGE } from '../../protocol/uvx.ts';
+import { UVX } from '../../protocol/uvx.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { Prepared } from '../runtime.ts';
 import { scriptedEngine, type EngineOptions, type EngineUnderTest, type Script } from './engine.fixture.ts';
 
-const BASE = `GET /images/${UVX_BASE_IMAGE}/json`;
+const BASE = `GET /images/${UVX.baseImage}/json`;
 /** Layers of the build that are left, and nothing of them that runs. */
 const CLEAN: Readonly<Record<string, Script>> = {
   [BASE]: { body: { Id: 'base', Config: {} } },

@@ -1,13 +1,12 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
-import type { BuildRecipe, RecipeOptions } from '../../protocol/build-recipe.ts';
+import { buildRecipe, type Scheme } from '../../protocol/build-recipe.ts';
 import { imageTag } from '../../protocol/image-tag.ts';
-import { NPX_BASE_IMAGE, npxRecipe } from '../../protocol/npx.ts';
+import { NPX } from '../../protocol/npx.ts';
 import { packageReference } from '../../protocol/reference.ts';
-import { UVX_BASE_IMAGE, uvxRecipe } from '../../protocol/uvx.ts';
+import { UVX } from '../../protocol/uvx.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { readNpmConfig } from '../npm/npmrc.ts';
 import { registryFor, withoutLogin } from '../npm/registries.ts';
-import { resolveVersion } from '../npm/resolve-version.ts';
 import { Upstream } from '../npm/upstream.ts';
 import type { Prepared, PrepareRequest } from '../runtime.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
@@ -18,15 +17,9 @@ import { pythonIndex } from './python-index.ts';
 import { buildIdOf } from './sweep.ts';
 import type { ObservedImage } from './observed.ts';
 
-interface Scheme {
-  readonly scheme: 'npx' | 'uvx';
-  readonly baseImage: string;
-  readonly recipe: (options: RecipeOptions) => BuildRecipe;
-}
-
 const SCHEMES: Readonly<Record<PackageSource['ecosystem'], Scheme | undefined>> = {
-  npm: { scheme: 'npx', baseImage: NPX_BASE_IMAGE, recipe: npxRecipe },
-  pypi: { scheme: 'uvx', baseImage: UVX_BASE_IMAGE, recipe: uvxRecipe },
+  npm: NPX,
+  pypi: UVX,
   go: undefined,
 };
 
@@ -54,7 +47,7 @@ export async function preparePackage(build: PackageBuild): Promise<Prepared> {
   const base = await build.ensureBase(baseImage);
   const buildId = buildIdOf(environment);
   const registry = await registryOf(source, environment);
-  const recipe = scheme.recipe({
+  const recipe = buildRecipe(scheme, {
     name: source.name,
     baseImage,
     addPackages: request.addPackages,
@@ -63,7 +56,7 @@ export async function preparePackage(build: PackageBuild): Promise<Prepared> {
     ...(request.caCert === undefined ? {} : { caCert: await request.caCert() }),
     ...(registry === undefined ? {} : { registry }),
   });
-  const tag = imageTag({ scheme: scheme.scheme, name: source.name, recipe, buildId, baseImageId: base.id });
+  const tag = imageTag({ scheme: scheme.name, name: source.name, recipe, buildId, baseImageId: base.id });
   const existing = await findImage(client, tag, request.signal);
   // Without an exact version the same text may mean a newer package, so nothing is reused.
   if (existing && version !== undefined) return { reference: tag, ours: true, exposedPorts: [] };
@@ -77,12 +70,8 @@ export async function preparePackage(build: PackageBuild): Promise<Prepared> {
 async function exactVersion({ environment, source, request }: PackageBuild): Promise<string | undefined> {
   request.report.step(`Looking up ${packageReference(source)}`);
   try {
-    const upstream = await Upstream.open(environment, await request.caCert?.());
-    try {
-      return (await resolveVersion(upstream, source, request.signal)).version;
-    } finally {
-      upstream.close();
-    }
+    using upstream = await Upstream.open(environment, await request.caCert?.());
+    return (await upstream.resolve(source, request.signal)).version;
   } catch (error) {
     if (!hasCode(error, 'runtime/npm-missing')) throw error;
     request.report.detail('npm is not on this machine; the build looks the version up');

@@ -11,9 +11,12 @@ export function npmFailure(specifier: string, output: string): SkepError {
   if (isMissingPackage(output) || output.trim() === '') return packageMissing(specifier);
   const foreign = foreignDependency(output);
   if (foreign !== undefined) return notFromRegistry(specifier, foreign);
-  const said = npmComplaint(output);
+  return notFetched(specifier, npmComplaint(output));
+}
+
+export function notFetched(specifier: string, why: string): SkepError {
   return new SkepError('runtime/prefetch-failed', {
-    message: `package "${specifier}" could not be fetched: ${said}`,
+    message: `package "${specifier}" could not be fetched: ${why}`,
   });
 }
 

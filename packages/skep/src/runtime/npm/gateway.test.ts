@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
-import { openGateway, type Gateway } from './gateway.ts';
+import { Gateway } from './gateway.ts';
 import { Upstream } from './upstream.ts';
 
 const ends: (() => unknown)[] = [];
@@ -46,11 +46,11 @@ async function gatewayFor(npmrc: string): Promise<Opened> {
   await writeFile(path.join(home, '.npmrc'), npmrc);
   const environment = { env: {}, home, execPath: '/nowhere/bin/node' } as RuntimeEnvironment;
   const upstream = await Upstream.open(environment, undefined);
-  ends.push(() => upstream.close());
+  ends.push(() => upstream[Symbol.dispose]());
   const downloads: number[] = [];
   const onDownload = (count: number) => void downloads.push(count);
-  const gateway = openGateway({ upstream, address: 'http://inside/', onDownload });
-  ends.push(() => gateway.close());
+  const gateway = new Gateway({ upstream, address: 'http://inside/', onDownload });
+  ends.push(() => gateway[Symbol.asyncDispose]());
   const socketPath = path.join(home, 'socket');
   await gateway.listen(socketPath);
   const get = async (url: string, options: http.RequestOptions = {}) => {

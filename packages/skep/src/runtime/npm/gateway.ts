@@ -16,46 +16,17 @@ export interface GatewayOptions {
   readonly onDownload: (count: number) => void;
 }
 
-/** The one thing that an npm which is confined can reach. */
-export interface Gateway {
-  /** Listens on a Unix socket. */
-  listen(socket: string): Promise<void>;
-  /** The first thing that went wrong and stayed so, in words that name the real registry. */
-  readonly failure: SkepError | undefined;
-  /** Ends all connections. Idempotent. */
-  close(): Promise<void>;
-}
-
-/**
- * A registry that has what the person's own registries have and nothing else: documents of packages by name, and the
- * tarballs that those documents name, wherever these lie. It serves no address that is asked for, so whoever asks can
- * reach no other host, and it adds the logins itself, so whoever asks never sees one.
- */
-export function openGateway(options: GatewayOptions): Gateway {
-  const gateway = new RegistryGateway(options);
-  const server = createServer((request, response) => void gateway.answer(request, response));
-  return {
-    async listen(socket) {
-      server.listen(socket);
-      await once(server, 'listening');
-    },
-    get failure() {
-      return gateway.failure;
-    },
-    async close() {
-      gateway.end();
-      if (!server.listening) return;
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
-
 /** Below this, tarballs are `<name>/<version>.tgz`. No package can have a name that begins with a dash. */
 const TARBALLS = '-/';
 
-class RegistryGateway {
+/**
+ * The one thing that an npm which is confined can reach: a registry that has what the person's own registries have and
+ * nothing else: documents of packages by name, and the tarballs that those documents name, wherever these lie. It serves
+ * no address that is asked for, so whoever asks can reach no other host, and it adds the logins itself, so whoever asks
+ * never sees one.
+ */
+export class Gateway {
+  readonly #server = createServer((request, response) => void this.#answer(request, response));
   readonly #options: GatewayOptions;
   /** Path below TARBALLS → address, of all documents that were served. */
   readonly #tarballs = new Map<string, { readonly name: string; readonly url: URL }>();
@@ -68,15 +39,27 @@ class RegistryGateway {
     this.#options = options;
   }
 
+  /** Listens on a Unix socket. */
+  async listen(socket: string): Promise<void> {
+    this.#server.listen(socket);
+    await once(this.#server, 'listening');
+  }
+
+  /** The first thing that went wrong and stayed so, in words that name the real registry. */
   get failure(): SkepError | undefined {
     return this.#failures.values().next().value;
   }
 
-  end(): void {
+  /** Ends all connections. Idempotent. */
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#ending.abort(new SkepError('runtime/aborted'));
+    if (!this.#server.listening) return;
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
   }
 
-  async answer({ method, url = '', headers }: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #answer({ method, url = '', headers }: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const path = decodeURIComponent(url.slice(1));
       if (method !== 'GET') response.writeHead(405).end();

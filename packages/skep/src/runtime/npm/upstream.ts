@@ -9,10 +9,12 @@ import {
   type StreamedAnswer,
 } from '@skep/core/fetch/requester.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
+import type { PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { defaultRegistry } from './program.ts';
 import { npmSetting, readNpmConfig, type NpmConfig } from './npmrc.ts';
-import { decodePackument, type Packument } from './choose-version.ts';
+import { chooseVersion, decodePackument, type Packument } from './choose-version.ts';
+import { npmSpecifier, packageMissing } from './failure.ts';
 import { authorization, clientIdentity } from './logins.ts';
 import { npmConnections, registriesSet, registryFor, registryUrl, withoutLogin } from './registries.ts';
 
@@ -61,14 +63,26 @@ export class Upstream {
     const answer = await this.#get(url, { namedBy: registry, headers }, signal);
     if (answer.status === 404) {
       answer.drop();
-      throw new SkepError('runtime/package-not-found', {
-        message: `package "${name}" was not found in the npm registry`,
-      });
+      throw packageMissing(name);
     }
     const text = await plainText(answer, name, MAX_PACKUMENT_BYTES);
     const packument = decodePackument(parsedJson(text));
     if (packument !== undefined) return packument;
     throw failed(`the npm registry's answer about "${name}" is no description of a package`);
+  }
+
+  /**
+   * Which exact version a tag, range or bare name means today, and the document that says so. Throws as `packument`, and
+   * `runtime/package-not-found` when it means none.
+   */
+  async resolve(
+    source: PackageSource,
+    signal: AbortSignal,
+  ): Promise<{ readonly version: string; readonly packument: Packument }> {
+    const packument = await this.packument(source.name, SHORT, signal);
+    const version = chooseVersion(packument, source.version);
+    if (version === undefined) throw packageMissing(npmSpecifier(source));
+    return { version, packument };
   }
 
   /** What the document of a package names, from wherever that is. */
@@ -79,16 +93,11 @@ export class Upstream {
   async #get(url: URL, { namedBy, headers }: Asking, signal: AbortSignal): Promise<StreamedAnswer> {
     const showTo = async (at: URL): Promise<Shown> => {
       const asked = { url: at, namedBy, registries: this.#registries };
-      const [login, identity] = [
-        authorization(this.#config, asked),
-        await clientIdentity(this.#config, asked),
-      ];
+      const login = authorization(this.#config, asked);
+      const identity = await clientIdentity(this.#config, asked);
+      const shown = login === undefined ? headers : { ...headers, authorization: login };
       return {
-        headers: {
-          'user-agent': 'skep',
-          ...headers,
-          ...(login === undefined ? {} : { authorization: login }),
-        },
+        headers: { 'user-agent': 'skep', ...shown },
         ...(identity === undefined ? {} : { identity }),
       };
     };
@@ -106,13 +115,14 @@ export class Upstream {
 
   /** What the person has set about which versions may be chosen; nothing else of theirs concerns an install. */
   get versionChoice(): Readonly<Record<string, string>> {
-    const set = VERSION_CHOICE.map(
-      (key) => [key.replaceAll('-', '_'), npmSetting(this.#config, key)] as const,
-    );
-    return Object.fromEntries(set.filter((pair): pair is [string, string] => pair[1] !== undefined));
+    const set = VERSION_CHOICE.flatMap((key) => {
+      const value = npmSetting(this.#config, key);
+      return value === undefined ? [] : [[key.replaceAll('-', '_'), value] as const];
+    });
+    return Object.fromEntries(set);
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     this.#requester.close();
   }
 

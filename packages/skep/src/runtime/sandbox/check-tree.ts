@@ -1,9 +1,8 @@
 import { chmod, lstat, readdir, readlink } from 'node:fs/promises';
 import path from 'node:path';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readJson } from '@skep/core/files/read-limited.ts';
 import { z } from 'zod';
-import { notFromRegistry } from '../npm/failure.ts';
+import { notFetched, notFromRegistry } from '../npm/failure.ts';
 
 export interface FetchedTree {
   readonly tree: string;
@@ -44,7 +43,7 @@ async function checkOrigins({ tree, specifier, registry }: FetchedTree): Promise
   const lock = lockShape.safeParse(
     await readJson(file, { maxBytes: MAX_LOCK_BYTES, what: 'list of packages' }),
   );
-  if (!lock.success) throw broken(specifier, 'npm left no list of packages');
+  if (!lock.success) throw notFetched(specifier, 'npm left no list of packages');
   // What a link leads to has an entry too, named by its path, so the links come first.
   const all = Object.entries(lock.data.packages).toSorted(([, a], [, b]) => Number(b.link) - Number(a.link));
   for (const [place, { resolved, link, inBundle }] of all) {
@@ -62,7 +61,7 @@ async function checkFiles(directory: string, fetched: FetchedTree): Promise<void
       const file = path.join(directory, entry.name);
       if (entry.isSymbolicLink()) return checkLink(file, fetched);
       if (!entry.isFile() && !entry.isDirectory())
-        throw broken(fetched.specifier, `"${entry.name}" is no file`);
+        throw notFetched(fetched.specifier, `"${entry.name}" is no file`);
       await makeReadable(file, entry.isDirectory());
       if (entry.isDirectory()) await checkFiles(file, fetched);
     }),
@@ -74,7 +73,7 @@ async function checkLink(file: string, { tree, specifier }: FetchedTree): Promis
   const target = await readlink(file);
   const inside = path.resolve(path.dirname(file), target).startsWith(`${tree}${path.sep}`);
   if (inside && path.normalize(target) === target) return;
-  throw broken(specifier, `"${path.relative(tree, file)}" is a link out of it`);
+  throw notFetched(specifier, `"${path.relative(tree, file)}" is a link out of it`);
 }
 
 /** For everyone to read and for nobody else to write; never with the rights of its owner. */
@@ -84,8 +83,3 @@ async function makeReadable(file: string, isDirectory: boolean): Promise<void> {
   const wanted = ((mode & 0o755) | needed) & 0o7777;
   if ((mode & 0o7777) !== wanted) await chmod(file, wanted);
 }
-
-const broken = (specifier: string, why: string): SkepError =>
-  new SkepError('runtime/prefetch-failed', {
-    message: `package "${specifier}" could not be fetched: ${why}`,
-  });

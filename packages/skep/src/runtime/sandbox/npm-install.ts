@@ -1,10 +1,11 @@
+import { addAbortListener, once } from 'node:events';
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { bridgeScript } from '../npm/bridge.ts';
 import { npmFailure } from '../npm/failure.ts';
-import { openGateway, type GatewayOptions } from '../npm/gateway.ts';
+import { Gateway, type GatewayOptions } from '../npm/gateway.ts';
 import { npmRoot } from '../npm/program.ts';
 import type { Bubblewrap } from './confine.ts';
 import { startConfined, type ConfinedProgram } from './confine.ts';
@@ -41,20 +42,15 @@ export async function npmInstall(install: NpmInstall): Promise<void> {
   const at = (name: string) => path.join(stage, name);
   const asRoot = bubblewrap.setpriv !== undefined;
   const user = await confinedUser({ asRoot, name: 'npm', mounts: [] });
-  const gateway = openGateway({ ...install, address: GATEWAY });
-  try {
-    await mkdir(at('cache'));
-    await writeFile(at('bridge.cjs'), bridgeScript(INSIDE.socket, Number(new URL(GATEWAY).port)), {
-      mode: 0o644,
-    });
-    await gateway.listen(at('registry'));
-    const given = ['tree', 'tree/package.json', 'cache', 'registry'];
-    if (asRoot) await Promise.all(given.map((name) => chown(at(name), user.uid, user.gid)));
-    const result = await toItsEnd(bubblewrap, npmProgram(install, user), signal);
-    if (result.status !== 0) throw gateway.failure ?? npmFailure(specifier, result.said);
-  } finally {
-    await gateway.close();
-  }
+  await using gateway = new Gateway({ ...install, address: GATEWAY });
+  await mkdir(at('cache'));
+  const bridge = bridgeScript(INSIDE.socket, Number(new URL(GATEWAY).port));
+  await writeFile(at('bridge.cjs'), bridge, { mode: 0o644 });
+  await gateway.listen(at('registry'));
+  const given = ['tree', 'tree/package.json', 'cache', 'registry'];
+  if (asRoot) await Promise.all(given.map((name) => chown(at(name), user.uid, user.gid)));
+  const result = await toItsEnd(bubblewrap, npmProgram(install, user), signal);
+  if (result.status !== 0) throw gateway.failure ?? npmFailure(specifier, result.said);
 }
 
 function npmProgram(
@@ -107,18 +103,11 @@ async function toItsEnd(bubblewrap: Bubblewrap, program: ConfinedProgram, signal
     lines.push(line);
     if (lines.length > KEPT_LINES) lines.shift();
   });
-  const kill = () => void child.kill('SIGKILL');
-  signal.addEventListener('abort', kill);
-  try {
-    const status = await new Promise<number>((resolve, reject) => {
-      child.once('error', reject);
-      child.once('close', (code) => resolve(code ?? 1));
-    });
-    if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
-    return { status, said: lines.join('\n') };
-  } finally {
-    signal.removeEventListener('abort', kill);
-  }
+  using _ = addAbortListener(signal, () => void child.kill('SIGKILL'));
+  // `once` rejects with an `error`.
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
+  return { status: code ?? 1, said: lines.join('\n') };
 }
 
 /** A package that does not exist must be known in seconds; nothing but errors is printed. */

@@ -5,9 +5,8 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { findNpm } from '../npm/program.ts';
 import { npmSpecifier } from '../npm/failure.ts';
-import { resolveVersion } from '../npm/resolve-version.ts';
 import { Upstream } from '../npm/upstream.ts';
-import type { Report } from '../runtime.ts';
+import type { PrepareRequest } from '../runtime.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { Bubblewrap } from './confine.ts';
 import { checkTree } from './check-tree.ts';
@@ -16,13 +15,6 @@ import { packageCommand, treeManifest } from './package-program.ts';
 import { hasTree, treeId } from './package-trees.ts';
 import { packagesDirectory } from './places.ts';
 import { scratchDirectory } from './own-directories.ts';
-
-export interface PrefetchRequest {
-  readonly source: PackageSource;
-  readonly caCert?: () => Promise<string>;
-  readonly report: Report;
-  readonly signal: AbortSignal;
-}
 
 /**
  * Fetches an npm package with everything it needs into the package cache and returns the id of the tree. No code of the
@@ -33,46 +25,42 @@ export interface PrefetchRequest {
 export async function prefetchNpm(
   environment: RuntimeEnvironment,
   bubblewrap: Bubblewrap,
-  request: PrefetchRequest,
+  source: PackageSource,
+  request: PrepareRequest,
 ): Promise<string> {
-  const { source, report, signal } = request;
+  const { report, signal } = request;
   const packages = packagesDirectory(environment);
-  const upstream = await Upstream.open(environment, await request.caCert?.());
+  using upstream = await Upstream.open(environment, await request.caCert?.());
+  report.step(`Looking up ${npmSpecifier(source)}`);
+  const { version, packument } = await upstream.resolve(source, signal);
+  const reference = treeId(source.name, version);
+  if (await hasTree(environment, reference)) return reference;
+  const specifier = `${source.name}@${version}`;
+  report.step(`Fetching ${specifier}`);
+  const stage = await scratchDirectory(packages, environment);
   try {
-    report.step(`Looking up ${npmSpecifier(source)}`);
-    const { version, packument } = await resolveVersion(upstream, source, signal);
-    const reference = treeId(source.name, version);
-    const target = path.join(packages, reference);
-    if (await hasTree(environment, reference)) return reference;
-    report.step(`Fetching ${source.name}@${version}`);
-    const stage = await scratchDirectory(packages, environment);
-    try {
-      const tree = path.join(stage, 'tree');
-      await mkdir(tree);
-      await writeManifest(tree, source.name);
-      const specifier = `${source.name}@${version}`;
-      await npmInstall({
-        bubblewrap,
-        upstream,
-        stage,
-        specifier,
-        signal,
-        npm: await findNpm(environment),
-        node: await realpath(environment.execPath),
-        known: { name: source.name, packument },
-        onDownload: (count) => report.detail(`${count} downloads`),
-      });
-      // npm could write to it, and what it says decides which program runs.
-      await writeManifest(tree, source.name);
-      await checkTree({ tree, specifier, registry: GATEWAY });
-      await packageCommand(tree);
-      await moveIntoPlace(tree, target);
-      return reference;
-    } finally {
-      await rm(stage, { recursive: true, force: true });
-    }
+    const tree = path.join(stage, 'tree');
+    await mkdir(tree);
+    await writeManifest(tree, source.name);
+    await npmInstall({
+      bubblewrap,
+      upstream,
+      stage,
+      specifier,
+      signal,
+      npm: await findNpm(environment),
+      node: await realpath(environment.execPath),
+      known: { name: source.name, packument },
+      onDownload: (count) => report.detail(`${count} downloads`),
+    });
+    // npm could write to it, and what it says decides which program runs.
+    await writeManifest(tree, source.name);
+    await checkTree({ tree, specifier, registry: GATEWAY });
+    await packageCommand(tree);
+    await moveIntoPlace(tree, path.join(packages, reference));
+    return reference;
   } finally {
-    upstream.close();
+    await rm(stage, { recursive: true, force: true });
   }
 }
 

@@ -64,10 +64,9 @@ async function prepare(
   }
   const fetched = await fetchedTree(environment, source);
   if (fetched !== undefined) return { reference: fetched, ours: true, exposedPorts: [] };
-  const { caCert, report, signal } = request;
-  const fetch = { source, report, signal, ...(caCert === undefined ? {} : { caCert }) };
   const { prefetchNpm } = await import('./prefetch.ts');
-  return { reference: await prefetchNpm(environment, bubblewrap, fetch), ours: true, exposedPorts: [] };
+  const reference = await prefetchNpm(environment, bubblewrap, source, request);
+  return { reference, ours: true, exposedPorts: [] };
 }
 
 /** What makes a network of its own for this workload; undefined where it gets none, or that of the machine. */
