@@ -1,4 +1,4 @@
-import { type AuditEvent, auditLine } from './audit-event.ts';
+import { auditLine, type AuditEvent } from './audit-event.ts';
 
 /** Where audit lines go. */
 export interface AuditSink {
@@ -50,4 +50,23 @@ export function eventPredicate({ eventTypes, excludeEventTypes }: EventFilter): 
   const allowed = new Set(eventTypes);
   const excluded = new Set(excludeEventTypes);
   return (type) => !excluded.has(type) && (allowed.size === 0 || allowed.has(type));
+}
+
+export interface StreamSinkOptions {
+  /** Tells for each text whether it was written, and does not end the program where it was not. */
+  readonly stream: { write(text: string, written: (error?: Error | null) => void): unknown };
+  /** Told of lines that could not be written and are lost. */
+  readonly onLost: (lines: number, cause: unknown) => void;
+}
+
+/** Audit lines on a stream of the process, which keeps their order itself. A reader that left loses them, nothing else. */
+export function streamSink({ stream, onLost }: StreamSinkOptions): AuditSink {
+  return {
+    write: (line) =>
+      void stream.write(line, (error) => {
+        if (error) onLost(1, error);
+      }),
+    reopen: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+  };
 }

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type AuditEvent, auditLine, limitedField } from './audit-event.ts';
-import { openAuditLog, eventPredicate } from './audit-log.ts';
+import { auditLine, limitedField, type AuditEvent } from './audit-event.ts';
+import { openAuditLog, eventPredicate, streamSink } from './audit-log.ts';
 import { openFileSink } from './file-sink.ts';
-import { streamSink } from './stream-sink.ts';
 
 let dir: string;
 beforeAll(async () => {

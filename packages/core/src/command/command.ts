@@ -2,8 +2,7 @@ import { defineSettings, flag, settingsOf, valuesOf, type Values } from '../sett
 import type { Field, Settings } from '../settings/field.ts';
 import { fromArgv, type Positional } from '../settings/from-argv.ts';
 import { fromEnv } from '../settings/from-env.ts';
-import { mergeSettings } from '../settings/merge.ts';
-import { checkRequired } from '../settings/relations.ts';
+import { mergeSettings, checkRequired } from '../settings/merge.ts';
 import { toHelp, type Example, type HelpStyle } from '../settings/to-help.ts';
 import type { Host } from './host.ts';
 

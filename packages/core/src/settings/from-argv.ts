@@ -2,9 +2,8 @@ import { parseArgs } from 'node:util';
 import { SkepError } from '../errors/skep-error.ts';
 import { suggestion } from './did-you-mean.ts';
 import type { Field, FieldValue, Setting, Settings } from './field.ts';
-import { holdsAnyway } from './holds-anyway.ts';
-import { combine, parseValue } from './parse-value.ts';
-import { checkExcludes } from './relations.ts';
+import { combine, parseValue, holdsAnyway } from './parse-value.ts';
+import { checkExcludes } from './merge.ts';
 
 export interface Positional {
   /** As help shows it: `SERVER`, `NAME`. */

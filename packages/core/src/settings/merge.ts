@@ -1,5 +1,5 @@
+import { SkepError } from '../errors/skep-error.ts';
 import type { Field, Setting, Settings } from './field.ts';
-import { checkExcludes, checkNeeds } from './relations.ts';
 
 /**
  * One setting per row from layers in falling precedence (flags, environment, catalogue, file, application), then the
@@ -24,4 +24,51 @@ function given(setting: Setting | undefined): readonly Setting[] {
   if (setting === undefined || setting.origin === 'default') return [];
   const { over = [], ...alone } = setting;
   return [alone, ...over];
+}
+
+/** Fails with `usage/conflict` when two settings that exclude each other come from the same place. */
+export function checkExcludes(rows: readonly Field[], settings: Settings): void {
+  for (const row of rows) {
+    const own = settings.get(row.name);
+    const rival = rows.find(
+      (other) =>
+        own !== undefined &&
+        row.excludes?.includes(other.name) === true &&
+        settings.get(other.name)?.origin === own.origin,
+    );
+    if (rival !== undefined) {
+      throw new SkepError('usage/conflict', {
+        message: `${labelOf(row)} cannot be used together with ${labelOf(rival)}`,
+      });
+    }
+  }
+}
+
+/** Fails with `usage/conflict` when a setting was given without one that it needs. */
+function checkNeeds(rows: readonly Field[], settings: Settings): void {
+  for (const row of rows) {
+    const origin = settings.get(row.name)?.origin;
+    if (origin === undefined || origin === 'default') continue;
+    const missing = rows.find(
+      (other) => row.needs?.includes(other.name) === true && !settings.has(other.name),
+    );
+    if (missing !== undefined) {
+      throw new SkepError('usage/conflict', {
+        message: `${labelOf(row)} needs ${labelOf(missing)}`,
+        hint: `add ${labelOf(missing)}`,
+      });
+    }
+  }
+}
+
+/** Fails with `usage/missing-argument` when a row that is required has no value. */
+export function checkRequired(rows: readonly Field[], settings: Settings): void {
+  const missing = rows.find((row) => row.required === true && !settings.has(row.name));
+  if (missing === undefined) return;
+  throw new SkepError('usage/missing-argument', { message: `the flag "${labelOf(missing)}" is missing` });
+}
+
+/** What people call a setting: its flag, else its key, else its variable. */
+export function labelOf(row: Field): string {
+  return row.flag === undefined ? (row.key ?? row.env ?? row.name) : `--${row.flag}`;
 }

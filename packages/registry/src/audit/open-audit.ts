@@ -1,6 +1,10 @@
-import { type AuditLog, openAuditLog } from '@skep/core/audit/audit-log.ts';
+import {
+  openAuditLog,
+  streamSink,
+  type AuditLog,
+  type StreamSinkOptions,
+} from '@skep/core/audit/audit-log.ts';
 import { openFileSink } from '@skep/core/audit/file-sink.ts';
-import { streamSink, type StreamSinkOptions } from '@skep/core/audit/stream-sink.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { AuditSettings } from '../config/audit.ts';
 

@@ -1,7 +1,6 @@
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { extensionSummary } from '@skep/core/catalog/extension-summary.ts';
-import { displayWidth } from '../print/display-width.ts';
-import { toTable } from '../print/table.ts';
+import { toTable, displayWidth } from '../print/table.ts';
 
 const HEAD = ['NAME', 'TYPE', 'TRANSPORT', 'TIER', 'DESCRIPTION'];
 const MIN_DESCRIPTION = 24;

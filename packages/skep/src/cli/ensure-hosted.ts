@@ -10,6 +10,6 @@ export async function ensureHosted(context: Context): Promise<void> {
   const left = await unhosted(context, () => {});
   if (left.length === 0) return;
   // Loaded when it is needed: looking at workloads is done often.
-  const { openClient } = await import('./open-client.ts');
-  await openClient(context).settle({ signal: context.signal });
+  const { SupervisorClient } = await import('../supervisor/client.ts');
+  await new SupervisorClient(context).settle({ signal: context.signal });
 }

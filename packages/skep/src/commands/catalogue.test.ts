@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, controlsIn, type CommandUnderTest } from '../command-under-test.fixture.ts';
-import { displayWidth } from '../print/display-width.ts';
+import { displayWidth } from '../print/table.ts';
 import { catalogueOf, imagePackage } from './catalogue.fixture.ts';
 
 const LONG =

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import { removeUnusedLocks } from '@skep/core/files/lock.ts';
 import type { Context } from '../cli/context.ts';
-import { openClient } from '../cli/open-client.ts';
+import { SupervisorClient } from '../supervisor/client.ts';
 import { openRuntime } from '../cli/open-runtime.ts';
 import { isOwn, ownerOf } from '../supervisor/workload-spec.ts';
 import { knownNames, whileNothingIsMade } from '../workloads/name-lock.ts';
@@ -27,7 +27,7 @@ export async function removeLeftovers(context: Context): Promise<void> {
 
 async function removeShared(context: Context): Promise<void> {
   const { places, signal } = context;
-  await openClient(context).rest({ signal });
+  await new SupervisorClient(context).rest({ signal });
   const folders = [places.runConfigsDir, places.statusesDir, places.logsDir];
   for (const folder of [...folders, places.supervisorDir, places.cacheDir]) {
     await rm(folder, { recursive: true, force: true });

@@ -1,5 +1,5 @@
 import { commonSettings, defineCommand } from '../cli/command.ts';
-import { openClient } from '../cli/open-client.ts';
+import { SupervisorClient } from '../supervisor/client.ts';
 import { savedNames } from '../run-config/file.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
 import { knownNames } from '../workloads/name-lock.ts';
@@ -25,7 +25,7 @@ export const rm = defineCommand({
     // What is not there needs no supervisor; what another command just makes is saved, but not known yet.
     const saved = new Set([...known, ...(await savedNames(places))]);
     const there = chosen.filter((name) => saved.has(name));
-    const client = openClient(context);
+    const client = new SupervisorClient(context);
     await onlyWaiting(eachOf(there, (name) => client.remove(name, { signal })));
     if (!all) return;
     if (chosen.length === 0) terminal.out('No running workloads to delete\n');

@@ -3,7 +3,7 @@ import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
-import { openClient } from '../cli/open-client.ts';
+import { SupervisorClient } from '../supervisor/client.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 import { readAddress } from '../supervisor/address.ts';
 import { shouldRun } from '../supervisor/state.ts';
@@ -52,7 +52,7 @@ export const stop = defineCommand({
         ? []
         : views.filter((view) => view.status === 'stopped').map((view) => view.name),
     );
-    const client = openClient(context);
+    const client = new SupervisorClient(context);
     const stopping = eachOf(chosen, async (name) => {
       try {
         // What is not there needs no supervisor to say so, and what is stopped needs none to stop it.

@@ -1,15 +1,51 @@
+import { join } from 'node:path';
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { withLock } from '@skep/core/files/lock.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
-import { valuesOf, type Values } from '@skep/core/settings/define-settings.ts';
+import { valuesOf, settingsOf, type Values } from '@skep/core/settings/define-settings.ts';
 import { fromFile } from '@skep/core/settings/from-file.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
-import { join } from 'node:path';
 import type * as Yaml from 'yaml';
 import type { Document } from 'yaml';
-import { appSettings } from './app-settings.ts';
+
+/** Keys of `~/.config/skep/config.yaml` (docs/behaviour/run.md#application-settings). */
+const appSettings = settingsOf({ group: 'Configuration file' }, [
+  {
+    name: 'registryApiUrl',
+    kind: 'string',
+    key: 'registry_api_url',
+    brief: 'Catalogue that speaks the MCP Registry API v0.1',
+    excludes: ['registryUrl', 'localRegistryPath'],
+  },
+  {
+    name: 'registryUrl',
+    kind: 'string',
+    key: 'registry_url',
+    brief: 'Catalogue file at an address',
+    excludes: ['localRegistryPath'],
+  },
+  {
+    name: 'localRegistryPath',
+    kind: 'path',
+    key: 'local_registry_path',
+    brief: 'Catalogue file on this machine',
+  },
+  {
+    name: 'allowPrivateRegistryIp',
+    kind: 'bool',
+    key: 'allow_private_registry_ip',
+    brief: 'The catalogue may be at a private address or plain http',
+    default: false,
+  },
+  {
+    name: 'caCertificatePath',
+    kind: 'path',
+    key: 'ca_certificate_path',
+    brief: 'Extra certificate authority (PEM) for downloads during a build',
+  },
+]);
 
 export type AppConfig = Values<typeof appSettings>;
 

@@ -1,6 +1,6 @@
 import { isSecretName, redactText } from '@skep/core/log/redact.ts';
 import type { Field, FieldValue, Setting } from '@skep/core/settings/field.ts';
-import { labelOf } from '@skep/core/settings/relations.ts';
+import { labelOf } from '@skep/core/settings/merge.ts';
 import { showValue } from '@skep/core/settings/show-value.ts';
 import { toTable } from '../print/table.ts';
 import { isPackageReference } from '../protocol/reference.ts';

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { openTerminal } from '@skep/core/command/terminal.ts';
-import { displayWidth } from './display-width.ts';
 import { openProgress } from './progress.ts';
-import { toFacts, toTable } from './table.ts';
+import { toFacts, toTable, displayWidth } from './table.ts';
 
 const ESCAPE = '\u001B';
 

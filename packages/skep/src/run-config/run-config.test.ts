@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { withoutFacts } from './fact-labels.ts';
+import { withoutFacts } from './labels.ts';
 import { fromToolhive } from './import-toolhive.ts';
 import { decodeRunConfig, encodeExport, encodeRunConfig, type RunConfig } from './run-config.ts';
 import { STORED } from './stored-format.fixture.ts';

@@ -4,7 +4,7 @@ import { memberPlace } from '@skep/core/json/member-place.ts';
 import { storedRows, storedShape, toDocument, type StoredOf } from '@skep/core/settings/stored.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import type { RuntimeInfo } from '../runtime/runtime.ts';
-import { toolhiveLabels } from './fact-labels.ts';
+import { toolhiveLabels } from './labels.ts';
 
 type Stored = StoredOf<typeof runSettings>;
 

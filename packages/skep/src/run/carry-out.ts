@@ -2,7 +2,7 @@ import type { Lock } from '@skep/core/files/lock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Context } from '../cli/context.ts';
-import { openClient } from '../cli/open-client.ts';
+import { SupervisorClient } from '../supervisor/client.ts';
 import { beginRuntime } from '../cli/open-runtime.ts';
 import { mountSources } from '../permissions/mount-declaration.ts';
 import { profileMounts } from '../permissions/profile.ts';
@@ -13,7 +13,6 @@ import { deleteRunConfig, loadRunConfig, saveRunConfig } from '../run-config/fil
 import type { RunConfig } from '../run-config/run-config.ts';
 import { planPort } from '../runtime/free-port.ts';
 import type { Prepared, Runtime } from '../runtime/runtime.ts';
-import type { SupervisorClient } from '../supervisor/client.ts';
 import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { holdPreparing } from '../workloads/name-lock.ts';
 import { claimName, promisedPorts } from './claim-name.ts';
@@ -35,7 +34,7 @@ interface Work {
  * that was there before, or is another's, is touched.
  */
 export async function carryOut(plan: Plan, context: Context, progress = progressOf(context)): Promise<void> {
-  const client = openClient(context);
+  const client = new SupervisorClient(context);
   const work: Work = { context, client, progress, undo: [] };
   try {
     // Nothing is wrong with the plan, and a supervisor takes its time to start.

@@ -4,7 +4,7 @@ import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Context } from '../cli/context.ts';
-import { openClient } from '../cli/open-client.ts';
+import { SupervisorClient } from '../supervisor/client.ts';
 import { savedNames, loadRunConfig } from '../run-config/file.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { inspectOwn } from '../supervisor/launch.ts';
@@ -33,7 +33,7 @@ export async function claimName(
     if (status !== undefined && status.status !== 'error') throw taken(name, rename);
     // A saved configuration alone is what a command that was killed left.
     const left = status !== undefined || (await savedNames(places)).includes(name);
-    if (left) await openClient(context).remove(name, { signal });
+    if (left) await new SupervisorClient(context).remove(name, { signal });
     await inspectOwn(name, { runtime, owner: ownerOf(places.stateDir) });
     return lock;
   } catch (error) {

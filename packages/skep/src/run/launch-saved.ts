@@ -1,5 +1,5 @@
 import type { Context } from '../cli/context.ts';
-import { openClient } from '../cli/open-client.ts';
+import { SupervisorClient } from '../supervisor/client.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
@@ -7,7 +7,6 @@ import { silentLog } from '@skep/core/log/log.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
-import type { SupervisorClient } from '../supervisor/client.ts';
 import { hostOf, readStatus } from '../supervisor/state.ts';
 import { warnOpen } from './tell-limits.ts';
 import { startEvents, tellReady } from './tell-start.ts';
@@ -26,7 +25,7 @@ export interface LaunchChoice {
  */
 export async function launchSaved(
   config: RunConfig,
-  { foreground, progress, context, client = openClient(context) }: LaunchChoice,
+  { foreground, progress, context, client = new SupervisorClient(context) }: LaunchChoice,
 ): Promise<void> {
   const { terminal, signal } = context;
   warnOpen(config.host, terminal);
@@ -62,14 +61,12 @@ export async function launchAgain(name: string, context: Context): Promise<void>
 export async function undoStart(name: string, context: Context): Promise<void> {
   const { signal } = new AbortController();
   try {
-    await openClient(context)
-      .remove(name, { signal })
-      .catch(async (error: unknown) => {
-        // Without a supervisor nobody hosts it, and it can be removed from here.
-        if (!hasCode(error, 'supervisor/unreachable') || (await isHosted(name, context))) throw error;
-        const { openHost } = await import('../cli/open-host.ts');
-        await openHost(context, silentLog).remove(name);
-      });
+    await new SupervisorClient(context).remove(name, { signal }).catch(async (error: unknown) => {
+      // Without a supervisor nobody hosts it, and it can be removed from here.
+      if (!hasCode(error, 'supervisor/unreachable') || (await isHosted(name, context))) throw error;
+      const { openHost } = await import('../cli/open-host.ts');
+      await openHost(context, silentLog).remove(name);
+    });
   } catch (error) {
     const reason = error instanceof SkepError ? error.message : 'internal error';
     context.terminal.err(

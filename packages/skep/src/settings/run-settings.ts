@@ -3,11 +3,9 @@ import { proxySettings } from '@skep/proxy/settings.ts';
 import { buildSettings } from './build.ts';
 import { environmentSettings } from './environment.ts';
 import { identitySettings } from './identity.ts';
-import { incomingAuthSettings } from './incoming-auth.ts';
-import { outgoingAuthSettings } from './outgoing-auth.ts';
+import { incomingAuthSettings, outgoingAuthSettings, tokenExchangeSettings } from './authentication.ts';
 import { decidedKeys, laterKeys } from './stored-keys.ts';
 import { telemetrySettings } from './telemetry.ts';
-import { tokenExchangeSettings } from './token-exchange.ts';
 import { toolSettings } from './tools.ts';
 import { transportSettings } from './transport.ts';
 
