@@ -29,14 +29,9 @@ export async function atomicWrite(
     await rename(temporary, path);
     if (durable) await syncDirectory(directory);
   } catch (cause) {
-    await rm(temporary, { force: true }).catch(() => {
-      // The write's own failure is what the caller must hear; a leftover .tmp file is never read.
-    });
-    throw new SkepError('file/write-failed', {
-      message: `cannot write "${path}": ${errnoOf(cause) ?? 'unexpected failure'}`,
-      detail: { path },
-      cause,
-    });
+    // The write's own failure is what the caller must hear; a leftover .tmp file is never read.
+    await rm(temporary, { force: true }).catch(() => {});
+    throw failure('write', path, cause);
   }
 }
 
@@ -45,12 +40,13 @@ export async function removeFile(path: string): Promise<void> {
   try {
     await rm(path, { force: true });
   } catch (cause) {
-    throw new SkepError('file/write-failed', {
-      message: `cannot remove "${path}": ${errnoOf(cause) ?? 'unexpected failure'}`,
-      detail: { path },
-      cause,
-    });
+    throw failure('remove', path, cause);
   }
+}
+
+function failure(what: 'write' | 'remove', path: string, cause: unknown): SkepError {
+  const message = `cannot ${what} "${path}": ${errnoOf(cause) ?? 'unexpected failure'}`;
+  return new SkepError('file/write-failed', { message, detail: { path }, cause });
 }
 
 async function write(
@@ -58,29 +54,18 @@ async function write(
   content: string | Uint8Array,
   { mode, durable }: Required<AtomicWriteOptions>,
 ): Promise<void> {
-  const file = await open(path, 'wx', mode);
-  try {
-    // The umask may have taken bits away; the mode is a promise in both directions.
-    await file.chmod(mode);
-    await file.writeFile(content);
-    if (durable) await file.sync();
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, 'wx', mode);
+  // The umask may have taken bits away; the mode is a promise in both directions.
+  await file.chmod(mode);
+  await file.writeFile(content);
+  if (durable) await file.sync();
 }
 
 /** Makes the rename itself durable. Windows cannot open directories. */
 async function syncDirectory(path: string): Promise<void> {
-  let directory;
-  try {
-    directory = await open(path, 'r');
-  } catch (error) {
-    if (errnoOf(error) === 'EISDIR' || errnoOf(error) === 'EPERM') return;
+  await using directory = await open(path, 'r').catch((error: unknown) => {
+    if (errnoOf(error) === 'EISDIR' || errnoOf(error) === 'EPERM') return undefined;
     throw error;
-  }
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
+  });
+  await directory?.sync();
 }

@@ -2,9 +2,9 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { setTimeout as delay } from 'node:timers/promises';
 import { hasCode, SkepError } from '../errors/skep-error.ts';
-import { errnoOf } from './errno.ts';
+import { systemClock } from '../time/clock.ts';
+import { errnoOf, ifThere } from './errno.ts';
 
 export interface LockOptions {
   /** How long to wait for another holder, milliseconds; 0 tries once. */
@@ -50,7 +50,7 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
     if (performance.now() - started >= options.waitMs) {
       throw new SkepError('file/locked', { message: `another process is working on ${options.what}` });
     }
-    await pause(options.signal);
+    await systemClock.sleep(POLL_MS, options.signal);
   }
 }
 
@@ -69,11 +69,7 @@ export async function withLock<T>(path: string, options: LockOptions, action: ()
  * its exclusive holder, and `acquireLock` notices, so that two processes never lock different files of one name.
  */
 export async function removeUnusedLocks(directory: string): Promise<void> {
-  const names = await readdir(directory).catch((error: unknown) => {
-    if (errnoOf(error) === 'ENOENT') return [];
-    throw error;
-  });
-  for (const name of names) {
+  for (const name of (await ifThere(readdir(directory))) ?? []) {
     const path = join(directory, name);
     try {
       await withLock(path, { waitMs: 0, what: name }, () => rm(path, { force: true }));
@@ -81,19 +77,12 @@ export async function removeUnusedLocks(directory: string): Promise<void> {
       if (!hasCode(error, 'file/locked')) throw error;
     }
   }
-  await rmdir(directory).catch((error: unknown) => {
-    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(errnoOf(error) ?? '')) throw error;
-  });
+  await removeEmpty(directory);
 }
 
-/** Fails with the signal's own reason, which the timer would wrap. */
-async function pause(signal: AbortSignal | undefined): Promise<void> {
-  try {
-    await delay(POLL_MS, undefined, signal === undefined ? {} : { signal });
-  } catch (error) {
-    signal?.throwIfAborted();
-    throw error;
-  }
+/** Removes a directory that has nothing in it; one that is not there, or in use, is fine. */
+export async function removeEmpty(directory: string): Promise<void> {
+  await ifThere(rmdir(directory), 'ENOTEMPTY', 'EEXIST');
 }
 
 /**
@@ -145,12 +134,7 @@ async function lockFile(
 }
 
 async function inodeOf(path: string): Promise<bigint | undefined> {
-  try {
-    return (await stat(path, { bigint: true })).ino;
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  return (await ifThere(stat(path, { bigint: true })))?.ino;
 }
 
 /** The database holding the lock, or undefined when another holds it. Nothing is ever written into the file. */

@@ -17,21 +17,15 @@ export interface ReadLimits {
  */
 export async function readBytes(path: string, limits: ReadLimits): Promise<Buffer> {
   const what = limits.what ?? 'file';
-  let file;
-  try {
-    file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-  } catch (cause) {
+  const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+  await using file = await open(path, flags).catch((cause: unknown) => {
     throw openFailure(path, what, cause);
+  });
+  const stat = await file.stat();
+  if (!stat.isFile()) {
+    throw new SkepError('file/not-a-file', { message: `${what} "${path}" is not a regular file` });
   }
-  try {
-    const stat = await file.stat();
-    if (!stat.isFile()) {
-      throw new SkepError('file/not-a-file', { message: `${what} "${path}" is not a regular file` });
-    }
-    return await readUpTo(file, path, { size: stat.size, maxBytes: limits.maxBytes, what });
-  } finally {
-    await file.close();
-  }
+  return await readUpTo(file, path, { size: stat.size, maxBytes: limits.maxBytes, what });
 }
 
 /** As `readBytes`, decoded as UTF-8; a byte order mark is dropped and invalid UTF-8 is `file/unreadable`. */

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
-import { removeUnusedLocks } from '@skep/core/files/lock.ts';
+import { removeEmpty, removeUnusedLocks } from '@skep/core/files/lock.ts';
 import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { openRuntime } from '../cli/open-runtime.ts';
@@ -48,15 +48,5 @@ async function removeForgotten(context: Context, names: readonly string[]): Prom
   } catch (error) {
     // Without a runtime there is nothing of ours running on it.
     if (!hasCode(error, 'runtime/unavailable') && !hasCode(error, 'runtime/sandbox-unavailable')) throw error;
-  }
-}
-
-async function removeEmpty(folder: string): Promise<void> {
-  const { rmdir } = await import('node:fs/promises');
-  try {
-    await rmdir(folder);
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code !== 'ENOTEMPTY' && code !== 'ENOENT' && code !== 'EEXIST') throw error;
   }
 }
