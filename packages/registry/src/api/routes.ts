@@ -1,9 +1,33 @@
-import { ADMIN_ROUTES } from './admin/admin-routes.ts';
+import {
+  deleteEntryVersion,
+  deleteFromRegistry,
+  getEntryClaims,
+  putEntryClaims,
+} from './admin/entries/entry-routes.ts';
+import { explainAccess } from './admin/explain/explain-route.ts';
+import { OFFICIAL_ROUTES } from './admin/official/official-routes.ts';
+import { publish, publishToRegistry } from './admin/publish/publish.ts';
+import { REGISTRY_ROUTES } from './admin/registries/registry-routes.ts';
+import { SOURCE_ROUTES } from './admin/sources/source-routes.ts';
 import { BUNDLE_ROUTES } from './reads/bundles.ts';
 import { listServers, getVersion, listVersions } from './reads/servers.ts';
 import { INTERNAL_ROUTES, me } from './service/service-routes.ts';
 import { plainRoute, type Route } from './route/route.ts';
 import { resourceMetadataRoutes } from './service/resource-metadata.ts';
+
+/** Endpoints that work on the store (docs/behaviour/registry.md#admin-api). */
+export const ADMIN_ROUTES: readonly Route[] = [
+  publishToRegistry,
+  deleteFromRegistry,
+  ...OFFICIAL_ROUTES,
+  publish,
+  deleteEntryVersion,
+  getEntryClaims,
+  putEntryClaims,
+  ...SOURCE_ROUTES,
+  ...REGISTRY_ROUTES,
+  explainAccess,
+];
 
 const openApi = plainRoute({
   listener: 'public',

@@ -29,7 +29,7 @@ export interface EntryAddress {
   readonly namespace?: string;
   readonly name: string;
   /** The registry at whose door it was named, where there is one: decisions see it as it stands. */
-  readonly registry?: string;
+  readonly registry?: string | undefined;
 }
 
 /** The managed source, as far as decisions ask. */
@@ -47,7 +47,7 @@ export type DecideOnPublish = (facts: PublishFacts) => void;
 
 export interface PublishRequest extends EntryIdentity {
   /** The registry whose door it came by; the decision sees it as it is then. */
-  readonly registry?: string;
+  readonly registry?: string | undefined;
   readonly claims: ClaimSet;
   readonly version: NewVersion;
   /** How much the entry may hold with it: each write about an entry reads all of it while others wait. */
@@ -77,8 +77,11 @@ export type PickEntry = (found: readonly ExistingEntry[]) => ExistingEntry;
 export interface MarkRequest {
   readonly address: EntryAddress;
   /** All versions of the entry when absent. */
-  readonly version?: string;
-  readonly mark: { readonly status: 'active' | 'deprecated' | 'deleted'; readonly message?: string };
+  readonly version?: string | undefined;
+  readonly mark: {
+    readonly status: 'active' | 'deprecated' | 'deleted';
+    readonly message?: string | undefined;
+  };
 }
 
 export interface MarkedVersions {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { repliesOf } from '../openapi/openapi.ts';
 import type { Method, Route } from '../route/route.ts';
-import { type AdminUnderTest, adminUnderTest, type Request } from './admin.fixture.ts';
-import { ADMIN_ROUTES } from './admin-routes.ts';
+import { adminUnderTest, type AdminUnderTest, type Request } from './admin.fixture.ts';
+import { ADMIN_ROUTES } from '../routes.ts';
 
 const FILE = { file: { path: '/data/x.json' }, syncPolicy: { interval: '5m' } };
 const document = (version: string): object => ({ name: 'io.acme/x', version, description: 'd' });

@@ -65,13 +65,17 @@ export function registryRoute<P extends Parameters, Q extends Parameters>(route:
 
 /** Both prefixes of every form, and for a server name the form in which proxies have decoded its slash. */
 export function registryPaths(paths: readonly string[]): [string, ...string[]] {
+  return serverPaths(paths, ['/registry/{registry}/v0.1', '/{registry}/v0.1']);
+}
+
+/** Likewise below other prefixes. */
+export function serverPaths(paths: readonly string[], prefixes: readonly string[]): [string, ...string[]] {
   const decoded = paths
     .filter((path) => path.includes('{serverName}'))
     .map((path) => path.replace('{serverName}', '{namespace}/{serverName}'));
-  const [first = '', ...others] = [...paths, ...decoded].flatMap((path) => [
-    `/registry/{registry}/v0.1${path}`,
-    `/{registry}/v0.1${path}`,
-  ]);
+  const [first = '', ...others] = [...paths, ...decoded].flatMap((path) =>
+    prefixes.map((prefix) => prefix + path),
+  );
   return [first, ...others];
 }
 

@@ -9,7 +9,7 @@ import { decideVisibility } from '../../../access/visibility.ts';
 import type { EntryKind } from '../../../store/rows.ts';
 import { segment, badRequest, WORD, type Parameter } from '../../route/parameter.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
-import { entryType, INVALID_TYPE } from '../entries/entry-address.ts';
+import { entryType } from '../entries/entry-routes.ts';
 import { accessFacts, type Sight } from './access-question.ts';
 
 const optional = (name: string, description: string): Parameter<string | undefined> => ({
@@ -19,8 +19,8 @@ const optional = (name: string, description: string): Parameter<string | undefin
 });
 
 const kind: Parameter<EntryKind> = {
-  ...entryType(INVALID_TYPE),
-  parse: (text, limits) => entryType(INVALID_TYPE).parse(text ?? 'server', limits),
+  ...entryType('invalid'),
+  parse: (text, limits) => entryType('invalid').parse(text ?? 'server', limits),
 };
 
 const claims: Parameter<Readonly<Record<string, unknown>> | undefined> = {

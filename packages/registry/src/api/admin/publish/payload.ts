@@ -4,6 +4,7 @@ import type { Entry, EntryKind } from '@skep/core/catalog/entry.ts';
 import { serverNameFault, versionFault } from '@skep/core/catalog/entry-name.ts';
 import { compactText, memberSlice } from '@skep/core/json/scan.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
+import { SERVER_SCHEMA_URL } from '@skep/core/catalog/server-json.ts';
 import type { Authority } from '../../../access/authority.ts';
 import { enforce } from '../../../access/decision.ts';
 import { decideClaimsGiven } from '../../../access/publish-rules.ts';
@@ -11,7 +12,6 @@ import { sizeFault } from '../../../sync/document-limits.ts';
 import { badRequest } from '../../route/parameter.ts';
 import type { Limits } from '../../../shape/limits.ts';
 import { claimsOf, type JsonBody } from '../bodies.ts';
-import { flatServerDocument } from './flat-server.ts';
 
 /** What somebody wants to publish, decoded and checked by itself. */
 export interface Payload {
@@ -121,4 +121,64 @@ function publishedVersionFault(version: string): string | undefined {
   return RANGE.test(version)
     ? `the version must be one version, not the range ${JSON.stringify(version)}`
     : undefined;
+}
+
+/** Members of a server document in its usual order; each is taken over as it was written. */
+const BEFORE_REMOTES = [
+  'title',
+  'description',
+  'version',
+  'websiteUrl',
+  'repository',
+  'icons',
+  'packages',
+] as const;
+
+const TRANSPORTS: readonly unknown[] = ['streamable-http', 'sse'];
+
+/**
+ * The server document of a flat publish request (docs/behaviour/registry.md#publishing): `url` becomes its only remote,
+ * all members that the official document has are kept, any others are left out. Fails with `registry/bad-request`.
+ */
+function flatServerDocument(body: JsonBody): string {
+  const { text } = body;
+  const members = [
+    ['$schema', memberSlice(text, ['$schema']) ?? JSON.stringify(SERVER_SCHEMA_URL)],
+    ['name', memberSlice(text, ['name'])],
+    ...BEFORE_REMOTES.map((key) => [key, memberSlice(text, [key]) ?? fallback(key)]),
+    ['remotes', remotes(body)],
+    ['_meta', memberSlice(text, ['_meta'])],
+  ];
+  const written = members.flatMap(([key, slice]) =>
+    slice === undefined ? [] : [`${JSON.stringify(key)}:${slice}`],
+  );
+  return `{${written.join(',')}}`;
+}
+
+/** Only name and version are required here; the official document asks for a description too. */
+function fallback(key: string): string | undefined {
+  return key === 'description' ? '""' : undefined;
+}
+
+function remotes({ text, value }: JsonBody): string | undefined {
+  const { url, transport = 'streamable-http' } = value;
+  const listed = memberSlice(text, ['remotes']);
+  if (url === undefined) return listed;
+  if (listed !== undefined) throw badRequest('give either "url" or "remotes", not both');
+  if (!TRANSPORTS.includes(transport)) {
+    throw badRequest(`invalid transport ${shown(transport)}: must be "streamable-http" or "sse"`);
+  }
+  if (typeof url !== 'string' || !isHttpUrl(url)) {
+    throw badRequest(`invalid url ${shown(url)}: must be an absolute http or https URL`);
+  }
+  return `[{"type":${JSON.stringify(transport)},"url":${JSON.stringify(url)}}]`;
+}
+
+function isHttpUrl(text: string): boolean {
+  if (!/^https?:\/\//i.test(text) || /\s/.test(text) || !URL.canParse(text)) return false;
+  return new URL(text).hostname !== '';
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value.slice(0, 100)) : `of type ${typeof value}`;
 }

@@ -1,11 +1,21 @@
+import { hash } from 'node:crypto';
+import { canonicalClaims } from '@skep/auth/claims/same.ts';
+import { bundleStatus } from '@skep/core/catalog/bundle.ts';
+import type { Entry } from '@skep/core/catalog/entry.ts';
+import { newestVersion } from '@skep/core/catalog/version-order.ts';
+import { parseLossless, serializeLossless } from '@skep/core/json/lossless.ts';
+import { exactClaims, storedClaims } from '../../../access/claim-set.ts';
+import { enforceWith } from '../../../access/decision.ts';
+import { decidePublish } from '../../../access/publish-rules.ts';
+import { officialText } from '../../../engine/kinds.ts';
+import type { PublishedVersion } from '../../../store/decisions.ts';
 import { registryPaths } from '../../reads/registry-route.ts';
 import { registryName } from '../../route/parameter.ts';
-import { adminRoute } from '../admin-route.ts';
+import type { Answer } from '../../route/route.ts';
+import { adminRoute, type AdminCall } from '../admin-route.ts';
 import { FLAT_PUBLISH_BODY, PUBLISH_BODY } from '../bodies.ts';
-import { readPayload, requireClaims, seedDraft, wrappedDraft } from './payload.ts';
-import { publishEntry } from './publish-entry.ts';
-import { publishedAnswer } from './published-answer.ts';
-import { ANY_TARGET, enterServedRegistry, registryServing, targetIn } from './target-registry.ts';
+import { readPayload, requireClaims, seedDraft, wrappedDraft, type Payload } from './payload.ts';
+import { ANY_TARGET, enterServedRegistry, registryServing, targetIn, type Target } from './target.ts';
 
 // How publishing works: docs/behaviour/registry.md#publishing.
 
@@ -62,3 +72,101 @@ export const publishToRegistry = adminRoute({
     return publishedAnswer(payload.entry, published, name);
   },
 });
+
+/**
+ * Publishes one version: the decision falls inside the transaction that writes, and the answer is given when reads of
+ * this process see it. Fails with the codes of `decidePublish`.
+ */
+export async function publishEntry(
+  call: AdminCall,
+  { entry, claims }: Payload,
+  target: Target,
+): Promise<PublishedVersion> {
+  const { version, name, document } = entry;
+  const identity = { kind: entry.kind, namespace: namespaceOf(entry), name };
+  const request = {
+    ...identity,
+    registry: target.registry,
+    claims: canonicalClaims(claims),
+    version: {
+      version,
+      title: document.title ?? null,
+      description: document.description,
+      document: entry.json,
+      official: officialText(entry),
+    },
+    limits: call.limits,
+    seemsNew: !call.serves(identity),
+  };
+  const shownName = identity.namespace === '' ? name : `${identity.namespace}/${name}`;
+  const { revision, value } = await call.store.publish(
+    request,
+    ({ target: managed, registry, entry: known }) => {
+      const isReached = managed !== undefined && target.accepts(managed, registry);
+      const decision = decidePublish(call.authority, {
+        claims,
+        target: isReached ? { claims: storedClaims(managed.claims) } : undefined,
+        entry: known && { claims: exactClaims(known.claims), hasVersion: known.versions.includes(version) },
+      });
+      enforceWith(decision, {
+        'version-taken': `version already exists: ${shownName}@${version}`,
+        'no-managed-source': target.missing,
+      });
+    },
+  );
+  await call.applied(revision);
+  return value;
+}
+
+/** Namespace within the store; a server's is part of its name. */
+function namespaceOf(entry: Entry): string {
+  return entry.kind === 'server' ? '' : entry.namespace;
+}
+
+/**
+ * 201: of a server its bare document, byte for byte what is stored; of a skill or plugin the document with what the
+ * registry knows about it (docs/behaviour/registry.md#publishing). `registry` is one that serves it, for the Location
+ * header.
+ */
+function publishedAnswer(entry: Entry, published: PublishedVersion, registry: string | undefined): Answer {
+  const body = entry.kind === 'server' ? entry.json : bundleBody(entry, published);
+  return {
+    status: 201,
+    ...(registry === undefined ? {} : { location: consumerPath(entry, registry) }),
+    body: () => body,
+  };
+}
+
+function consumerPath(entry: Entry, registry: string): string {
+  const of = encodeURIComponent;
+  const base = `/registry/${of(registry)}/v0.1`;
+  const version = `versions/${of(entry.version)}`;
+  if (entry.kind === 'server') return `${base}/servers/${of(entry.name)}/${version}`;
+  return `${base}/x/dev.skep/${entry.kind}s/${of(entry.namespace)}/${of(entry.name)}/${version}`;
+}
+
+function bundleBody(entry: Exclude<Entry, { kind: 'server' }>, published: PublishedVersion): string {
+  const document = parseLossless(entry.json, { maxBytes: Infinity });
+  const { createdAt, updatedAt } = published.version;
+  return serializeLossless({
+    id: versionId(published),
+    ...(typeof document === 'object' ? document : {}),
+    status: bundleStatus(entry.document.status),
+    isLatest: newestVersion(published.versions) === entry.version,
+    createdAt,
+    updatedAt,
+  });
+}
+
+/** A UUID (RFC 9562 version 8) that follows from what identifies a version, so every replica gives the same. */
+function versionId({ source, kind, namespace, name, version }: PublishedVersion): string {
+  const digest = hash('sha256', JSON.stringify([source, kind, namespace, name, version.version]));
+  const variant = ((Number.parseInt(digest.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
+  return [
+    digest.slice(0, 8),
+    digest.slice(8, 12),
+    `8${digest.slice(13, 16)}`,
+    `${variant}${digest.slice(17, 20)}`,
+    digest.slice(20, 32),
+  ].join('-');
+}

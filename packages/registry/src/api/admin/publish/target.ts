@@ -3,9 +3,18 @@ import { decideGate, enterGate } from '../../../access/gate.ts';
 import { storedClaims } from '../../../access/claim-set.ts';
 import type { Authority } from '../../../access/authority.ts';
 import type { PublishFacts } from '../../../store/decisions.ts';
-import type { NamedRegistry, StoredRegistry } from '../../../store/rows.ts';
+import type { NamedRegistry, StoredRegistry, StoredSource } from '../../../store/rows.ts';
 import type { AdminCall } from '../admin-route.ts';
-import type { Target } from './publish-entry.ts';
+
+/** Where a door publishes to. */
+export interface Target {
+  /** The door is one of this registry. */
+  readonly registry?: string;
+  /** Whether the managed source is one that this door reaches; refuses who may not use the door. */
+  readonly accepts: (managed: Pick<StoredSource, 'name'>, registry: NamedRegistry | undefined) => boolean;
+  /** Said where there is none. */
+  readonly missing: string;
+}
 
 /** The registry of the path, once the caller has passed its gate: 404 before 403, as for its readers. */
 export async function enterRegistry(call: AdminCall, name: string): Promise<StoredRegistry> {
