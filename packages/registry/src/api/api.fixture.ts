@@ -109,7 +109,7 @@ export async function apiUnderTest(options: ApiOptions): Promise<ApiUnderTest> {
   const signIn = await openSignIn(auth, { clock, random: () => 0, log: silentLog, fetch: issuer });
   let { snapshot } = options;
   let ready = true;
-  const build = buildInfo({ version: 'v24.0.0', platform: 'linux', arch: 'x64' });
+  const build = buildInfo({ nodeVersion: 'v24.0.0', platform: 'linux', arch: 'x64' });
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const document = JSON.stringify(openApiDocument({ routes, version: build.version, limits }));
   const context = {

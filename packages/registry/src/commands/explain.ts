@@ -4,7 +4,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import { parseLossless } from '@skep/core/json/lossless.ts';
 import { silentLog } from '@skep/core/log/log.ts';
-import { flag, settingsOf, type Values } from '@skep/core/settings/define-settings.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { printableJson, printableLines } from '@skep/core/terminal/printable.ts';
 import { ANONYMOUS, authorityOf, type Authority } from '../access/authority.ts';
 import { supposedCaller } from '../access/caller.ts';
@@ -57,8 +57,6 @@ const rows = [
   ...commonSettings,
 ] as const;
 
-type ExplainValues = Values<typeof rows>;
-
 export const explain = defineCommand({
   usage: 'skep-registry explain --config FILE --claims JSON|FILE [flags]',
   summary: 'Say why a caller may or may not do or see something',
@@ -80,7 +78,7 @@ export const explain = defineCommand({
   async run({ values }, host) {
     const config = servable(await loadConfig(host, values));
     const authority = await explainedCaller(host, values, config.auth);
-    const report = accessReport(authority, await factsOf(host, config, questionOf(values)));
+    const report = accessReport(authority, await factsOf(host, config, { ...values, kind: values.type }));
     host.terminal.out(
       values.format === 'json'
         ? `${printableJson(JSON.stringify(report))}\n`
@@ -88,15 +86,6 @@ export const explain = defineCommand({
     );
   },
 });
-
-function questionOf({ registry, source, entry, type }: ExplainValues): AccessQuestion {
-  return {
-    kind: type,
-    ...(registry === undefined ? {} : { registry }),
-    ...(source === undefined ? {} : { source }),
-    ...(entry === undefined ? {} : { entry }),
-  };
-}
 
 /** The file counts where it and the store know the same name: what an operator asks about may not be served yet. */
 async function factsOf(host: Host, config: RegistryConfig, question: AccessQuestion) {

@@ -72,14 +72,14 @@ export const serve = defineCommand({
   async run({ values }, host) {
     const { signal } = host;
     const starting = start(host, values);
-    const reloads = new Repeated(async () => {
+    const reloadOnce = repeatable(async () => {
       // Asked for during the start, it comes after it: the file may have been read before it was changed.
       const serving = await starting.catch(() => undefined);
       if (serving === undefined || signal.aborted) return;
       await reopenLogs(serving);
       await reload(host, values, serving);
     });
-    const forgetReload = host.onReload(() => void reloads.request());
+    const forgetReload = host.onReload(() => void reloadOnce());
     try {
       const { app } = await starting;
       if (!signal.aborted) await once(signal, 'abort');
@@ -114,7 +114,7 @@ async function start(host: Host, values: ServeValues): Promise<Serving> {
     config,
     storePlace: place,
     addresses,
-    build: buildInfo({ version: host.nodeVersion, platform: host.platform, arch: host.arch }),
+    build: buildInfo(host),
     log,
     requestLog: level.effective === 'error' ? 'none' : 'all',
     compress: env['SKEP_REGISTRY_COMPRESS_RESPONSE'] !== 'false',
@@ -216,29 +216,22 @@ function announce(host: Host, app: App, log: Log): void {
   host.terminal.err('Stop with Ctrl-C.\n');
 }
 
-/** Runs one piece of work at a time; however often it is asked for meanwhile, it runs once more afterwards. */
-export class Repeated {
-  readonly #work: () => Promise<void>;
-  #running: Promise<void> | undefined;
-  #again = false;
-
-  /** `work` must not fail. */
-  constructor(work: () => Promise<void>) {
-    this.#work = work;
-  }
-
-  /** Resolves when work that began after this call has ended. */
-  request(): Promise<void> {
-    if (this.#running === undefined) this.#running = this.#run();
-    else this.#again = true;
-    return this.#running;
-  }
-
-  async #run(): Promise<void> {
-    do {
-      this.#again = false;
-      await this.#work();
-    } while (this.#again);
-    this.#running = undefined;
-  }
+/**
+ * Runs one piece of work, which must not fail, at a time; however often it is asked for meanwhile, it runs once more
+ * afterwards. Resolves when work that began after the call has ended.
+ */
+export function repeatable(work: () => Promise<void>): () => Promise<void> {
+  let isAsked = false;
+  let running: Promise<void> | undefined;
+  const run = async (): Promise<void> => {
+    while (isAsked) {
+      isAsked = false;
+      await work();
+    }
+    running = undefined;
+  };
+  return () => {
+    isAsked = true;
+    return (running ??= run());
+  };
 }

@@ -9,7 +9,7 @@ export const version = defineCommand({
   summary: 'Show what is installed',
   settings: rows,
   async run({ values: { format } }, host) {
-    const build = buildInfo({ version: host.nodeVersion, platform: host.platform, arch: host.arch });
+    const build = buildInfo(host);
     const text = `skep-registry ${build.version} (${build.runtime_version}, ${build.platform})`;
     host.terminal.out(`${format === 'json' ? JSON.stringify(build) : text}\n`);
   },

@@ -11,11 +11,10 @@ export interface ConfigDifference {
 }
 
 export function configDifference(before: RegistryConfig, after: RegistryConfig): ConfigDifference {
-  const values = new Map<string, unknown>(Object.entries(before));
-  const next = new Map<string, unknown>(Object.entries(after));
-  const keys = new Set([...values.keys(), ...next.keys()]);
+  const isOther = (key: string): boolean =>
+    !isDeepStrictEqual(Reflect.get(before, key), Reflect.get(after, key));
   return {
-    changed: [...keys].filter((key) => !isDeepStrictEqual(values.get(key), next.get(key))),
+    changed: Object.keys({ ...before, ...after }).filter(isOther),
     sources: nameChanges(before.sources, after.sources),
     registries: nameChanges(before.registries, after.registries),
   };
@@ -24,12 +23,12 @@ export function configDifference(before: RegistryConfig, after: RegistryConfig):
 type Named = readonly { readonly name: string }[];
 
 function nameChanges(before: Named, after: Named): NameChanges {
-  const [old, now] = [before, after].map((rows) => new Map(rows.map((row) => [row.name, row])));
-  const isIn = (rows: typeof old) => (name: string) => rows?.has(name) === true;
-  const names = after.map(({ name }) => name);
+  const old = new Map(before.map((row) => [row.name, row]));
+  const now = new Map(after.map((row) => [row.name, row]));
+  const names = [...now.keys()];
   return {
-    created: names.filter((name) => !isIn(old)(name)),
-    updated: names.filter((name) => isIn(old)(name) && !isDeepStrictEqual(old?.get(name), now?.get(name))),
-    deleted: before.map(({ name }) => name).filter((name) => !isIn(now)(name)),
+    created: names.filter((name) => !old.has(name)),
+    updated: names.filter((name) => old.has(name) && !isDeepStrictEqual(old.get(name), now.get(name))),
+    deleted: [...old.keys()].filter((name) => !now.has(name)),
   };
 }

@@ -1,15 +1,14 @@
+import type { TelemetrySettings } from '@skep/core/telemetry/telemetry.ts';
 import { z } from 'zod';
 import { nonEmpty } from '../shape/texts.ts';
 
 /** The `telemetry` block with its defaults. */
-export interface TelemetryOptions {
-  readonly serviceName: string;
+export interface TelemetryOptions extends Pick<
+  TelemetrySettings,
+  'serviceName' | 'endpoint' | 'tracing' | 'metrics'
+> {
   /** Undefined: the version of the program. */
   readonly serviceVersion: string | undefined;
-  /** Base URL of the collector without trailing slash; `none`: nothing is pushed. */
-  readonly endpoint: { readonly url: string } | 'none';
-  readonly tracing: 'off' | { readonly sampling: number };
-  readonly metrics: 'off' | 'on';
 }
 
 export type TelemetryConfig = 'off' | TelemetryOptions;

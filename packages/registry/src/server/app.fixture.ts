@@ -64,7 +64,7 @@ export function appOptions(changes: Partial<AppOptions> = {}): AppOptions {
     config: configWith(),
     storePlace: { kind: 'sqlite', path: IN_MEMORY },
     addresses: { public: anyPort, internal: anyPort, isChosen: true },
-    build: buildInfo({ version: 'v24.0.0', platform: 'linux', arch: 'x64' }),
+    build: buildInfo({ nodeVersion: 'v24.0.0', platform: 'linux', arch: 'x64' }),
     log: recordedLog().log,
     requestLog: 'all',
     compress: true,

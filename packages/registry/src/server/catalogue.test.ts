@@ -64,7 +64,7 @@ test('keeps a password of an address out of the store, and signs in with that of
     stop: new AbortController().signal,
     env: {},
     tempDir: tmpdir(),
-    build: buildInfo({ version: 'v24.0.0', platform: 'linux', arch: 'x64' }),
+    build: buildInfo({ nodeVersion: 'v24.0.0', platform: 'linux', arch: 'x64' }),
     operations: { synced: () => undefined, reconciled: () => undefined },
   });
   expect(signedIn).toEqual([basic('hunter2')]);

@@ -1,5 +1,4 @@
 import { NO_TELEMETRY, type Telemetry } from '@skep/core/telemetry/telemetry.ts';
-import type { Tracing } from '@skep/core/telemetry/tracing.ts';
 import { utcTime } from '@skep/core/time/clock.ts';
 import type { RequestObserver } from '../api/http/observe-requests.ts';
 import { AuditSwitch, type PreparedAudit } from '../audit/audit-switch.ts';
@@ -13,12 +12,7 @@ import type { OpenedStore } from '../store/open-store.ts';
 import type { SyncEvent } from '../sync/source-loop.ts';
 import { countFiltered } from '../telemetry/filtered-entries.ts';
 import { limitedScrapes, measureRequests } from '../telemetry/http-metrics.ts';
-import {
-  measurePool,
-  registryMetrics,
-  sourceGauges,
-  type RegistryMetrics,
-} from '../telemetry/registry-metrics.ts';
+import { measurePool, registryMetrics, sourceGauges } from '../telemetry/registry-metrics.ts';
 import { syncMeasurement, syncSpan } from '../telemetry/sync-telemetry.ts';
 import { traceRequests } from '../telemetry/trace-requests.ts';
 import type { AppOptions } from './app-options.ts';
@@ -32,78 +26,15 @@ export interface OperationsOptions extends Pick<
   readonly store: Pick<OpenedStore, 'pool'>;
 }
 
-interface Parts {
-  readonly telemetry: Telemetry;
-  readonly metrics: RegistryMetrics | undefined;
-  readonly audit: AuditSwitch;
-}
-
 /** What watches a running registry: audit log, metrics and traces, each only where it is configured. */
-export class Operations {
-  /** For every listener that serves callers. */
-  readonly observers: readonly RequestObserver[];
-  /** Whether requests can be audited; what is not watched from the start cannot be later. */
-  readonly auditable: boolean;
-  readonly tracing: Tracing | undefined;
-  /** All metrics as text; undefined where none are kept. */
-  readonly scrape: (() => Promise<string>) | undefined;
-  readonly #parts: Parts;
-
-  constructor({ config, requestLog, engine }: OperationsOptions, parts: Parts) {
-    const { tracing, meter, scrape } = parts.telemetry;
-    this.#parts = parts;
-    this.auditable = requestLog !== 'none' || config.audit !== 'off';
-    this.tracing = tracing;
-    this.scrape = scrape === undefined ? undefined : limitedScrapes(scrape);
-    this.observers = [
-      // Traces first: whoever comes later finds the request's span.
-      ...(tracing === undefined ? [] : [traceRequests(tracing)]),
-      ...(meter === undefined ? [] : [measureRequests(meter), countFiltered(meter, () => engine.current())]),
-      ...(this.auditable ? [parts.audit.observer] : []),
-    ];
-  }
-
-  /** A synchronisation has ended. */
-  synced(event: SyncEvent): void {
-    const { metrics, audit } = this.#parts;
-    metrics?.syncFinished(syncMeasurement(event));
-    audit.record(syncEvent(event));
-    this.tracing?.record(syncSpan(event), event.duration, event.outcome);
-  }
-
-  /** A start or a reload has changed the store to match the configuration. */
-  reconciled(report: ReconcileReport): void {
-    this.#parts.audit.record(reconcileEvent(report));
-  }
-
-  /** A new configuration was taken over. */
-  reloaded(difference: ConfigDifference, restart: readonly string[]): void {
-    this.#parts.audit.record(reloadEvent(difference, restart));
-  }
-
-  /** Opens the audit file anew, after it was rotated. */
-  reopenAudit(): Promise<void> {
-    return this.#parts.audit.reopen();
-  }
-
-  /** Opens the audit log of a new configuration beside the one in use. Fails with `audit/unwritable`. */
-  prepareAudit(config: AuditConfig): Promise<PreparedAudit> {
-    return this.#parts.audit.prepare(config);
-  }
-
-  /** Sends and writes what is left. Idempotent. */
-  async close(): Promise<void> {
-    await this.#parts.telemetry.close();
-    await this.#parts.audit.close();
-  }
-}
+export type Operations = Awaited<ReturnType<typeof openOperations>>;
 
 /** Fails with `audit/unwritable`. */
-export async function openOperations(options: OperationsOptions): Promise<Operations> {
+export async function openOperations(options: OperationsOptions) {
   const { config, clock, engine, store, build } = options;
   const now = (): string => utcTime(clock);
   const telemetry = await openTelemetry(options);
-  const { meter } = telemetry;
+  const { meter, tracing, scrape } = telemetry;
   if (meter !== undefined && store.pool !== undefined) measurePool(meter, store.pool.bind(store));
   const metrics =
     meter === undefined
@@ -117,7 +48,42 @@ export async function openOperations(options: OperationsOptions): Promise<Operat
     await telemetry.close();
     throw error;
   }
-  return new Operations(options, { telemetry, metrics, audit });
+  const auditable = options.requestLog !== 'none' || config.audit !== 'off';
+  const observers: readonly RequestObserver[] = [
+    // Traces first: whoever comes later finds the request's span.
+    ...(tracing === undefined ? [] : [traceRequests(tracing)]),
+    ...(meter === undefined ? [] : [measureRequests(meter), countFiltered(meter, () => engine.current())]),
+    ...(auditable ? [audit.observer] : []),
+  ];
+  return {
+    /** For every listener that serves callers. */
+    observers,
+    /** Whether requests can be audited; what is not watched from the start cannot be later. */
+    auditable,
+    tracing,
+    /** All metrics as text; undefined where none are kept. */
+    scrape: scrape === undefined ? undefined : limitedScrapes(scrape),
+    /** A synchronisation has ended. */
+    synced: (event: SyncEvent): void => {
+      metrics?.syncFinished(syncMeasurement(event));
+      audit.record(syncEvent(event));
+      tracing?.record(syncSpan(event), event.duration, event.outcome);
+    },
+    /** A start or a reload has changed the store to match the configuration. */
+    reconciled: (report: ReconcileReport): void => audit.record(reconcileEvent(report)),
+    /** A new configuration was taken over; `restart` names what waits for the next start. */
+    reloaded: (difference: ConfigDifference, restart: readonly string[]): void =>
+      audit.record(reloadEvent(difference, restart)),
+    /** Opens the audit file anew, after it was rotated. */
+    reopenAudit: (): Promise<void> => audit.reopen(),
+    /** Opens the audit log of a new configuration beside the one in use. Fails with `audit/unwritable`. */
+    prepareAudit: (next: AuditConfig): Promise<PreparedAudit> => audit.prepare(next),
+    /** Sends and writes what is left. Idempotent. */
+    close: async (): Promise<void> => {
+      await telemetry.close();
+      await audit.close();
+    },
+  };
 }
 
 async function openTelemetry({ config: { telemetry }, ...options }: OperationsOptions): Promise<Telemetry> {

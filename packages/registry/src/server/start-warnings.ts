@@ -5,7 +5,7 @@ import type { AuthConfig, OauthAuth } from '../config/auth.ts';
 import type { PostgresSettings } from '../store/postgres/settings.ts';
 import { isSynced, type NamedRegistry, type NamedSource } from '../store/rows.ts';
 
-/** What of a configuration may deserve a warning. */
+/** The parts of a configuration that may deserve a warning. */
 export interface WarnedConfig {
   readonly auth: AuthConfig;
   readonly database?: PostgresSettings;
@@ -24,74 +24,62 @@ export interface StartWarning {
  */
 export function startWarnings(config: WarnedConfig): StartWarning[] {
   const messages = [...authWarnings(config.auth), ...databaseWarnings(config.database)];
-  return [...messages.map((message) => warning(message)), ...authzWarnings(config)];
+  return [...messages.map((message) => ({ fields: {}, message })), ...authzWarnings(config)];
 }
 
 /** A token travels as it is, and who gets it may use it for its 15 minutes. */
-function databaseWarnings(database: PostgresSettings | undefined): string[] {
-  const { awsRdsIam, sslMode } = database ?? {};
-  if (awsRdsIam === undefined || sslMode !== 'require') return [];
-  return [
-    'database.sslMode "require" does not prove who the server is: whoever answers in its place gets a token for the database; use verify-full',
-  ];
+function* databaseWarnings(database: PostgresSettings | undefined): Generator<string> {
+  if (database?.awsRdsIam === undefined || database.sslMode !== 'require') return;
+  yield 'database.sslMode "require" does not prove who the server is: whoever answers in its place gets a token for the database; use verify-full';
 }
 
 /** About the mode the registry runs in. */
-function authWarnings(auth: AuthConfig): string[] {
+function* authWarnings(auth: AuthConfig): Generator<string> {
   if (auth.mode === 'anonymous') {
-    const hasRoles = ROLES.some((role) => (auth.unusedRoles[role] ?? []).length > 0);
-    return [
-      'Anonymous mode: authentication and authorization are disabled; development only',
-      ...(hasRoles
-        ? ['Authorization roles configured but auth is disabled (anonymous mode); role checks are skipped']
-        : []),
-    ];
+    yield 'Anonymous mode: authentication and authorization are disabled; development only';
+    if (ROLES.some((role) => (auth.unusedRoles[role] ?? []).length > 0)) {
+      yield 'Authorization roles configured but auth is disabled (anonymous mode); role checks are skipped';
+    }
+    return;
   }
-  const insecure = auth.providers.some(({ plainHttp }) => plainHttp === 'any')
-    ? ['SKEP_REGISTRY_INSECURE_URL is set: identity providers may be reached over plain http']
-    : [];
-  const mode =
-    auth.access.kind === 'full'
-      ? [...roleWarnings(auth.access.rules), ...issuerWarnings(auth.access.rules, auth.providers)]
-      : ['Authorization not configured, per-entry claims filtering disabled (auth-only mode)'];
-  return [...mode, ...insecure];
+  const { access, providers } = auth;
+  if (access.kind === 'full') yield* roleWarnings(access.rules, providers);
+  else yield 'Authorization not configured, per-entry claims filtering disabled (auth-only mode)';
+  if (providers.some(({ plainHttp }) => plainHttp === 'any')) {
+    yield 'SKEP_REGISTRY_INSECURE_URL is set: identity providers may be reached over plain http';
+  }
 }
 
-function roleWarnings(rules: RoleRules): string[] {
+function* roleWarnings(rules: RoleRules, providers: OauthAuth['providers']): Generator<string> {
   if (ROLES.every((role) => (rules[role] ?? []).length === 0)) {
-    return ['Authorization is on and no role is granted to anybody: nothing can be administered'];
+    yield 'Authorization is on and no role is granted to anybody: nothing can be administered';
   }
-  return ROLES.filter((role) => (rules[role] ?? []).some(isUnlabeled)).map(
-    (role) => `auth.authz.roles.${role} holds an empty rule, which matches nobody`,
-  );
-}
-
-/** A rule looks at claims, and claims count whoever has signed them. */
-function issuerWarnings(rules: RoleRules, providers: OauthAuth['providers']): string[] {
-  return ROLES.flatMap((role) => {
+  for (const role of ROLES) {
+    if (!(rules[role] ?? []).some(isUnlabeled)) continue;
+    yield `auth.authz.roles.${role} holds an empty rule, which matches nobody`;
+  }
+  // A rule looks at claims, and claims count whoever has signed them.
+  for (const role of ROLES) {
     const granting = providers.filter(({ grants }) => grants?.roles?.includes(role) ?? true);
     const isOpen = (rules[role] ?? []).some((rule) => !isUnlabeled(rule) && !Object.hasOwn(rule, 'iss'));
     const names = granting.map(({ name }) => `"${name}"`).join(', ');
-    return isOpen && granting.length > 1
-      ? [
-          `auth.authz.roles.${role} holds a rule without "iss": each of the identity providers ${names} can grant it; name the issuer in the rule, or say in grants of each provider what it may`,
-        ]
-      : [];
-  });
+    if (!isOpen || granting.length < 2) continue;
+    yield `auth.authz.roles.${role} holds a rule without "iss": each of the identity providers ${names} can grant it; name the issuer in the rule, or say in grants of each provider what it may`;
+  }
 }
 
-function authzWarnings({ auth, sources, registries }: WarnedConfig): StartWarning[] {
-  if (auth.mode !== 'oauth' || auth.access.kind !== 'full') return [];
-  const { rules } = auth.access;
-  return [
-    ...sources.filter(isInvisible).map(({ name }) =>
-      warning('a source without claims: its entries are invisible to everyone except super-admins', {
-        source: name,
-      }),
-    ),
-    ...publishWarnings(rules, sources),
-    ...registries.flatMap((registry) => gateWarnings(registry, sources)),
-  ];
+function* authzWarnings({ auth, sources, registries }: WarnedConfig): Generator<StartWarning> {
+  if (auth.mode !== 'oauth' || auth.access.kind !== 'full') return;
+  for (const { name } of sources.filter(isInvisible)) {
+    const message = 'a source without claims: its entries are invisible to everyone except super-admins';
+    yield { fields: { source: name }, message };
+  }
+  const isManaged = sources.some(({ kind }) => kind === 'managed');
+  if (!isManaged && (auth.access.rules.manageEntries ?? []).length > 0) {
+    const message = 'the role manageEntries is configured and no managed source: publishing will fail';
+    yield { fields: {}, message };
+  }
+  for (const registry of registries) yield* gateWarnings(registry, sources);
 }
 
 /** Entries of synchronised sources have no claims but those of their source. */
@@ -99,28 +87,20 @@ function isInvisible({ kind, claims }: NamedSource): boolean {
   return isSynced(kind) && isUnlabeled(claimsOf(claims));
 }
 
-function publishWarnings(rules: RoleRules, sources: readonly NamedSource[]): StartWarning[] {
-  const isManaged = sources.some(({ kind }) => kind === 'managed');
-  if (isManaged || (rules.manageEntries ?? []).length === 0) return [];
-  return [warning('the role manageEntries is configured and no managed source: publishing will fail')];
-}
-
 /** A gate value that no source carries is often a typing error: those who pass would be expected to see something. */
-function gateWarnings(
+function* gateWarnings(
   { name, sources: linked, claims }: NamedRegistry,
   sources: readonly NamedSource[],
-): StartWarning[] {
+): Generator<StartWarning> {
   const feeding = sources.filter((source) => linked.includes(source.name));
   // Entries of other kinds bring claims of their own, which no configuration shows.
-  if (!feeding.every(({ kind }) => isSynced(kind))) return [];
-  return Object.entries(claimsOf(claims)).flatMap(([key, value]) => {
-    const wanted = valuesOf(value);
-    const carried = feeding.flatMap((source) => valuesOf(claimsOf(source.claims)[key]));
-    const missing = wanted.filter((each) => !carried.includes(each));
-    return missing.length === 0
-      ? []
-      : [warning('no source of the registry carries this claim of its gate', { registry: name, claim: key })];
-  });
+  if (!feeding.every(({ kind }) => isSynced(kind))) return;
+  for (const [claim, value] of Object.entries(claimsOf(claims))) {
+    const carried = feeding.flatMap((source) => valuesOf(claimsOf(source.claims)[claim]));
+    if (valuesOf(value).every((each) => carried.includes(each))) continue;
+    const message = 'no source of the registry carries this claim of its gate';
+    yield { fields: { registry: name, claim }, message };
+  }
 }
 
 function claimsOf(text: string): RawClaims {
@@ -129,8 +109,4 @@ function claimsOf(text: string): RawClaims {
 
 function valuesOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : value === undefined ? [] : [value];
-}
-
-function warning(message: string, fields: StartWarning['fields'] = {}): StartWarning {
-  return { fields, message };
 }

@@ -164,7 +164,7 @@ test('gauges of a source that is gone stay at 0', async () => {
   const metrics = registryMetrics(meterOf(telemetry), {
     sources: () => sources.map((source) => ({ source, entries: { server: 7, skill: 0, plugin: 0 } })),
     now: () => now,
-    build: buildInfo({ version: 'v24.0.0', platform: 'linux', arch: 'x64' }),
+    build: buildInfo({ nodeVersion: 'v24.0.0', platform: 'linux', arch: 'x64' }),
   });
   for (const source of sources) metrics.syncFinished({ source, seconds: 1, outcome: 'success' });
   now = 6000;

@@ -275,7 +275,7 @@ describe('the internal listener', () => {
   test('tells health, version and readiness', async () => {
     expect((await internal('/health')).json()).toEqual({ status: 'healthy' });
     expect((await internal('/version')).json()).toEqual(
-      buildInfo({ version: 'v24.0.0', platform: 'linux', arch: 'x64' }),
+      buildInfo({ nodeVersion: 'v24.0.0', platform: 'linux', arch: 'x64' }),
     );
     expect((await internal('/readiness')).json()).toEqual({ status: 'ready' });
     api.setReady(false);

@@ -1,46 +1,47 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
-/**
- * Name patterns of a source's filter (docs/behaviour/registry.md#sources): `*` is any text, `/` included; `?` one
- * character; `[a-z]` and `[!a-z]` (also `[^a-z]`) one character of a class; `{a,b}` either; `\` takes the next
- * character as it is. Patterns are compared with the whole name, letter case included.
- */
-type Part =
-  | { readonly kind: 'text' }
-  | { readonly kind: 'one'; readonly admits: (char: string) => boolean }
-  | { readonly kind: 'either'; readonly choices: readonly (readonly Part[])[] };
-
 export type NameMatcher = (name: string) => boolean;
 
 const MAX_LENGTH = 1_000;
 
-/** Fails with `config/invalid`, naming the pattern and what is wrong with it. */
+/**
+ * Name patterns of a source's filter (docs/behaviour/registry.md#sources): `*` is any text, `/` included; `?` one
+ * character; `[a-z]` and `[!a-z]` (also `[^a-z]`) one character of a class; `{a,b}` either; `\` takes the next
+ * character as it is. Patterns are compared with the whole name, letter case included. Fails with `config/invalid`, naming
+ * the pattern and what is wrong with it.
+ */
 export function compileGlob(pattern: string): NameMatcher {
-  const parts = new GlobReader(pattern).read();
+  const part = inSequence(new GlobReader(pattern).read());
   return (name) => {
     const chars = Array.from(name);
-    return advance(parts, chars, new Set([0])).has(chars.length);
+    return part(chars, new Set([0])).has(chars.length);
   };
 }
 
 /**
- * The places in the name where a match of `parts` can end that begins at one of `starts`. All possibilities are followed
- * at once, so the work is at most pattern length × name length: no pattern makes it explode, as backtracking would.
+ * The places in the name where a match can end that begins at one of `starts`. All possibilities are followed at once, so
+ * the work is at most pattern length × name length: no pattern makes it explode, as backtracking would.
  */
-function advance(parts: readonly Part[], chars: readonly string[], starts: Set<number>): Set<number> {
-  return parts.reduce((places, part) => step(part, chars, places), starts);
+type Part = (name: readonly string[], starts: ReadonlySet<number>) => ReadonlySet<number>;
+
+const anyText: Part = (name, starts) => {
+  const first = Math.min(...starts);
+  return new Set(Array.from({ length: name.length - first + 1 }, (_, index) => first + index));
+};
+
+function oneCharacter(admits: (char: string) => boolean): Part {
+  return (name, starts) => {
+    const admitted = [...starts].filter((at) => at < name.length && admits(name[at] ?? ''));
+    return new Set(admitted.map((at) => at + 1));
+  };
 }
 
-function step(part: Part, chars: readonly string[], places: Set<number>): Set<number> {
-  if (places.size === 0) return places;
-  if (part.kind === 'text') {
-    const first = Math.min(...places);
-    return new Set(Array.from({ length: chars.length - first + 1 }, (_, index) => first + index));
-  }
-  if (part.kind === 'one') {
-    return new Set([...places].filter((at) => part.admits(chars[at] ?? '')).map((at) => at + 1));
-  }
-  return new Set(part.choices.flatMap((choice) => [...advance(choice, chars, places)]));
+function inSequence(parts: readonly Part[]): Part {
+  return (name, starts) => parts.reduce((at, part) => (at.size === 0 ? at : part(name, at)), starts);
+}
+
+function oneOf(choices: readonly Part[]): Part {
+  return (name, starts) => new Set(choices.flatMap((choice) => [...choice(name, starts)]));
 }
 
 /** Reads a pattern once, from left to right. */
@@ -70,7 +71,7 @@ class GlobReader {
       if (char === '}' || (inBraces && char === ',')) break;
       this.#at += 1;
       // A second star adds nothing but work.
-      if (char === '*' && parts.at(-1)?.kind === 'text') continue;
+      if (char === '*' && parts.at(-1) === anyText) continue;
       parts.push(this.#part(char));
     }
     return parts;
@@ -79,27 +80,27 @@ class GlobReader {
   #part(char: string): Part {
     switch (char) {
       case '*':
-        return { kind: 'text' };
+        return anyText;
       case '?':
-        return { kind: 'one', admits: (other) => other !== '' };
+        return oneCharacter(() => true);
       case '[':
-        return { kind: 'one', admits: this.#class() };
+        return oneCharacter(this.#class());
       case '{':
-        return { kind: 'either', choices: this.#choices() };
+        return oneOf(this.#choices());
       case '\\': {
         const literal = this.#next('ends with a "\\"');
-        return { kind: 'one', admits: (other) => other === literal };
+        return oneCharacter((other) => other === literal);
       }
       default:
-        return { kind: 'one', admits: (other) => other === char };
+        return oneCharacter((other) => other === char);
     }
   }
 
   /** After `{`. */
-  #choices(): readonly (readonly Part[])[] {
-    const choices: (readonly Part[])[] = [];
+  #choices(): readonly Part[] {
+    const choices: Part[] = [];
     for (;;) {
-      choices.push(this.#sequence(true));
+      choices.push(inSequence(this.#sequence(true)));
       if (this.#next('has a "{" without "}"') === '}') return choices;
     }
   }
@@ -120,7 +121,10 @@ class GlobReader {
       ranges.push([from, to]);
     }
     if (ranges.length === 0) throw this.#fault('has an empty class "[]"');
-    return (char) => char !== '' && negated !== ranges.some(([from, to]) => inRange(codeOf(char), from, to));
+    return (char) => {
+      const code = codeOf(char);
+      return negated !== ranges.some(([from, to]) => from <= code && code <= to);
+    };
   }
 
   /** One character of a class; a plain `]` is its end, an escaped one comes back with its backslash. */
@@ -142,10 +146,6 @@ class GlobReader {
       hint: 'write * for any text, ? for one character, [a-z] for a class, {a,b} for either, \\ before a plain one of these',
     });
   }
-}
-
-function inRange(code: number, from: number, to: number): boolean {
-  return from <= code && code <= to;
 }
 
 /** Of a character, or of an escaped one. */

@@ -7,9 +7,9 @@ import { unknownResource } from '../resource.ts';
 
 /** What somebody wants to have explained; all absent asks about roles only. */
 export interface AccessQuestion {
-  readonly registry?: string;
-  readonly source?: string;
-  readonly entry?: string;
+  readonly registry?: string | undefined;
+  readonly source?: string | undefined;
+  readonly entry?: string | undefined;
   readonly kind: EntryKind;
 }
 
