@@ -115,6 +115,18 @@ describe('skep run --explain', () => {
     });
   });
 
+  test('names the variables of this machine that an imported file stands on', async () => {
+    const file = { name: 'ab', image: 'fake:1', transport: 'stdio', secret_env: ['LICENCE'] };
+    const lines = await explained('run --explain --from-config x.json', {
+      env: { SKEP_SECRET_LICENCE: 'hush', NODE_EXTRA_CA_CERTS: '/ca.pem' },
+      files: { 'x.json': JSON.stringify(file) },
+    });
+    expect(Object.fromEntries(lines)).toMatchObject({
+      'env_vars.LICENCE': '******** | SKEP_SECRET_LICENCE',
+      'ca-cert': '/ca.pem | NODE_EXTRA_CA_CERTS',
+    });
+  });
+
   test('asks a person nothing, and gives the catalogue nothing', async () => {
     const skep = await commandUnderTest({ supervisor: 'up', catalogue: CATALOGUE });
     const { status, out } = await skep.run('run --explain tools', { answers: {}, agrees: false });

@@ -14,9 +14,9 @@ import { isLabel } from '../run-config/labels.ts';
 import { isPortMapping, isTargetHost } from '../settings/transport.ts';
 import { checkRecipeOptions } from '../protocol/build-recipe.ts';
 import type { RunValues } from '../settings/run-settings.ts';
-import type { Surroundings } from './plan.ts';
 import { parseEnvFile, readEnvFlags } from './merge-env.ts';
-import { checkWorkloadName } from '../settings/workload-name.ts';
+import type { Surroundings } from './plan.ts';
+import { checkGroupExists, checkWorkloadName } from '../settings/workload-name.ts';
 
 /** The flags of `skep run`, checked as far as can be done without network, engine and questions. */
 export interface CheckedInputs {
@@ -31,8 +31,6 @@ export interface CheckedInputs {
   readonly volumes: readonly Mount[];
   /** `--permission-profile`, read. */
   readonly profile: PermissionProfile | undefined;
-  /** `--ca-cert`, read. */
-  readonly caCert: string | undefined;
 }
 
 const MAX_ENV_FILE_BYTES = 1024 * 1024;
@@ -43,69 +41,49 @@ export async function checkInputs(
   { cwd, env }: Pick<Surroundings, 'cwd' | 'env'>,
 ): Promise<CheckedInputs> {
   checkGroup(values.group);
-  for (const item of values.publish ?? []) checkPublish(item);
-  checkTargetHost(values.targetHost);
-  const { runtimeImage: baseImage, runtimeAddPackage: addPackages = [] } = values;
+  for (const item of values.publish ?? []) {
+    if (isPortMapping(item)) continue;
+    const hint = 'write hostPort:containerPort, or containerPort alone, with ports from 1 to 65535';
+    throw invalid(`invalid port specification: "${item}"`, hint);
+  }
+  if (!isTargetHost(values.targetHost))
+    throw invalid(`invalid target host: "${values.targetHost}"`, 'give a host name or an IPv4 address');
+  const { runtimeImage: baseImage, runtimeAddPackage: addPackages = [], permissionProfile } = values;
   checkRecipeOptions({ addPackages, ...(baseImage === undefined ? {} : { baseImage }) });
   if (values.sandboxUser !== undefined) parseConfinedUser(values.sandboxUser);
+  if (values.caCert !== undefined) await readCaBundle(resolve(cwd, values.caCert));
   return {
     name: values.name === undefined ? undefined : checkWorkloadName(values.name.replaceAll('/', '-')),
     host: await toIPv4(values.host),
     labels: checkLabels(values.label ?? {}),
     env: { file: await readEnvFile(values.envFile, cwd), flags: readEnvFlags(values.env ?? [], env) },
     volumes: await Promise.all((values.volume ?? []).map((item) => checkVolume(item, cwd))),
-    profile:
-      values.permissionProfile === undefined ? undefined : await loadProfileAt(values.permissionProfile, cwd),
-    caCert:
-      values.caCert === undefined ? undefined : (await readCaBundle(resolve(cwd, values.caCert))).join('\n'),
+    profile: permissionProfile === undefined ? undefined : await loadProfileAt(permissionProfile, cwd),
   };
+}
+
+function invalid(message: string, hint: string, cause?: unknown): SkepError {
+  return new SkepError('usage/invalid-value', { message, hint, cause });
 }
 
 function checkGroup(group: string): void {
   if (!/^[a-z0-9_-]+(?: [a-z0-9_-]+)*$/.test(group)) {
-    throw new SkepError('usage/invalid-value', {
-      message: `invalid group name in --group: ${JSON.stringify(group)}`,
-      hint: 'use lower-case letters, digits, _ and -, with single spaces between words',
-    });
+    const hint = 'use lower-case letters, digits, _ and -, with single spaces between words';
+    throw invalid(`invalid group name in --group: ${JSON.stringify(group)}`, hint);
   }
-  if (group !== 'default') {
-    throw new SkepError('usage/invalid-value', {
-      message: `group '${group}' does not exist`,
-      hint: 'groups other than "default" are not available yet',
-    });
-  }
-}
-
-function checkPublish(item: string): void {
-  if (isPortMapping(item)) return;
-  throw new SkepError('usage/invalid-value', {
-    message: `invalid port specification: "${item}"`,
-    hint: 'write hostPort:containerPort, or containerPort alone, with ports from 1 to 65535',
-  });
-}
-
-function checkTargetHost(host: string): void {
-  if (isTargetHost(host)) return;
-  throw new SkepError('usage/invalid-value', {
-    message: `invalid target host: "${host}"`,
-    hint: 'give a host name or an IPv4 address',
-  });
+  checkGroupExists(group);
 }
 
 /** An IPv4 address, or a host name's first one (docs/behaviour/run.md#ports). */
 async function toIPv4(host: string): Promise<string> {
   if (isIPv4(host)) return host;
-  const invalid = (cause?: unknown): SkepError =>
-    new SkepError('usage/invalid-value', {
-      message: `invalid host: "${host}"`,
-      hint: 'give an IPv4 address, or a name that has one',
-      ...(cause === undefined ? {} : { cause }),
-    });
-  if (isIPv6(host) || host === '') throw invalid();
+  const refused = (cause?: unknown): SkepError =>
+    invalid(`invalid host: "${host}"`, 'give an IPv4 address, or a name that has one', cause);
+  if (isIPv6(host) || host === '') throw refused();
   try {
     return (await lookup(host, { family: 4 })).address;
   } catch (error) {
-    throw invalid(error);
+    throw refused(error);
   }
 }
 
@@ -113,20 +91,17 @@ function checkLabels(labels: Readonly<Record<string, string>>): Readonly<Record<
   const trimmed = Object.entries(labels).map(([key, value]) => [key.trim(), value.trim()] as const);
   for (const [key, value] of trimmed) {
     if (isLabel(key, value)) continue;
-    throw new SkepError('usage/invalid-value', {
-      message: `invalid label "${key}=${value}"`,
-      hint: 'keys and values have up to 63 letters, digits, dots, dashes and underscores; skep. is reserved',
-    });
+    const hint =
+      'keys and values have up to 63 letters, digits, dots, dashes and underscores; skep. is reserved';
+    throw invalid(`invalid label "${key}=${value}"`, hint);
   }
   return Object.fromEntries(trimmed);
 }
 
 async function readEnvFile(path: string | undefined, cwd: string): Promise<Readonly<Record<string, string>>> {
   if (path === undefined) return {};
-  return parseEnvFile(
-    await readText(resolve(cwd, path), { maxBytes: MAX_ENV_FILE_BYTES, what: 'env file' }),
-    path,
-  );
+  const text = await readText(resolve(cwd, path), { maxBytes: MAX_ENV_FILE_BYTES, what: 'env file' });
+  return parseEnvFile(text, path);
 }
 
 async function checkVolume(item: string, cwd: string): Promise<Mount> {

@@ -1,8 +1,22 @@
 import { expect, test } from 'vitest';
+import type { Source } from '../runtime/runtime.ts';
+import type { RunValues } from '../settings/run-settings.ts';
 import { chooseTransport } from './choose-transport.ts';
 
 const image = { kind: 'image', reference: 'x/y' } as const;
 const npm = { kind: 'package', ecosystem: 'npm', name: 'x' } as const;
+
+interface Inputs {
+  readonly source: Source;
+  readonly exposedPorts: readonly number[];
+  readonly wanted?: RunValues['transport'];
+  readonly targetPort?: number;
+}
+
+function choose({ source, exposedPorts, wanted: transport, targetPort }: Inputs) {
+  const values = { transport, targetPort } as RunValues;
+  return chooseTransport({ values, resolved: { source, generatedName: 'x' }, profile: {} }, exposedPorts);
+}
 
 test.each([
   ['a package', { source: npm, exposedPorts: [] }, { transport: 'stdio' }],
@@ -24,16 +38,16 @@ test.each([
     { transport: 'streamable-http', targetPort: 8 },
   ],
 ] as const)('%s', (_, inputs, chosen) => {
-  expect(chooseTransport(inputs)).toEqual(chosen);
+  expect(choose(inputs)).toEqual(chosen);
 });
 
 test('an HTTP server whose port nobody names is refused', () => {
   const inputs = { source: image, exposedPorts: [1, 2], wanted: 'streamable-http' } as const;
-  expect(() => chooseTransport(inputs)).toThrow('declares the ports 1, 2');
+  expect(() => choose(inputs)).toThrow('declares the ports 1, 2');
 });
 
 test('sse is not available', () => {
-  expect(() => chooseTransport({ source: image, exposedPorts: [], wanted: 'sse' })).toThrow(
+  expect(() => choose({ source: image, exposedPorts: [], wanted: 'sse' })).toThrow(
     expect.objectContaining({ code: 'usage/not-available' }),
   );
 });

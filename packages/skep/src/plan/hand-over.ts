@@ -1,9 +1,11 @@
 import { isIPv4 } from 'node:net';
+import type { AppConfig } from '../config/app-config.ts';
+import type { Source } from '../runtime/runtime.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
 import { pythonIndex } from '../runtime/docker/python-index.ts';
 import type { Surroundings } from './plan.ts';
-import type { CheckedRun, PlannedRun } from './planned-run.ts';
+import type { Target } from './resolve-target.ts';
 
 /**
  * What a supervisor that runs a command for another program leaves to that program (decision 0189). Outside the
@@ -18,11 +20,10 @@ export function handOverByFlags(values: RunValues, { inside }: Where): void {
   if (foreground || explain || debug === true) inside.handOver('it shows what happens');
   // Names are looked up by threads that everything in the process shares.
   if (!isIPv4(host) && host !== 'localhost') inside.handOver('--host is a name');
-  const named = new Set(
-    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name])),
-  );
+  const given: Readonly<Record<string, unknown>> = values;
   const rows: readonly Field[] = runSettings;
-  const file = rows.find(({ name, kind }) => named.has(name) && (kind === 'path' || kind === 'json-file'));
+  const files = rows.filter(({ kind }) => kind === 'path' || kind === 'json-file');
+  const file = files.find(({ name }) => given[name] !== undefined);
   if (file) inside.handOver(`${file.flag ?? file.name} names a file`);
   // Looked at by the same threads, and what lies on a machine that does not answer holds them for good.
   if ((values.volume ?? []).length > 0) inside.handOver('--volume names a folder');
@@ -30,14 +31,14 @@ export function handOverByFlags(values: RunValues, { inside }: Where): void {
 }
 
 /** Catalogues of others are read where they can hold up nobody else. */
-export function handOverByCatalogue({ target, config }: CheckedRun, { inside }: Where): void {
+export function handOverByCatalogue(target: Target, config: AppConfig, { inside }: Where): void {
   const { registryApiUrl, registryUrl, localRegistryPath } = config;
   const others = [registryApiUrl, registryUrl, localRegistryPath].some((place) => place !== undefined);
   if (inside && target.kind === 'name' && others) inside.handOver('it is looked up in a catalogue');
 }
 
 /** Where a package comes from is part of what it is, and no supervisor keeps what says so: it may sign in. */
-export function handOverByIndex({ resolved: { source } }: PlannedRun, { env, inside }: Where): void {
+export function handOverByIndex(source: Source, { env, inside }: Where): void {
   const python = source.kind === 'package' && source.ecosystem === 'pypi';
   if (inside && python && pythonIndex(env) !== undefined) inside.handOver('a variable names its index');
 }

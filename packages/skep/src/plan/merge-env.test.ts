@@ -1,8 +1,31 @@
 import * as fc from 'fast-check';
+import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { describe, expect, test } from 'vitest';
-import { mergeEnv, parseEnvFile, readEnvFlags } from './merge-env.ts';
+import type { Ask } from '../cli/ask.ts';
+import { runSettings } from '../settings/run-settings.ts';
+import { mergeEnv, parseEnvFile, readEnvFlags, type EnvInputs, type MergedEnv } from './merge-env.ts';
+import { layer } from './settings-of-run.ts';
 
 const requirement = (name: string, more: object = {}) => ({ name, required: false, secret: false, ...more });
+
+interface Said extends EnvInputs {
+  readonly file: Readonly<Record<string, string>>;
+  readonly flags: Readonly<Record<string, string>>;
+  readonly ask?: Ask;
+}
+
+/** As a run merges them: what flags, the file and the catalogue say are layers of its settings. */
+function merge({ file, flags, requirements, ask }: Said): Promise<MergedEnv> {
+  const defaults = requirements
+    .map((one) => [one.name, one.default])
+    .filter(([, value]) => value !== undefined);
+  const settings = mergeSettings(runSettings, [
+    layer('flag', '--env', { env: flags }),
+    layer('file', 'f', { env: file }),
+    layer('registry', 'e', { env: Object.fromEntries(defaults) }),
+  ]);
+  return mergeEnv(settings, { requirements }, ask);
+}
 
 describe('the environment of a server', () => {
   test('a flag beats the file, and both beat the default of the catalogue', async () => {
@@ -11,12 +34,12 @@ describe('the environment of a server', () => {
       requirement('B', { default: 'c' }),
       requirement('C', { default: 'c' }),
     ];
-    const merged = await mergeEnv({ file: { A: 'f', B: 'f' }, flags: { A: 'x' }, requirements });
+    const merged = await merge({ file: { A: 'f', B: 'f' }, flags: { A: 'x' }, requirements });
     expect(merged.env).toEqual({ A: 'x', B: 'f', C: 'c' });
   });
   test('a variable of the file is not asked for', async () => {
     const ask = () => Promise.reject(new Error('asked'));
-    const merged = await mergeEnv({
+    const merged = await merge({
       file: { A: '1' },
       flags: {},
       requirements: [requirement('A', { required: true })],
@@ -26,14 +49,14 @@ describe('the environment of a server', () => {
   });
   test('all missing variables are named at once where nobody can be asked', async () => {
     const requirements = [requirement('A', { required: true }), requirement('B', { required: true })];
-    await expect(mergeEnv({ file: {}, flags: {}, requirements })).rejects.toMatchObject({
+    await expect(merge({ file: {}, flags: {}, requirements })).rejects.toMatchObject({
       code: 'run/missing-env',
       message: 'missing required environment variables: A, B',
     });
   });
   test('an empty answer is an error, not an unset variable', async () => {
     const requirements = [requirement('A', { required: true })];
-    await expect(mergeEnv({ file: {}, flags: {}, requirements, ask: async () => '' })).rejects.toMatchObject({
+    await expect(merge({ file: {}, flags: {}, requirements, ask: async () => '' })).rejects.toMatchObject({
       code: 'run/missing-env',
     });
   });
@@ -42,14 +65,14 @@ describe('the environment of a server', () => {
       requirement('TOKEN', { required: true, secret: true }),
       requirement('OTHER', { secret: true }),
     ];
-    expect(await mergeEnv({ file: {}, flags: {}, requirements, ask: async () => 's3' })).toEqual({
+    expect(await merge({ file: {}, flags: {}, requirements, ask: async () => 's3' })).toEqual({
       env: { TOKEN: 's3' },
       secret: ['TOKEN'],
     });
   });
   test('a value that is no choice is refused without showing a secret', async () => {
     const requirements = [requirement('A', { secret: true, choices: ['x', 'y'] })];
-    const failing = mergeEnv({ file: {}, flags: { A: 'hush' }, requirements });
+    const failing = merge({ file: {}, flags: { A: 'hush' }, requirements });
     await expect(failing).rejects.toMatchObject({ code: 'run/invalid-env' });
     await expect(failing).rejects.not.toThrow('hush');
   });

@@ -1,16 +1,11 @@
 import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
 import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
+import type { Settings } from '@skep/core/settings/field.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
 export interface EnvInputs {
-  /** Variables of `--env-file`. */
-  readonly file: Readonly<Record<string, string>>;
-  /** Variables of `-e`. */
-  readonly flags: Readonly<Record<string, string>>;
-  /** What the catalogue says about variables. */
+  /** What the catalogue says about variables. Their defaults are among the settings. */
   readonly requirements: readonly Requirement[];
-  /** Asks a person for one value; absent where nobody can be asked. */
-  readonly ask?: (requirement: Requirement) => Promise<string>;
   /** How to give the value of a variable, where it is not the flag. */
   readonly give?: (name: string) => string;
 }
@@ -22,15 +17,18 @@ export interface MergedEnv {
 }
 
 /**
- * The server's variables (docs/behaviour/run.md#variables): file, then flags, then the catalogue's defaults for what is
- * still missing, then questions. Fails with `run/missing-env` naming everything that is required and missing, and with
- * `run/invalid-env` for a value that is none of the choices.
+ * The server's variables (docs/behaviour/run.md#variables): what the settings say, each by the strongest that names it, then
+ * questions. Fails with `run/missing-env` naming everything that is required and missing, and with `run/invalid-env` for
+ * a value that is none of the choices.
  */
-export async function mergeEnv({ file, flags, requirements, ask, give }: EnvInputs): Promise<MergedEnv> {
-  const env = new Map([...Object.entries(file), ...Object.entries(flags)]);
-  for (const { name, default: value } of requirements) {
-    if (!env.has(name) && value !== undefined) env.set(name, value);
-  }
+export async function mergeEnv(
+  settings: Settings,
+  { requirements, give }: EnvInputs,
+  ask: ((requirement: Requirement) => Promise<string>) | undefined,
+): Promise<MergedEnv> {
+  const { over = [], value = {} } = settings.get('env') ?? {};
+  const said = [value, ...over.map((weaker) => weaker.value)].toReversed();
+  const env = new Map(said.flatMap((one) => Object.entries(one as Readonly<Record<string, string>>)));
   const missing = requirements.filter((one) => one.required && (env.get(one.name) ?? '') === '');
   if (missing.length > 0 && !ask) throw missingEnv(missing, give);
   for (const requirement of missing) {
@@ -64,12 +62,9 @@ function checkChoice({ name, choices, secret }: Requirement, value: string | und
 
 /** Fails with `run/invalid-env` unless `key` can name an environment variable; `where` says where it was written. */
 function checkEnvKey(key: string, where: string): string {
-  if (key === '')
-    throw new SkepError('run/invalid-env', { message: `empty environment variable key in ${where}` });
   if (VARIABLE_NAME.test(key)) return key;
-  throw new SkepError('run/invalid-env', {
-    message: `invalid environment variable key ${JSON.stringify(key)} in ${where}`,
-  });
+  const what = `environment variable key${key === '' ? '' : ` ${JSON.stringify(key)}`} in ${where}`;
+  throw new SkepError('run/invalid-env', { message: `${key === '' ? 'empty' : 'invalid'} ${what}` });
 }
 
 /**

@@ -2,8 +2,10 @@ import { isAbsolute, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readJsonText } from '@skep/core/files/read-limited.ts';
 import type { Settings } from '@skep/core/settings/field.ts';
+import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { isLoopback } from '@skep/proxy/call/loopback.ts';
+import { loadAppConfig } from '../config/app-config.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { parseVolume, type Mount } from '../permissions/mount-declaration.ts';
 import {
@@ -18,12 +20,11 @@ import { MAX_RUN_CONFIG_BYTES } from '../run-config/file.ts';
 import { fromToolhive } from '../run-config/import-toolhive.ts';
 import { referenceTo, decodeRunConfig, type RunConfig } from '../run-config/run-config.ts';
 import { givenLimits } from '../run-config/proxy-limits.ts';
+import { runSettings } from '../settings/run-settings.ts';
 import { requireConsent, checkReachable } from './plan-permissions.ts';
-import type { EnvInputs } from './merge-env.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
-import { preparationOf } from './preparation.ts';
-import { settingsOfFile } from './settings-of-run.ts';
-import { unverified } from './warnings.ts';
+import { preparationOf, sourceOf, unverified } from './preparation.ts';
+import { layer, settingsOfFile, settingsOfMachine } from './settings-of-run.ts';
 
 export interface ImportRequest {
   readonly path: string;
@@ -39,25 +40,31 @@ export interface ImportRequest {
  * beside `--from-config`, so the file is where everything is put right.
  */
 export async function planImport(request: ImportRequest, around: Surroundings): Promise<NewWorkload> {
-  const { config: imported, text, document } = await readImport(request.path, around);
+  const { path, foreground } = request;
+  const { config: imported, text, document } = await readImport(path, around);
   await checkTrust(imported, request, around);
   const { runtime, info } = await around.connect();
-  const preparation = await preparationOf(imported, around);
+  const settings = mergeSettings(runSettings, [
+    request.settings,
+    settingsOfFile({ path, text, document }),
+    ...secretsOf(imported, around.env),
+    ...settingsOfMachine(await loadAppConfig(around.places), around),
+  ]);
+  const source = sourceOf(imported);
   return {
     is: 'new',
     name: imported.name,
     runtime,
-    foreground: request.foreground,
-    settings: settingsOfFile({ path: request.path, text, document }, request.settings),
+    foreground,
+    settings,
     rename: 'give it another "name" in the file',
-    port: {
-      host: imported.host,
-      wanted: imported.port,
-      hint: 'set another "port" in the file, or 0 for a free one',
+    host: imported.host,
+    env: {
+      requirements: imported.secret_env.map((name) => ({ name, required: true, secret: true })),
+      give: (name) => `in the environment, as ${SECRET}${name}`,
     },
-    env: withSecrets(imported, around.env),
-    preparation,
-    warnings: unverified(preparation.source),
+    preparation: preparationOf(source, imported.runtime_config ?? {}, settings, around.cwd),
+    warnings: unverified(source),
     configure: async ({ port, merged, prepared }) => ({
       ...imported,
       image: prepared.reference,
@@ -85,18 +92,15 @@ async function checkTrust(config: RunConfig, request: ImportRequest, around: Sur
   });
 }
 
+/** Begins the name of a variable that holds the value of a secret one. */
+const SECRET = 'SKEP_SECRET_';
+
 /** Values of secret variables are not in the file: they come from `SKEP_SECRET_<NAME>`, or are asked for. */
-function withSecrets({ secret_env, env_vars }: RunConfig, env: Surroundings['env']): EnvInputs {
-  const given = secret_env.flatMap((name) => {
-    const value = env[`SKEP_SECRET_${name}`];
-    return value === undefined ? [] : [[name, value] as const];
+function secretsOf({ secret_env }: RunConfig, env: Surroundings['env']): readonly Settings[] {
+  return secret_env.flatMap((name) => {
+    const value = env[SECRET + name];
+    return value === undefined ? [] : [layer('env', SECRET + name, { env: { [name]: value } })];
   });
-  return {
-    file: Object.fromEntries(given),
-    flags: env_vars,
-    requirements: secret_env.map((name) => ({ name, required: true, secret: true })),
-    give: (name) => `in the environment, as SKEP_SECRET_${name}`,
-  };
 }
 
 /** What running an imported configuration gives away of this machine, a phrase each; empty for one that keeps to itself. */
@@ -109,23 +113,17 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
   ];
 }
 
-interface ImportSurroundings extends Pick<Surroundings, 'cwd' | 'terminal'> {
+interface ImportContext extends Pick<Surroundings, 'cwd'> {
   readonly places: Pick<Surroundings['places'], 'ignoreFile'>;
+  readonly terminal: Pick<Surroundings['terminal'], 'err'>;
 }
 
-interface ReadImport {
-  readonly config: RunConfig;
-  /** The file, to name places in it. */
-  readonly text: string;
-  /** What it says under the names that Skep has for it. */
-  readonly document: unknown;
-}
-
-/** Reads and checks the file of `--from-config`; nothing is made yet. Fails with `run/invalid-config` and as its parts do. */
-export async function readImport(
-  path: string,
-  { cwd, places, terminal }: ImportSurroundings,
-): Promise<ReadImport> {
+/**
+ * Reads and checks the file of `--from-config`; nothing is made yet. With the configuration comes what it was read from: the
+ * text, to name places in it, and what that says under the names that Skep has for it. Fails with `run/invalid-config`
+ * and as its parts do.
+ */
+export async function readImport(path: string, { cwd, places, terminal }: ImportContext) {
   const { value, text } = await readJsonText(resolve(cwd, path), {
     maxBytes: MAX_RUN_CONFIG_BYTES,
     what: 'run configuration',

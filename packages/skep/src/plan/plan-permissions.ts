@@ -10,6 +10,7 @@ import {
   grantsOf,
   type PermissionProfile,
 } from '../permissions/profile.ts';
+import type { Surroundings } from './plan.ts';
 import type { Mount } from '../permissions/mount-declaration.ts';
 
 export interface PermissionInputs {
@@ -22,7 +23,7 @@ export interface PermissionInputs {
   readonly network: string | undefined;
   readonly volumes: readonly Mount[];
   readonly cwd: string;
-  readonly confirm?: ConsentRequest['confirm'];
+  readonly confirm?: Surroundings['confirm'] | undefined;
 }
 
 /**
@@ -86,7 +87,7 @@ function fromCatalogue(
   return decodeProfile(withoutNulls, 'what the catalogue says about permissions', cwd);
 }
 
-export interface ConsentRequest {
+interface ConsentRequest {
   /** Who asks for it, for example `"com.example/x" of the catalogue`. */
   readonly who: string;
   /** What it asks for, a phrase each; see `grantsOf`. */
@@ -94,7 +95,7 @@ export interface ConsentRequest {
   /** How to agree without being asked. */
   readonly hint: string;
   /** Asks a person yes or no; absent where nobody can be asked. */
-  readonly confirm: ((question: string) => Promise<boolean>) | undefined;
+  readonly confirm: Surroundings['confirm'] | undefined;
 }
 
 /** Whoever wrote a catalogue or a file must not decide what it gets of this machine. Fails with `run/not-granted`. */

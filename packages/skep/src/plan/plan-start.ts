@@ -1,10 +1,14 @@
+import { mergeSettings } from '@skep/core/settings/merge.ts';
+import { loadAppConfig } from '../config/app-config.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 import { checkKeys } from '../run-config/import-toolhive.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
+import { runSettings } from '../settings/run-settings.ts';
 import type { SavedWorkload, Surroundings } from './plan.ts';
-import { preparationOf } from './preparation.ts';
+import { preparationOf, sourceOf } from './preparation.ts';
+import { settingsOfMachine } from './settings-of-run.ts';
 
 export interface StartRequest {
   readonly name: string;
@@ -23,11 +27,12 @@ export async function planStart(
   { name, isRunning, foreground, limits }: StartRequest,
   around: Surroundings,
 ): Promise<SavedWorkload> {
-  const config = await loadRunConfig(around.places, name);
+  const { places, cwd } = around;
+  const config = await loadRunConfig(places, name);
   const start = { is: 'saved', name, foreground } as const;
   if (isRunning) return { ...start, changes: {} };
   await checkNothingToHide({
-    file: around.places.ignoreFile,
+    file: places.ignoreFile,
     globally: config.ignore_config?.load_global ?? true,
     mounts: profileMounts(config.permission_profile, '/'),
     override: 'remove the workload and run it with --ignore-globally=false',
@@ -36,10 +41,8 @@ export async function planStart(
   checkKeys(config.rest, `the saved configuration of "${name}"`);
   const { runtime, info } = await around.connect(config.runtime);
   await info;
-  const isThere = await runtime.has(config.image);
-  return {
-    ...start,
-    changes: limits,
-    ...(isThere ? {} : { missing: { runtime, preparation: await preparationOf(config, around) } }),
-  };
+  if (await runtime.has(config.image)) return { ...start, changes: limits };
+  const settings = mergeSettings(runSettings, settingsOfMachine(await loadAppConfig(places), around));
+  const preparation = preparationOf(sourceOf(config), config.runtime_config ?? {}, settings, cwd);
+  return { ...start, changes: limits, missing: { runtime, preparation } };
 }

@@ -1,10 +1,8 @@
-import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
-import type { Settings } from '@skep/core/settings/field.ts';
-import type { Places } from '@skep/core/files/places.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
+import type { Places } from '@skep/core/files/places.ts';
+import type { Settings } from '@skep/core/settings/field.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Prepared, PrepareRequest, Runtime, RuntimeInfo } from '../runtime/runtime.ts';
-import type { ConsentRequest } from './plan-permissions.ts';
 import type { EnvInputs, MergedEnv } from './merge-env.ts';
 
 /** What is to be there before a workload can start. */
@@ -25,10 +23,11 @@ export interface NewWorkload extends Decided {
   readonly runtime: Runtime;
   /** How the person gives it another name. */
   readonly rename: string;
-  readonly port: WantedPort & { readonly host: string };
-  readonly env: EnvInputs;
+  /** IPv4 address the proxy listens on. */
+  readonly host: string;
   /** What decided it, with where each came from. */
   readonly settings: Settings;
+  readonly env: EnvInputs;
   readonly preparation: Preparation;
   /** Lines for the person, told before the preparation. */
   readonly warnings: readonly string[];
@@ -52,19 +51,6 @@ export interface Made {
   readonly prepared: Prepared;
 }
 
-export interface WantedPort {
-  /** 0 or absent: any free one. */
-  readonly wanted?: number;
-  /** How to choose another, where the person has not asked for this one. */
-  readonly hint?: string;
-}
-
-/** A runtime, and which one it is: asked for while other things go on, because only what is saved says so. */
-export interface Connected {
-  readonly runtime: Runtime;
-  readonly info: Promise<RuntimeInfo>;
-}
-
 /** What planning may read, ask and connect to. */
 export interface Surroundings {
   readonly places: Places;
@@ -75,12 +61,15 @@ export interface Surroundings {
   readonly program: { readonly version: string };
   readonly terminal: Pick<Terminal, 'err'>;
   readonly signal: AbortSignal;
-  /** Asks the person for a value; absent where nobody can be asked. */
-  readonly ask?: (requirement: Requirement) => Promise<string>;
-  /** Asks the person yes or no; absent as `ask` is. */
-  readonly confirm?: Exclude<ConsentRequest['confirm'], undefined>;
+  /** Asks the person yes or no; absent where nobody can be asked. */
+  readonly confirm?: (question: string) => Promise<boolean>;
   /** Set where a supervisor plans for a command that asked it to (decision 0048). */
   readonly inside?: { readonly handOver: (why: string) => never };
-  /** The runtime that a saved workload belongs to, or the best one there is. */
-  readonly connect: (reference?: RuntimeReference) => Promise<Connected>;
+  /**
+   * The runtime that a saved workload belongs to, or the best one there is; and which one it is, asked for while other things
+   * go on, because only what is saved says so.
+   */
+  readonly connect: (
+    reference?: RuntimeReference,
+  ) => Promise<{ readonly runtime: Runtime; readonly info: Promise<RuntimeInfo> }>;
 }

@@ -1,16 +1,19 @@
 import type { LocalPlan } from '@skep/core/catalog/run-plan.ts';
+import type { AppConfig } from '../config/app-config.ts';
 import { memberPlace } from '@skep/core/json/member-place.ts';
 import type { FieldValue, Origin, Setting, Settings } from '@skep/core/settings/field.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { fromStored, storedRows } from '@skep/core/settings/stored.ts';
 import { packageReference } from '../protocol/reference.ts';
+import type { PortRequest } from '../runtime/free-port.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import type { Surroundings } from './plan.ts';
-import type { CheckedRun } from './planned-run.ts';
-import type { Resolved } from './resolve-target.ts';
+import type { PlannedRun } from './planned-run.ts';
+
+type Machine = Pick<Surroundings, 'env' | 'places'>;
 
 /** What one place says about settings, those left out that it says nothing about. */
-function layer(
+export function layer(
   origin: Origin,
   place: string,
   values: Readonly<Record<string, FieldValue | undefined>>,
@@ -24,8 +27,8 @@ function layer(
 
 /** Everything that decides a run of what the command line names, with where each comes from. */
 export function settingsOfRun(
-  { request, inputs, config, resolved }: CheckedRun & { readonly resolved: Resolved },
-  { env, places }: Pick<Surroundings, 'env' | 'places'>,
+  { request, inputs, config, resolved }: Pick<PlannedRun, 'request' | 'inputs' | 'config' | 'resolved'>,
+  machine: Machine,
 ): Settings {
   const { settings, args, values } = request;
   const { plan, source, catalog, entryName } = resolved;
@@ -39,13 +42,23 @@ export function settingsOfRun(
       ...(plan && { ...wished(plan, values.transport), image }),
       registry_server_name: entryName,
     }),
-    layer('config', places.configFile, {
-      caCert: config.caCertificatePath,
+    layer('config', machine.places.configFile, {
       registry_api_url: catalog?.kind === 'API endpoint' ? location : undefined,
       registry_url: catalog?.kind === 'remote file' ? location : undefined,
     }),
-    layer('env', 'NODE_EXTRA_CA_CERTS', { caCert: env['NODE_EXTRA_CA_CERTS'] }),
+    ...settingsOfMachine(config, machine),
   ]);
+}
+
+/** What holds for every run on this machine. */
+export function settingsOfMachine(
+  { caCertificatePath }: Pick<AppConfig, 'caCertificatePath'>,
+  { env, places }: Machine,
+): readonly Settings[] {
+  return [
+    layer('config', places.configFile, { caCert: caCertificatePath }),
+    layer('env', 'NODE_EXTRA_CA_CERTS', { caCert: env['NODE_EXTRA_CA_CERTS'] }),
+  ];
 }
 
 /** What a catalogue says about running a server. */
@@ -75,11 +88,12 @@ function withoutLogin(address: string): string {
   return url.href;
 }
 
-/** What an imported file says, with the line of each, under what was given beside it. */
-export function settingsOfFile(
-  file: { readonly path: string; readonly text: string; readonly document: unknown },
-  given: Settings,
-): Settings {
+/** What an imported file says, with the line of each. */
+export function settingsOfFile(file: {
+  readonly path: string;
+  readonly text: string;
+  readonly document: unknown;
+}): Settings {
   const said = new Map<string, Setting>();
   for (const row of storedRows(runSettings)) {
     const path = row.key.split('.');
@@ -91,5 +105,20 @@ export function settingsOfFile(
     const place = `${file.path}:${memberPlace(file.text, path)?.line ?? 1}`;
     said.set(row.name, { value: fromStored(row, value) ?? '', origin: 'file', place });
   }
-  return mergeSettings(runSettings, [given, said]);
+  return said;
+}
+
+/** How the person chooses another port than one that they have not asked for on this command line. */
+const PORT_HINTS: Partial<Record<Origin, string>> = {
+  registry:
+    'it is the one that the catalogue names; choose another with --proxy-port, or any free one with --proxy-port 0',
+  file: 'set another "port" in the file, or 0 for a free one',
+};
+
+/** The proxy's port (docs/behaviour/run.md#ports); absent or 0 for any free one. */
+export function wantedPort(settings: Settings): Pick<PortRequest, 'wanted' | 'hint'> {
+  const port = settings.get('proxyPort');
+  if (port === undefined) return {};
+  const hint = PORT_HINTS[port.origin];
+  return { wanted: Number(port.value), ...(hint === undefined ? {} : { hint }) };
 }

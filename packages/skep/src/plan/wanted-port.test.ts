@@ -1,8 +1,12 @@
 import { choosePlan, type LocalPlan } from '@skep/core/catalog/run-plan.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { serverDocument } from '@skep/core/catalog/server-json.ts';
+import { places } from '@skep/core/files/places.ts';
 import { expect, test } from 'vitest';
-import { wantedPort } from './plan-run.ts';
+import type { AppConfig } from '../config/app-config.ts';
+import type { CheckedInputs } from './check-inputs.ts';
+import type { RunRequest } from './planned-run.ts';
+import { layer, settingsOfRun, wantedPort } from './settings-of-run.ts';
 
 /** The plan for a catalogue entry of this transport that names the port 4711. */
 function plan(transport: object): LocalPlan {
@@ -19,23 +23,37 @@ function plan(transport: object): LocalPlan {
 
 const http = plan({ type: 'streamable-http', url: 'http://localhost:80/mcp' });
 const stdio = plan({ type: 'stdio' });
-const nothing = { proxyPort: undefined, transport: undefined };
+
+/** The port of a run with these flags of what a catalogue holds, or of a plain image. */
+function portOf(flags: { proxyPort?: number; transport?: 'stdio' | 'streamable-http' }, plan?: LocalPlan) {
+  const request = {
+    settings: layer('flag', 'x', flags),
+    args: undefined,
+    values: flags,
+  } as unknown as RunRequest;
+  const inputs = { env: { file: {}, flags: {} } } as unknown as CheckedInputs;
+  const config = { caCertificatePath: undefined } as AppConfig;
+  const source = { kind: 'image', reference: 'x/y' } as const;
+  const resolved = { source, generatedName: 'x', ...(plan ? { plan } : {}) };
+  const machine = { env: {}, places: places({ env: {}, home: '/', platform: 'linux', temp: '/' }) };
+  return wantedPort(settingsOfRun({ request, inputs, config, resolved }, machine));
+}
 
 test('the port that a catalogue names for a server over HTTP is used, and can be given up', () => {
-  expect(wantedPort(nothing, http)).toMatchObject({
+  expect(portOf({}, http)).toMatchObject({
     wanted: 4711,
     hint: expect.stringContaining('--proxy-port 0'),
   });
-  expect(wantedPort({ ...nothing, transport: 'streamable-http' }, stdio).wanted).toBe(4711);
+  expect(portOf({ transport: 'streamable-http' }, stdio).wanted).toBe(4711);
 });
 
 test('the flag comes before the catalogue, 0 for any port too', () => {
-  expect(wantedPort({ ...nothing, proxyPort: 5000 }, http)).toEqual({ wanted: 5000 });
-  expect(wantedPort({ ...nothing, proxyPort: 0 }, http)).toEqual({ wanted: 0 });
+  expect(portOf({ proxyPort: 5000 }, http)).toEqual({ wanted: 5000 });
+  expect(portOf({ proxyPort: 0 }, http)).toEqual({ wanted: 0 });
 });
 
 test('a server over stdio gets any free port', () => {
-  expect(wantedPort(nothing, stdio)).toEqual({});
-  expect(wantedPort({ ...nothing, transport: 'stdio' }, http)).toEqual({});
-  expect(wantedPort(nothing, undefined)).toEqual({});
+  expect(portOf({}, stdio)).toEqual({});
+  expect(portOf({ transport: 'stdio' }, http)).toEqual({});
+  expect(portOf({})).toEqual({});
 });

@@ -8,6 +8,7 @@ import { mountSources } from '../permissions/mount-declaration.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { mergeEnv } from '../plan/merge-env.ts';
 import type { NewWorkload, Plan, Preparation, SavedWorkload, Surroundings } from '../plan/plan.ts';
+import { wantedPort } from '../plan/settings-of-run.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
 import { deleteRunConfig, loadRunConfig, saveRunConfig } from '../run-config/file.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
@@ -72,8 +73,9 @@ export function surroundingsOf(context: Context): Surroundings {
 async function make(plan: NewWorkload, work: Work): Promise<RunConfig> {
   const { context } = work;
   const { places, random, ask } = context;
-  const choosePort = await planPort({ ...plan.port, promised: () => promisedPorts(context), random });
-  const merged = await mergeEnv({ ...plan.env, ...(ask === undefined ? {} : { ask }) });
+  const wanted = { host: plan.host, ...wantedPort(plan.settings) };
+  const choosePort = await planPort({ ...wanted, promised: () => promisedPorts(context), random });
+  const merged = await mergeEnv(plan.settings, plan.env, ask);
   for (const warning of plan.warnings) context.terminal.err(warning);
   const prepared = await prepare(plan, work);
   const config = await plan.configure({ port: await choosePort(), merged, prepared });

@@ -1,5 +1,6 @@
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
+import { checkGroupExists } from '../settings/workload-name.ts';
 
 /** Flags of commands that act on several workloads. */
 export const selectionSettings = settingsOf({ group: 'Selection' }, [
@@ -27,12 +28,7 @@ export function checkSelection({ names, all, group }: Selection, command: string
       hint: `see the names with skep list, or use skep ${command} --all`,
     });
   }
-  if (group !== undefined && group !== 'default') {
-    throw new SkepError('usage/invalid-value', {
-      message: `group '${group}' does not exist`,
-      hint: 'groups other than "default" are not available yet',
-    });
-  }
+  checkGroupExists(group);
   return { names: [...new Set(names)], all, group };
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Source } from '../runtime/runtime.ts';
-import { unusedBuild, unverified } from './warnings.ts';
+import { unusedBuild, unverified } from './preparation.ts';
 
 const image: Source = { kind: 'image', reference: 'org/x:1' };
 const npm: Source = { kind: 'package', ecosystem: 'npm', name: 'x' };
