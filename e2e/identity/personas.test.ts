@@ -10,12 +10,11 @@ import type { Identity } from '@skep/auth/token/identity.ts';
 import { createProvider } from '@skep/auth/token/provider.ts';
 import { createVerifier, type TokenVerifier } from '@skep/auth/token/verifier.ts';
 import { silentLog } from '@skep/core/log/log.ts';
-import { type Authority, authorityOf, type SignInMode } from '@skep/registry/access/authority.ts';
-import { describeCaller } from '@skep/registry/access/caller.ts';
+import { authorityOf, type Authority, type SignInMode } from '@skep/registry/access/authority.ts';
 import { decideGate } from '@skep/registry/access/gate.ts';
-import { CONTRACT_SWITCHES } from '@skep/registry/access/switches.ts';
 import { decideVisibility } from '@skep/registry/access/visibility.ts';
-import { AUDIENCE, type IdentityProvider, startIdentityProvider } from '../fixtures/identity-provider.ts';
+import { CONTRACT_SWITCHES, describeCaller } from '../../packages/registry/src/access/authority.ts';
+import { AUDIENCE, startIdentityProvider, type IdentityProvider } from '../fixtures/identity-provider.ts';
 import { component, sharedData, title } from '../require.ts';
 
 // Personas of the shared data with real tokens, from the provider to the decisions of the registry.

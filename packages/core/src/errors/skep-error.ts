@@ -2,9 +2,9 @@ import { CODES, type Code } from './codes.ts';
 
 export interface SkepErrorOptions {
   /** What failed and the offending value, one line, for people. Defaults to the row's title. */
-  readonly message?: string;
+  readonly message?: string | undefined;
   /** What to do next. Defaults to the row's hint. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** Structured facts for logs; never a secret. */
   readonly detail?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;

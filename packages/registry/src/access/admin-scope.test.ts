@@ -2,16 +2,14 @@ import { describe, expect, test } from 'vitest';
 import type { Claims } from '@skep/auth/claims/claims.ts';
 import {
   type CreationType,
-  decideCreate,
   decideDelete,
   decideRead,
-  decideReference,
   decideUpdate,
   type ScopedResource,
 } from './admin-scope.ts';
 import { ANONYMOUS } from './authority.ts';
 import { caller, claims, signedIn, superAdmin } from './callers.fixture.ts';
-import type { Decision } from './decision.ts';
+import { coversNew, type Decision, satisfiesExisting } from './decision.ts';
 
 const codeOf = (decision: Decision): string => (decision.allowed ? 'allowed' : decision.code);
 const platform = claims({ org: 'acme', team: 'platform' });
@@ -51,7 +49,7 @@ describe('creating a source or registry', () => {
       'access/insufficient-claims',
     ],
   ])('%s: %#', (_rule, authority, next, expected) => {
-    expect(codeOf(decideCreate(authority, next))).toBe(expected);
+    expect(codeOf(coversNew(authority, next))).toBe(expected);
   });
 });
 
@@ -123,7 +121,7 @@ describe('deleting a source or registry', () => {
 });
 
 test('naming a source needs its claims and is 403 otherwise', () => {
-  expect(codeOf(decideReference(admin, platform))).toBe('allowed');
-  expect(codeOf(decideReference(admin, none))).toBe('allowed');
-  expect(codeOf(decideReference(admin, data))).toBe('access/insufficient-claims');
+  expect(codeOf(satisfiesExisting(admin, platform))).toBe('allowed');
+  expect(codeOf(satisfiesExisting(admin, none))).toBe('allowed');
+  expect(codeOf(satisfiesExisting(admin, data))).toBe('access/insufficient-claims');
 });

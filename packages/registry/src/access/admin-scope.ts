@@ -1,7 +1,14 @@
 import { asksForNothing, isUnlabeled, type Claims, type RawClaims } from '@skep/auth/claims/claims.ts';
 import type { Authority } from './authority.ts';
-import { allow, type Decision, deny, firstRefusal } from './decision.ts';
-import { coversNew, satisfiesExisting, unlessExempt } from './satisfies.ts';
+import {
+  coversNew,
+  type Decision,
+  denyIf,
+  firstRefusal,
+  hideDenied,
+  satisfiesExisting,
+  unlessExempt,
+} from './decision.ts';
 
 /** Who made a source or registry; never changes (docs/behaviour/registry.md#model). */
 export type CreationType = 'CONFIG' | 'API';
@@ -19,13 +26,7 @@ export interface ScopedResource {
  * told from a missing one; a list leaves the row out.
  */
 export function decideRead(authority: Authority, claims: RawClaims): Decision {
-  const decision = satisfiesExisting(authority, claims);
-  return decision.allowed ? decision : { ...decision, code: 'access/hidden' };
-}
-
-/** Nobody may create what they could not satisfy themselves. */
-export function decideCreate(authority: Authority, claims: Claims): Decision {
-  return coversNew(authority, claims);
+  return hideDenied(satisfiesExisting(authority, claims));
 }
 
 /** Replacing a source or registry: what exists is satisfied, what comes is held, protection is not taken away. */
@@ -42,16 +43,9 @@ export function decideDelete(authority: Authority, existing: ScopedResource): De
   return firstRefusal([() => notFromConfig(existing), () => satisfiesExisting(authority, existing.claims)]);
 }
 
-/** Naming a source in a registry. 403 although it reveals that the source exists. */
-export function decideReference(authority: Authority, sourceClaims: RawClaims): Decision {
-  return satisfiesExisting(authority, sourceClaims);
-}
-
 /** In every mode, and for super-admins too: the file would undo the change at the next start. */
 function notFromConfig(existing: ScopedResource): Decision {
-  return existing.creationType === 'CONFIG'
-    ? deny('access/config-created', { reason: 'config-created' })
-    : allow('all-passed');
+  return denyIf(existing.creationType === 'CONFIG', 'access/config-created', { reason: 'config-created' });
 }
 
 /**
@@ -59,9 +53,6 @@ function notFromConfig(existing: ScopedResource): Decision {
  * the others. Only a super-admin may.
  */
 function keepsAClaim(authority: Authority, existing: RawClaims, next: Claims): Decision {
-  return unlessExempt(authority, () =>
-    asksForNothing(next) && !isUnlabeled(existing)
-      ? deny('access/last-claim', { reason: 'last-claim-dropped' })
-      : allow('claims-covered'),
-  );
+  const isLast = asksForNothing(next) && !isUnlabeled(existing);
+  return unlessExempt(authority, () => denyIf(isLast, 'access/last-claim', { reason: 'last-claim-dropped' }));
 }

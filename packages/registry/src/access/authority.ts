@@ -1,6 +1,8 @@
+import type { RawClaims } from '@skep/auth/claims/claims.ts';
+import type { ArrayMatch } from '@skep/auth/claims/covers.ts';
 import { resolveRoles, type Role, type RoleRules } from '@skep/auth/claims/roles.ts';
-import type { Identity } from '@skep/auth/token/identity.ts';
-import type { Switches } from './switches.ts';
+import { tokenIdentity, type Identity } from '@skep/auth/token/identity.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 
 /**
  * Who is asking, decided once per request. A closed union: every decision names the kinds it lets pass, so a new kind
@@ -17,6 +19,7 @@ export type Authority =
 export interface FullAuthority {
   readonly kind: 'full';
   readonly identity: Identity;
+  /** In fixed order. */
   readonly roles: readonly Role[];
   /** What `roles` was resolved by, so that a refusal can say which rule would grant. */
   readonly rules: RoleRules;
@@ -60,4 +63,79 @@ export function rememberedAuthority(mode: SignInMode): (identity: Identity) => A
 
 export function isSuperAdmin(authority: FullAuthority): boolean {
   return authority.roles.includes('superAdmin');
+}
+
+/** Where an operator may make access stricter, or looser, than it is by default (docs/behaviour/registry.md#switches). */
+interface Switches {
+  /** a publish request must carry claims. */
+  readonly requirePublishClaims: boolean;
+  /** registries and sources without claims are open to every signed-in caller, or to super-admins only. */
+  readonly unlabeled: 'open' | 'deny';
+  /** what a list in an existing resource's claims needs of a caller. New claims always need all of it. */
+  readonly arrayMatch: ArrayMatch;
+  /** publishers must also satisfy the claims of the managed source. */
+  readonly managedSourceGate: boolean;
+}
+
+export const CONTRACT_SWITCHES: Switches = {
+  requirePublishClaims: false,
+  unlabeled: 'open',
+  arrayMatch: 'all',
+  managedSourceGate: false,
+};
+
+export const STRICT_SWITCHES: Switches = {
+  requirePublishClaims: true,
+  unlabeled: 'deny',
+  arrayMatch: 'any',
+  managedSourceGate: true,
+};
+
+/** Switches as `auth.authz` of the configuration holds them; each single one overrides the preset. */
+export type SwitchSettings = { readonly [Name in keyof Switches]?: Switches[Name] | undefined } & {
+  readonly preset?: 'strict' | undefined;
+};
+
+export function resolveSwitches(settings: SwitchSettings): Switches {
+  const base = settings.preset === 'strict' ? STRICT_SWITCHES : CONTRACT_SWITCHES;
+  return {
+    requirePublishClaims: settings.requirePublishClaims ?? base.requirePublishClaims,
+    unlabeled: settings.unlabeled ?? base.unlabeled,
+    arrayMatch: settings.arrayMatch ?? base.arrayMatch,
+    managedSourceGate: settings.managedSourceGate ?? base.managedSourceGate,
+  };
+}
+
+/** What `GET /v1/me` answers (docs/behaviour/registry.md#me). */
+export interface CallerRecord {
+  /** `sub` of the token; the empty text where it has none. */
+  readonly subject: string;
+  /** In fixed order; superAdmin does not expand into the roles it implies. */
+  readonly roles: readonly Role[];
+}
+
+/** Describes the caller to itself. Throws `auth/unauthenticated` in anonymous mode: there is nobody to describe. */
+export function describeCaller(authority: Authority): CallerRecord {
+  if (authority.kind === 'anonymous') throw new SkepError('auth/unauthenticated');
+  return { subject: authority.identity.subject, roles: authority.kind === 'full' ? authority.roles : [] };
+}
+
+/** What people call the caller, for logs: address, user name or name, whichever the token has first; else empty. */
+export function userName({ email, name, claims }: Identity): string {
+  const preferred = claims['preferred_username'];
+  return email || (typeof preferred === 'string' ? preferred : '') || name;
+}
+
+/** The authority of a caller whose token carried these claims. For explaining: nobody is let in by it. */
+export function supposedCaller(mode: AccessMode, claims: RawClaims): Authority {
+  if (mode.kind === 'anonymous') return ANONYMOUS;
+  const subject = claims['sub'];
+  return authorityOf(mode, tokenIdentity(claims, typeof subject === 'string' ? subject : ''));
+}
+
+/** The mode in which an authority was worked out. */
+export function modeOf(authority: Authority): AccessMode {
+  if (authority.kind === 'anonymous') return { kind: 'anonymous' };
+  if (authority.kind === 'signed-in') return { kind: 'auth-only' };
+  return { kind: 'full', rules: authority.rules, switches: authority.switches };
 }

@@ -1,8 +1,7 @@
-import { type Claims, parseClaims } from '@skep/auth/claims/claims.ts';
+import { parseClaims, type Claims } from '@skep/auth/claims/claims.ts';
 import type { RoleRules } from '@skep/auth/claims/roles.ts';
 import type { Identity } from '@skep/auth/token/identity.ts';
-import { type Authority, authorityOf } from './authority.ts';
-import { resolveSwitches, type SwitchSettings } from './switches.ts';
+import { authorityOf, resolveSwitches, type Authority, type SwitchSettings } from './authority.ts';
 
 // Callers for the tests of this folder.
 

@@ -1,5 +1,7 @@
 import { type Claims, type ClaimValue, parseClaims, type RawClaims } from '@skep/auth/claims/claims.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
 
 /**
  * Claims of an entry, as canonical JSON (sorted keys, sorted unique arrays); the empty text is "no claims". Equal claims
@@ -49,15 +51,6 @@ function shortest(value: ClaimValue): ClaimValue {
 
 /** Undefined where the text is no JSON object, which only another program's hand in the store can cause. */
 export function decodeClaimSet(claims: ClaimSet): RawClaims | undefined {
-  if (claims === '') return {};
-  try {
-    const decoded: unknown = JSON.parse(claims);
-    return isRecord(decoded) ? decoded : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  const decoded = claims === NO_CLAIMS ? {} : parsedJson(claims);
+  return isRecord(decoded) ? decoded : undefined;
 }

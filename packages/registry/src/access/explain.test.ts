@@ -1,14 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import { decideUpdate } from './admin-scope.ts';
-import { ANONYMOUS } from './authority.ts';
-import { describeCaller } from './caller.ts';
+import {
+  ANONYMOUS,
+  CONTRACT_SWITCHES,
+  resolveSwitches,
+  STRICT_SWITCHES,
+  describeCaller,
+} from './authority.ts';
 import { caller, claims, signedIn, superAdmin } from './callers.fixture.ts';
 import { enforce } from './decision.ts';
 import { explain } from './explain.ts';
 import { decideGate, decideRole } from './gate.ts';
 import { decidePublish } from './publish-rules.ts';
-import { CONTRACT_SWITCHES, resolveSwitches, STRICT_SWITCHES } from './switches.ts';
 
 describe('explain', () => {
   test('names the failing key and every value that is missing', () => {

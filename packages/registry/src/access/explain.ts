@@ -1,6 +1,11 @@
-import type { Role, RoleTrace, RuleMismatch } from '@skep/auth/claims/roles.ts';
+import { ROLES, type Role, type RoleTrace, type RuleMismatch } from '@skep/auth/claims/roles.ts';
 import type { UncoveredClaim } from '@skep/auth/claims/covers.ts';
+import { decideRead } from './admin-scope.ts';
+import { type Authority, type CallerRecord, describeCaller, modeOf } from './authority.ts';
+import { storedClaims, type ClaimSet } from './claim-set.ts';
 import type { AllowReason, Decision, Deny } from './decision.ts';
+import { decideGate, decideRole } from './gate.ts';
+import { decideVisibility } from './visibility.ts';
 
 /** A decision in words: why it fell, and what would change it. For `skep-registry explain`, never for a refused caller. */
 export interface Explanation {
@@ -41,8 +46,12 @@ type Refusal = Pick<Explanation, 'key' | 'because' | 'remedy'>;
 function refusal(decision: Deny, shown: Shown): Refusal {
   if (decision.reason === 'claims-not-covered') return uncovered(decision.uncovered, shown);
   if (decision.reason === 'role-missing') return roleMissing(decision.role, decision.trace, shown);
-  if (decision.reason === 'claims-differ') return claimsDiffer(decision.key);
-  return PLAIN[decision.reason];
+  if (decision.reason !== 'claims-differ') return PLAIN[decision.reason];
+  return {
+    key: decision.key,
+    because: `claim ${quoted(decision.key)} differs from the entry's first version`,
+    remedy: 'send exactly the claims of the first version, or change the claims of the entry',
+  };
 }
 
 type TracedReason = 'claims-not-covered' | 'role-missing' | 'claims-differ';
@@ -77,44 +86,29 @@ function roleMissing(role: Role, trace: RoleTrace, shown: Shown): Refusal {
   };
 }
 
-function claimsDiffer(key: string): Refusal {
-  return {
-    key,
-    because: `claim ${quoted(key)} differs from the entry's first version`,
-    remedy: 'send exactly the claims of the first version, or change the claims of the entry',
-  };
-}
-
 function uncovered({ key, reason, lacking, match }: UncoveredClaim, shown: Shown): Refusal {
-  const values = lacking.map(quoted).join(', ');
+  const claim = `claim ${quoted(key)}`;
   if (reason === 'corrupt') {
     return {
       key,
-      because: `claim ${quoted(key)} of the resource is no string and no list of strings`,
+      because: `${claim} of the resource is no string and no list of strings`,
       remedy: 'write the claims of the resource again',
     };
   }
-  if (shown === 'keys') {
-    return {
-      key,
-      because:
-        reason === 'missing'
-          ? `the caller has no claim ${quoted(key)}`
-          : `claim ${quoted(key)} of the caller lacks a value`,
-      remedy: `another value of the claim ${quoted(key)}`,
-    };
-  }
+  const isShown = shown === 'values';
+  const values = lacking.map(quoted).join(', ');
   return {
     key,
     because:
       reason === 'missing'
-        ? `the caller has no claim ${quoted(key)}`
-        : `claim ${quoted(key)} of the caller lacks ${values}`,
-    remedy: lacking.length === 0 ? 'a claim of that name with any value' : needed(values, lacking, match),
+        ? `the caller has no ${claim}`
+        : `${claim} of the caller lacks ${isShown ? values : 'a value'}`,
+    remedy: isShown ? needed(values, lacking, match) : `another value of the ${claim}`,
   };
 }
 
 function needed(values: string, lacking: readonly string[], match: UncoveredClaim['match']): string {
+  if (lacking.length === 0) return 'a claim of that name with any value';
   if (lacking.length === 1) return `the value ${values}`;
   return match === 'all' ? `all of ${values}` : `one of ${values}`;
 }
@@ -131,4 +125,81 @@ function mismatch(one: RuleMismatch, shown: Shown): string {
 /** JSON keeps control characters of a hostile claim out of the terminal. */
 function quoted(text: string): string {
   return JSON.stringify(text);
+}
+
+/** Something that carries claims, and its name. */
+interface Labelled {
+  readonly name: string;
+  readonly claims: ClaimSet;
+}
+
+/** What is asked about. Copies of the entry stand in order of the registry's sources, the highest priority first. */
+export interface AccessFacts {
+  readonly registry?: Labelled;
+  readonly source?: Labelled;
+  readonly entry?: { readonly name: string; readonly copies: readonly EntryCopy[] };
+}
+
+/** One source's entry of the name. */
+export interface EntryCopy {
+  readonly source: string;
+  readonly claims: ClaimSet;
+}
+
+/** One decision about a caller, in words. */
+interface AccessFinding extends Explanation {
+  readonly layer: 'role' | 'registry' | 'source' | 'entry';
+  /** The role, registry, source or entry that it is about. */
+  readonly subject: string;
+  /** Of an entry: whose copy. */
+  readonly source?: string;
+  /** Of a copy that the caller may see: whose copy is served instead. */
+  readonly shadowedBy?: string;
+}
+
+/** What `explain` answers, on the command line and over HTTP. */
+export interface AccessReport {
+  readonly mode: 'anonymous' | 'auth-only' | 'full';
+  readonly caller: CallerRecord;
+  readonly findings: readonly AccessFinding[];
+}
+
+/**
+ * What the enforcing functions say about a caller, layer by layer (docs/behaviour/registry.md#order-of-checks): roles,
+ * the registry's gate, the source as the admin API scopes it, and every copy of the entry.
+ */
+export function accessReport(
+  authority: Authority,
+  { registry, source, entry }: AccessFacts,
+  shown: Shown = 'values',
+): AccessReport {
+  const found = (about: Pick<AccessFinding, 'layer' | 'subject' | 'source'>, decision: Decision) => ({
+    ...about,
+    ...explain(decision, shown),
+  });
+  const findings: AccessFinding[] = ROLES.map((role) =>
+    found({ layer: 'role', subject: role }, decideRole(authority, role)),
+  );
+  if (registry !== undefined) {
+    const decision = decideGate(authority, storedClaims(registry.claims));
+    findings.push(found({ layer: 'registry', subject: registry.name }, decision));
+  }
+  if (source !== undefined) {
+    const decision = decideRead(authority, storedClaims(source.claims));
+    findings.push(found({ layer: 'source', subject: source.name }, decision));
+  }
+  let served: string | undefined;
+  for (const copy of entry?.copies ?? []) {
+    const decision = decideVisibility(authority, copy.claims);
+    const finding = found({ layer: 'entry', subject: entry?.name ?? '', source: copy.source }, decision);
+    const { allowed } = decision;
+    findings.push(allowed && served !== undefined ? { ...finding, shadowedBy: served } : finding);
+    // Copies shadow each other within a registry only.
+    if (allowed && registry !== undefined) served ??= copy.source;
+  }
+  return {
+    mode: modeOf(authority).kind,
+    caller: authority.kind === 'anonymous' ? { subject: '', roles: [] } : describeCaller(authority),
+    findings,
+  };
 }

@@ -1,9 +1,8 @@
 import type { RawClaims } from '@skep/auth/claims/claims.ts';
-import { type Role, traceRole } from '@skep/auth/claims/roles.ts';
+import { traceRole, type Role } from '@skep/auth/claims/roles.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Authority } from './authority.ts';
-import { allow, type Decision, deny } from './decision.ts';
-import { satisfiesExisting, unlessExempt } from './satisfies.ts';
+import { allow, deny, satisfiesExisting, unlessExempt, type Decision } from './decision.ts';
 
 /**
  * The registry gate of the consumer API: 403 before anything of the registry is read

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { ANONYMOUS } from './authority.ts';
 import { caller, claims, signedIn, superAdmin } from './callers.fixture.ts';
-import type { Decision } from './decision.ts';
-import { decideEntryAccess, decidePublish, decideRelabel, type PublishRequest } from './publish-rules.ts';
+import { type Decision, satisfiesExisting } from './decision.ts';
+import { decidePublish, decideRelabel, type PublishRequest } from './publish-rules.ts';
 
 const codeOf = (decision: Decision): string => (decision.allowed ? 'allowed' : decision.code);
 const token = { role: 'writer', org: 'acme', team: 'platform' };
@@ -132,7 +132,7 @@ describe('deleting a version or reading the claims of an entry', () => {
     ['without claims in strict as super-admin', superAdmin({ preset: 'strict' }), none, 'allowed'],
     ['of another team in anonymous mode', ANONYMOUS, data, 'allowed'],
   ])('%s', (_rule, authority, held, expected) => {
-    expect(codeOf(decideEntryAccess(authority, held))).toBe(expected);
+    expect(codeOf(satisfiesExisting(authority, held))).toBe(expected);
   });
 });
 

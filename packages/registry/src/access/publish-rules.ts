@@ -1,8 +1,17 @@
 import { asksForNothing, type Claims, type RawClaims } from '@skep/auth/claims/claims.ts';
 import { firstDifference } from '@skep/auth/claims/same.ts';
 import type { Authority } from './authority.ts';
-import { allow, type Decision, deny, firstRefusal } from './decision.ts';
-import { coversNew, readDecision, satisfiesExisting, unlessExempt } from './satisfies.ts';
+import {
+  allow,
+  coversNew,
+  type Decision,
+  deny,
+  denyIf,
+  firstRefusal,
+  readDecision,
+  satisfiesExisting,
+  unlessExempt,
+} from './decision.ts';
 
 export interface PublishRequest {
   /** `NO_CLAIMS` where the request has none. */
@@ -19,22 +28,15 @@ export interface PublishRequest {
  * they hold in every mode and for super-admins, and a mismatch is reported before a taken version.
  */
 export function decidePublish(authority: Authority, request: PublishRequest): Decision {
+  const { claims, target, entry } = request;
   return firstRefusal([
-    () => decideClaimsGiven(authority, request.claims),
-    () => coversNew(authority, request.claims),
-    () => hasTarget(request),
+    () => decideClaimsGiven(authority, claims),
+    () => coversNew(authority, claims),
+    () => denyIf(target === undefined, 'access/no-managed-source', { reason: 'no-managed-source' }),
     () => satisfiesTarget(authority, request),
     () => sameAsFirstVersion(request),
-    () => versionIsFree(request),
+    () => denyIf(entry?.hasVersion === true, 'access/version-exists', { reason: 'version-taken' }),
   ]);
-}
-
-/**
- * Deleting a version or reading an entry's claims. An entry without claims may be touched by everyone with the role,
- * else its own publisher could never clean it up; `unlabeled: deny` leaves it to super-admins.
- */
-export function decideEntryAccess(authority: Authority, entryClaims: RawClaims): Decision {
-  return satisfiesExisting(authority, entryClaims);
 }
 
 /** Replacing the claims of an entry and all its versions. Clearing them hides it; `unlabeled: deny` refuses that. */
@@ -49,15 +51,7 @@ export function decideRelabel(authority: Authority, existing: RawClaims, next: C
 /** Part of full authorization, so it binds super-admins and nobody in the other modes. */
 export function decideClaimsGiven(authority: Authority, claims: Claims): Decision {
   const required = authority.kind === 'full' && authority.switches.requirePublishClaims;
-  return required && asksForNothing(claims)
-    ? deny('access/claims-required', { reason: 'claims-omitted' })
-    : allow('all-passed');
-}
-
-function hasTarget(request: PublishRequest): Decision {
-  return request.target === undefined
-    ? deny('access/no-managed-source', { reason: 'no-managed-source' })
-    : allow('all-passed');
+  return denyIf(required && asksForNothing(claims), 'access/claims-required', { reason: 'claims-omitted' });
 }
 
 /** A managed source without claims then belongs to super-admins. */
@@ -77,16 +71,10 @@ function sameAsFirstVersion({ claims, entry }: PublishRequest): Decision {
     : deny('access/claims-mismatch', { reason: 'claims-differ', key });
 }
 
-function versionIsFree({ entry }: PublishRequest): Decision {
-  return entry?.hasVersion === true
-    ? deny('access/version-exists', { reason: 'version-taken' })
-    : allow('all-passed');
-}
-
 function staysLabeled(authority: Authority, next: Claims): Decision {
   return unlessExempt(authority, (caller) =>
-    caller.switches.unlabeled === 'deny' && asksForNothing(next)
-      ? deny('access/unlabeled', { reason: 'unlabeled-is-closed' })
-      : allow('all-passed'),
+    denyIf(caller.switches.unlabeled === 'deny' && asksForNothing(next), 'access/unlabeled', {
+      reason: 'unlabeled-is-closed',
+    }),
   );
 }

@@ -5,10 +5,9 @@ import { describe, expect, test } from 'vitest';
 import { firstUncovered } from '@skep/auth/claims/covers.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import { tokenIdentity } from '@skep/auth/token/identity.ts';
-import { ANONYMOUS, rememberedAuthority, type Authority } from './authority.ts';
+import { ANONYMOUS, rememberedAuthority, CONTRACT_SWITCHES, type Authority } from './authority.ts';
 import { caller, claims, RULES, signedIn, superAdmin } from './callers.fixture.ts';
 import { decideGate } from './gate.ts';
-import { CONTRACT_SWITCHES } from './switches.ts';
 import { decideVisibility, snapshotVisibility, type Visibility } from './visibility.ts';
 
 const acme = '{"org":["acme"]}';

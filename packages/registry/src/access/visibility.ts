@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
 import type { RawClaims } from '@skep/auth/claims/claims.ts';
-import { type ClaimClass, type ClaimSet, decodeClaimSet, type VisibleClasses } from './claim-set.ts';
-import { type Authority, isSuperAdmin } from './authority.ts';
-import { type Decision, deny } from './decision.ts';
-import { readDecision, unlessExempt } from './satisfies.ts';
+import { decodeClaimSet, type ClaimClass, type ClaimSet, type VisibleClasses } from './claim-set.ts';
+import { isSuperAdmin, type Authority } from './authority.ts';
+import { type Decision, deny, hideDenied, readDecision, unlessExempt } from './decision.ts';
 
 /** Which claim classes of a snapshot exist for a caller. */
 export interface Visibility {
@@ -62,5 +61,5 @@ function decideDecoded(authority: Authority, claims: RawClaims | undefined): Dec
       ? deny('access/hidden', { reason: 'claims-corrupt' })
       : readDecision(caller, claims, 'closed'),
   );
-  return decision.allowed ? decision : { ...decision, code: 'access/hidden' };
+  return hideDenied(decision);
 }

@@ -6,9 +6,8 @@ import { parseLossless } from '@skep/core/json/lossless.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { printableJson, printableLines } from '@skep/core/terminal/printable.ts';
-import { ANONYMOUS, authorityOf, type Authority } from '../access/authority.ts';
-import { supposedCaller } from '../access/caller.ts';
-import { accessReport, type AccessReport } from '../access/explain-access.ts';
+import { ANONYMOUS, authorityOf, type Authority, supposedCaller } from '../access/authority.ts';
+import { accessReport, type AccessReport } from '../access/explain.ts';
 import {
   accessFacts,
   type AccessQuestion,

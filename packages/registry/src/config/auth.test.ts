@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startWarnings } from '../server/start-warnings.ts';
-import { CONTRACT_SWITCHES, STRICT_SWITCHES } from '../access/switches.ts';
+import { CONTRACT_SWITCHES, STRICT_SWITCHES } from '../access/authority.ts';
 import type { AuthConfig, OauthAuth } from './auth.ts';
-import { type Loaded, loadConfig } from './load.ts';
+import { loadConfig, type Loaded } from './load.ts';
 import { plainHttpFrom } from './environment.ts';
 import { overridesFrom } from './overrides.ts';
 

@@ -6,7 +6,7 @@ import type { ProviderSettings } from '@skep/auth/token/provider.ts';
 import { formatDuration } from '@skep/core/time/duration.ts';
 import { z } from 'zod';
 import type { SignInMode } from '../access/authority.ts';
-import { resolveSwitches, CONTRACT_SWITCHES } from '../access/switches.ts';
+import { resolveSwitches, CONTRACT_SWITCHES } from '../access/authority.ts';
 import { claims } from '../shape/claims.ts';
 import { duration } from '../shape/texts.ts';
 

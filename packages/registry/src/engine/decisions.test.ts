@@ -2,15 +2,15 @@ import { parseClaims, type Claims } from '@skep/auth/claims/claims.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { authorityOf, type Authority } from '../access/authority.ts';
-import { resolveSwitches } from '../access/switches.ts';
+import { authorityOf, resolveSwitches, type Authority } from '../access/authority.ts';
 import { decideVisibility } from '../access/visibility.ts';
 import { snapshotOf, storedBundle, storedServer } from '../api/snapshot.fixture.ts';
 import type { StoredEntry } from '../store/rows.ts';
 import { compareBytes } from '../store/reads/byte-order.ts';
 import { decodeCursor } from './entry-key.ts';
 import { entryKey } from './entry-key.ts';
-import { entryOf, listPage, type Page, type PageQuery, type Reader } from './page.ts';
+import type { Page } from './kept-pages.ts';
+import { entryOf, listPage, type PageQuery, type Reader } from './page.ts';
 
 // The engine looks up numbers; what it serves must be what the pure decisions say, entry by entry.
 
@@ -126,11 +126,10 @@ describe('what the engine serves', () => {
           const view = snapshot.registries.get('all');
           if (view === undefined) throw new Error('no view');
           for (const caller of callers) {
-            const { visible, classes, fingerprint } = snapshot.visibility(caller);
+            const visibility = snapshot.visibility(caller);
             pairs += lists.flat().length;
             for (const kind of ['server', 'skill'] as const) {
-              const seen = { visible, classes, visibility: fingerprint };
-              const reader = { kind, view, ...seen, pages: snapshot.pages };
+              const reader = { kind, view, visibility, pages: snapshot.pages };
               const shown = expected(lists, caller, kind);
               expect(served(reader, limit)).toEqual(shown);
               expect(found(reader, lists.flat())).toEqual(new Set(shown));

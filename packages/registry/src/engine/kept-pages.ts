@@ -1,10 +1,17 @@
 import { LRUCache } from 'lru-cache';
 import type { ClaimClass } from '../access/claim-set.ts';
+import type { Visibility } from '../access/visibility.ts';
 
-export interface KeptPage {
-  /** Of these bytes and nothing else. */
+/** JSON in pieces. */
+export interface Page {
+  /** Of these bytes and nothing else: equal tags promise equal bytes. */
   readonly etag: string;
   readonly pieces: readonly Buffer[];
+}
+
+/** Where an answer goes: a socket, or what stands for one. Destroyed when the caller has left; nobody hears the answer then. */
+export interface Connection {
+  readonly destroyed: boolean;
 }
 
 const MAX_BYTES = 32 * 1024 * 1024;
@@ -12,12 +19,6 @@ const MAX_BYTES = 32 * 1024 * 1024;
 const ENTRY_BYTES = 1024;
 /** Registries times groups of callers who see the same. */
 const MAX_STATES = 10_000;
-
-/** A page that is not ready. */
-export interface Making {
-  readonly page: Promise<KeptPage>;
-  readonly callers: Callers;
-}
 
 /** What callers who see the same claim sets see of a registry. The same object as long as nothing of it changes. */
 export interface ViewState {
@@ -34,14 +35,6 @@ export interface PageKey {
   readonly state: ViewState;
   /** Of state and question, one text for equal pages. */
   readonly text: string;
-}
-
-/** Whose view of what. */
-export interface ViewKey {
-  readonly registry: string;
-  /** Equal for callers who see the same claim sets. */
-  readonly visibility: string;
-  readonly visible: (claimClass: ClaimClass) => boolean;
 }
 
 /**
@@ -77,8 +70,8 @@ export class KeptPages {
     return other !== undefined && other.#shared === this.#shared;
   }
 
-  stateOf({ registry, visibility, visible }: ViewKey): ViewState {
-    const key = `${visibility} ${registry}`;
+  stateOf(registry: string, { fingerprint, visible }: Visibility): ViewState {
+    const key = `${fingerprint} ${registry}`;
     const known = this.#states.get(key);
     if (known !== undefined) return known;
     const state = { id: this.#shared.next++, visible, isOver: this.#isOver, pages: new Set<string>() };
@@ -92,31 +85,33 @@ export class KeptPages {
     return state;
   }
 
-  get({ text }: PageKey): KeptPage | undefined {
-    return this.#shared.pages.get(text)?.page;
+  /** The page, made once for all who see the same, also while it is being made, and for as long as one of them waits. */
+  page(
+    key: PageKey,
+    caller: Connection,
+    make: (isWanted: () => boolean) => Page | Promise<Page>,
+  ): Page | Promise<Page> {
+    const { pages, making } = this.#shared;
+    const kept = pages.get(key.text);
+    if (kept !== undefined) return kept.page;
+    const underWay = making.get(key.text);
+    if (underWay !== undefined) {
+      underWay.callers.push(caller);
+      return underWay.page;
+    }
+    const callers = [caller];
+    const made = make(() => areWaiting(callers));
+    if (!(made instanceof Promise)) return this.#keep(key, made);
+    const page = made.then((one) => this.#keep(key, one)).finally(() => making.delete(key.text));
+    making.set(key.text, { page, callers });
+    return page;
   }
 
-  set({ state, text }: PageKey, page: KeptPage): void {
-    if (state.isOver) return;
+  #keep({ state, text }: PageKey, page: Page): Page {
+    if (state.isOver) return page;
     this.#shared.pages.set(text, { page, state });
     if (this.#shared.pages.has(text)) state.pages.add(text);
-  }
-
-  /** The page, where somebody else has asked for it and it is not ready. */
-  making({ text }: PageKey): Making | undefined {
-    return this.#shared.making.get(text);
-  }
-
-  /** Keeps a page when it is ready, and meanwhile the promise of it. */
-  async make(key: PageKey, making: Making): Promise<KeptPage> {
-    this.#shared.making.set(key.text, making);
-    try {
-      const page = await making.page;
-      this.set(key, page);
-      return page;
-    } finally {
-      this.#shared.making.delete(key.text);
-    }
+    return page;
   }
 
   #end(state: ViewState): void {
@@ -125,19 +120,15 @@ export class KeptPages {
   }
 }
 
-interface Held {
-  readonly page: KeptPage;
-  readonly state: ViewState;
-}
-
 interface Shared {
-  readonly pages: LRUCache<string, Held>;
-  readonly making: Map<string, Making>;
+  readonly pages: LRUCache<string, { readonly page: Page; readonly state: ViewState }>;
+  /** Pages that are not ready, and who waits for them. */
+  readonly making: Map<string, { readonly page: Promise<Page>; readonly callers: Connection[] }>;
   next: number;
 }
 
 function newShared(): Shared {
-  const pages = new LRUCache<string, Held>({
+  const pages: Shared['pages'] = new LRUCache({
     maxSize: MAX_BYTES,
     // Keys hold what callers search for.
     sizeCalculation: ({ page: { pieces } }, key) =>
@@ -152,26 +143,8 @@ function registryOf(key: string): string {
   return key.slice(key.indexOf(' ') + 1);
 }
 
-/** Where an answer goes: a socket, or what stands for one. Destroyed when the caller has left; nobody hears the answer then. */
-export interface Connection {
-  readonly destroyed: boolean;
-}
-
-/** Who waits for one page. */
-export class Callers {
-  readonly #waiting: Connection[];
-
-  constructor(first: Connection) {
-    this.#waiting = [first];
-  }
-
-  add(caller: Connection): void {
-    this.#waiting.push(caller);
-  }
-
-  /** Whether one of them is still there; those who have left are forgotten. */
-  readonly areWaiting = (): boolean => {
-    while (this.#waiting.at(-1)?.destroyed === true) this.#waiting.pop();
-    return this.#waiting.length > 0;
-  };
+/** Whether one of them is still there; those who have left are forgotten. */
+function areWaiting(callers: Connection[]): boolean {
+  while (callers.at(-1)?.destroyed === true) callers.pop();
+  return callers.length > 0;
 }

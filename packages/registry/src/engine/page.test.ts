@@ -3,16 +3,14 @@ import { describe, expect, test } from 'vitest';
 import type { StoredEntry } from '../store/rows.ts';
 import { buildBlock } from './block.ts';
 import { compareBytes } from '../store/reads/byte-order.ts';
-import { KeptPages } from './kept-pages.ts';
+import { KeptPages, type Page } from './kept-pages.ts';
 import { decodeCursor, encodeCursor, type Position } from './entry-key.ts';
 import {
-  entryOf as find,
   listPage,
   pageKey,
   versionPage,
   versionsPage,
   walkPage,
-  type Page,
   type PageQuery,
   type Reader,
 } from './page.ts';
@@ -68,9 +66,11 @@ function readerOf(sources: readonly (readonly StoredEntry[])[], sees = (_claims:
   return {
     kind: 'server',
     view,
-    visible: (claimClass) => sees(snapshot.claimSets[claimClass] ?? ''),
-    classes: snapshot.claimSets.flatMap((claims, claimClass) => (sees(claims) ? [claimClass] : [])),
-    visibility: 'v',
+    visibility: {
+      visible: (claimClass) => sees(snapshot.claimSets[claimClass] ?? ''),
+      classes: snapshot.claimSets.flatMap((claims, claimClass) => (sees(claims) ? [claimClass] : [])),
+      fingerprint: 'v',
+    },
     pages: new KeptPages(),
   };
 }
@@ -209,7 +209,7 @@ describe('versions of one entry', () => {
   const reader = readerOf([[entryOf('a/a', ['1.10.0', '1.2.0', '2.0.0-beta', 'nightly'])]]);
 
   test('lists them by version string and marks the newest by semantic precedence', () => {
-    const page: Listed = JSON.parse(text(versionsPage('server', find(reader, 'a/a'), { limit: 1000 })));
+    const page: Listed = JSON.parse(text(versionsPage(reader, 'a/a', { limit: 1000 })));
     expect(
       page.servers.map(({ server, _meta }) => [server.version, Object.values(_meta)[0]?.isLatest]),
     ).toEqual([
@@ -221,18 +221,14 @@ describe('versions of one entry', () => {
   });
 
   test('finds latest and exact versions and nothing else', () => {
-    const entry = find(reader, 'a/a');
-    if (entry === undefined) throw new Error('not found');
-    expect(versionPage(entry, 'latest')?.pieces.join('')).toContain('"version":"2.0.0-beta"');
-    expect(versionPage(entry, '1.2.0')?.pieces.join('')).toContain('"version":"1.2.0"');
-    expect(versionPage(entry, '1.2')).toBeUndefined();
-    expect(find(reader, 'a/')).toBeUndefined();
+    expect(versionPage(reader, 'a/a', 'latest')?.pieces.join('')).toContain('"version":"2.0.0-beta"');
+    expect(versionPage(reader, 'a/a', '1.2.0')?.pieces.join('')).toContain('"version":"1.2.0"');
+    expect(versionPage(reader, 'a/a', '1.2')).toBeUndefined();
+    expect(versionPage(reader, 'a/', 'latest')).toBeUndefined();
   });
 
   test('is an empty list for an unknown entry', () => {
-    expect(text(versionsPage('server', undefined, { limit: 1000 }))).toBe(
-      '{"servers":[],"metadata":{"count":0}}',
-    );
+    expect(text(versionsPage(reader, 'a/', { limit: 1000 }))).toBe('{"servers":[],"metadata":{"count":0}}');
   });
 });
 
@@ -247,7 +243,7 @@ describe('pageKey', () => {
       textOf(one, { limit: 6 }),
       textOf({ ...one, kind: 'skill' }, { limit: 5 }),
       textOf({ ...one, view: { ...one.view, name: 'other' } }, { limit: 5 }),
-      textOf({ ...one, visibility: 'w' }, { limit: 5 }),
+      textOf({ ...one, visibility: { ...one.visibility, fingerprint: 'w' } }, { limit: 5 }),
       textOf(one, { limit: 5, after: decodeCursor(encodeCursor({ name: 'a', version: '' })) }),
     ];
     expect(new Set(keys).size).toBe(keys.length);
@@ -290,11 +286,11 @@ describe('what a page may cost', () => {
     });
     const versions = entry.versions.map((version) => ({ ...version, document }));
     const reader = readerOf([[{ ...entry, versions }]]);
-    const first: Listed = JSON.parse(text(versionsPage('server', find(reader, 'a/a'), { limit: 1000 })));
+    const first: Listed = JSON.parse(text(versionsPage(reader, 'a/a', { limit: 1000 })));
     expect(first.servers).toHaveLength(2);
     const after = decodeCursor(first.metadata.nextCursor ?? '');
     expect(after.version).toBe('2.0.0');
-    const second: Listed = JSON.parse(text(versionsPage('server', find(reader, 'a/a'), { limit: 9, after })));
+    const second: Listed = JSON.parse(text(versionsPage(reader, 'a/a', { limit: 9, after })));
     expect([second.servers.length, second.metadata.nextCursor]).toEqual([2, undefined]);
   });
 
@@ -369,9 +365,9 @@ describe('what a page may cost', () => {
       let asked = 0;
       const visible = (claimClass: number): boolean => {
         asked += 1;
-        return reader.visible(claimClass);
+        return reader.visibility.visible(claimClass);
       };
-      walk({ ...reader, visible }, { limit: 7, ...query });
+      walk({ ...reader, visibility: { ...reader.visibility, visible } }, { limit: 7, ...query });
       return asked;
     };
     for (const query of [{}, { search: 'nothing' }, { after: { name: 'm/5', version: '1.0.0' } }]) {

@@ -1,21 +1,15 @@
 import { hash } from 'node:crypto';
 import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
-import type { VisibleClasses } from '../access/claim-set.ts';
+import type { Visibility } from '../access/visibility.ts';
 import { perKind, type EntryKind } from '../store/rows.ts';
 import { searchTest, type ServedEntry, type ServedVersion } from './block.ts';
 import { compareBytes, lowerBound } from '../store/reads/byte-order.ts';
 import { encodeCursor, keyOfShown, type Position, shownKey } from './entry-key.ts';
 import type { Instant } from './instant.ts';
-import type { PageKey, KeptPages } from './kept-pages.ts';
+import type { KeptPages, Page, PageKey } from './kept-pages.ts';
 import { KINDS } from './kinds.ts';
-import { findEntry, visibleGroups, winner, type RegistryView, type Visible } from './snapshot.ts';
+import { visibleGroups, winner, type RegistryView } from './snapshot.ts';
 import { Turns } from './turns.ts';
-
-/** JSON in pieces. Equal digests promise equal bytes. */
-export interface Page {
-  readonly pieces: readonly Buffer[];
-  readonly digest: string;
-}
 
 /**
  * One page of the list shape: one item per version, ascending by key, then by version string. Shadowing and visibility
@@ -36,22 +30,24 @@ export function listPage(reader: Reader, query: PageQuery, isWanted?: () => bool
 const turns = new Turns();
 
 /** The entry of this key that the caller sees. */
-export function entryOf({ kind, view, visible }: Reader, key: string): ServedEntry | undefined {
-  return findEntry(view.groups[kind], key, visible);
+export function entryOf({ kind, view, visibility }: Reader, key: string): ServedEntry | undefined {
+  const group = view.groups[kind].all.find(key);
+  return group === undefined ? undefined : winner(group, visibility.visible);
 }
 
 /** Versions of one entry in the list shape; an empty list for an entry the caller does not see. */
 export function versionsPage(
-  kind: EntryKind,
-  entry: ServedEntry | undefined,
+  reader: Reader,
+  key: string,
   { limit, after }: Pick<PageQuery, 'limit' | 'after'>,
 ): Page {
-  if (entry === undefined) return joinItems(kind, { items: [] });
+  const entry = entryOf(reader, key);
+  if (entry === undefined) return joinItems(reader.kind, { items: [] });
   const from = after === undefined ? 0 : lowerBound(entry.versions, isNotAfter(after.version));
   const to = from + fitting(entry.versions.slice(from, from + limit));
   const items = entry.versions.slice(from, to).map((version) => ({ entry, version }));
   const last = items.at(-1);
-  return joinItems(kind, {
+  return joinItems(reader.kind, {
     items,
     ...(last === undefined || to === entry.versions.length ? {} : { next: positionOf(last) }),
   });
@@ -69,25 +65,27 @@ const isNotAfter =
   (candidate: ServedVersion): boolean =>
     compareBytes(candidate.version, version) <= 0;
 
-/** The item of an exact version or of `latest`. */
-export function versionPage(entry: ServedEntry, version: string): Page | undefined {
-  const found =
-    version === 'latest'
-      ? entry.versions.find((candidate) => candidate.isLatest)
-      : entry.versions.find((candidate) => candidate.version === version);
-  if (found === undefined) return undefined;
-  return { pieces: [entry.bytes.subarray(found.start, found.end)], digest: found.digest };
+/** The item of an exact version or of `latest`; undefined where the caller sees none. */
+export function versionPage(reader: Reader, key: string, version: string): Page | undefined {
+  const entry = entryOf(reader, key);
+  const found = entry?.versions.find((one) =>
+    version === 'latest' ? one.isLatest : one.version === version,
+  );
+  if (entry === undefined || found === undefined) return undefined;
+  return { pieces: [entry.bytes.subarray(found.start, found.end)], etag: `"${found.digest}"` };
 }
 
 /** With one text for equal pages, as long as nothing changes that the caller sees of the registry. */
 export function pageKey(reader: Reader, query: PageQuery): PageKey {
-  const { kind, view, visible, visibility, pages } = reader;
-  const state = pages.stateOf({ registry: view.name, visibility, visible });
+  const { kind, view, visibility, pages } = reader;
+  const state = pages.stateOf(view.name, visibility);
   return { state, text: JSON.stringify([state.id, kind, query]) };
 }
 
 const HEADS = perKind((kind) => Buffer.from(`{"${KINDS[kind].list}":[`));
 const COMMA = Buffer.from(',');
+/** A write to a socket costs more than copying a few kilobytes, and a page of many sources has hundreds of pieces. */
+const MAX_PIECES = 16;
 
 /**
  * The items' own bytes between the pieces of the envelope. Neighbours within one source are one piece, so an unfiltered
@@ -111,7 +109,8 @@ function joinItems(kind: EntryKind, { items, next }: PageItems): Page {
     ...runs.flatMap(({ bytes, start, end }) => [COMMA, bytes.subarray(start, end)]).slice(1),
     Buffer.from(tail),
   ];
-  return { pieces, digest: hash('sha256', digests + tail, 'base64url') };
+  const etag = `"${hash('sha256', digests + tail, 'base64url')}"`;
+  return { etag, pieces: pieces.length <= MAX_PIECES ? pieces : [Buffer.concat(pieces)] };
 }
 
 export interface PageQuery {
@@ -133,10 +132,7 @@ export interface PageQuery {
 export interface Reader {
   readonly kind: EntryKind;
   readonly view: RegistryView;
-  readonly visible: Visible;
-  readonly classes: VisibleClasses;
-  /** Equal for callers to whom the same claim classes are visible. */
-  readonly visibility: string;
+  readonly visibility: Visibility;
   readonly pages: KeptPages;
 }
 
@@ -205,7 +201,8 @@ export function walkPage(
 
 /** Gives the next version that the caller sees each time, undefined after the last. */
 function versionsSeen(reader: Reader, after: Position | undefined): () => Item | undefined {
-  const { kind, view, visible, classes } = reader;
+  const { kind, view, visibility } = reader;
+  const { visible, classes } = visibility;
   const afterKey = after === undefined ? undefined : keyOfShown(kind, after.name);
   const nextGroup = visibleGroups(view.groups[kind], classes, afterKey);
   let entry: ServedEntry | undefined;

@@ -126,8 +126,7 @@ describe('what is kept for callers while entries change', () => {
   };
   const stateOf = (engine: ReadEngine, authority: Authority): ViewState => {
     const { pages, visibility } = engine.current();
-    const { visible, fingerprint } = visibility(authority);
-    return pages.stateOf({ registry: 'all', visibility: fingerprint, visible });
+    return pages.stateOf('all', visibility(authority));
   };
 
   test('is not ended by a publish that the caller does not see, nor by one of claims not seen before', () => {

@@ -1,6 +1,6 @@
 import type { RawClaims } from '@skep/auth/claims/claims.ts';
 import type { ServedEntry, SourceBlock, ChangedKeys } from './block.ts';
-import { snapshotVisibility, type SnapshotVisibility } from '../access/visibility.ts';
+import { snapshotVisibility, type SnapshotVisibility, type Visibility } from '../access/visibility.ts';
 import { decodeClaimSet, type ClaimClass, type ClaimSet, type VisibleClasses } from '../access/claim-set.ts';
 import { KeptPages } from './kept-pages.ts';
 import { perKind, type EntryKind, type PerKind } from '../store/rows.ts';
@@ -51,9 +51,6 @@ export interface Snapshot {
   readonly visibility: SnapshotVisibility;
   readonly pages: KeptPages;
 }
-
-/** Says whether entries of a claim class exist for the caller. */
-export type Visible = (claimClass: ClaimClass) => boolean;
 
 /** Joins sources into registries. A source without a block (not loaded yet) contributes nothing. */
 export function buildSnapshot(
@@ -112,16 +109,10 @@ export function classesOf(group: KeyGroup | undefined): ReadonlySet<ClaimClass> 
  * The copy of an entry that a caller sees: all versions come from the highest-priority source whose entry is visible to
  * them. A copy that is hidden from the caller hides nothing (docs/behaviour/registry.md#shadowing).
  */
-export function winner(group: KeyGroup, visible: Visible): ServedEntry | undefined {
+export function winner(group: KeyGroup, visible: Visibility['visible']): ServedEntry | undefined {
   // No closure: a page looks at hundreds of groups.
   for (const { claimClass, entry } of group.candidates) if (visible(claimClass)) return entry;
   return undefined;
-}
-
-/** The entry of exactly this key that the caller sees. */
-export function findEntry({ all }: GroupIndex, key: string, visible: Visible): ServedEntry | undefined {
-  const group = all.find(key);
-  return group === undefined ? undefined : winner(group, visible);
 }
 
 /**

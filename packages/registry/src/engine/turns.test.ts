@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Callers } from './kept-pages.ts';
 import { Turns } from './turns.ts';
 
 /** Counts the turns of all walks. */
@@ -33,9 +32,7 @@ test('however many walks there are, others wait for one turn of one of them', as
 test('gives a page up when all who waited for it have left, and not before', async () => {
   const [turns, { taken, walk }] = [new Turns(1), walks()];
   const [first, second] = [{ destroyed: false }, { destroyed: false }];
-  const callers = new Callers(first);
-  callers.add(second);
-  const shared = turns.finish(walk(1000), callers.areWaiting);
+  const shared = turns.finish(walk(1000), () => !first.destroyed || !second.destroyed);
   await setImmediate();
   second.destroyed = true;
   await setImmediate();

@@ -1,7 +1,7 @@
-import { type Claims, parseClaims } from '@skep/auth/claims/claims.ts';
+import { parseClaims, type Claims } from '@skep/auth/claims/claims.ts';
 import type { RoleRules } from '@skep/auth/claims/roles.ts';
 import { expect, test } from 'vitest';
-import { CONTRACT_SWITCHES } from '../access/switches.ts';
+import { CONTRACT_SWITCHES } from '../access/authority.ts';
 import type { AuthConfig, OauthAuth } from '../config/auth.ts';
 import { startWarnings, type WarnedConfig } from './start-warnings.ts';
 import type { PostgresSettings } from '../store/postgres/settings.ts';

@@ -3,8 +3,8 @@ import { openTelemetry } from '@skep/core/telemetry/open-telemetry.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CONTRACT_SWITCHES } from '../access/switches.ts';
-import { apiUnderTest, type ApiUnderTest, oauthWith } from '../api/api.fixture.ts';
+import { CONTRACT_SWITCHES } from '../access/authority.ts';
+import { apiUnderTest, oauthWith, type ApiUnderTest } from '../api/api.fixture.ts';
 import { buildSnapshot } from '../engine/snapshot.ts';
 import { measureRequests, limitedScrapes } from './http-metrics.ts';
 

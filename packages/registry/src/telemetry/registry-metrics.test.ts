@@ -5,7 +5,7 @@ import { ActiveSpan } from '@skep/core/telemetry/active-span.ts';
 import { openTelemetry } from '@skep/core/telemetry/open-telemetry.ts';
 import type { Telemetry } from '@skep/core/telemetry/telemetry.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { CONTRACT_SWITCHES } from '../access/switches.ts';
+import { CONTRACT_SWITCHES } from '../access/authority.ts';
 import { adminUnderTest } from '../api/admin/admin.fixture.ts';
 import { apiUnderTest, bearer, oauthWith } from '../api/api.fixture.ts';
 import { READ_ROUTES } from '../api/routes.ts';

@@ -1,7 +1,7 @@
 import { signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { RULES } from '../../access/callers.fixture.ts';
-import { resolveSwitches, type SwitchSettings } from '../../access/switches.ts';
+import { resolveSwitches, type SwitchSettings } from '../../access/authority.ts';
 import type { AuthConfig } from '../../config/auth.ts';
 import { StoreFollower } from '../../engine/follow-store.ts';
 import { ReadEngine } from '../../engine/read-engine.ts';
@@ -12,8 +12,8 @@ import { ingest } from '../../sync/ingest.ts';
 import {
   ANONYMOUS_AUTH,
   apiUnderTest,
-  type ApiUnderTest,
   oauthWith,
+  type ApiUnderTest,
   type TestRequest,
   type TestResponse,
 } from '../api.fixture.ts';

@@ -3,7 +3,7 @@ import type { Claims } from '@skep/auth/claims/claims.ts';
 import { decideDelete, decideUpdate } from '../../access/admin-scope.ts';
 import type { Authority } from '../../access/authority.ts';
 import { storedClaims } from '../../access/claim-set.ts';
-import { enforceWith } from '../../access/decision.ts';
+import { enforce } from '../../access/decision.ts';
 import { label } from '../../shape/texts.ts';
 import type { StoredRegistry, StoredSource } from '../../store/rows.ts';
 import { segment, badRequest, WORD, type Parameter } from '../route/parameter.ts';
@@ -46,7 +46,7 @@ export function enforceUpdate(
   claims: Claims,
 ): void {
   const decision = decideUpdate(authority, scopeOf(existing), claims);
-  enforceWith(decision, {
+  enforce(decision, {
     'config-created': `cannot modify config-created ${what} via API: ${existing.name}`,
   });
 }
@@ -60,7 +60,7 @@ export function enforceDelete(
 ): void {
   if (existing === undefined) throw unknownResource(what, name);
   const decision = decideDelete(authority, scopeOf(existing));
-  enforceWith(decision, { 'config-created': `cannot delete config-created ${what} via API: ${name}` });
+  enforce(decision, { 'config-created': `cannot delete config-created ${what} via API: ${name}` });
 }
 
 function scopeOf({ creationType, claims }: Existing): Parameters<typeof decideDelete>[1] {

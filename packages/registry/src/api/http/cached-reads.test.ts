@@ -65,12 +65,12 @@ test('keeps no bytes of entries that were replaced, however often one is changed
     const snapshot = engine.current();
     const groups = [...(snapshot.registries.get('all')?.groups.server.all ?? [])];
     replaced.push(...groups.slice(0, 1).map(({ candidates }) => new WeakRef(candidates[0].entry.bytes)));
-    const { visible, classes, fingerprint: visibility } = snapshot.visibility(ANONYMOUS);
+    const visibility = snapshot.visibility(ANONYMOUS);
     const { registries, pages } = snapshot;
     const all = registries.get('all');
     if (all === undefined) throw new Error('no registry');
     const query = { limit: 1, search: 'x'.repeat(1 + (number % 50)) };
-    const reader = { kind: 'server', view: all, visible, classes, visibility, pages } as const;
+    const reader = { kind: 'server', view: all, visibility, pages } as const;
     const answer = listAnswer(reader, query, { destroyed: false });
     const pieces = answer instanceof Promise ? undefined : answer.body?.();
     if (pieces === undefined || typeof pieces === 'string') throw new Error('a small page comes at once');

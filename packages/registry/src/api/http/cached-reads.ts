@@ -99,6 +99,5 @@ function stateOf(
   { registry }: ReadRequest['params'],
 ): ViewState | undefined {
   if (typeof registry !== 'string' || !snapshot.registries.has(registry)) return undefined;
-  const { visible, fingerprint } = snapshot.visibility(authority);
-  return snapshot.pages.stateOf({ registry, visibility: fingerprint, visible });
+  return snapshot.pages.stateOf(registry, snapshot.visibility(authority));
 }

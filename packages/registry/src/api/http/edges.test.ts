@@ -1,12 +1,12 @@
-import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { parseClaims } from '@skep/auth/claims/claims.ts';
-import { CONTRACT_SWITCHES } from '../../access/switches.ts';
-import { apiUnderTest, type ApiUnderTest, bearer, oauthWith } from '../api.fixture.ts';
+import { CONTRACT_SWITCHES } from '../../access/authority.ts';
+import { apiUnderTest, bearer, oauthWith, type ApiUnderTest } from '../api.fixture.ts';
 import type { Route } from '../route/route.ts';
 import { READ_ROUTES } from '../routes.ts';
 import { snapshotOf, storedBundle, storedServer } from '../snapshot.fixture.ts';

@@ -2,10 +2,9 @@ import { parseClaims } from '@skep/auth/claims/claims.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import { signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { SignInMode } from '../../access/authority.ts';
-import { CONTRACT_SWITCHES, STRICT_SWITCHES } from '../../access/switches.ts';
+import { CONTRACT_SWITCHES, STRICT_SWITCHES, type SignInMode } from '../../access/authority.ts';
 import type { AuthConfig } from '../../config/auth.ts';
-import { apiUnderTest, type ApiUnderTest, bearer, oauthWith } from '../api.fixture.ts';
+import { apiUnderTest, bearer, oauthWith, type ApiUnderTest } from '../api.fixture.ts';
 import { READ_ROUTES } from '../routes.ts';
 import { snapshotOf, storedBundle, storedServer } from '../snapshot.fixture.ts';
 

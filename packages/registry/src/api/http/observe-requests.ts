@@ -1,6 +1,6 @@
 import type { Log } from '@skep/core/log/log.ts';
 import { traceIds } from '@skep/core/telemetry/active-span.ts';
-import { userName } from '../../access/caller.ts';
+import { userName } from '../../access/authority.ts';
 import type { ApiRequest } from './request.ts';
 
 /** A request that is over. */

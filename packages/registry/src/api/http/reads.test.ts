@@ -3,7 +3,7 @@ import { parseClaims } from '@skep/auth/claims/claims.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import { signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { afterAll, describe, expect, test } from 'vitest';
-import { CONTRACT_SWITCHES } from '../../access/switches.ts';
+import { CONTRACT_SWITCHES } from '../../access/authority.ts';
 import {
   ANONYMOUS_AUTH,
   apiUnderTest,

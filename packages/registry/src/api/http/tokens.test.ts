@@ -1,7 +1,7 @@
 import { forged, signed, signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { CONTRACT_SWITCHES } from '../../access/switches.ts';
+import { CONTRACT_SWITCHES } from '../../access/authority.ts';
 import { apiUnderTest, bearer, oauthWith } from '../api.fixture.ts';
 import { READ_ROUTES } from '../routes.ts';
 import { snapshotOf, storedServer } from '../snapshot.fixture.ts';

@@ -1,8 +1,8 @@
 import { signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { parseClaims } from '@skep/auth/claims/claims.ts';
 import { afterAll, describe, expect, test } from 'vitest';
-import { CONTRACT_SWITCHES } from '../../access/switches.ts';
-import { apiUnderTest, type ApiUnderTest, bearer, oauthWith } from '../api.fixture.ts';
+import { CONTRACT_SWITCHES } from '../../access/authority.ts';
+import { apiUnderTest, bearer, oauthWith, type ApiUnderTest } from '../api.fixture.ts';
 import { documentedPaths, openApiDocument, repliesOf } from './openapi.ts';
 import { READ_ROUTES, ROUTES } from '../routes.ts';
 import { snapshotOf, storedBundle, storedServer } from '../snapshot.fixture.ts';

@@ -1,5 +1,5 @@
 import { entryKey } from '../../engine/entry-key.ts';
-import { entryOf, versionsPage } from '../../engine/page.ts';
+import { versionsPage } from '../../engine/page.ts';
 import {
   bundleName,
   namespaceName,
@@ -80,9 +80,8 @@ function listVersions({ kind, id, many }: Words): Route {
       `${id}List`,
       'There is no such registry',
     ],
-    handler: (reader, identity, { limit, cursor: after }) => {
-      return pageAnswer(versionsPage(kind, entryOf(reader, entryKey(identity)), { limit, after }));
-    },
+    handler: (reader, identity, { limit, cursor: after }) =>
+      pageAnswer(versionsPage(reader, entryKey(identity), { limit, after })),
   });
 }
 

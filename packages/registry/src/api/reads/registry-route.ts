@@ -91,6 +91,5 @@ function readerOf(snapshot: Snapshot, registry: string, authority: Authority): O
   const view = snapshot.registries.get(registry);
   if (view === undefined) throw new SkepError('registry/unknown-registry');
   enterGate(authority, view.gate);
-  const { visible, classes, fingerprint } = snapshot.visibility(authority);
-  return { view, visible, classes, visibility: fingerprint, pages: snapshot.pages };
+  return { view, visibility: snapshot.visibility(authority), pages: snapshot.pages };
 }

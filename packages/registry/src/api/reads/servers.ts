@@ -1,4 +1,4 @@
-import { entryOf, versionsPage } from '../../engine/page.ts';
+import { versionsPage } from '../../engine/page.ts';
 import {
   serverName,
   versionName,
@@ -54,5 +54,5 @@ export const listVersions = registryRoute({
     'There is no such registry',
   ],
   handler: (reader, { serverName: name }, { limit, cursor: after }) =>
-    pageAnswer(versionsPage('server', entryOf(reader, name), { limit, after })),
+    pageAnswer(versionsPage(reader, name, { limit, after })),
 });

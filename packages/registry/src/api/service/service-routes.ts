@@ -1,4 +1,4 @@
-import { describeCaller } from '../../access/caller.ts';
+import { describeCaller } from '../../access/authority.ts';
 import { plainRoute, type Route } from '../route/route.ts';
 
 const json = (value: unknown) => (): string => JSON.stringify(value);

@@ -4,8 +4,8 @@ import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { shownClaims, storedClaims, type ClaimSet } from '../../../access/claim-set.ts';
 import type { Decision } from '../../../access/decision.ts';
-import { enforce } from '../../../access/decision.ts';
-import { decideEntryAccess, decideRelabel } from '../../../access/publish-rules.ts';
+import { enforce, satisfiesExisting } from '../../../access/decision.ts';
+import { decideRelabel } from '../../../access/publish-rules.ts';
 import type { ChooseEntry, EntryAddress, PickEntry } from '../../../store/decisions.ts';
 import type { EntryKind } from '../../../store/rows.ts';
 import { registryPaths } from '../../reads/registry-route.ts';
@@ -147,7 +147,7 @@ export const getEntryClaims = adminRoute({
   },
   handler: async (call, { type, name }) => {
     const address = entryAddress(type, name);
-    const choose = chooseEntry(address, (claims) => decideEntryAccess(call.authority, claims));
+    const choose = chooseEntry(address, (claims) => satisfiesExisting(call.authority, claims));
     const { claims } = choose(await call.store.findManaged(address));
     return jsonAnswer(200, { claims: shownClaims(claims) ?? {} });
   },
@@ -199,7 +199,7 @@ export function chooseForChange(
   address: EntryAddress,
   { version, target }: { readonly version?: string | undefined; readonly target: Target },
 ): ChooseEntry {
-  const choose = chooseEntry(address, (claims) => decideEntryAccess(authority, claims), version);
+  const choose = chooseEntry(address, (claims) => satisfiesExisting(authority, claims), version);
   return (found, facts) => {
     requireTarget(facts, target);
     return choose(found);

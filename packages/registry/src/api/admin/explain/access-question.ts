@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { AccessFacts, EntryCopy } from '../../../access/explain-access.ts';
+import type { AccessFacts, EntryCopy } from '../../../access/explain.ts';
 import type { ClaimSet } from '../../../access/claim-set.ts';
 import type { EntryIdentity, EntryKind, NamedRegistry, NamedSource } from '../../../store/rows.ts';
 import type { Store } from '../../../store/store.ts';

@@ -1,10 +1,9 @@
-import type { Authority } from '../../../access/authority.ts';
-import { accessReport } from '../../../access/explain-access.ts';
+import { modeOf, supposedCaller, type Authority } from '../../../access/authority.ts';
+import { accessReport } from '../../../access/explain.ts';
 import { enforce } from '../../../access/decision.ts';
 import { decideGate, decideRole } from '../../../access/gate.ts';
 import { decideRead } from '../../../access/admin-scope.ts';
 import { storedClaims } from '../../../access/claim-set.ts';
-import { modeOf, supposedCaller } from '../../../access/caller.ts';
 import { decideVisibility } from '../../../access/visibility.ts';
 import type { EntryKind } from '../../../store/rows.ts';
 import { segment, badRequest, WORD, type Parameter } from '../../route/parameter.ts';

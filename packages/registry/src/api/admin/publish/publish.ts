@@ -5,7 +5,7 @@ import type { Entry } from '@skep/core/catalog/entry.ts';
 import { newestVersion } from '@skep/core/catalog/version-order.ts';
 import { parseLossless, serializeLossless } from '@skep/core/json/lossless.ts';
 import { exactClaims, storedClaims } from '../../../access/claim-set.ts';
-import { enforceWith } from '../../../access/decision.ts';
+import { enforce } from '../../../access/decision.ts';
 import { decidePublish } from '../../../access/publish-rules.ts';
 import { officialText } from '../../../engine/kinds.ts';
 import type { PublishedVersion } from '../../../store/decisions.ts';
@@ -108,7 +108,7 @@ export async function publishEntry(
         target: isReached ? { claims: storedClaims(managed.claims) } : undefined,
         entry: known && { claims: exactClaims(known.claims), hasVersion: known.versions.includes(version) },
       });
-      enforceWith(decision, {
+      enforce(decision, {
         'version-taken': `version already exists: ${shownName}@${version}`,
         'no-managed-source': target.missing,
       });

@@ -1,6 +1,6 @@
-import { decideCreate, decideRead, decideReference } from '../../../access/admin-scope.ts';
+import { decideRead } from '../../../access/admin-scope.ts';
 import { exactClaims, shownClaims, storedClaims } from '../../../access/claim-set.ts';
-import { enforce } from '../../../access/decision.ts';
+import { coversNew, enforce, satisfiesExisting } from '../../../access/decision.ts';
 import { decideRole } from '../../../access/gate.ts';
 import { RESERVED_NAMES } from '../../../config/shape.ts';
 import type { RegistryFacts } from '../../../store/decisions.ts';
@@ -86,16 +86,17 @@ function decide(
   const claims = exactClaims(body.claims);
   if (existing === undefined) {
     requireNewName('registry', name, RESERVED_NAMES);
-    enforce(decideCreate(authority, claims));
+    enforce(coversNew(authority, claims));
   } else {
     enforceUpdate('registry', authority, existing, claims);
   }
-  // In the order of the request: 400 for a source that does not exist, 403 for one that the caller may not use.
+  // In the order of the request: 400 for a source that does not exist, 403 for one that the caller may not use, although
+  // that reveals that it exists.
   for (const link of body.sources) {
     const source = sources.get(link);
     if (source === undefined) throw badRequest(`source not found: ${link}`);
     const refused = `insufficient claims: cannot reference source ${link}`;
-    enforce(decideReference(authority, storedClaims(source.claims)), refused);
+    enforce(satisfiesExisting(authority, storedClaims(source.claims)), refused);
   }
 }
 

@@ -1,7 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { decideCreate } from '../../../access/admin-scope.ts';
 import { exactClaims } from '../../../access/claim-set.ts';
-import { enforce } from '../../../access/decision.ts';
+import { coversNew, enforce } from '../../../access/decision.ts';
 import { decodeSource } from '../../../sources/open-source.ts';
 import type { SourceFacts } from '../../../store/decisions.ts';
 import { isSynced, type SourceSettings, type StoredSource } from '../../../store/rows.ts';
@@ -71,7 +70,7 @@ function decide(
   { existing, managed }: SourceFacts,
 ): void {
   const claims = exactClaims(settings.claims);
-  enforce(decideCreate(authority, claims));
+  enforce(coversNew(authority, claims));
   if (existing !== undefined) {
     enforceUpdate('source', authority, existing, claims);
     requireSameKind(existing, settings);
