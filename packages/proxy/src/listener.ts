@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
-import type { Clock } from '@skep/core/time/clock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { listen } from '@skep/core/fetch/listen.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
 
 const HEADERS_WITHIN_MS = 10_000;
 const REQUEST_WITHIN_MS = 30_000;
@@ -8,8 +9,6 @@ const IDLE_MS = 120_000;
 const CHECK_EVERY_MS = 2_000;
 /** Each open stream is one; more than this are closed at once. */
 const MAX_CONNECTIONS = 10_000;
-/** A connection that finished its last answer becomes idle only after `close` was called. */
-const TIDY_EVERY_MS = 50;
 const TCP_PROBE_AFTER_MS = 30_000;
 
 /**
@@ -32,51 +31,14 @@ export function httpServer(): Server {
 }
 
 /** Resolves with the port; rejects with `proxy/port-busy` or `proxy/listen-failed`. Port 0 picks a free one. */
-export function listen(server: Server, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const failed = (error: NodeJS.ErrnoException): void => {
-      const where = `"${port}" on "${host}"`;
-      const busy = error.code === 'EADDRINUSE';
-      reject(
-        new SkepError(busy ? 'proxy/port-busy' : 'proxy/listen-failed', {
-          message: busy
-            ? `port ${where} is not available`
-            : `cannot listen on port ${where}: ${error.code ?? 'unknown'}`,
-          cause: error,
-        }),
-      );
-    };
-    server.once('error', failed);
-    server.listen({ host: host.replace(/^\[|\]$/gu, ''), port }, () => {
-      server.off('error', failed);
-      const address = server.address();
-      resolve(typeof address === 'object' && address !== null ? address.port : port);
-    });
-  });
-}
-
-export interface Closing {
-  readonly clock: Clock;
-  readonly graceMs: number;
-  /** Called when the grace is over and connections are about to be cut. */
-  beforeCut(): void;
-}
-
-/** Stops accepting and waits until connections are done, at most `graceMs`; then cuts what is left. */
-export async function closeServer(server: Server, closing: Closing): Promise<void> {
-  const { clock, graceMs } = closing;
-  const tidy = clock.every(TIDY_EVERY_MS, () => server.closeIdleConnections());
-  const cut = clock.after(graceMs, () => {
-    closing.beforeCut();
-    server.closeAllConnections();
-  });
+export async function listenOn(server: Server, host: string, port: number): Promise<number> {
   try {
-    await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeIdleConnections();
-    });
-  } finally {
-    tidy.cancel();
-    cut.cancel();
+    return await listen(server, host.replace(/^\[|\]$/gu, ''), port);
+  } catch (cause) {
+    const where = `"${port}" on "${host}"`;
+    const code = errnoOf(cause) ?? 'unknown';
+    throw code === 'EADDRINUSE'
+      ? new SkepError('proxy/port-busy', { message: `port ${where} is not available`, cause })
+      : new SkepError('proxy/listen-failed', { message: `cannot listen on port ${where}: ${code}`, cause });
   }
 }

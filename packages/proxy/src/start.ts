@@ -12,7 +12,8 @@ import { refuse, recovery } from './call/refuse.ts';
 import { Forward } from './backend/http/forward.ts';
 import { ENDPOINT_PATH, StreamableHttp } from './endpoint/streamable-http.ts';
 import { UnreadBudget } from './endpoint/unread-budget.ts';
-import { closeServer, httpServer, listen } from './listener.ts';
+import { drain } from '@skep/core/fetch/listen.ts';
+import { httpServer, listenOn } from './listener.ts';
 import { BodyBudget } from './steps/body-budget.ts';
 import { bodyLimit } from './steps/body-limit.ts';
 import { mcpParser } from './steps/mcp-parser.ts';
@@ -78,22 +79,17 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const server = httpServer();
   try {
     await front.attach?.();
-    const port = await listen(server, options.host, options.port);
-    const state = { closing: false };
-    server.on('request', requestHandler({ ...options, budgets, log, port }, front, { clock, state }));
+    const port = await listenOn(server, options.host, options.port);
+    let closed: Promise<void> | undefined;
+    const isClosing = (): boolean => closed !== undefined;
+    server.on('request', requestHandler({ ...options, budgets, clock, log, port }, front, isClosing));
     // Accepting may fail for want of descriptors; without a listener that would end the process.
     const limited = limitedLog(log, clock);
     server.on('error', (error) => limited.warn({ err: error }, 'a connection could not be accepted'));
     warnIfOpen(options, log);
-    let closed: Promise<void> | undefined;
     const close = async (): Promise<void> => {
-      state.closing = true;
       front.drain();
-      await closeServer(server, {
-        clock,
-        graceMs: options.graceMs,
-        beforeCut: () => front.close(),
-      });
+      await drain(server, { clock, graceMs: options.graceMs, beforeCut: () => front.close() });
       front.close();
     };
     return {
@@ -111,21 +107,13 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   }
 }
 
-type Handler = (req: IncomingMessage, res: ServerResponse) => void;
-
-interface Running {
-  readonly clock: Clock;
-  readonly state: { readonly closing: boolean };
-}
-
 /** Builds the chain; the only place where steps meet their settings. */
 function requestHandler(
-  options: ProxyOptions & { readonly budgets: Budgets },
+  options: ProxyOptions & { readonly budgets: Budgets; readonly clock: Clock },
   front: Front,
-  { clock, state }: Running,
-): Handler {
-  const { log } = options;
-  const { host: bindHost, port, allowedOrigins = [] } = options;
+  isClosing: () => boolean,
+): (req: IncomingMessage, res: ServerResponse) => void {
+  const { log, clock, host: bindHost, port, allowedOrigins = [] } = options;
   const guard = { recovery: recovery(log), origin: origin({ bindHost, port, allowedOrigins }) };
   const throughChain = compose(
     chain({
@@ -144,7 +132,7 @@ function requestHandler(
     [guard.recovery, guard.origin, asides(() => front.health(), clock)].map((run) => ({ run })),
   );
   return (req, res) => {
-    if (state.closing) {
+    if (isClosing()) {
       refuse(res, 'proxy/shutting-down', { headers: { Connection: 'close' } });
       return;
     }

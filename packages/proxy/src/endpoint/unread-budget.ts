@@ -26,7 +26,8 @@ export class UnreadBudget {
   update(reader: Reader): void {
     this.#count(reader);
     if (this.#total <= this.#limit) return;
-    this.#recount();
+    // Readers report when they fall behind, not each time they catch up a little.
+    for (const each of Array.from(this.#counted.keys())) this.#count(each);
     while (this.#total > this.#limit && this.#counted.size > 1) this.#cutSlowest();
   }
 
@@ -42,12 +43,6 @@ export class UnreadBudget {
     if (unread === 0) return;
     this.#counted.set(reader, unread);
     this.#total += unread;
-  }
-
-  /** Readers report when they fall behind, not each time they catch up a little. */
-  #recount(): void {
-    const readers = Array.from(this.#counted.keys());
-    for (const reader of readers) this.#count(reader);
   }
 
   #cutSlowest(): void {

@@ -20,19 +20,19 @@ const REQUEST_HEADERS =
 const EXPOSED_HEADERS = 'Mcp-Session-Id, WWW-Authenticate, MCP-Protocol-Version';
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 
-/**
- * Who may call. A web page reaches a proxy by a name that it lets point there (DNS rebinding), or across origins; it
- * cannot choose what an IP address or `localhost` means, so by these, the proxy's own name and what was listed, clients
- * may call, and pages of these origins with the proxy's own port.
- */
-export interface Allowed {
+interface Allowed {
   host(host: string): boolean;
   /** `host` is the one that the request itself names. */
   origin(origin: string, host: string): boolean;
 }
 
-/** The guard's rules from its settings. On loopback every name is known; beyond it any address may be the machine's. */
-export function allowedBy({ bindHost, port, allowedOrigins }: OriginSettings): Allowed {
+/**
+ * Who may call. A web page reaches a proxy by a name that it lets point there (DNS rebinding), or across origins; it
+ * cannot choose what an IP address or `localhost` means, so by these, the proxy's own name and what was listed, clients
+ * may call, and pages of these origins with the proxy's own port. On loopback every name is known; beyond it any address
+ * may be the machine's.
+ */
+function allowedBy({ bindHost, port, allowedOrigins }: OriginSettings): Allowed {
   const loopback = isLoopback(bindHost);
   const given = allowedOrigins.map((origin) => origin.toLowerCase());
   const names = [...new Set([...LOOPBACK_NAMES, withBrackets(bindHost)])];

@@ -5,7 +5,8 @@ import { ReadEngine } from '../engine/read-engine.ts';
 import { openStore } from '../store/open-store.ts';
 import { tracedStore } from '../telemetry/traced-store.ts';
 import { openCatalogue } from './catalogue.ts';
-import { assertFree, listenOn, closeServer, drain } from './listen.ts';
+import { closeServer, drain } from '@skep/core/fetch/listen.ts';
+import { assertFree, listenOn } from './listen.ts';
 import { apiContext, internalListener, publicListener } from './listeners.ts';
 import { openOperations } from './operations.ts';
 import { reload } from './reload.ts';
@@ -34,6 +35,9 @@ export interface App {
    */
   close(): Promise<void>;
 }
+
+/** What requests that run may take at a stop; longer than any request may take by the other limits. */
+const DRAIN_MS = 30_000;
 
 /**
  * Starts in an order in which nothing is served half ready (docs/behaviour/registry.md#start-and-stop): readiness
@@ -68,7 +72,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     closers.push(() => catalogue.close());
     options.releaseMemory();
     const open = publicListener(options, running, { context, operations });
-    closers.push(() => drain(open, clock));
+    closers.push(() => drain(open, { clock, graceMs: DRAIN_MS }));
     const urls = { public: await listenOn(open, addresses.public, '--address'), internal: internalUrl };
     Object.assign(running, { urls, isReady: true });
     let closing: Promise<void> | undefined;

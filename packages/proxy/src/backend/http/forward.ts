@@ -1,4 +1,12 @@
-import { Agent, request, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  Agent,
+  request,
+  type ClientRequest,
+  type IncomingMessage,
+  type ServerResponse,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+} from 'node:http';
 import { pipeline } from 'node:stream';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
@@ -10,7 +18,6 @@ import { idOf } from '../../message/json-rpc.ts';
 import { MODERN_VERSION } from '../../message/protocol-version.ts';
 import type { Front, Health, HttpBackend } from '../backend.ts';
 import { limitedLog, type LimitedLog } from '../limited-log.ts';
-import { towardsBackend, towardsClient } from './headers.ts';
 
 interface ForwardOptions {
   readonly backend: HttpBackend;
@@ -136,10 +143,63 @@ export class Forward implements Front {
     if (res.destroyed || res.writableEnded) return;
     this.#reachable = false;
     this.#log.warn({ err: error }, 'the backend gave no answer that can be passed on');
-    if (res.headersSent) {
-      res.destroy();
-      return;
-    }
-    refuse(res, 'proxy/bad-gateway', { id });
+    if (res.headersSent) res.destroy();
+    else refuse(res, 'proxy/bad-gateway', { id });
   }
+}
+
+/** Meant for one hop only (RFC 9110 §7.6.1), besides what `Connection` names. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+]);
+
+/** Set by the proxy itself, whatever the client claims. */
+const FORWARDED = new Set([
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-prefix',
+  'x-forwarded-proto',
+]);
+
+function kept(headers: IncomingHttpHeaders, drop: (name: string) => boolean): OutgoingHttpHeaders {
+  const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
+  const entries = Object.entries(headers).filter(
+    ([name, value]) => value !== undefined && !HOP_BY_HOP.has(name) && !named.has(name) && !drop(name),
+  );
+  return Object.fromEntries(entries);
+}
+
+/** The client's headers as the backend gets them (docs/behaviour/proxy.md#forwarding, local backends). */
+function towardsBackend(req: IncomingMessage, target: URL, trustProxyHeaders: boolean): OutgoingHttpHeaders {
+  const { headers, socket } = req;
+  const before = trustProxyHeaders ? headers['x-forwarded-for'] : undefined;
+  const client = socket.remoteAddress ?? 'unknown';
+  return {
+    ...kept(headers, (name) => FORWARDED.has(name) || name === 'host' || name === 'expect'),
+    host: target.host,
+    'x-forwarded-for': before === undefined ? client : `${String(before)}, ${client}`,
+    ...(headers.host === undefined ? {} : { 'x-forwarded-host': headers.host }),
+    'x-forwarded-proto': 'http',
+  };
+}
+
+/**
+ * The backend's headers as the client gets them. CORS is the proxy's own business, so it is never doubled; what the
+ * proxy's answer varies by (`ownVary`) is named beside what the backend's does, or a cache would mix origins.
+ */
+function towardsClient(headers: IncomingHttpHeaders, ownVary: unknown): OutgoingHttpHeaders {
+  const passed = kept(headers, (name) => name.startsWith('access-control-'));
+  if (typeof ownVary !== 'string') return passed;
+  return { ...passed, vary: headers.vary === undefined ? ownVary : `${ownVary}, ${headers.vary}` };
 }
