@@ -166,7 +166,7 @@ export async function commitBatch(db: Kysely<Tables>, batch: EntryBatch): Promis
   const { source, changed } = batch;
   const revision = await recordChanges(
     db,
-    changed.map((entry) => ({ subject: 'entry', entry: { source, ...entry } })),
+    changed.map((entry) => ({ subject: 'entry', source, ...entry })),
   );
   await sql`commit`.execute(db);
   return revision;

@@ -20,9 +20,8 @@ import type { ChosenEntry, EntryWork } from './managed-entries.ts';
 export function publishing(request: PublishRequest, decide: DecideOnPublish): EntryWork<PublishedVersion> {
   const identity = identityOf(request);
   return {
-    address: identity,
-    seemsNew: request.seemsNew === true,
-    ...(request.registry === undefined ? {} : { registry: request.registry }),
+    address: request,
+    seemsNew: request.seemsNew,
     act: (managed) => {
       const { source: target, now } = managed;
       const [entry] = managed.find(identity);
@@ -48,13 +47,9 @@ export function deletingVersion(
   choose: ChooseEntry,
 ): EntryWork<ChosenEntry> {
   return {
-    ...about(address),
+    address,
     act: async (managed) => {
-      const chosen = managed.choose(address, choose);
-      const { entry } = chosen;
-      if (!entry.versions.includes(version)) {
-        throw new SkepError('registry/not-found', { message: `"${entry.name}" has no version "${version}"` });
-      }
+      const chosen = managed.choose(address, choose, version);
       await managed.removeVersion(chosen, version);
       return chosen;
     },
@@ -65,13 +60,10 @@ export function deletingVersion(
 export function marking(request: MarkRequest, choose: ChooseEntry): EntryWork<MarkedVersions> {
   const { address, version, mark } = request;
   return {
-    ...about(address),
+    address,
     act: async (managed) => {
-      const chosen = managed.choose(address, choose);
+      const chosen = managed.choose(address, choose, version);
       const { source, entry } = chosen;
-      if (version !== undefined && !entry.versions.includes(version)) {
-        throw new SkepError('registry/not-found', { message: `"${entry.name}" has no version "${version}"` });
-      }
       const official = JSON.stringify({
         status: mark.status,
         statusChangedAt: managed.now,
@@ -90,14 +82,10 @@ export function relabelling(
   choose: ChooseEntry,
 ): EntryWork<ExistingEntry> {
   return {
-    ...about(address),
+    address,
     act: async (managed) => {
       const chosen = managed.choose(address, choose);
       return chosen.entry.claims === claims ? chosen.entry : managed.relabel(chosen, claims);
     },
   };
-}
-
-function about(address: EntryAddress): Pick<EntryWork<unknown>, 'address' | 'registry'> {
-  return { address, ...(address.registry === undefined ? {} : { registry: address.registry }) };
 }

@@ -15,7 +15,9 @@ export class KnownRows {
     if (rows === undefined || rows.revision < newest) return undefined;
     const knows = (name: string | undefined): boolean =>
       name === undefined || rows.registries.some((registry) => registry.name === name);
-    return works.every(({ seemsNew, registry }) => seemsNew === true && knows(registry)) ? rows : undefined;
+    return works.every(({ seemsNew, address }) => seemsNew === true && knows(address.registry))
+      ? rows
+      : undefined;
   }
 
   /** A transaction that began with these rows has changed entries alone and left this revision. */

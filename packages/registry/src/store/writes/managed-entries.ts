@@ -32,13 +32,11 @@ export interface ChosenEntry {
 
 /** Work that may share its transaction. It must refuse, if it does, before its first change. */
 export interface EntryWork<T> {
-  /** Which entry of the managed source it is about, so that one statement reads for all of them. */
+  /** Which entry of the managed source it is about, and the registry it judges by: one statement reads for all of them. */
   readonly address: EntryAddress;
-  /** A registry that it judges by. */
-  readonly registry?: string;
   readonly act: (managed: ManagedEntries) => T | Promise<T>;
   /** It adds an entry that is most likely new, and reads nothing else. */
-  readonly seemsNew?: boolean;
+  readonly seemsNew?: boolean | undefined;
 }
 
 /** SQLite takes 32,766 parameters. */
@@ -72,7 +70,6 @@ export class ManagedEntries {
   /** What it began with. */
   readonly rows: ManagedRows;
   readonly #ground: Ground;
-  readonly #registries: ReadonlyMap<string, NamedRegistry>;
   readonly #entries: Map<string, StoredEntry>;
   readonly #changed = new Map<string, EntryIdentity>();
   #changes = 0;
@@ -81,24 +78,21 @@ export class ManagedEntries {
 
   /** On rows that are known: for entries that nobody has, added by `commitKnown`. */
   constructor(ground: Ground, rows: ManagedRows) {
-    const { source, entries, registries } = rows;
     this.#ground = ground;
     this.now = ground.now;
     this.rows = rows;
-    this.source = source;
-    this.#entries = new Map(entries.map((entry) => [identityKey(entry), entry]));
-    this.#registries = new Map(registries.map((registry) => [registry.name, registry]));
+    this.source = rows.source;
+    this.#entries = new Map(rows.entries.map((entry) => [identityKey(entry), entry]));
   }
 
   /** Begins the transaction of these works. */
   static async begin(
     ground: Ground,
-    works: readonly Pick<EntryWork<unknown>, 'address' | 'registry'>[],
+    works: readonly Pick<EntryWork<unknown>, 'address'>[],
   ): Promise<ManagedEntries> {
     const { db, database } = ground;
     const addresses = works.map(({ address }) => address);
-    const registries = works.flatMap(({ registry }) => registry ?? []);
-    const rows = await database.beginManaged(db, managedQuery(database, { addresses, registries }));
+    const rows = await database.beginManaged(db, managedQuery(database, addresses));
     return new ManagedEntries(ground, managedRows(rows));
   }
 
@@ -108,7 +102,7 @@ export class ManagedEntries {
   }
 
   registry(name: string | undefined): NamedRegistry | undefined {
-    return this.#registries.get(name ?? '');
+    return this.rows.registries.find((registry) => registry.name === name);
   }
 
   /** Of those that were read; several only for an address without namespace. */
@@ -120,11 +114,17 @@ export class ManagedEntries {
     return found.map(existing);
   }
 
-  /** The entry that the decision picks; fails as the decision does, or with `registry/not-found`. */
-  choose(address: EntryAddress, choose: ChooseEntry): ChosenEntry {
+  /**
+   * The entry that the decision picks; fails as the decision does, or with `registry/not-found`, also where the entry does
+   * not have the version that is asked for.
+   */
+  choose(address: EntryAddress, choose: ChooseEntry, version?: string): ChosenEntry {
     const found = this.find(address);
     const entry = choose(found, { target: this.source, registry: this.registry(address.registry) });
     if (this.source === undefined || !found.includes(entry)) throw new SkepError('registry/not-found');
+    if (version !== undefined && !entry.versions.includes(version)) {
+      throw new SkepError('registry/not-found', { message: `"${entry.name}" has no version "${version}"` });
+    }
     return { source: this.source.name, entry };
   }
 
@@ -132,83 +132,74 @@ export class ManagedEntries {
    * Adds a version, with its entry where that is new. Returns the entry as it is then. Fails with `access/version-exists`
    * where the entry has as much as it may have; what is there beyond stays.
    */
-  add(
-    source: string,
-    { claims, limits, ...entry }: Pick<PublishRequest, keyof EntryIdentity | 'claims' | 'limits'>,
-    version: StoredVersion,
-  ): ExistingEntry {
-    const identity = identityOf(entry);
+  add(source: string, { claims, limits, ...request }: PublishRequest, version: StoredVersion): ExistingEntry {
+    const identity = identityOf(request);
     const before = this.#entries.get(identityKey(identity));
     if (before !== undefined) assertRoom(before, version, limits);
-    if (before === undefined) this.#newEntries.push({ source, ...identity, claims });
-    this.#write(source, identity, version);
+    else this.#newEntries.push({ source, ...identity, claims });
+    this.#newVersions.push(versionRow(source, identity, version));
     const versions = [...(before?.versions ?? []), version];
-    return this.#now(identity, { ...identity, claims: before?.claims ?? claims, versions });
+    return this.#now({ ...identity, claims: before?.claims ?? claims, versions });
   }
 
   /** Takes the entry along with its last version. */
-  async removeVersion({ source, entry }: ChosenEntry, version: string): Promise<void> {
+  async removeVersion(chosen: ChosenEntry, version: string): Promise<void> {
+    const { source, entry } = chosen;
     const before = await this.#held(entry);
     const versions = before.versions.filter((other) => other.version !== version);
-    const { db } = this.#ground;
-    if (versions.length === 0) {
-      await db.deleteFrom('entry').where(ofEntry(source, entry)).execute();
-      this.#now(identityOf(entry), undefined);
+    if (versions.length > 0) {
+      await this.#deleteVersions(chosen, [version]);
+      this.#now({ ...before, versions });
     } else {
-      await db
-        .deleteFrom('entry_version')
-        .where(ofEntry(source, entry))
-        .where('version', '=', version)
-        .execute();
-      this.#now(identityOf(entry), { ...before, versions });
+      await this.#ground.db.deleteFrom('entry').where(ofEntry(source, entry)).execute();
+      this.#entries.delete(this.#countChange(entry));
     }
   }
 
   /** Gives versions another official block; the versions as they are then. */
-  async mark(
-    { source, entry }: ChosenEntry,
-    versions: readonly string[],
-    official: string,
-  ): Promise<StoredVersion[]> {
-    const before = await this.#held(entry);
-    const { db, now } = this.#ground;
-    const chosen = new Set(versions);
+  async mark(chosen: ChosenEntry, versions: readonly string[], official: string): Promise<StoredVersion[]> {
+    const before = await this.#held(chosen.entry);
+    const wanted = new Set(versions);
     const marked = before.versions.flatMap((version) =>
-      chosen.has(version.version) ? { ...version, official, updatedAt: now } : [],
+      wanted.has(version.version) ? { ...version, official, updatedAt: this.now } : [],
     );
     // Written anew with what is added: one statement however many they are.
-    for (let at = 0; at < marked.length; at += NAMES_PER_STATEMENT) {
-      const some = marked.slice(at, at + NAMES_PER_STATEMENT).map(({ version }) => version);
-      await db
+    await this.#deleteVersions(
+      chosen,
+      marked.map(({ version }) => version),
+    );
+    for (const version of marked) this.#newVersions.push(versionRow(chosen.source, before, version));
+    const left = before.versions.filter(({ version }) => !wanted.has(version));
+    this.#now({ ...before, versions: [...left, ...marked] });
+    return marked;
+  }
+
+  async #deleteVersions({ source, entry }: ChosenEntry, versions: readonly string[]): Promise<void> {
+    for (let at = 0; at < versions.length; at += NAMES_PER_STATEMENT) {
+      await this.#ground.db
         .deleteFrom('entry_version')
         .where(ofEntry(source, entry))
-        .where('version', 'in', some)
+        .where('version', 'in', versions.slice(at, at + NAMES_PER_STATEMENT))
         .execute();
     }
-    for (const version of marked) this.#write(source, identityOf(entry), version);
-    const left = before.versions.filter((one) => !chosen.has(one.version));
-    this.#now(identityOf(entry), { ...before, versions: [...left, ...marked] });
-    return marked;
   }
 
   async relabel({ source, entry }: ChosenEntry, claims: string): Promise<ExistingEntry> {
     const before = await this.#held(entry);
     await this.#ground.db.updateTable('entry').set({ claims }).where(ofEntry(source, entry)).execute();
-    return this.#now(identityOf(entry), { ...before, claims });
+    return this.#now({ ...before, claims });
   }
 
   /** Commits what was added and changed, with the next revision. */
   async commit(): Promise<Finished> {
-    const { db, database, committing } = this.#ground;
-    if (this.source === undefined || this.#changed.size === 0) {
-      const revision = await readRevision(db);
-      await sql`commit`.execute(db);
-      return { revision };
+    const { db, database } = this.#ground;
+    const left = this.#leave();
+    if (left !== undefined) {
+      return { revision: await database.commitBatch(db, left.batch), written: left.written };
     }
-    const batch = this.#batch(this.source);
-    const written = this.#written(batch);
-    committing(written);
-    return { revision: await database.commitBatch(db, batch), written };
+    const revision = await readRevision(db);
+    await sql`commit`.execute(db);
+    return { revision };
   }
 
   /**
@@ -216,26 +207,20 @@ export class ManagedEntries {
    * revision any more; also where nothing changed, because nothing then has proved them.
    */
   async commitKnown(): Promise<Finished | undefined> {
-    const { database, committing } = this.#ground;
+    const left = this.#leave();
+    if (left === undefined) return undefined;
+    const revision = await this.#ground.database.commitAt?.(left.batch, this.rows.revision);
+    return revision === undefined ? undefined : { revision, written: left.written };
+  }
+
+  /** What is about to be committed; undefined where nothing changed. */
+  #leave(): { readonly batch: EntryBatch; readonly written: WrittenEntries } | undefined {
     if (this.source === undefined || this.#changed.size === 0) return undefined;
-    const batch = this.#batch(this.source);
-    const written = this.#written(batch);
-    committing(written);
-    const revision = await database.commitAt?.(batch, this.rows.revision);
-    return revision === undefined ? undefined : { revision, written };
-  }
-
-  #batch({ name: source }: ManagedSource): EntryBatch {
-    return { source, changed: [...this.#changed.values()], ...this.#taken() };
-  }
-
-  #written({ source, changed }: EntryBatch): WrittenEntries {
+    const about = { source: this.source.name, changed: [...this.#changed.values()] };
     const entries = [...this.#changed.keys()].flatMap((key) => this.#entries.get(key) ?? []);
-    return { source, changed, entries };
-  }
-
-  #write(source: string, identity: EntryIdentity, version: StoredVersion): void {
-    this.#newVersions.push(versionRow(source, identity, version));
+    const written = { ...about, entries };
+    this.#ground.committing(written);
+    return { batch: { ...about, ...this.#taken() }, written };
   }
 
   /** The entry, all that was added to it written. */
@@ -253,15 +238,16 @@ export class ManagedEntries {
     return taken;
   }
 
-  #now(identity: EntryIdentity, entry: StoredEntry): ExistingEntry;
-  #now(identity: EntryIdentity, entry: undefined): void;
-  #now(identity: EntryIdentity, entry: StoredEntry | undefined): ExistingEntry | undefined {
-    const key = identityKey(identity);
+  #now(entry: StoredEntry): ExistingEntry {
+    this.#entries.set(this.#countChange(entry), entry);
+    return existing(entry);
+  }
+
+  #countChange(entry: EntryIdentity): string {
+    const key = identityKey(entry);
     this.#changes += 1;
-    this.#changed.set(key, identity);
-    if (entry === undefined) this.#entries.delete(key);
-    else this.#entries.set(key, entry);
-    return entry === undefined ? undefined : existing(entry);
+    this.#changed.set(key, identityOf(entry));
+    return key;
   }
 }
 
@@ -285,9 +271,7 @@ export async function findManaged(
   database: Pick<Database, 'among' | 'reader'>,
   address: EntryAddress,
 ): Promise<ExistingEntry[]> {
-  const { rows } = await managedQuery(database, { addresses: [address], registries: [] }).execute(
-    database.reader,
-  );
+  const { rows } = await managedQuery(database, [address]).execute(database.reader);
   return managedRows(rows).entries.map(existing);
 }
 

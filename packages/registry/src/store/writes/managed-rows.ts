@@ -15,11 +15,6 @@ export interface ManagedRows {
   readonly registries: readonly NamedRegistry[];
 }
 
-export interface Asked {
-  readonly addresses: readonly EntryAddress[];
-  readonly registries: readonly string[];
-}
-
 type OrNull<T> = { readonly [Key in keyof T]: T[Key] | null };
 
 /** Of the state, `name` is the revision; of a registry, `version` is a source of it. */
@@ -28,18 +23,20 @@ export interface ManagedRow extends WithEntry<OrNull<StoredVersion>> {
 }
 
 /**
- * The revision, the managed source, every entry of it under one of the addresses with all its versions, and the registries: one statement,
- * and the same one however many are asked for. It may give other entries of these kinds, namespaces and names too. The names
- * are said of both tables of the join: PostgreSQL takes one that it has not analysed yet for empty, and walks all of it.
+ * The revision, the managed source, every entry of it under one of the addresses with all its versions, and the registries
+ * that they name: one statement, and the same one however many are asked for. It may give other entries of these kinds,
+ * namespaces and names too. The names are said of both tables of the join: PostgreSQL takes one that it has not analysed
+ * yet for empty, and walks all of it.
  */
 export function managedQuery(
   { among }: Pick<Database, 'among'>,
-  { addresses, registries }: Asked,
+  addresses: readonly EntryAddress[],
 ): RawBuilder<ManagedRow> {
   const distinct = (texts: readonly string[]): string[] => [...new Set(texts)];
   const kinds = distinct(addresses.map(({ kind }) => kind));
   const names = distinct(addresses.map(({ name }) => name));
   const namespaces = addresses.flatMap(({ namespace }) => namespace ?? []);
+  const registries = addresses.flatMap(({ registry }) => registry ?? []);
   const isWhole = namespaces.length === addresses.length;
   const named = (table: 'e' | 'v') => {
     const column = (name: string) => sql<string>`${sql.raw(`${table}.${name}`)}`;

@@ -25,7 +25,8 @@ export async function recordChanges(db: Kysely<Tables>, changes: readonly Change
     .set((set) => ({ revision: set('revision', '+', 1) }))
     .returning('revision')
     .executeTakeFirstOrThrow();
-  await db.insertInto('change_log').values(distinctRows(changes, revision)).execute();
+  const rows = distinct(changes.map((change) => logRow(revision, change)));
+  await db.insertInto('change_log').values(rows).execute();
   await prune(db, revision);
   return revision;
 }
@@ -73,18 +74,11 @@ async function prune(db: Kysely<Tables>, revision: Revision): Promise<void> {
     .execute();
 }
 
-function distinctRows(changes: readonly Change[], revision: Revision): ChangeLogTable[] {
-  return distinct(
-    changes.map((change): ChangeLogTable =>
-      change.subject === 'entry'
-        ? { revision, subject: 'entry', ...identity(change.entry) }
-        : { revision, subject: change.subject, source: '', kind: '', namespace: '', name: change.name },
-    ),
-  );
-}
-
-function identity({ source, kind, namespace, name }: Omit<ChangeLogTable, 'revision' | 'subject'>) {
-  return { source, kind, namespace, name };
+function logRow(
+  revision: Revision,
+  { subject, source = '', kind = '', namespace = '', name }: Change,
+): ChangeLogTable {
+  return { revision, subject, source, kind, namespace, name };
 }
 
 function distinct<T>(items: readonly T[]): T[] {

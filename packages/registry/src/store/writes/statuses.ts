@@ -36,7 +36,11 @@ export async function readStatuses(db: Kysely<Tables>): Promise<Map<string, Sync
 }
 
 export async function updateStatus(db: Kysely<Tables>, source: string, status: SyncStatus): Promise<void> {
-  await db.updateTable('sync_status').set(statusRow(source, status)).where('source', '=', source).execute();
+  await statusUpdate(db, source, status).execute();
+}
+
+function statusUpdate(db: Kysely<Tables>, source: string, status: SyncStatus) {
+  return db.updateTable('sync_status').set(statusRow(source, status)).where('source', '=', source);
 }
 
 /**
@@ -50,17 +54,13 @@ export async function writeStatus(
   lease?: Lease,
 ): Promise<void> {
   if (lease === undefined) return updateStatus(db, source, status);
-  const { numUpdatedRows } = await db
-    .updateTable('sync_status')
-    .set(statusRow(source, status))
-    .where('source', '=', source)
+  const { numUpdatedRows } = await statusUpdate(db, source, status)
     .where((where) =>
       where.exists(
         where
           .selectFrom('sync_lease')
           .select('owner')
-          .where('source', '=', source)
-          .where('owner', '=', lease.owner),
+          .where(({ and }) => and({ source, owner: lease.owner })),
       ),
     )
     .executeTakeFirst();

@@ -1,10 +1,9 @@
 import type { Kysely } from 'kysely';
-import type { ChangedEntry, WrittenSource } from '../changes.ts';
-import type { Tables } from '../schema/tables.ts';
+import type { WrittenSource } from '../changes.ts';
+import type { ChangeLogTable, Tables } from '../schema/tables.ts';
 
-export type Change =
-  | { readonly subject: 'source' | 'registry'; readonly name: string }
-  | { readonly subject: 'entry'; readonly entry: ChangedEntry };
+/** A row of the change log; one of a source or registry needs no more than its name. */
+export type Change = Pick<ChangeLogTable, 'subject' | 'name'> & Partial<Omit<ChangeLogTable, 'revision'>>;
 
 /** A write transaction that runs: its connection, and what it has changed so far. */
 export interface Write {

@@ -28,7 +28,7 @@ const GATHER_MS = 2;
 
 interface Waiting {
   readonly work: EntryWork<void>;
-  readonly resolve: (done: Committed<unknown>) => void;
+  readonly resolve: (revision: Revision) => void;
   readonly reject: (reason: unknown) => void;
 }
 
@@ -69,18 +69,16 @@ export class Writes {
   async shared<T>({ act, ...about }: EntryWork<T>): Promise<Committed<T>> {
     this.#assertOpen();
     const { promise, resolve, reject } = Promise.withResolvers<Committed<T>>();
-    let value: { readonly held: T } | undefined;
+    let settle: (revision: Revision) => void = () => reject(new SkepError('internal/bug'));
     this.#waiting.push({
       work: {
         ...about,
         act: async (managed) => {
-          value = { held: await act(managed) };
+          const value = await act(managed);
+          settle = (revision) => resolve({ revision, value });
         },
       },
-      resolve: ({ revision }) =>
-        value === undefined
-          ? reject(new SkepError('internal/bug'))
-          : resolve({ revision, value: value.held }),
+      resolve: (revision) => settle(revision),
       reject,
     });
     if (this.#gathering !== undefined && this.#waiting.length >= this.#gathering.expected)
@@ -155,7 +153,7 @@ export class Writes {
     const settle = (): void => {
       for (const waiting of batch) {
         if (refused.has(waiting)) waiting.reject(refused.get(waiting));
-        else waiting.resolve({ revision, value: undefined });
+        else waiting.resolve(revision);
       }
     };
     // The next transaction need not wait until this one is on the disk; only the answers do.
@@ -176,9 +174,8 @@ export class Writes {
   async #oneOf(waiting: Waiting): Promise<void> {
     try {
       const { work } = waiting;
-      waiting.resolve(
-        await this.#repeated(() => this.#commitEntries([work], async (managed) => work.act(managed))),
-      );
+      const commit = () => this.#commitEntries([work], async (managed) => work.act(managed));
+      waiting.resolve((await this.#repeated(commit)).revision);
     } catch (error) {
       waiting.reject(error);
     }
