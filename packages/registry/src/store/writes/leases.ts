@@ -46,7 +46,7 @@ export async function renewLease(
   const renewed = await db
     .updateTable('sync_lease')
     .set({ expires_at: now + milliseconds })
-    .where(({ and }) => and({ source, owner }))
+    .where((where) => where.and({ source, owner }))
     .returning('owner')
     .execute();
   return renewed.length > 0;

@@ -60,7 +60,7 @@ export async function writeStatus(
         where
           .selectFrom('sync_lease')
           .select('owner')
-          .where(({ and }) => and({ source, owner: lease.owner })),
+          .where((its) => its.and({ source, owner: lease.owner })),
       ),
     )
     .executeTakeFirst();
