@@ -115,7 +115,8 @@ function catalogueOf(input: IngestInput): KeptCatalogue {
   }
 }
 
-function keptVersion(entry: Entry): KeptVersion {
+/** A version as it is stored. */
+export function keptVersion(entry: Entry): KeptVersion {
   const namespace = entry.kind === 'server' ? '' : entry.namespace;
   return { kind: entry.kind, namespace, name: entry.name, content: versionOf(entry) };
 }

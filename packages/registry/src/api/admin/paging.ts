@@ -1,5 +1,5 @@
 import { compareBytes } from '../../store/reads/byte-order.ts';
-import { badRequest, type Parameter } from '../route/parameter.ts';
+import { badRequest, optional } from '../route/parameter.ts';
 
 /** Texts by which a listing is ordered, the most important first. */
 export type SortKey = readonly string[];
@@ -20,22 +20,21 @@ const MAX_LIMIT = 1000;
 const MAX_CURSOR = 8192;
 
 /** Absent means everything at once, which is what clients without paging expect. */
-export const pageLimit: Parameter<number | undefined> = {
-  description: `Rows per page; more than ${MAX_LIMIT} gives ${MAX_LIMIT}, absent gives all rows`,
-  schema: { type: 'integer', minimum: 1 },
-  parse: (text) => {
-    if (text === undefined || text === '') return undefined;
+export const pageLimit = optional(
+  `Rows per page; more than ${MAX_LIMIT} gives ${MAX_LIMIT}, absent gives all rows`,
+  { type: 'integer', minimum: 1 },
+  (text) => {
     const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
     if (limit < 1) throw badRequest('Invalid limit parameter: must be an integer greater than zero');
     return Math.min(limit, MAX_LIMIT);
   },
-};
+);
 
-export const pageCursor: Parameter<SortKey | undefined> = {
-  description: 'Start after this row: `nextCursor` of the page before',
-  schema: { type: 'string' },
-  parse: (text) => (text === undefined || text === '' ? undefined : decodeCursor(text)),
-};
+export const pageCursor = optional(
+  'Start after this row: `nextCursor` of the page before',
+  { type: 'string' },
+  decodeCursor,
+);
 
 /** The rows after a cursor, at most `limit` of them. `rows` ascend by `keyOf`, which no two rows share. */
 export function pageOf<T>(

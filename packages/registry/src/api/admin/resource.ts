@@ -6,7 +6,7 @@ import { storedClaims } from '../../access/claim-set.ts';
 import { enforce } from '../../access/decision.ts';
 import { label } from '../../shape/texts.ts';
 import type { StoredRegistry, StoredSource } from '../../store/rows.ts';
-import { segment, badRequest, WORD, type Parameter } from '../route/parameter.ts';
+import { badRequest, word } from '../route/parameter.ts';
 
 // What sources and registries have in common: a name, claims, and who made them.
 
@@ -15,11 +15,7 @@ type Resource = 'source' | 'registry';
 const UNKNOWN = { source: 'store/source-unknown', registry: 'registry/unknown-registry' } as const;
 
 /** Name of a source or registry in a path. Only new names have to have the form of one. */
-export const resourceName: Parameter<string> = {
-  description: 'Name of the source or registry',
-  schema: WORD,
-  parse: (text) => segment('name', text),
-};
+export const resourceName = word('name', 'Name of the source or registry');
 
 /** Fails with `registry/bad-request` for a name that nothing new may have. */
 export function requireNewName(what: Resource, name: string, reserved?: ReadonlySet<string>): void {

@@ -1,8 +1,8 @@
 import type { BundleStatus } from '@skep/core/catalog/bundle.ts';
 import { MAX_SERVER_NAME, serverNameFault, versionFault } from '@skep/core/catalog/entry-name.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { decodeCursor, type Position } from '../../engine/entry-key.ts';
-import { parseInstant, type Instant } from '../../engine/instant.ts';
+import { decodeCursor } from '../../engine/entry-key.ts';
+import { parseInstant } from '../../engine/instant.ts';
 import { MAX_SEARCH_CHARACTERS } from '../../engine/block.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../shape/limits.ts';
 
@@ -16,9 +16,6 @@ export interface Parameter<T> {
 }
 
 type JsonSchema = Readonly<Record<string, unknown>>;
-
-/** JSON Schema of what is not empty and holds no white space or control character. */
-export const WORD = { type: 'string', pattern: String.raw`^[^\s\u0000-\u001f\u007f-\u009f]+$` } as const;
 
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 
@@ -54,37 +51,48 @@ export function segment(name: string, text: string | undefined): string {
   return text;
 }
 
-export const registryName: Parameter<string> = {
-  description: 'Name of a registry',
-  schema: WORD,
-  parse: (text) => segment('registry', text),
-};
+/** A segment of a path; `name` is what refusals call it. */
+export function word(name: string, description: string): Parameter<string> {
+  return { description, schema: WORD, parse: (text) => segment(name, text) };
+}
+
+/** Where it is absent or empty, its value is undefined. */
+export function optional<T>(
+  description: string,
+  schema: JsonSchema,
+  parse: (text: string) => T,
+): Parameter<T | undefined> {
+  return { description, schema, parse: (text = '') => (text === '' ? undefined : parse(text)) };
+}
+
+/** Any text where it is given. */
+export function optionalText(description: string): Parameter<string | undefined> {
+  return optional(description, STRING, (text) => text);
+}
+
+const STRING = { type: 'string' } as const;
+/** JSON Schema of what is not empty and holds no white space or control character. */
+export const WORD = { ...STRING, pattern: String.raw`^[^\s\u0000-\u001f\u007f-\u009f]+$` } as const;
+
+export const registryName = word('registry', 'Name of a registry');
 
 /** `namespace/name`, its slash percent-encoded, or a bare name. */
 export const serverName: Parameter<string> = {
   description: 'Name of a server: `namespace%2Fname`, or `namespace/name` as two segments, or a bare name',
   schema: { ...WORD, maxLength: MAX_SERVER_NAME },
-  parse: (text) => {
-    const name = segment('serverName', text);
-    const fault = serverNameFault(name);
-    if (fault !== undefined) throw badRequest(`invalid server name format: ${fault}`);
-    return name;
-  },
+  parse: (text) => requireServerName(segment('serverName', text)),
 };
 
-/** Part of the name of a skill or plugin. */
-export const namespaceName: Parameter<string> = {
-  description: 'Namespace, in reverse DNS form',
-  schema: WORD,
-  parse: (text) => segment('namespace', text),
-};
+/** Returns the name of a server. Fails with `registry/bad-request` where it is none. */
+export function requireServerName(name: string): string {
+  const fault = serverNameFault(name);
+  if (fault !== undefined) throw badRequest(`invalid server name format: ${fault}`);
+  return name;
+}
 
-/** Part of the name of a skill or plugin. */
-export const bundleName: Parameter<string> = {
-  description: 'Name within the namespace',
-  schema: WORD,
-  parse: (text) => segment('name', text),
-};
+/** Of a skill or plugin. */
+export const namespaceName = word('namespace', 'Namespace, in reverse DNS form');
+export const bundleName = word('name', 'Name within the namespace');
 
 export const versionName: Parameter<string> = {
   description: 'An exact version string, or `latest`',
@@ -97,14 +105,11 @@ export const versionName: Parameter<string> = {
   },
 };
 
-/** An empty parameter counts as absent. */
-const given = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
-
-export const cursor: Parameter<Position | undefined> = {
-  description: 'Start after this point: `metadata.nextCursor` of the page before',
-  schema: { type: 'string' },
-  parse: (text) => (given(text) === undefined ? undefined : decodeCursor(text ?? '')),
-};
+export const cursor = optional(
+  'Start after this point: `metadata.nextCursor` of the page before',
+  STRING,
+  decodeCursor,
+);
 
 export const limit = cappedLimit('pageSize');
 export const versionsLimit = cappedLimit('versionsPageSize');
@@ -114,85 +119,72 @@ function cappedLimit(list: 'pageSize' | 'versionsPageSize'): Parameter<number> {
   return {
     description: 'Items per page; more than the largest page gives the largest page',
     schema: (limits) => ({ type: 'integer', minimum: 1, default: limits[list].default }),
-    parse: (text, limits) => {
-      if (given(text) === undefined) return limits[list].default;
-      if (text === undefined || !/^[+-]?\d+$/.test(text)) {
-        throw badRequest('Invalid limit parameter: must be an integer');
-      }
-      const value = Number(text);
+    parse: (text = '', { [list]: size }) => {
+      if (text === '') return size.default;
+      const value = integerOf(text, 'Invalid');
       if (value < 1) throw badRequest('Invalid limit parameter: must be greater than zero');
-      return Math.min(value, limits[list].max);
+      return Math.min(value, size.max);
     },
   };
 }
 
-export const search: Parameter<string | undefined> = {
-  description: 'Text that name, title or description contains, in any case; every character is literal',
-  schema: { type: 'string', maxLength: MAX_SEARCH_CHARACTERS },
-  parse: (text) => {
-    // Characters as JSON Schema counts them.
-    if (text === undefined || Array.from(text).length <= MAX_SEARCH_CHARACTERS) return given(text);
-    throw badRequest(`Invalid search parameter: at most ${MAX_SEARCH_CHARACTERS} characters are allowed`);
+/** Of skills and plugins: out of range is an error here and not capped. */
+export const bundleLimit: Parameter<number> = {
+  description: 'Items per page',
+  schema: ({ bundlePageSize: { max, default: usual } }) => ({
+    type: 'integer',
+    minimum: 1,
+    maximum: max,
+    default: usual,
+  }),
+  parse: (text = '', { bundlePageSize: size }) => {
+    if (text === '') return size.default;
+    const value = integerOf(text, 'invalid');
+    if (value >= 1 && value <= size.max) return value;
+    throw badRequest(`invalid limit parameter: must be between 1 and ${size.max}`);
   },
 };
 
-export const updatedSince: Parameter<Instant | undefined> = {
-  description: 'Only versions updated strictly later than this RFC 3339 date-time',
-  schema: { type: 'string', format: 'date-time' },
-  parse: (text) => {
-    if (given(text) === undefined) return undefined;
+function integerOf(text: string, invalid: 'Invalid' | 'invalid'): number {
+  if (!/^[+-]?\d+$/.test(text)) throw badRequest(`${invalid} limit parameter: must be an integer`);
+  return Number(text);
+}
+
+export const search = optional(
+  'Text that name, title or description contains, in any case; every character is literal',
+  { ...STRING, maxLength: MAX_SEARCH_CHARACTERS },
+  (text) => {
+    // Characters as JSON Schema counts them.
+    if (Array.from(text).length <= MAX_SEARCH_CHARACTERS) return text;
+    throw badRequest(`Invalid search parameter: at most ${MAX_SEARCH_CHARACTERS} characters are allowed`);
+  },
+);
+
+export const updatedSince = optional(
+  'Only versions updated strictly later than this RFC 3339 date-time',
+  { ...STRING, format: 'date-time' },
+  (text) => {
     // An unescaped + of an offset arrives as a space.
-    const instant = parseInstant((text ?? '').replace(' ', '+'));
+    const instant = parseInstant(text.replace(' ', '+'));
     if (instant !== undefined) return instant;
     throw badRequest(
       'Invalid updated_since parameter: must be RFC3339 format, for example 2026-01-02T03:04:05Z',
     );
   },
-};
+);
 
-export const versionFilter: Parameter<string | undefined> = {
-  description: '`latest`, or an exact version string',
-  schema: { type: 'string' },
-  parse: given,
-};
-
-/** Of skills and plugins: out of range is an error here and not capped. */
-export const bundleLimit: Parameter<number> = {
-  description: 'Items per page',
-  schema: ({ bundlePageSize: bundles }) => ({
-    type: 'integer',
-    minimum: 1,
-    maximum: bundles.max,
-    default: bundles.default,
-  }),
-  parse: (text, { bundlePageSize: bundles }) => {
-    if (given(text) === undefined) return bundles.default;
-    if (text === undefined || !/^[+-]?\d+$/.test(text)) {
-      throw badRequest('invalid limit parameter: must be an integer');
-    }
-    const value = Number(text);
-    if (value < 1 || value > bundles.max) {
-      throw badRequest(`invalid limit parameter: must be between 1 and ${bundles.max}`);
-    }
-    return value;
-  },
-};
+export const versionFilter = optionalText('`latest`, or an exact version string');
 
 const STATUSES: readonly BundleStatus[] = ['ACTIVE', 'DEPRECATED', 'ARCHIVED'];
 
-export const bundleStatus: Parameter<BundleStatus | undefined> = {
-  description: 'Only items of this status, in any case',
-  schema: { enum: STATUSES },
-  parse: (text) => {
-    if (given(text) === undefined) return undefined;
-    const status = STATUSES.find((candidate) => candidate === text?.toUpperCase());
-    if (status !== undefined) return status;
-    throw badRequest('invalid status parameter: must be active, deprecated or archived');
-  },
-};
+export const bundleStatus = optional('Only items of this status, in any case', { enum: STATUSES }, (text) => {
+  const status = STATUSES.find((candidate) => candidate === text.toUpperCase());
+  if (status !== undefined) return status;
+  throw badRequest('invalid status parameter: must be active, deprecated or archived');
+});
 
 export const bundleVersions: Parameter<string> = {
   description: '`latest`, `all`, or an exact version string',
-  schema: { type: 'string', default: 'latest' },
-  parse: (text) => given(text) ?? 'latest',
+  schema: { ...STRING, default: 'latest' },
+  parse: (text = '') => (text === '' ? 'latest' : text),
 };

@@ -1,6 +1,5 @@
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import type { RawClaims } from '@skep/auth/claims/claims.ts';
-import { serverNameFault } from '@skep/core/catalog/entry-name.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { shownClaims, storedClaims, type ClaimSet } from '../../../access/claim-set.ts';
 import type { Decision } from '../../../access/decision.ts';
@@ -12,11 +11,12 @@ import { registryPaths } from '../../reads/registry-route.ts';
 import {
   badRequest,
   type Parameter,
+  optionalText,
   registryName,
-  segment,
+  requireServerName,
   serverName,
   versionName,
-  WORD,
+  word,
 } from '../../route/parameter.ts';
 import type { Answer } from '../../route/route.ts';
 import { type AdminCall, adminRoute, claimsChange, jsonAnswer, NO_CONTENT } from '../admin-route.ts';
@@ -40,12 +40,10 @@ export function entryType(fault: 'unsupported' | 'invalid'): Parameter<EntryKind
   };
 }
 
-const entryName: Parameter<string> = {
-  description:
-    'Name of an entry: of a server as published; of a skill or plugin `namespace%2Fname`, or its bare name where only one has it',
-  schema: WORD,
-  parse: (text) => segment('name', text),
-};
+const entryName = word(
+  'name',
+  'Name of an entry: of a server as published; of a skill or plugin `namespace%2Fname`, or its bare name where only one has it',
+);
 
 const pathVersion: Parameter<string | undefined> = {
   ...versionName,
@@ -53,11 +51,7 @@ const pathVersion: Parameter<string | undefined> = {
 };
 
 /** What is stored can always be deleted, also what no path can carry and older releases took for a version. */
-const storedVersion: Parameter<string | undefined> = {
-  description: 'The version, where the path does not hold it; any text, as it is stored',
-  schema: { type: 'string' },
-  parse: (text) => (text === '' ? undefined : text),
-};
+const storedVersion = optionalText('The version, where the path does not hold it; any text, as it is stored');
 
 const deletion = {
   method: 'DELETE',
@@ -183,11 +177,7 @@ export const putEntryClaims = adminRoute({
 
 /** Where to look for an entry. The name of a server includes its namespace. Fails with `registry/bad-request`. */
 function entryAddress(kind: EntryKind, name: string): EntryAddress {
-  if (kind === 'server') {
-    const fault = serverNameFault(name);
-    if (fault !== undefined) throw badRequest(`invalid server name format: ${fault}`);
-    return { kind, namespace: '', name };
-  }
+  if (kind === 'server') return { kind, namespace: '', name: requireServerName(name) };
   const slash = name.indexOf('/');
   if (slash < 0) return { kind, name };
   return { kind, namespace: name.slice(0, slash), name: name.slice(slash + 1) };

@@ -6,27 +6,23 @@ import { decideRead } from '../../../access/admin-scope.ts';
 import { storedClaims } from '../../../access/claim-set.ts';
 import { decideVisibility } from '../../../access/visibility.ts';
 import type { EntryKind } from '../../../store/rows.ts';
-import { segment, badRequest, WORD, type Parameter } from '../../route/parameter.ts';
+import { badRequest, optional, type Parameter, segment, WORD } from '../../route/parameter.ts';
 import { adminRoute, jsonAnswer } from '../admin-route.ts';
 import { entryType } from '../entries/entry-routes.ts';
 import { accessFacts, type Sight } from './access-question.ts';
 
-const optional = (name: string, description: string): Parameter<string | undefined> => ({
-  description,
-  schema: WORD,
-  parse: (text) => (text === undefined || text === '' ? undefined : segment(name, text)),
-});
+const optionalWord = (name: string, description: string) =>
+  optional(description, WORD, (text) => segment(name, text));
 
 const kind: Parameter<EntryKind> = {
   ...entryType('invalid'),
   parse: (text, limits) => entryType('invalid').parse(text ?? 'server', limits),
 };
 
-const claims: Parameter<Readonly<Record<string, unknown>> | undefined> = {
-  description: 'Claims of a supposed caller as a JSON object; for super-admins. Absent: about oneself',
-  schema: { type: 'string' },
-  parse: (text) => {
-    if (text === undefined || text === '') return undefined;
+const claims = optional(
+  'Claims of a supposed caller as a JSON object; for super-admins. Absent: about oneself',
+  { type: 'string' },
+  (text) => {
     try {
       const value: unknown = JSON.parse(text);
       if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
@@ -35,7 +31,7 @@ const claims: Parameter<Readonly<Record<string, unknown>> | undefined> = {
     }
     throw badRequest('Invalid claims parameter: must be a JSON object');
   },
-};
+);
 
 /** Prints what the enforcing functions say, with the first failing key and what would change it. */
 export const explainAccess = adminRoute({
@@ -47,9 +43,9 @@ export const explainAccess = adminRoute({
   summary: 'Why a caller may or may not do or see something',
   parameters: {},
   query: {
-    registry: optional('registry', 'Name of a registry: its gate, and its copies of the entry'),
-    source: optional('source', 'Name of a source: its scope, and its copy of the entry'),
-    entry: optional('entry', 'Name of an entry: of a skill or plugin `namespace/name`'),
+    registry: optionalWord('registry', 'Name of a registry: its gate, and its copies of the entry'),
+    source: optionalWord('source', 'Name of a source: its scope, and its copy of the entry'),
+    entry: optionalWord('entry', 'Name of an entry: of a skill or plugin `namespace/name`'),
     type: kind,
     claims,
   },

@@ -2,7 +2,7 @@ import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { newestVersion } from '@skep/core/catalog/version-order.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { memberSlice } from '@skep/core/json/scan.ts';
-import { serverMeta } from '../../../engine/kinds.ts';
+import { KINDS } from '../../../engine/kinds.ts';
 import type { StoredVersion } from '../../../store/rows.ts';
 import { joinedName, serverPaths } from '../../reads/registry-route.ts';
 import {
@@ -201,8 +201,7 @@ async function requireManaged(call: AdminCall, target: Target): Promise<void> {
 
 /** A version as the official API shows it: JSON text of `{server, _meta}`. */
 function officialItem(version: StoredVersion, versions: readonly string[]): string {
-  const { text } = serverMeta(version, newestVersion(versions) === version.version);
-  return `{"server":${version.document},"_meta":${text}}`;
+  return KINDS.server.body(version, newestVersion(versions) === version.version).text;
 }
 
 export const OFFICIAL_ROUTES: readonly Route[] = [

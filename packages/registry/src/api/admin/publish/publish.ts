@@ -7,8 +7,8 @@ import { parseLossless, serializeLossless } from '@skep/core/json/lossless.ts';
 import { exactClaims, storedClaims } from '../../../access/claim-set.ts';
 import { enforce } from '../../../access/decision.ts';
 import { decidePublish } from '../../../access/publish-rules.ts';
-import { officialText } from '../../../engine/kinds.ts';
 import type { PublishedVersion } from '../../../store/decisions.ts';
+import { keptVersion } from '../../../sync/ingest.ts';
 import { registryPaths } from '../../reads/registry-route.ts';
 import { registryName } from '../../route/parameter.ts';
 import type { Answer } from '../../route/route.ts';
@@ -82,23 +82,18 @@ export async function publishEntry(
   { entry, claims }: Payload,
   target: Target,
 ): Promise<PublishedVersion> {
-  const { version, name, document } = entry;
-  const identity = { kind: entry.kind, namespace: namespaceOf(entry), name };
+  const { content, ...identity } = keptVersion(entry);
+  const { namespace, name } = identity;
   const request = {
     ...identity,
     registry: target.registry,
     claims: canonicalClaims(claims),
-    version: {
-      version,
-      title: document.title ?? null,
-      description: document.description,
-      document: entry.json,
-      official: officialText(entry),
-    },
+    version: content,
     limits: call.limits,
     seemsNew: !call.serves(identity),
   };
-  const shownName = identity.namespace === '' ? name : `${identity.namespace}/${name}`;
+  const { version } = entry;
+  const shownName = namespace === '' ? name : `${namespace}/${name}`;
   const { revision, value } = await call.store.publish(
     request,
     ({ target: managed, registry, entry: known }) => {
@@ -116,11 +111,6 @@ export async function publishEntry(
   );
   await call.applied(revision);
   return value;
-}
-
-/** Namespace within the store; a server's is part of its name. */
-function namespaceOf(entry: Entry): string {
-  return entry.kind === 'server' ? '' : entry.namespace;
 }
 
 /**
