@@ -119,7 +119,7 @@ const EXIT_AT = 4;
 
 /** Undefined when it ended instead of getting ready. */
 async function startSlirp(
-  { tools, places, pid, inherited }: Connecting,
+  { tools, asRoot, places, pid, inherited }: Connecting,
   hardened: readonly string[],
 ): Promise<ChildProcess | undefined> {
   const life = openSync(places.life, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -127,7 +127,11 @@ async function startSlirp(
   try {
     const options = ['--configure', '--disable-host-loopback', '--mtu=65520', ...hardened];
     const ends = [`--ready-fd=${READY_AT}`, `--exit-fd=${EXIT_AT}`, `--api-socket=${API_SOCKET}`];
-    const child = spawn(tools.slirp, [...options, ...ends, String(pid), 'tap0'], {
+    // Confining itself, slirp4netns unmounts what it sees. As root it would do so for the whole machine: below every
+    // shared mount, where a container engine has its file systems.
+    const view = asRoot ? [tools.unshare, '--mount', '--propagation', 'slave', '--'] : [];
+    const [program, ...args] = [...view, tools.slirp, ...options, ...ends, String(pid), 'tap0'];
+    const child = spawn(program, args, {
       // A socket's path must be short, and this directory's may be long.
       cwd: places.directory,
       env: {},
