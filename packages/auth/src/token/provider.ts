@@ -1,10 +1,11 @@
+import * as oauth from 'oauth4webapi';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
+import { withRetry } from '@skep/core/fetch/retry.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { Role } from '../claims/roles.ts';
-import { discover } from './discovery.ts';
 import { introspect } from './introspect.ts';
 import { checkIssuerUrl, createIssuerFetch, type IssuerFetch, type PlainHttp } from './issuer-fetch.ts';
 import { KEYS_OUTAGE_MS, KeySet, fetchKeys, type LoadedKeys } from './key-set.ts';
@@ -138,14 +139,48 @@ async function loadKeys(parts: Parts, signal: AbortSignal): Promise<LoadedKeys> 
   return fetchKeys(parts.fetch, url, signal);
 }
 
-function metadata({ settings, services, fetch }: Parts, signal: AbortSignal): ReturnType<typeof discover> {
+const ATTEMPTS = { tries: 3, baseMs: 500, capMs: 2_000 } as const;
+
+/**
+ * Reads `<issuer>/.well-known/openid-configuration` (OpenID Connect Discovery 1.0 §4), or where there is none the
+ * document of RFC 8414; the `issuer` in it must be the one asked for. Three attempts. Fails with `auth/unavailable`.
+ */
+async function metadata(
+  { settings, services, fetch }: Parts,
+  signal: AbortSignal,
+): Promise<oauth.AuthorizationServer> {
   if (settings.issuerUrl === undefined) {
     throw new SkepError('auth/unavailable', {
       message: `identity provider "${settings.name}" has no issuer to ask`,
     });
   }
+  const issuer = new URL(settings.issuerUrl.trim());
+  const ask = (algorithm: 'oidc' | 'oauth2'): Promise<Response> =>
+    oauth.discoveryRequest(issuer, {
+      algorithm,
+      signal,
+      [oauth.customFetch]: (url, init) => fetch(url, { headers: init.headers, signal }),
+      // `fetch` decides which plain addresses are accepted.
+      [oauth.allowInsecureRequests]: true,
+    });
+  const read = async (): Promise<oauth.AuthorizationServer> => {
+    const openid = await ask('oidc');
+    return oauth.processDiscoveryResponse(issuer, openid.status === 404 ? await ask('oauth2') : openid);
+  };
   const { clock, random } = services;
-  return discover({ issuer: new URL(settings.issuerUrl.trim()), fetch, clock, random, signal });
+  try {
+    return await withRetry(read, () => ({ retry: true }), {
+      ...ATTEMPTS,
+      sleep: clock.sleep,
+      random,
+      signal,
+    });
+  } catch (cause) {
+    throw new SkepError('auth/unavailable', {
+      message: `cannot read the metadata of identity provider "${issuer.href}"`,
+      cause,
+    });
+  }
 }
 
 /** What happens to tokens that are no JWT. */

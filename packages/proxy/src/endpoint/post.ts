@@ -34,7 +34,7 @@ export function post(call: Call, options: PostOptions): void {
   if (form === 'neither') refuse(res, 'proxy/not-acceptable', { id });
   else if (era === 'modern') refuseModern(call, message);
   else if (message.kind === 'request' && message.method === METHODS.initialize) {
-    initialize(call, message, { ...options, form, principal: principalOf(identity) });
+    initialize(call, message, principalOf(identity), { ...options, form });
   } else {
     const sessionId = call.req.headers['mcp-session-id'];
     const session =
@@ -54,7 +54,7 @@ function refuseModern({ res }: Call, message: Message): void {
 
 interface Taking extends PostOptions {
   readonly form: ReplyForm;
-  readonly session: Session | undefined;
+  readonly session?: Session | undefined;
 }
 
 function take(call: Call, message: Message, taking: Taking): void {
@@ -83,17 +83,9 @@ function ask(call: Call, request: Request, peer: Peer, taking: Taking): void {
   mux.request(peer, request, waiterFor(posted));
 }
 
-interface Initializing extends PostOptions {
-  readonly form: ReplyForm;
-  readonly principal: string;
-}
-
 /** A session exists from the moment the server's answer is known, so a failed initialize leaves nothing behind. */
-function initialize(
-  call: Call,
-  request: Request,
-  { mux, sessions, clock, budget, form, principal }: Initializing,
-): void {
+function initialize(call: Call, request: Request, principal: string, taking: Taking): void {
+  const { mux, sessions, clock, budget, form } = taking;
   // All that is kept while the server may be starting: neither the call nor its request, which have the body.
   const { res, replyHooks } = call;
   const { id, method } = request;

@@ -1,7 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Log } from '@skep/core/log/log.ts';
-import type { Front, Health, StdioBackend } from '../backend/backend.ts';
-import { Mux } from '../backend/stdio/mux.ts';
+import type { Front, Health } from '../backend/backend.ts';
+import { Mux, type MuxOptions } from '../backend/stdio/mux.ts';
 import type { PipeState } from '../backend/stdio/pipe.ts';
 import { throughHooks, type Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
@@ -18,13 +17,8 @@ import type { UnreadBudget } from './unread-budget.ts';
 
 export const ENDPOINT_PATH = '/mcp';
 
-interface StreamableHttpOptions {
-  readonly backend: StdioBackend;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly requestTimeoutMs: number;
+interface StreamableHttpOptions extends MuxOptions {
   readonly sessionTtlMs: number;
-  readonly skepVersion: string;
   readonly unread: UnreadBudget;
 }
 

@@ -48,7 +48,7 @@ function allowedBy({ bindHost, port, allowedOrigins }: OriginSettings): Allowed 
       const from = origin.toLowerCase();
       return (
         origins.has(from) ||
-        (!loopback && isAddress(host) && from === `http://${host}` && hasPort(host, port))
+        (!loopback && isAddress(host) && from === `http://${host}` && host.endsWith(`:${port}`))
       );
     },
   };
@@ -62,10 +62,6 @@ function withBrackets(host: string): string {
 function isAddress(host: string): boolean {
   const bare = host.replace(/:\d{1,5}$/u, '');
   return isIP(bare) === 4 || (/^\[.*\]$/u.test(bare) && isIP(bare.slice(1, -1)) === 6);
-}
-
-function hasPort(host: string, port: number): boolean {
-  return host.endsWith(`:${port}`);
 }
 
 /** Refuses foreign Host and Origin headers (DNS rebinding) and answers CORS preflights, on every route. */
@@ -112,12 +108,8 @@ function comesFromPage({ headers }: IncomingMessage): boolean {
 
 /** Node keeps the first of several; RFC 9112 §3.2 wants such a request refused. */
 function countOfHosts({ rawHeaders }: IncomingMessage): number {
-  let count = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] ?? '';
-    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
-  }
-  return count;
+  return rawHeaders.filter((name, at) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host')
+    .length;
 }
 
 function admit(res: ServerResponse, from: string): void {

@@ -205,7 +205,7 @@ export class Mux {
       return true;
     }
     if (!this.#pipe.write(withId(reply, asked.serverId).text)) return false;
-    this.#serverRequests.done(asked);
+    this.#serverRequests.remove(asked.id);
     return true;
   }
 

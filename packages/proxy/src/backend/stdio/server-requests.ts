@@ -41,7 +41,7 @@ export class ServerRequests {
     if (this.#open.size >= MAX_QUESTIONS) return false;
     const id = String((this.#last += 1));
     const timer = this.#clock.after(ANSWER_WITHIN_MS, () => {
-      const late = this.#remove(id);
+      const late = this.remove(id);
       if (late !== undefined) this.#onExpired(late);
     });
     this.#open.set(id, { id, serverId: request.id, ...target, timer });
@@ -56,15 +56,10 @@ export class ServerRequests {
     return asked?.peer === peer ? asked : undefined;
   }
 
-  /** The request was answered. */
-  done(asked: Asked): void {
-    this.#remove(asked.id);
-  }
-
   /** The open request that the server knows as `serverId`. */
   withdrawn(serverId: string): Asked | undefined {
     for (const asked of this.#open.values()) {
-      if (asked.serverId === serverId) return this.#remove(asked.id);
+      if (asked.serverId === serverId) return this.remove(asked.id);
     }
     return undefined;
   }
@@ -72,15 +67,16 @@ export class ServerRequests {
   /** Everything the departed peer still held. */
   leave(peer: Peer): readonly Asked[] {
     const held = [...this.#open.values()].filter((asked) => asked.peer === peer);
-    for (const asked of held) this.#remove(asked.id);
+    for (const asked of held) this.remove(asked.id);
     return held;
   }
 
   clear(): void {
-    for (const id of this.#open.keys()) this.#remove(id);
+    for (const id of this.#open.keys()) this.remove(id);
   }
 
-  #remove(id: string): Asked | undefined {
+  /** The request was answered, or nobody will answer it. */
+  remove(id: string): Asked | undefined {
     const asked = this.#open.get(id);
     if (asked === undefined) return undefined;
     this.#open.delete(id);
