@@ -1,8 +1,7 @@
+import { MAX_TIMER_MS } from '@skep/core/time/clock.ts';
 import { durationText, optional } from '@skep/core/settings/shape.ts';
 import { settingsOf, type Values } from '@skep/core/settings/define-settings.ts';
 
-/** What timers can be set to: 24 days. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 const MEGABYTE = 1024 * 1024;
 const ttl = optional(durationText());
 

@@ -1,4 +1,5 @@
-import { lookup as systemLookup, type LookupAddress } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
+import { lookup } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { SkepError } from '../errors/skep-error.ts';
@@ -55,11 +56,7 @@ function answer(
 }
 
 function resolveAll(host: string): Promise<readonly LookupAddress[]> {
-  return new Promise((resolve, reject) => {
-    systemLookup(host, { all: true }, (error, addresses) =>
-      error === null ? resolve(addresses) : reject(error),
-    );
-  });
+  return lookup(host, { all: true });
 }
 
 function refused(host: string, address: string): SkepError {

@@ -16,8 +16,8 @@ export interface LockOptions {
   readonly shared?: boolean;
 }
 
-export interface Lock {
-  /** Idempotent. The lock file stays; see `removeUnusedLocks`. */
+export interface Lock extends Disposable {
+  /** Idempotent, as is disposing of it. The lock file stays; see `removeUnusedLocks`. */
   release(): void;
   /** False when the file lost its name: whoever makes it anew holds another lock. */
   isValid(): Promise<boolean>;
@@ -40,10 +40,12 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
     const found = await lockFile(path, Database, options.shared ?? false);
     if (found === 'removed') continue;
     if (found !== 'held') {
+      const release = (): void => {
+        if (found.database.isOpen) found.database.close();
+      };
       return {
-        release() {
-          if (found.database.isOpen) found.database.close();
-        },
+        release,
+        [Symbol.dispose]: release,
         isValid: async () => found.database.isOpen && (await inodeOf(path)) === found.inode,
       };
     }
@@ -56,11 +58,17 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
 
 /** Runs `action` under the lock and releases it whatever happens. */
 export async function withLock<T>(path: string, options: LockOptions, action: () => Promise<T>): Promise<T> {
-  const lock = await acquireLock(path, options);
+  using _held = await acquireLock(path, options);
+  return await action();
+}
+
+/** What comes of work that needs a lock; undefined when another holds it. */
+export async function unlessHeld<T>(work: Promise<T>): Promise<T | undefined> {
   try {
-    return await action();
-  } finally {
-    lock.release();
+    return await work;
+  } catch (error) {
+    if (hasCode(error, 'file/locked')) return undefined;
+    throw error;
   }
 }
 
@@ -71,11 +79,7 @@ export async function withLock<T>(path: string, options: LockOptions, action: ()
 export async function removeUnusedLocks(directory: string): Promise<void> {
   for (const name of (await ifThere(readdir(directory))) ?? []) {
     const path = join(directory, name);
-    try {
-      await withLock(path, { waitMs: 0, what: name }, () => rm(path, { force: true }));
-    } catch (error) {
-      if (!hasCode(error, 'file/locked')) throw error;
-    }
+    await unlessHeld(withLock(path, { waitMs: 0, what: name }, () => rm(path, { force: true })));
   }
   await removeEmpty(directory);
 }

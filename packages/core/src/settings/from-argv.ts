@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { parseArgs, type ParseArgsOptionDescriptor } from 'node:util';
 import { SkepError } from '../errors/skep-error.ts';
 import { suggestion } from './did-you-mean.ts';
 import type { Field, FieldValue, Setting, Settings } from './field.ts';
@@ -66,22 +66,14 @@ export function fromArgv(shape: ArgvShape, argv: readonly string[]): FromArgv {
 
 /** Node's own tokenizer knows bundles, inline values and values that start with a dash; meaning is given here. */
 function tokenize(rows: readonly Field[], args: readonly string[]) {
-  const options = rows.flatMap((row) =>
-    row.flag === undefined
-      ? []
-      : [
-          [
-            row.flag,
-            {
-              type: row.kind === 'bool' ? ('boolean' as const) : ('string' as const),
-              ...(row.short === undefined ? {} : { short: row.short }),
-            },
-          ] as const,
-        ],
-  );
+  const options: Record<string, ParseArgsOptionDescriptor> = {};
+  for (const { flag, kind, short } of rows) {
+    const type = kind === 'bool' ? 'boolean' : 'string';
+    if (flag !== undefined) options[flag] = short === undefined ? { type } : { type, short };
+  }
   return parseArgs({
     args: [...args],
-    options: Object.fromEntries(options),
+    options,
     strict: false,
     allowPositionals: true,
     tokens: true,

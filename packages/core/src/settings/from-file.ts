@@ -1,6 +1,7 @@
 import type * as Yaml from 'yaml';
 import type { Document, LineCounter, Node, ParsedNode, YAMLMap } from 'yaml';
 import { hasCode, SkepError } from '../errors/skep-error.ts';
+import { isRecord } from '../json/is-record.ts';
 import { jsonErrorPlace, type Place } from '../json/judge.ts';
 import { suggestion } from './did-you-mean.ts';
 import type { Field, Setting, Settings, FieldKind, FieldValue } from './field.ts';
@@ -28,7 +29,8 @@ interface Reading {
  * key, alias bomb), or with `usage/not-available` when a key of a later release is the only one.
  */
 export async function fromFile(rows: readonly Field[], file: SettingsFile): Promise<Settings> {
-  if (file.format === 'json') checkJson(file);
+  const broken = file.format === 'json' ? jsonErrorPlace(file.text) : undefined;
+  if (broken !== undefined) throw invalidFile(file, broken, 'not valid JSON');
   // Most people have no file; the parser is not worth loading for one that says nothing.
   if (file.text === '') return new Map();
   const yaml = await import('yaml');
@@ -43,11 +45,6 @@ export async function fromFile(rows: readonly Field[], file: SettingsFile): Prom
     reading.problems.push(problem('it must be a mapping of keys to values', root, reading));
   throwProblems(reading.problems, file);
   return reading.settings;
-}
-
-function checkJson(file: SettingsFile): void {
-  const place = jsonErrorPlace(file.text);
-  if (place !== undefined) throw invalidFile(file, place, 'not valid JSON');
 }
 
 /** Warnings count too: an unknown tag would silently become text. */
@@ -71,34 +68,32 @@ function readMap(reading: Reading, map: YAMLMap.Parsed | YAMLMap, prefix: string
     const row = reading.rows.find((candidate) => candidate.key === path);
     const node = resolve(reading, value);
     if (row !== undefined) readValue(reading, row, { key, node });
-    else if (hasKeysBelow(reading.rows, path)) readNested(reading, path, { key, node });
-    else reading.problems.push(unknownKey(reading, { path, key, prefix }));
+    else if (reading.rows.some((one) => one.key?.startsWith(`${path}.`)))
+      readNested(reading, path, { key, node });
+    else reading.problems.push(unknownKey(reading, key, prefix, key.value));
   }
 }
 
-function readNested(
-  reading: Reading,
-  path: string,
-  at: { readonly key: Node; readonly node: Node | undefined },
-): void {
-  if (reading.yaml.isMap(at.node)) readMap(reading, at.node, `${path}.`);
-  else reading.problems.push(problem(`key "${path}" must be a mapping`, at.key, reading));
+interface Found {
+  readonly key: Node;
+  readonly node: Node | undefined;
 }
 
-function readValue(
-  reading: Reading,
-  row: Field,
-  at: { readonly key: Node; readonly node: Node | undefined },
-): void {
+function readNested(reading: Reading, path: string, { key, node }: Found): void {
+  if (reading.yaml.isMap(node)) readMap(reading, node, `${path}.`);
+  else reading.problems.push(problem(`key "${path}" must be a mapping`, key, reading));
+}
+
+function readValue(reading: Reading, row: Field, { key, node }: Found): void {
   try {
-    const plain: unknown = at.node?.toJS(reading.document, { maxAliasCount: 100 });
+    const plain: unknown = node?.toJS(reading.document, { maxAliasCount: 100 });
     reading.settings.set(row.name, { value: fromFileValue(row, plain), origin: 'file' });
   } catch (error) {
     if (hasCode(error, 'config/invalid') || hasCode(error, 'usage/not-available')) {
-      reading.problems.push(placed(error, at.node ?? at.key, reading));
+      reading.problems.push(placed(error, node ?? key, reading));
     } else if (error instanceof ReferenceError) {
       // what the library throws for too many aliases
-      reading.problems.push(problem('too many aliases', at.key, reading));
+      reading.problems.push(problem('too many aliases', key, reading));
     } else throw error;
   }
 }
@@ -109,25 +104,16 @@ function resolve(reading: Reading, node: unknown): Node | undefined {
   return reading.yaml.isNode(node) ? node : undefined;
 }
 
-function hasKeysBelow(rows: readonly Field[], path: string): boolean {
-  return rows.some((row) => row.key?.startsWith(`${path}.`) === true);
-}
-
-function unknownKey(
-  reading: Reading,
-  at: { readonly path: string; readonly key: Node; readonly prefix: string },
-): SkepError {
-  const siblings = reading.rows
-    .map((row) => row.key)
-    .filter((key) => key?.startsWith(at.prefix) === true)
-    .map((key) => key?.slice(at.prefix.length).split('.')[0] ?? '');
-  const hint = suggestion(at.path.slice(at.prefix.length), siblings, 'remove it, or correct its spelling');
-  return problem(`unknown key "${at.path}"`, at.key, reading, hint);
+function unknownKey(reading: Reading, key: Node, prefix: string, name: string): SkepError {
+  const siblings = reading.rows.flatMap(({ key: known }) =>
+    known?.startsWith(prefix) ? (known.slice(prefix.length).split('.')[0] ?? '') : [],
+  );
+  const hint = suggestion(name, siblings, 'remove it, or correct its spelling');
+  return problem(`unknown key "${prefix}${name}"`, key, reading, hint);
 }
 
 function problem(message: string, node: Node | ParsedNode, reading: Reading, hint?: string): SkepError {
-  const error = new SkepError('config/invalid', { message, ...(hint === undefined ? {} : { hint }) });
-  return placed(error, node, reading);
+  return placed(new SkepError('config/invalid', { message, hint }), node, reading);
 }
 
 function placed(error: SkepError, node: Node | ParsedNode, reading: Reading): SkepError {
@@ -148,24 +134,22 @@ function throwProblems(problems: readonly SkepError[], file: SettingsFile): void
 }
 
 function invalidFile(file: SettingsFile, place: Place, why: string): SkepError {
-  return new SkepError('config/invalid', {
-    message: `${file.path}:${place.line}:${place.column}: ${why}`,
-  });
+  const message = `${file.path}:${place.line}:${place.column}: ${why}`;
+  return new SkepError('config/invalid', { message });
 }
 
 type Decode = (field: Field, value: unknown, where: Where) => FieldValue;
 
-const text = must('text', (value) => typeof value === 'string');
-const number = must('a number', (value) => typeof value === 'number' && Number.isFinite(value));
-const texts = must('a list of texts', isTextList);
+const text = must('text', isText);
+const texts = must('a list of texts', (value) => Array.isArray(value) && value.every(isText));
 
 const DECODE: Readonly<Record<FieldKind, Decode>> = {
   string: text,
   path: text,
   'json-file': text,
   choice: text,
-  int: must('a whole number', (value) => Number.isSafeInteger(value)),
-  float: number,
+  int: must('a whole number', Number.isSafeInteger),
+  float: must('a number', Number.isFinite),
   bool: must('true or false', (value) => typeof value === 'boolean'),
   duration: (field, value, where) =>
     typeof value === 'string'
@@ -174,7 +158,10 @@ const DECODE: Readonly<Record<FieldKind, Decode>> = {
   strings: (field, value, where) =>
     typeof value === 'string' ? parseValue(field, value, where) : texts(field, value, where),
   list: texts,
-  pairs: must('a mapping of names to texts; put numbers in quotes', isTextMap),
+  pairs: must(
+    'a mapping of names to texts; put numbers in quotes',
+    (value) => isRecord(value) && Object.values(value).every(isText),
+  ),
   json: must('a value', (value) => value !== undefined),
 };
 
@@ -186,14 +173,10 @@ function fromFileValue(field: Field, value: unknown): FieldValue {
   const label = `key "${field.key ?? field.name}"`;
   const where: Where = { label, code: 'config/invalid' };
   const read = (): FieldValue => checkValue(field, DECODE[field.kind](field, value, where), where);
-  return field.notYet === true ? holdsAnyway(field, read, notYet(label)) : read();
-}
-
-function notYet(label: string): SkepError {
-  return new SkepError('usage/not-available', {
-    message: `${label} is not available yet`,
-    hint: 'leave the key out; a later version will have it',
-  });
+  if (field.notYet !== true) return read();
+  const hint = 'leave the key out; a later version will have it';
+  const refusal = new SkepError('usage/not-available', { message: `${label} is not available yet`, hint });
+  return holdsAnyway(field, read, refusal);
 }
 
 function must(what: string, accepts: (value: unknown) => boolean): Decode {
@@ -204,23 +187,9 @@ function fail(field: Field, value: unknown, where: Where, what: string): never {
   if (value === null || value === undefined) {
     throw new SkepError('config/invalid', { message: `${where.label} has no value: it must be ${what}` });
   }
-  throw invalid(
-    field,
-    where,
-    typeof value === 'string' ? value : JSON.stringify(value),
-    `it must be ${what}`,
-  );
+  throw invalid(field, where, isText(value) ? value : JSON.stringify(value), `it must be ${what}`);
 }
 
-function isTextList(value: unknown): boolean {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
-}
-
-function isTextMap(value: unknown): boolean {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    !Array.isArray(value) &&
-    Object.values(value).every((item) => typeof item === 'string')
-  );
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
 }

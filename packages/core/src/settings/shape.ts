@@ -1,4 +1,5 @@
 import { isRecord } from '../json/is-record.ts';
+import { MAX_TIMER_MS } from '../time/clock.ts';
 import { parseDuration } from '../time/duration.ts';
 
 /** Refuses a value: why, and the path below it that leads to what is wrong. */
@@ -49,8 +50,6 @@ export function wholeNumber(min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE
       ? value
       : must(value, `a whole number from ${min} to ${max}`, fail);
 }
-
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A duration in Go's notation, between two numbers of milliseconds. */
 export function durationText(min = 1, max = MAX_TIMER_MS): Shape<string> {

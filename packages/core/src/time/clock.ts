@@ -18,8 +18,8 @@ export interface Clock {
 
 export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
 
-/** setTimeout fires at once beyond this. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
+/** setTimeout fires at once beyond this: 24 days. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Real time. Its timers do not keep the process alive, what is being served does; a sleep does, for somebody waits. */
 export const systemClock: Clock = {

@@ -1,5 +1,5 @@
 import { access } from 'node:fs/promises';
-import { errnoOf } from '@skep/core/files/errno.ts';
+import { ifThere } from '@skep/core/files/errno.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
@@ -27,7 +27,9 @@ export const logs = defineCommand({
   ],
   async run({ values, positionals: [name = ''] }, context) {
     const config = await loadRunConfig(context.places, name);
-    if (values.proxy) return proxyLog(name, { ...values, signal: context.signal }, context);
+    const { follow, tail } = values;
+    const request = { follow, tail, signal: context.signal };
+    if (values.proxy) return proxyLog(name, request, context);
     const runtime = await openRuntime(context, { reference: config.runtime, signal: context.signal });
     if ((await runtime.inspect(name)) === undefined) {
       throw new SkepError('workload/not-found', {
@@ -35,28 +37,22 @@ export const logs = defineCommand({
         hint: `see why with skep logs --proxy ${name}`,
       });
     }
-    const request = { ...values, signal: context.signal };
-    const written =
-      config.transport === 'stdio' ? talk(runtime, name, request) : whatWasWritten(runtime, name, request);
-    await print(written, context);
+    const isTalk = config.transport === 'stdio';
+    await print(isTalk ? talk(runtime, name, request) : whatWasWritten(runtime, name, request), context);
   },
 });
 
-interface Wanted {
-  readonly follow: boolean;
-  readonly tail: number | undefined;
-  readonly signal: AbortSignal;
-}
-
 /** Everything a server wrote. */
-async function* whatWasWritten(runtime: Runtime, name: string, wanted: Wanted): AsyncGenerator<Uint8Array> {
-  const { follow, tail, signal } = wanted;
-  const request = { follow, signal, ...(tail === undefined ? {} : { tail }) };
+async function* whatWasWritten(
+  runtime: Runtime,
+  name: string,
+  request: LogRequest,
+): AsyncGenerator<Uint8Array> {
   for await (const { bytes } of runtime.logs(name, request)) yield bytes;
 }
 
 /** What a stdio server wrote to be read: its stdout is the protocol. An engine counts last lines over both. */
-async function* talk(runtime: Runtime, name: string, wanted: Wanted): AsyncGenerator<Uint8Array> {
+async function* talk(runtime: Runtime, name: string, wanted: LogRequest): AsyncGenerator<Uint8Array> {
   const { follow, tail, signal } = wanted;
   const stderr = async function* (request: LogRequest): AsyncGenerator<Uint8Array> {
     for await (const { stream, bytes } of runtime.logs(name, request)) if (stream === 'stderr') yield bytes;
@@ -96,24 +92,10 @@ async function print(
   }
 }
 
-async function proxyLog(name: string, wanted: Wanted, context: Context): Promise<void> {
+async function proxyLog(name: string, request: LogRequest, context: Context): Promise<void> {
   const path = workloadLogPath(context.places, name);
-  const { follow, tail, signal } = wanted;
-  if (await isMissing(path)) {
-    context.terminal.err(`workload "${name}" has no proxy log yet\n`);
-    return;
-  }
+  const isThere = await ifThere(access(path).then(() => true));
+  if (!isThere) return context.terminal.err(`workload "${name}" has no proxy log yet\n`);
   const over = (): Promise<boolean> => Promise.resolve(false);
-  const request = { follow, signal, over, pollMs: POLL_MS, ...(tail === undefined ? {} : { tail }) };
-  await print(followFile(path, request), context);
-}
-
-async function isMissing(path: string): Promise<boolean> {
-  try {
-    await access(path);
-    return false;
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
-    return true;
-  }
+  await print(followFile(path, { ...request, over, pollMs: POLL_MS }), context);
 }

@@ -15,7 +15,7 @@ export const rm = defineCommand({
   positionals: [{ name: 'NAME', variadic: true }],
   settings: [...selectionSettings, ...commonSettings],
   async run({ values, positionals }, context) {
-    const { names, all } = checkSelection({ names: positionals, all: values.all, group: values.group }, 'rm');
+    const { names, all } = checkSelection(positionals, values, 'rm');
     const { places, signal, terminal } = context;
     const known = await knownNames(places);
     const chosen = names.length > 0 ? names.map(checkWorkloadName) : known;

@@ -30,7 +30,7 @@ export const start = defineCommand({
   ],
   async run({ values, settings, positionals }, context) {
     const limits = givenLimits(settings);
-    const { names } = checkSelection({ names: positionals, all: values.all, group: values.group }, 'start');
+    const { names } = checkSelection(positionals, values, 'start');
     await ensureHosted(context);
     const chosen = names.length > 0 ? names : (await viewWorkloads(context)).map((view) => view.name);
     const [only] = chosen;

@@ -27,10 +27,7 @@ export const stop = defineCommand({
     ...commonSettings,
   ],
   async run({ values, positionals }, context) {
-    const { names, all, group } = checkSelection(
-      { names: positionals, all: values.all, group: values.group },
-      'stop',
-    );
+    const { names, all, group } = checkSelection(positionals, values, 'stop');
     const { terminal, signal, places, uid, isAlive } = context;
     await ensureHosted(context);
     const views = await viewWorkloads(context);

@@ -1,5 +1,4 @@
-import { acquireLock, type Lock } from '@skep/core/files/lock.ts';
-import { hasCode } from '@skep/core/errors/skep-error.ts';
+import { acquireLock, unlessHeld, type Lock } from '@skep/core/files/lock.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { openLog } from '@skep/core/log/pino-log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
@@ -57,16 +56,11 @@ async function becomeTheOne({ places, uid, isAlive, signal, clock }: Context): P
   }
 }
 
-async function tryLock(
+function tryLock(
   { places, signal }: Pick<Context, 'places' | 'signal'>,
   waitMs: number,
 ): Promise<Lock | undefined> {
-  try {
-    return await acquireLock(supervisorLock(places), { waitMs, what: 'the supervisor', signal });
-  } catch (error) {
-    if (hasCode(error, 'file/locked')) return undefined;
-    throw error;
-  }
+  return unlessHeld(acquireLock(supervisorLock(places), { waitMs, what: 'the supervisor', signal }));
 }
 
 interface Hosting {

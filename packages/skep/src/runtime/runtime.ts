@@ -105,7 +105,7 @@ export interface LogChunk {
 export interface LogRequest {
   readonly follow: boolean;
   /** Last n lines only. */
-  readonly tail?: number;
+  readonly tail?: number | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -1,4 +1,4 @@
-import { withLock } from '@skep/core/files/lock.ts';
+import { unlessHeld, withLock } from '@skep/core/files/lock.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
@@ -104,12 +104,8 @@ export class SupervisorClient {
   /** What a supervisor left that is just coming up clears away itself: it holds the lock. */
   async #clear(signal: AbortSignal): Promise<void> {
     const { places, uid } = this.#options;
-    try {
-      const waiting = { waitMs: 0, what: 'the supervisor', signal };
-      await withLock(supervisorLock(places), waiting, () => clearAddress(places, uid));
-    } catch (error) {
-      if (!hasCode(error, 'file/locked')) throw error;
-    }
+    const waiting = { waitMs: 0, what: 'the supervisor', signal };
+    await unlessHeld(withLock(supervisorLock(places), waiting, () => clearAddress(places, uid)));
   }
 
   async #call(request: Request, options: CallOptions): Promise<{ result: unknown; attempts: number }> {

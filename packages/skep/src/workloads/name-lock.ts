@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { acquireLock, type Lock } from '@skep/core/files/lock.ts';
-import { hasCode } from '@skep/core/errors/skep-error.ts';
+import { acquireLock, unlessHeld, type Lock } from '@skep/core/files/lock.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { savedNames } from '../run-config/file.ts';
 import { statusNames } from '../supervisor/state.ts';
@@ -35,13 +34,11 @@ export async function lockName(name: string, wait: LockWait): Promise<Lock> {
   try {
     const what = `workload "${name}"`;
     const own = await acquireLock(namePath(places, name), { waitMs: LOOKING_MS, what, signal });
-    return {
-      isValid: () => own.isValid(),
-      release() {
-        own.release();
-        gate.release();
-      },
+    const release = (): void => {
+      own.release();
+      gate.release();
     };
+    return { isValid: () => own.isValid(), release, [Symbol.dispose]: release };
   } catch (error) {
     gate.release();
     throw error;
@@ -53,24 +50,18 @@ export async function whileNothingIsMade(
   { places, signal }: LockWait,
   action: () => Promise<void>,
 ): Promise<boolean> {
-  const gate = await unlessHeld(
+  using gate = await unlessHeld(
     acquireLock(gatePath(places), { waitMs: 0, what: 'preparing a workload', signal }),
   );
-  if (!gate) return false;
-  try {
-    await action();
-    return true;
-  } finally {
-    gate.release();
-  }
+  if (gate) await action();
+  return gate !== undefined;
 }
 
 /** True while a command has the name and works on it. */
 export async function isBeingMade(name: string, places: Places): Promise<boolean> {
-  const lock = await unlessHeld(
+  using lock = await unlessHeld(
     acquireLock(namePath(places, name), { waitMs: 0, what: `workload "${name}"` }),
   );
-  lock?.release();
   return lock === undefined;
 }
 
@@ -81,13 +72,4 @@ export async function knownNames(places: Places): Promise<readonly string[]> {
     if (!names.has(name) && !(await isBeingMade(name, places))) names.add(name);
   }
   return [...names].toSorted();
-}
-
-async function unlessHeld(lock: Promise<Lock>): Promise<Lock | undefined> {
-  try {
-    return await lock;
-  } catch (error) {
-    if (hasCode(error, 'file/locked')) return undefined;
-    throw error;
-  }
 }

@@ -15,7 +15,11 @@ export interface Selection {
 }
 
 /** What the person selected, or `usage/*` when it is nothing or contradicts itself. */
-export function checkSelection({ names, all, group }: Selection, command: string): Selection {
+export function checkSelection(
+  names: readonly string[],
+  { all, group }: Omit<Selection, 'names'>,
+  command: string,
+): Selection {
   if (names.length > 0 && (all || group !== undefined)) {
     throw new SkepError('usage/unexpected-argument', {
       message: `no arguments should be provided with ${all ? '--all' : '--group'}`,
