@@ -1,14 +1,6 @@
 import { z } from 'zod';
 import { duration } from '../shape/texts.ts';
 
-/** Which web pages of other origins may call the registry from a browser. */
-export interface CorsSettings {
-  /** `*`, or origins as browsers write them. */
-  readonly allowedOrigins: '*' | readonly string[];
-  /** Seconds for which a browser may remember a permission. */
-  readonly maxAge: number;
-}
-
 const MAX_AGE = '10m';
 
 const origin = z.string().superRefine((text, context) => {
@@ -40,7 +32,12 @@ export const corsShape = z
     const message = '"*" allows every origin, so no other may stand beside it';
     context.addIssue({ code: 'custom', path: ['allowedOrigins'], message });
   })
-  .transform(({ allowedOrigins, maxAge }): CorsSettings => ({
-    allowedOrigins: allowedOrigins.includes('*') ? '*' : allowedOrigins,
+  .transform(({ allowedOrigins, maxAge }) => ({
+    /** `*`, or origins as browsers write them. */
+    allowedOrigins: allowedOrigins.includes('*') ? ('*' as const) : allowedOrigins,
+    /** Seconds for which a browser may remember a permission. */
     maxAge: Math.round(maxAge / 1000),
   }));
+
+/** Which web pages of other origins may call the registry from a browser. */
+export type CorsSettings = z.infer<typeof corsShape>;

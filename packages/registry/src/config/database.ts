@@ -52,22 +52,10 @@ export const databaseShape = z
 /** Relative paths start at the folder of the configuration file. */
 export function resolvedDatabase(shape: z.infer<typeof databaseShape>, directory: string): PostgresSettings {
   const { sslRootCert, dynamicAuth, ...rest } = shape;
-  return {
-    // A limit, which stands with the others.
-    ...present({ ...rest, maxMetaSize: undefined }),
-    ...dynamicAuth,
-    ...(sslRootCert === undefined ? {} : { sslRootCert: resolve(directory, sslRootCert) }),
-  };
-}
-
-type Present<T> = { [Key in keyof T as undefined extends T[Key] ? never : Key]: T[Key] } & {
-  [Key in keyof T as undefined extends T[Key] ? Key : never]?: Exclude<T[Key], undefined>;
-};
-
-/** Without the members that are undefined, which is not the same as absent. */
-function present<T extends object>(value: T): Present<T>;
-function present(value: object): object {
-  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined));
+  // A limit, which stands with the others.
+  delete rest.maxMetaSize;
+  const certificate = sslRootCert === undefined ? {} : { sslRootCert: resolve(directory, sslRootCert) };
+  return { ...rest, ...dynamicAuth, ...certificate };
 }
 
 /** Where the store is: a file of this machine, or a database in its place. */

@@ -15,26 +15,7 @@ import type { Running } from './running.ts';
 import { holdTickShape } from './tick-shape.ts';
 
 /** A running registry. */
-export interface App {
-  /** Base URLs without trailing slash. */
-  readonly urls: NonNullable<Running['urls']>;
-  readonly engine: ReadEngine;
-  /**
-   * Takes over a new configuration, or fails as a start would, changing nothing. Resolves with the keys of what has
-   * changed in it and needs a restart. One at a time.
-   */
-  reload(config: RegistryConfig): Promise<readonly string[]>;
-  /** Asks every identity provider once, so that a wrong address shows in the log before the first caller meets it. */
-  askProviders(): void;
-  /** Opens files anew that a log rotator has moved. */
-  reopenLogs(): Promise<void>;
-  /**
-   * Stops in an order in which nothing that runs loses what it needs (docs/behaviour/registry.md#start-and-stop): not
-   * ready, no new connections, up to 30 s for requests that run, synchronisations, audit log and telemetry, store.
-   * Idempotent.
-   */
-  close(): Promise<void>;
-}
+export type App = Awaited<ReturnType<typeof startApp>>;
 
 /** What requests that run may take at a stop; longer than any request may take by the other limits. */
 const DRAIN_MS = 30_000;
@@ -45,7 +26,7 @@ const DRAIN_MS = 30_000;
  * only then the public listener opens. A failure at any step takes back the steps before it, also a store file that
  * this start has made.
  */
-export async function startApp(options: AppOptions): Promise<App> {
+export async function startApp(options: AppOptions) {
   const { config, addresses, log, clock, random } = options;
   const engine = new ReadEngine(config.registries);
   const signIn = new SignInSlot(await openSignIn(config.auth, { clock, random, log }), clock);
@@ -82,12 +63,24 @@ export async function startApp(options: AppOptions): Promise<App> {
       await closeAll(closers, log);
     };
     return {
+      /** Base URLs without trailing slash. */
       urls,
       engine,
-      reload: (next) => reload(next, options, running),
-      askProviders: () => signIn.askProviders(),
-      reopenLogs: () => operations.reopenAudit(),
-      close: () => (closing ??= close()),
+      /**
+       * Takes over a new configuration, or fails as a start would, changing nothing. Resolves with the keys of what has
+       * changed in it and needs a restart. One at a time.
+       */
+      reload: (next: RegistryConfig): Promise<readonly string[]> => reload(next, options, running),
+      /** Asks every identity provider once, so that a wrong address shows in the log before the first caller meets it. */
+      askProviders: (): void => signIn.askProviders(),
+      /** Opens files anew that a log rotator has moved. */
+      reopenLogs: (): Promise<void> => operations.reopenAudit(),
+      /**
+       * Stops in an order in which nothing that runs loses what it needs (docs/behaviour/registry.md#start-and-stop): not
+       * ready, no new connections, up to 30 s for requests that run, synchronisations, audit log and telemetry, store.
+       * Idempotent.
+       */
+      close: (): Promise<void> => (closing ??= close()),
     };
   } catch (error) {
     await closeAll(closers, log);

@@ -1,11 +1,11 @@
+import { addAbortListener } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
-import type { Log } from '@skep/core/log/log.ts';
 import { utcTime } from '@skep/core/time/clock.ts';
 import type { RegistryConfig } from '../config/load.ts';
 import { StoreFollower } from '../engine/follow-store.ts';
 import type { ReadEngine } from '../engine/read-engine.ts';
 import { openSource } from '../sources/open-source.ts';
-import { GivenSources, storable } from '../sources/given-sources.ts';
+import { asGiven, secretsOf, storable } from '../sources/url-secrets.ts';
 import type { Revision } from '../store/changes.ts';
 import type { ReconcileReport } from '../store/desired-state.ts';
 import type { StoredSource } from '../store/rows.ts';
@@ -13,7 +13,7 @@ import type { Store } from '../store/store.ts';
 import type { AppOptions } from './app-options.ts';
 import type { Operations } from './operations.ts';
 import { Reconciler } from '../sync/reconciler.ts';
-import { SyncScheduler, type SyncControl } from '../sync/scheduler.ts';
+import { SyncScheduler } from '../sync/scheduler.ts';
 
 export interface CatalogueOptions extends Pick<
   AppOptions,
@@ -27,26 +27,17 @@ export interface CatalogueOptions extends Pick<
 }
 
 /** What is served, kept in step with the configuration, the store, and the places that entries come from. */
-export interface Catalogue {
-  readonly sync: SyncControl;
-  /** Resolves when every read of this process sees the commit of that revision. */
-  applied(revision: Revision): Promise<void>;
-  /** Takes over sources, registries and limits of a new configuration; fails as `Store.reconcile` does, changing nothing. */
-  reconcile(config: CatalogueOptions['config']): Promise<void>;
-  /** Stops synchronising and following. Idempotent. */
-  close(): Promise<void>;
-}
+export type Catalogue = Awaited<ReturnType<typeof openCatalogue>>;
 
 /**
  * Brings the store in line with the configuration (docs/behaviour/registry.md#reconciliation), loads what it holds into
  * the engine, and looks at every source. Fails as `Store.reconcile` and `SyncScheduler.start` do; nothing goes on
  * running then.
  */
-export async function openCatalogue(options: CatalogueOptions): Promise<Catalogue> {
+export async function openCatalogue(options: CatalogueOptions) {
   const { config, store, engine, ingest, clock, random, log, operations, build, env, tempDir } = options;
   const userAgent = `skep-registry/${build.version}`;
-  const given = new GivenSources(config.sources);
-  let { limits } = config;
+  let { sources: given, limits } = config;
   let served: readonly StoredSource[] = [];
   const onSources = (sources: readonly StoredSource[]): void => {
     served = sources;
@@ -61,23 +52,16 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
       now: () => utcTime(clock),
       apply: (revision) => follower.reach(revision),
     },
-    open: (one, before) => openSource(given.of(one), { env, tempDir, userAgent, clock, limits, before }),
+    open: (one, before) =>
+      openSource(asGiven(one, given), { env, tempDir, userAgent, clock, limits, before }),
     clock,
     random,
     log,
     owner: options.randomId(),
     observe: (event) => operations.synced(event),
   });
-  const reconciler = new Reconciler({
-    store,
-    clock,
-    log,
-    replica: options.randomId(),
-    reconciled: (changes) => {
-      operations.reconciled(changes);
-      logReconciled(log, changes);
-    },
-  });
+  const reconciled = (report: ReconcileReport): void => operations.reconciled(report);
+  const reconciler = new Reconciler({ store, clock, log, replica: options.randomId(), reconciled });
   const close = async (): Promise<void> => {
     await reconciler.close();
     await scheduler.close();
@@ -95,30 +79,28 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
   }
   return {
     sync: scheduler,
-    applied: (revision) => follower.reach(revision),
-    reconcile: async ({ sources, registries, limits: next }) => {
-      const isOther = given.replace(sources);
-      const revision = await reconciler.reconcile(storable({ sources, registries })).catch(given.orBack());
-      const isNew = isOther || !isDeepStrictEqual(limits, next);
-      limits = next;
+    /** Resolves when every read of this process sees the commit of that revision. */
+    applied: (revision: Revision): Promise<void> => follower.reach(revision),
+    /** Takes over sources, registries and limits of a new configuration; fails as `Store.reconcile` does, changing nothing. */
+    reconcile: async (next: CatalogueOptions['config']): Promise<void> => {
+      const before = given;
+      // Before the store does: a source may be opened as soon as that has it.
+      given = next.sources;
+      const revision = await reconciler.reconcile(storable(next)).catch((reason: unknown) => {
+        given = before;
+        throw reason;
+      });
+      const isNew = !isDeepStrictEqual([secretsOf(before), limits], [secretsOf(next.sources), next.limits]);
+      limits = next.limits;
       await follower.reach(revision);
       if (!isNew) return;
       // A source that is open keeps the limits and the address that it was opened with.
       scheduler.update([]);
       scheduler.update(served);
     },
+    /** Stops synchronising and following. Idempotent. */
     close,
   };
-}
-
-function logReconciled(log: Log, { sources, registries, blocked }: ReconcileReport): void {
-  log.info({ sources, registries }, 'configuration reconciled with the store');
-  for (const { source, registries: keepers } of blocked) {
-    log.warn(
-      { source, registries: keepers },
-      'source is no longer in the configuration; it stays, without synchronisation, for the registries that list it',
-    );
-  }
 }
 
 async function startUnlessStopped(
@@ -127,12 +109,7 @@ async function startUnlessStopped(
   stop: AbortSignal,
 ): Promise<void> {
   stop.throwIfAborted();
-  const end = (): void => void scheduler.close();
-  stop.addEventListener('abort', end, { once: true });
-  try {
-    await scheduler.start(sources);
-  } finally {
-    stop.removeEventListener('abort', end);
-  }
+  using _ = addAbortListener(stop, () => void scheduler.close());
+  await scheduler.start(sources);
   stop.throwIfAborted();
 }

@@ -1,3 +1,4 @@
+import type { Log } from '@skep/core/log/log.ts';
 import { NO_TELEMETRY, type Telemetry } from '@skep/core/telemetry/telemetry.ts';
 import { utcTime } from '@skep/core/time/clock.ts';
 import type { RequestObserver } from '../api/http/observe-requests.ts';
@@ -70,7 +71,10 @@ export async function openOperations(options: OperationsOptions) {
       tracing?.record(syncSpan(event), event.duration, event.outcome);
     },
     /** A start or a reload has changed the store to match the configuration. */
-    reconciled: (report: ReconcileReport): void => audit.record(reconcileEvent(report)),
+    reconciled: (report: ReconcileReport): void => {
+      audit.record(reconcileEvent(report));
+      logReconciled(options.log, report);
+    },
     /** A new configuration was taken over; `restart` names what waits for the next start. */
     reloaded: (difference: ConfigDifference, restart: readonly string[]): void =>
       audit.record(reloadEvent(difference, restart)),
@@ -84,6 +88,16 @@ export async function openOperations(options: OperationsOptions) {
       await audit.close();
     },
   };
+}
+
+function logReconciled(log: Log, { sources, registries, blocked }: ReconcileReport): void {
+  log.info({ sources, registries }, 'configuration reconciled with the store');
+  for (const { source, registries: keepers } of blocked) {
+    log.warn(
+      { source, registries: keepers },
+      'source is no longer in the configuration; it stays, without synchronisation, for the registries that list it',
+    );
+  }
 }
 
 async function openTelemetry({ config: { telemetry }, ...options }: OperationsOptions): Promise<Telemetry> {

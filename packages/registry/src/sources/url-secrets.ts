@@ -1,5 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
+import type { DesiredState } from '../store/desired-state.ts';
+import type { NamedSource, StoredSource } from '../store/rows.ts';
 
 /**
  * The settings of a source (JSON text) as the store keeps them and the API shows them: http(s) addresses without the part
@@ -21,6 +23,26 @@ function withoutSecrets(text: string): string {
   const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null;
   if (url === null) return text;
   return redactUrl(takeUserInfo(url) === undefined ? text : url.href);
+}
+
+/** What the store gets to know: addresses without their secrets, which stay in the file. */
+export function storable({ sources, registries }: DesiredState): DesiredState {
+  return {
+    sources: sources.map((source) => ({ ...source, config: withoutUrlSecrets(source.config) })),
+    registries,
+  };
+}
+
+/** A source with the address as the file has it, where that is what the store's row was made from. */
+export function asGiven(stored: StoredSource, given: readonly NamedSource[]): StoredSource {
+  const config = given.find(({ name }) => name === stored.name)?.config;
+  const isSame = config !== undefined && withoutUrlSecrets(config) === stored.config;
+  return stored.creationType === 'CONFIG' && isSame ? { ...stored, config } : stored;
+}
+
+/** The settings that the store knows without their secrets only. */
+export function secretsOf(sources: readonly NamedSource[]): readonly string[] {
+  return sources.flatMap(({ config }) => (withoutUrlSecrets(config) === config ? [] : config));
 }
 
 /** Takes user name and password, percent-encoded, out of an address; undefined where it has neither. */

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { addAbortListener } from 'node:events';
 import { platform } from 'node:os';
 import { kill } from 'node:process';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
+import { tooLarge } from './folder-size-limit.ts';
 
 export interface GitCommand {
   /** The program; a name is looked up on the PATH of `env`. */
@@ -11,6 +13,8 @@ export interface GitCommand {
   /** All of the environment; nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
   readonly folder: string;
+  /** What it fetches from, for messages. */
+  readonly url: string;
   /** Bytes of stdout that are taken. */
   readonly maxBytes: number;
   /** Bytes of memory that each of git's processes may take: what the server sends decides how much git wants. */
@@ -41,16 +45,9 @@ export async function runGit(command: GitCommand): Promise<GitResult> {
   const { signal } = command;
   signal.throwIfAborted();
   const grouped = platform() !== 'win32';
-  const [program, ...args] = grouped
-    ? [
-        '/bin/sh',
-        '-c',
-        LIMITED,
-        String(Math.ceil(command.maxMemory / 1024)),
-        command.program,
-        ...command.args,
-      ]
-    : [command.program, ...command.args];
+  const given = [command.program, ...command.args] as const;
+  const kilobytes = String(Math.ceil(command.maxMemory / 1024));
+  const [program, ...args] = grouped ? (['/bin/sh', '-c', LIMITED, kilobytes, ...given] as const) : given;
   const child = spawn(program, args, {
     cwd: command.folder,
     env: { ...command.env },
@@ -59,19 +56,15 @@ export async function runGit(command: GitCommand): Promise<GitResult> {
     windowsHide: true,
   });
   const end = (): void => endProcesses(child, grouped);
-  signal.addEventListener('abort', end, { once: true });
-  try {
-    const result = await outcome(child, command.maxBytes, end);
-    signal.throwIfAborted();
-    return result;
-  } finally {
-    signal.removeEventListener('abort', end);
-  }
+  using _ = addAbortListener(signal, end);
+  const result = await outcome(child, command, end);
+  signal.throwIfAborted();
+  return result;
 }
 
 type Piped = ChildProcess & Pick<ReturnType<typeof spawn>, 'stdout' | 'stderr'>;
 
-function outcome(child: Piped, maxBytes: number, end: () => void): Promise<GitResult> {
+function outcome(child: Piped, { maxBytes, url }: GitCommand, end: () => void): Promise<GitResult> {
   const chunks: Buffer[] = [];
   let taken = 0;
   let stderr = Buffer.alloc(0);
@@ -86,7 +79,7 @@ function outcome(child: Piped, maxBytes: number, end: () => void): Promise<GitRe
   return new Promise((resolve, reject) => {
     child.once('error', (cause) => reject(notStarted(cause)));
     child.once('close', (status) => {
-      if (taken > maxBytes) reject(new SkepError('source/too-large', { detail: { maxBytes } }));
+      if (taken > maxBytes) reject(tooLarge(url, maxBytes));
       else if (NOT_FOUND.has(status)) reject(new SkepError('source/git-missing'));
       else resolve({ status, stdout: Buffer.concat(chunks), stderr: stderr.toString('utf8') });
     });
@@ -105,9 +98,7 @@ function endProcesses(child: ChildProcess, grouped: boolean): void {
 }
 
 function notStarted(cause: Error): SkepError {
-  if (errnoOf(cause) === 'ENOENT') return new SkepError('source/git-missing', { cause });
-  return new SkepError('source/git-missing', {
-    message: `git cannot be started: ${errnoOf(cause) ?? 'unexpected failure'}`,
-    cause,
-  });
+  const errno = errnoOf(cause);
+  const message = `git cannot be started: ${errno ?? 'unexpected failure'}`;
+  return new SkepError('source/git-missing', errno === 'ENOENT' ? { cause } : { message, cause });
 }

@@ -2,18 +2,13 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import type { GitCredentials, GitRepository } from './repository-url.ts';
 
-/** `auth` of a git source: a password for http and https, or a key for ssh. */
-export type GitAuth = GitPassword | GitKey;
-
-export interface GitPassword {
-  readonly username: string;
+/** `auth` of a git source: user name and password file for http and https, or a key for ssh. */
+export interface GitAuth {
+  readonly username?: string | undefined;
   /** Absolute; read again for every fetch, so that a rotated password needs no restart. */
-  readonly passwordFile: string;
-}
-
-export interface GitKey {
+  readonly passwordFile?: string | undefined;
   /** Absolute. With it ssh uses no other key, no agent and no settings of the account. */
-  readonly sshKeyFile: string;
+  readonly sshKeyFile?: string | undefined;
 }
 
 const MAX_BYTES = 65_536;
@@ -26,14 +21,14 @@ export async function credentialsOf(
   repository: GitRepository,
   auth: GitAuth | undefined,
 ): Promise<GitCredentials | undefined> {
-  if (auth === undefined) return repository.credentials;
-  if ('sshKeyFile' in auth) {
+  if (auth?.sshKeyFile !== undefined) {
     if (repository.transport === 'ssh') return undefined;
     throw new SkepError('source/invalid-credentials', {
       message: `"${repository.url}" signs in with a password, not with an ssh key`,
       hint: 'give auth.username and auth.passwordFile, or an ssh address',
     });
   }
+  if (auth?.passwordFile === undefined) return repository.credentials;
   if (repository.transport === 'ssh' || repository.credentials !== undefined) {
     throw new SkepError('source/invalid-credentials', {
       message:
@@ -43,7 +38,7 @@ export async function credentialsOf(
       hint: 'remove one of the two',
     });
   }
-  const { username, passwordFile } = auth;
+  const { username = '', passwordFile } = auth;
   const text = await readText(passwordFile, { maxBytes: MAX_BYTES, what: 'password file' });
   const password = text.trim();
   // A line feed would end the value in git's credential protocol (git-credential(1)) and begin another one.

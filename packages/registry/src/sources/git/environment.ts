@@ -26,7 +26,7 @@ export interface GitSetting {
   readonly repository: GitRepository;
   readonly credentials: GitCredentials | undefined;
   /** The only key that ssh may use; without it those of the account, as ssh finds them. */
-  readonly sshKeyFile?: string;
+  readonly sshKeyFile?: string | undefined;
   readonly pin: AddressPin;
   /** The folder above which git looks for no repository. */
   readonly ceiling: string;

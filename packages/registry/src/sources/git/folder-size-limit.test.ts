@@ -34,7 +34,7 @@ test('adds up files at any depth', async () => {
 
 test('aborts once the folder holds more than allowed', async () => {
   const clock = handClock();
-  const { signal } = limitFolder({ folder, maxBytes: 100, clock });
+  const { signal } = limitFolder({ folder, url: 'https://g.test/r.git', maxBytes: 100, clock });
   await writeFile(join(folder, 'x'), Buffer.alloc(100));
   clock.tick();
   await timerSet(clock);
@@ -49,7 +49,7 @@ test('aborts once the folder holds more than allowed', async () => {
 
 test('stops looking when told so, also during a look', async () => {
   const clock = handClock();
-  const limit = limitFolder({ folder, maxBytes: 100, clock });
+  const limit = limitFolder({ folder, url: 'https://g.test/r.git', maxBytes: 100, clock });
   clock.tick();
   limit.stop();
   expect(await folderSize(folder)).toBe(0);

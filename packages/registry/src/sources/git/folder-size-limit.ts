@@ -1,13 +1,15 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { errnoOf } from '@skep/core/files/errno.ts';
+import { ifThere } from '@skep/core/files/errno.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 
 const MEASURE_EVERY_MS = 200;
 
 export interface FolderLimit {
   readonly folder: string;
+  /** Where it is filled from, for the message. */
+  readonly url: string;
   readonly maxBytes: number;
   readonly clock: Pick<Clock, 'after'>;
 }
@@ -16,7 +18,7 @@ export interface FolderLimit {
  * Measures now and then how much a folder holds while another program fills it, and aborts the returned signal with
  * `source/too-large` beyond the limit; git itself has no limit for what it fetches. `stop` ends the measuring.
  */
-export function limitFolder({ folder, maxBytes, clock }: FolderLimit): {
+export function limitFolder({ folder, url, maxBytes, clock }: FolderLimit): {
   signal: AbortSignal;
   stop: () => void;
 } {
@@ -29,7 +31,7 @@ export function limitFolder({ folder, maxBytes, clock }: FolderLimit): {
   const look = async (): Promise<void> => {
     try {
       if ((await folderSize(folder)) > maxBytes) {
-        over.abort(new SkepError('source/too-large', { detail: { maxBytes } }));
+        over.abort(tooLarge(url, maxBytes));
       }
       next();
     } catch (error) {
@@ -46,19 +48,16 @@ export function limitFolder({ folder, maxBytes, clock }: FolderLimit): {
   };
 }
 
-/** Bytes of all files in a folder, at any depth. Files that vanish meanwhile count nothing. */
-export async function folderSize(folder: string): Promise<number> {
-  const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(unlessGone([]));
-  const files = entries.filter((entry) => entry.isFile());
-  const sizes = await Promise.all(
-    files.map((file) => stat(join(file.parentPath, file.name)).then(({ size }) => size, unlessGone(0))),
-  );
-  return sizes.reduce((sum, size) => sum + size, 0);
+/** For a repository that gives more than a fetch of one file may take. */
+export function tooLarge(url: string, maxBytes: number): SkepError {
+  const message = `"${url}" gives more than ${maxBytes} bytes for one file`;
+  return new SkepError('source/too-large', { message, detail: { maxBytes } });
 }
 
-function unlessGone<T>(instead: T): (error: unknown) => T {
-  return (error) => {
-    if (errnoOf(error) === 'ENOENT') return instead;
-    throw error;
-  };
+/** Bytes of all files in a folder, at any depth. Files that vanish meanwhile count nothing. */
+export async function folderSize(folder: string): Promise<number> {
+  const entries = await ifThere(readdir(folder, { withFileTypes: true, recursive: true }));
+  const files = entries?.filter((entry) => entry.isFile()) ?? [];
+  const stats = await Promise.all(files.map((file) => ifThere(stat(join(file.parentPath, file.name)))));
+  return stats.reduce((sum, one) => sum + (one?.size ?? 0), 0);
 }

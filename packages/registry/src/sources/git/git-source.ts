@@ -34,11 +34,7 @@ const auth = z
       }
       return given === 1 ? 'takes username and passwordFile together' : undefined;
     }),
-  )
-  .transform(({ username, passwordFile, sshKeyFile }): GitAuth | undefined => {
-    if (sshKeyFile !== undefined) return { sshKeyFile };
-    return username === undefined || passwordFile === undefined ? undefined : { username, passwordFile };
-  });
+  );
 
 const shape = z
   .strictObject({
@@ -75,8 +71,7 @@ export const gitKind = sourceKind({
     const file = fileOf(settings.auth);
     // The keys of the account are the operator's, and may open what whoever names a source must not see.
     const usesOwnKeys =
-      parseRepository(settings.repository).transport === 'ssh' &&
-      !(settings.auth !== undefined && 'sshKeyFile' in settings.auth);
+      parseRepository(settings.repository).transport === 'ssh' && settings.auth?.sshKeyFile === undefined;
     return {
       files: file === undefined ? [] : [file],
       ...(usesOwnKeys ? { apiFault: KEY_NEEDED } : {}),
@@ -97,8 +92,7 @@ export const gitKind = sourceKind({
 });
 
 function fileOf(given: GitAuth | undefined): string | undefined {
-  if (given === undefined) return undefined;
-  return 'sshKeyFile' in given ? given.sshKeyFile : given.passwordFile;
+  return given?.sshKeyFile ?? given?.passwordFile;
 }
 
 /** A `git` source as configured. Without branch, tag and commit: the remote's default branch. */

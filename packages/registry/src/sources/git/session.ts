@@ -64,36 +64,27 @@ export async function withGit<T>(
     pin,
     ceiling,
     home: folder,
-    ...(auth !== undefined && 'sshKeyFile' in auth ? { sshKeyFile: auth.sshKeyFile } : {}),
+    sshKeyFile: auth?.sshKeyFile,
   });
+  const { url } = repository;
   const late = new AbortController();
-  const { cancel } = clock.after(timeoutMs, () => late.abort(new SkepError('source/timeout')));
-  const size = limitFolder({ folder, maxBytes, clock });
+  const { cancel } = clock.after(timeoutMs, () => {
+    const message = `"${url}" was not fetched within ${timeoutMs} ms`;
+    late.abort(new SkepError('source/timeout', { message }));
+  });
+  const size = limitFolder({ folder, url, maxBytes, clock });
   const signal = AbortSignal.any([outer, late.signal, size.signal]);
   try {
     return await use({
-      url: repository.url,
-      run: (args) => runGit({ program, args, env, folder, maxBytes, maxMemory, signal }),
+      url,
+      run: (args) => runGit({ program, args, env, folder, url, maxBytes, maxMemory, signal }),
     });
   } catch (error) {
     outer.throwIfAborted();
-    throw named(error, repository.url, { timeoutMs, maxBytes });
+    throw error;
   } finally {
     cancel();
     size.stop();
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
-}
-
-/** The parts below know no address; people need it. */
-function named(error: unknown, url: string, limits: { timeoutMs: number; maxBytes: number }): unknown {
-  if (!(error instanceof SkepError)) return error;
-  const { code, cause, detail } = error;
-  if (code === 'source/timeout') {
-    const message = `"${url}" was not fetched within ${limits.timeoutMs} ms`;
-    return new SkepError(code, { message, detail, cause });
-  }
-  if (code !== 'source/too-large' || detail['maxBytes'] === undefined) return error;
-  const message = `"${url}" gives more than ${limits.maxBytes} bytes for one file`;
-  return new SkepError(code, { message, detail, cause });
 }

@@ -9,19 +9,19 @@ export interface PostgresSettings {
   readonly database: string;
   readonly user: string;
   /** Owns the tables; the same as `user` where it is not given. */
-  readonly migrationUser?: string;
+  readonly migrationUser?: string | undefined;
   /** From the configuration or the environment. Where it is absent the password file is asked. */
-  readonly password?: string;
-  readonly migrationPassword?: string;
+  readonly password?: string | undefined;
+  readonly migrationPassword?: string | undefined;
   /** Tokens in place of both passwords, for a database in this region; `detect` takes the region of this machine. */
   readonly awsRdsIam?: { readonly region: string };
   readonly sslMode: SslMode;
   /** PEM file with the authorities to trust in the two verifying modes; the system's where it is absent. */
-  readonly sslRootCert?: string;
+  readonly sslRootCert?: string | undefined;
   readonly maxOpenConns?: number;
   readonly maxIdleConns?: number;
   /** Milliseconds. */
-  readonly connMaxLifetime?: number;
+  readonly connMaxLifetime?: number | undefined;
 }
 
 /** Whom to connect as: `app` for everything but changes of the schema. */
