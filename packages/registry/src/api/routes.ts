@@ -9,8 +9,7 @@ import { OFFICIAL_ROUTES } from './admin/official/official-routes.ts';
 import { publish, publishToRegistry } from './admin/publish/publish.ts';
 import { REGISTRY_ROUTES } from './admin/registries/registry-routes.ts';
 import { SOURCE_ROUTES } from './admin/sources/source-routes.ts';
-import { BUNDLE_ROUTES } from './reads/bundles.ts';
-import { listServers, getVersion, listVersions } from './reads/servers.ts';
+import { ENTRY_ROUTES } from './reads/read-routes.ts';
 import { INTERNAL_ROUTES, me } from './service/service-routes.ts';
 import { plainRoute, type Route } from './route/route.ts';
 import { resourceMetadataRoutes } from './service/resource-metadata.ts';
@@ -40,10 +39,7 @@ const openApi = plainRoute({
 
 /** What is read from the snapshot or needs no store. */
 export const READ_ROUTES: readonly Route[] = [
-  listServers,
-  listVersions,
-  getVersion,
-  ...BUNDLE_ROUTES,
+  ...ENTRY_ROUTES,
   me,
   openApi,
   ...resourceMetadataRoutes,

@@ -5,7 +5,7 @@ import { redact, redactText } from '@skep/core/log/redact.ts';
 import { userName, type Authority } from '../access/authority.ts';
 import type { Exchange, RequestObserver } from '../api/http/observe-requests.ts';
 import type { ApiRequest, RequestFailure } from '../api/http/request.ts';
-import { joinedName } from '../api/reads/registry-route.ts';
+import { joinedName } from '../api/route/route.ts';
 import type { RawParameters } from '../api/route/parameter.ts';
 import { AUDIT_COMPONENT, eventOf, type AuditEventName } from '../config/audit-events.ts';
 

@@ -6,7 +6,7 @@ import type { Snapshot } from '../../engine/snapshot.ts';
 import { parseParameters, type Parameters, type Parsed } from '../route/parameter.ts';
 import type { Access, Answer, ApiContext, Method, Route, RouteBase, AdminParts } from '../route/route.ts';
 import type { BodyRow } from './bodies.ts';
-import { joinedName } from '../reads/registry-route.ts';
+import { joinedName } from '../route/route.ts';
 
 /** What a handler of the admin API gets besides the parameters. */
 export interface AdminCall<B = unknown> extends AdminParts {

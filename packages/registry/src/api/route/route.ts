@@ -154,3 +154,27 @@ interface SourceSync {
   /** Starts a synchronisation now, unless one runs. */
   syncNow(name: string): Promise<void>;
 }
+
+/** Both prefixes of every form, and for a server name the form in which proxies have decoded its slash. */
+export function registryPaths(paths: readonly string[]): [string, ...string[]] {
+  return serverPaths(paths, ['/registry/{registry}/v0.1', '/{registry}/v0.1']);
+}
+
+/** Likewise below other prefixes. */
+export function serverPaths(paths: readonly string[], prefixes: readonly string[]): [string, ...string[]] {
+  const decoded = paths
+    .filter((path) => path.includes('{serverName}'))
+    .map((path) => path.replace('{serverName}', '{namespace}/{serverName}'));
+  const [first = '', ...others] = [...paths, ...decoded].flatMap((path) =>
+    prefixes.map((prefix) => prefix + path),
+  );
+  return [first, ...others];
+}
+
+/** The name of a server whether its slash arrived encoded or as two segments. */
+export function joinedName(path: RawParameters): RawParameters {
+  const { namespace, serverName, ...texts } = path;
+  if (serverName === undefined) return path;
+  const joined = namespace === undefined ? serverName : `${String(namespace)}/${String(serverName)}`;
+  return { ...texts, serverName: joined };
+}

@@ -7,7 +7,7 @@ import { enforce, satisfiesExisting } from '../../../access/decision.ts';
 import { decideRelabel } from '../../../access/publish-rules.ts';
 import type { ChooseEntry, EntryAddress, PickEntry } from '../../../store/decisions.ts';
 import type { EntryKind } from '../../../store/rows.ts';
-import { registryPaths } from '../../reads/registry-route.ts';
+import { registryPaths } from '../../route/route.ts';
 import {
   badRequest,
   type Parameter,

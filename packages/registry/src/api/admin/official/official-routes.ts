@@ -4,7 +4,7 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { memberSlice } from '@skep/core/json/scan.ts';
 import { KINDS } from '../../../engine/kinds.ts';
 import type { StoredVersion } from '../../../store/rows.ts';
-import { joinedName, serverPaths } from '../../reads/registry-route.ts';
+import { joinedName, serverPaths } from '../../route/route.ts';
 import {
   type Parameters,
   type Parsed,

@@ -9,7 +9,7 @@ import { enforce } from '../../../access/decision.ts';
 import { decidePublish } from '../../../access/publish-rules.ts';
 import type { PublishedVersion } from '../../../store/decisions.ts';
 import { keptVersion } from '../../../sync/ingest.ts';
-import { registryPaths } from '../../reads/registry-route.ts';
+import { registryPaths } from '../../route/route.ts';
 import { registryName } from '../../route/parameter.ts';
 import type { Answer } from '../../route/route.ts';
 import { adminRoute, type AdminCall } from '../admin-route.ts';
