@@ -41,8 +41,7 @@ export async function openStore(
   if (place.kind === 'sqlite') return openSqlite({ path: place.path, clock, log });
   const { before, after } = await migratePostgres(place, (version) => Math.max(version, NEWEST_SCHEMA));
   log.info({ before, after }, before === after ? 'schema is up to date' : 'schema migrated');
-  const store = await openPostgres({ ...place, clock, log });
-  return { ...store, discard: () => store.close() };
+  return openPostgres({ ...place, clock, log });
 }
 
 /** The schema of a store as it is; version 0 where there is no store yet, which this does not make. */

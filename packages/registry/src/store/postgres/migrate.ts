@@ -5,7 +5,7 @@ import {
   type SchemaConnection,
   type SchemaVersion,
 } from '../schema/migrate.ts';
-import { POSTGRES_WORDS } from '../schema/migrations/migration.ts';
+import { POSTGRES_WORDS } from '../schema/migrations.ts';
 import { connect, placeText, type PostgresPlace } from './connect.ts';
 import { postgresFailure } from './failure.ts';
 

@@ -49,7 +49,13 @@ export class PostgresNotices {
     // A clock that was put back tells nothing.
     const isFresh = Math.abs(this.#now() - this.#heardAt) < FRESH_MS;
     if (client === undefined || this.#isAsked || !isFresh) return undefined;
-    return this.#bounded(client, () => client.query<Row>(statement));
+    this.#isAsked = true;
+    const giveUp = (): void => this.#lost(client, new Error('no answer to a statement'));
+    const { cancel } = this.#options.clock.after(ANSWER_MS, giveUp);
+    return client.query<Row>(statement).finally(() => {
+      cancel();
+      this.#isAsked = false;
+    });
   }
 
   /** Resolves when it listens or has failed to; failing is not final. */
@@ -67,18 +73,6 @@ export class PostgresNotices {
     const client = this.#client;
     this.#client = undefined;
     await client?.end();
-  }
-
-  async #bounded<T>(client: Client, ask: () => Promise<T>): Promise<T> {
-    this.#isAsked = true;
-    const giveUp = (): void => this.#lost(client, new Error('no answer to a statement'));
-    const { cancel } = this.#options.clock.after(ANSWER_MS, giveUp);
-    try {
-      return await ask();
-    } finally {
-      cancel();
-      this.#isAsked = false;
-    }
   }
 
   #now(): number {

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Login } from './settings.ts';
 
 export interface PasswordFilePlace {
@@ -68,9 +69,8 @@ async function readPrivate(
     return await readFile(path, 'utf8');
   } catch (cause) {
     if (cause instanceof SkepError) throw cause;
-    const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
     // Nobody need have the file at its usual place.
-    if (isMissing && named === undefined) return undefined;
+    if (errnoOf(cause) === 'ENOENT' && named === undefined) return undefined;
     throw new SkepError('store/password-file', { message: `cannot read the password file "${path}"`, cause });
   }
 }

@@ -68,11 +68,14 @@ export async function openPostgres(options: PostgresOptions) {
     await database.close();
   };
   const store = sqlStore({ database: { ...database, close }, feed, clock });
-  return { ...store, pool: (): PoolState => stateOf(pool) };
-}
-
-function stateOf({ options, totalCount, idleCount, waitingCount }: Pool): PoolState {
-  return { max: options.max, total: totalCount, idle: idleCount, waiting: waitingCount };
+  return {
+    ...store,
+    pool: (): PoolState => {
+      const { options, totalCount, idleCount, waitingCount } = pool;
+      return { max: options.max, total: totalCount, idle: idleCount, waiting: waitingCount };
+    },
+    discard: store.close,
+  };
 }
 
 async function openPool(options: PostgresOptions): Promise<Pool> {

@@ -27,14 +27,8 @@ export interface PostgresSettings {
 /** Whom to connect as: `app` for everything but changes of the schema. */
 export type PostgresRole = 'app' | 'migration';
 
-export interface Login {
-  readonly host: string;
-  readonly port: number;
-  readonly database: string;
-  readonly user: string;
-  /** Absent: ask the password file. */
-  readonly password: string | undefined;
-}
+/** Without a password the password file is asked. */
+export type Login = Pick<PostgresSettings, 'host' | 'port' | 'database' | 'user' | 'password'>;
 
 export function loginOf(settings: PostgresSettings, role: PostgresRole): Login {
   const { host, port, database, user, password } = settings;

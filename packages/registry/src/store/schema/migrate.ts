@@ -1,6 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { SqlWords } from './migrations/migration.ts';
-import { MIGRATIONS } from './migrations/migrations.ts';
+import { MIGRATIONS, type SqlWords } from './migrations.ts';
 
 /** Schema of a store: how many migrations it has seen, and the oldest program that may use it. */
 export interface SchemaVersion {

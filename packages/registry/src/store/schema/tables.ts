@@ -1,7 +1,7 @@
 import type { EntryIdentity, NewVersion, SourceSettings, StoredSource, SyncStatus } from '../rows.ts';
 
 /**
- * The tables as queries see them; migrations/ creates them. Times are RFC 3339 UTC text, documents JSON text. Columns that
+ * The tables as queries see them; migrations.ts creates them. Times are RFC 3339 UTC text, documents JSON text. Columns that
  * have the name of a member hold what it says.
  */
 export interface Tables {

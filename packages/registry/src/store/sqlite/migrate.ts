@@ -5,7 +5,7 @@ import {
   type SchemaConnection,
   type SchemaVersion,
 } from '../schema/migrate.ts';
-import { SQLITE_WORDS } from '../schema/migrations/migration.ts';
+import { SQLITE_WORDS } from '../schema/migrations.ts';
 
 /**
  * The schema version of a file is SQLite's own `user_version`, which every program of ours has looked at since the first.

@@ -21,10 +21,7 @@ export class WalFlush {
   flush(): Promise<void> {
     if (this.#running === undefined) return (this.#running = this.#run());
     // The one that runs may have begun before this commit.
-    return (this.#next ??= this.#running.then(
-      () => this.#startNext(),
-      () => this.#startNext(),
-    ));
+    return (this.#next ??= this.#running.catch(() => {}).then(() => this.#startNext()));
   }
 
   /** Idempotent. */

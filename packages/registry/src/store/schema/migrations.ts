@@ -1,30 +1,89 @@
-import type { Migration, SqlWords } from './migration.ts';
+/** How one database spells what the statements of a migration need. */
+export interface SqlWords {
+  /** Text that compares bytewise. */
+  readonly text: string;
+  /** At least 53 bits. */
+  readonly integer: string;
+  /** What stands after the closing parenthesis of a table. */
+  readonly tableEnd: string;
+}
+
+export const SQLITE_WORDS: SqlWords = { text: 'text', integer: 'integer', tableEnd: 'strict' };
+export const POSTGRES_WORDS: SqlWords = { text: 'text collate "C"', integer: 'bigint', tableEnd: '' };
+
+/**
+ * Statements that lead from the schema before to this one, and back. A migration only adds (expand): columns are nullable
+ * or have defaults, so that programs of `compatibleFrom` and later go on working while replicas are replaced. What nobody
+ * reads any more is dropped a release later (contract), with a higher `compatibleFrom`.
+ */
+interface Migration {
+  /** Number of the oldest schema whose programs work with this one. */
+  readonly compatibleFrom: number;
+  readonly up: (words: SqlWords) => readonly string[];
+  readonly down: (words: SqlWords) => readonly string[];
+}
+
+/**
+ * Natural keys: the whole identity of a version is what callers ask for, so no numbers have to be looked up while
+ * writing. A source takes its entries with it, an entry its versions.
+ */
+const sourcesAndEntries: Migration = {
+  compatibleFrom: 1,
+  up: ({ text, tableEnd }) => [
+    `create table source (
+       name ${text} primary key,
+       content_hash ${text},
+       synced_at ${text},
+       report ${text}
+     ) ${tableEnd}`,
+    `create table entry (
+       source ${text} not null references source (name) on delete cascade,
+       kind ${text} not null check (kind in ('server', 'skill', 'plugin')),
+       namespace ${text} not null,
+       name ${text} not null,
+       claims ${text} not null,
+       primary key (source, kind, namespace, name)
+     ) ${tableEnd}`,
+    `create table entry_version (
+       source ${text} not null,
+       kind ${text} not null,
+       namespace ${text} not null,
+       name ${text} not null,
+       version ${text} not null,
+       title ${text},
+       description ${text},
+       document ${text} not null,
+       official ${text},
+       digest ${text} not null,
+       created_at ${text} not null,
+       updated_at ${text} not null,
+       primary key (source, kind, namespace, name, version),
+       foreign key (source, kind, namespace, name)
+         references entry (source, kind, namespace, name) on delete cascade
+     ) ${tableEnd}`,
+  ],
+  down: () => ['drop table entry_version', 'drop table entry', 'drop table source'],
+};
 
 /**
  * Who may do what, how sources are doing, and what changed when. The columns of `source` that hold the last
  * synchronisation stay for programs of schema 1; `sync_status` takes their place.
  */
-export const governance: Migration = {
-  name: 'governance',
+const governance: Migration = {
   compatibleFrom: 1,
-  up: (words) => [...sourceColumns(words), ...governanceTables(words), ...revisionTables(words)],
-  down: () => [
+  up: (words) => [
+    ...sourceColumns(words).map((column) => `alter table source add column ${column}`),
+    ...governanceTables(words),
+    ...revisionTables(words),
+  ],
+  down: (words) => [
     ...['change_log', 'store_state', 'sync_lease', 'sync_status', 'registry_source', 'registry'].map(
       (table) => `drop table ${table}`,
     ),
     'drop index source_managed',
-    ...[
-      'creation_type',
-      'kind',
-      'config',
-      'format',
-      'filter',
-      'sync_interval',
-      'claims',
-      'orphaned',
-      'created_at',
-      'updated_at',
-    ].map((column) => `alter table source drop column ${column}`),
+    ...sourceColumns(words).map(
+      (column) => `alter table source drop column ${column.slice(0, column.indexOf(' '))}`,
+    ),
   ],
 };
 
@@ -40,7 +99,7 @@ function sourceColumns({ text, integer }: SqlWords): string[] {
     `orphaned ${integer} not null default 0`,
     `created_at ${text} not null default '1970-01-01T00:00:00.000Z'`,
     `updated_at ${text} not null default '1970-01-01T00:00:00.000Z'`,
-  ].map((column) => `alter table source add column ${column}`);
+  ];
 }
 
 function governanceTables({ text, integer, tableEnd }: SqlWords): string[] {
@@ -111,3 +170,23 @@ function revisionTables({ text, integer, tableEnd }: SqlWords): string[] {
     `create index change_log_revision on change_log (revision)`,
   ];
 }
+
+/** Which configurations there have been, in which order, and which of them running processes have. */
+const configurations: Migration = {
+  compatibleFrom: 1,
+  up: ({ text, integer, tableEnd }) => [
+    `create table config_generation (
+       hash ${text} primary key,
+       generation ${integer} not null
+     ) ${tableEnd}`,
+    `create table config_replica (
+       replica ${text} primary key,
+       hash ${text} not null,
+       alive_until ${integer} not null
+     ) ${tableEnd}`,
+  ],
+  down: () => ['drop table config_replica', 'drop table config_generation'],
+};
+
+/** In order; the number of a migration is its position, counted from 1. Only ever append. */
+export const MIGRATIONS: readonly Migration[] = [sourcesAndEntries, governance, configurations];
