@@ -20,7 +20,11 @@ async function connect(hardened: string, asRoot: boolean): Promise<readonly stri
   const ready = 'echo 1 >&3';
   const script = `echo "$*" >>${calls}; case "$*" in *--enable-sandbox*) ${hardened} ;; *) ${ready} ;; esac`;
   await writeFile(slirp, `#!/bin/sh\n${script.replace('READY', ready)}\n`, { mode: 0o755 });
-  const tools = { unshare: '/none', ip: '/none', slirp };
+  const unshare = path.join(places.directory, 'unshare');
+  await writeFile(unshare, '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n', {
+    mode: 0o755,
+  });
+  const tools = { unshare, ip: '/none', slirp };
   await connectNetwork({ tools, asRoot, places, pid: process.pid, ports: [], inherited: [] });
   return (await readFile(calls, 'utf8')).trim().split('\n');
 }
