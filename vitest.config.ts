@@ -1,19 +1,7 @@
-import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
-const E2E = 'e2e/**/*.test.ts';
-/** They share one container engine, and look for what is left on it. */
-const ON_THE_ENGINE = globSync(E2E).filter((file) =>
-  /component\('(?:private-)?engine'\)/.test(readFileSync(file, 'utf8')),
-);
-const endToEnd = {
-  globalSetup: ['e2e/setup.ts'],
-  testTimeout: 120_000,
-  hookTimeout: 300_000,
-};
-
-// unit: beside the code, no component needed. e2e and e2e-engine: the packed programs against real components. Those on
-// the engine run one file at a time; the others bring databases, servers and users of their own, and two run at once.
+// unit: beside the code, no component needed. e2e: the packed programs against real components. Its files bring users,
+// databases and names of their own, and wait more than they work: more of them run at once than there are processors.
 export default defineConfig({
   test: {
     projects: [
@@ -28,21 +16,13 @@ export default defineConfig({
       },
       {
         test: {
-          ...endToEnd,
           name: 'e2e',
-          include: [E2E],
-          exclude: ON_THE_ENGINE,
-          maxWorkers: 2,
+          include: ['e2e/**/*.test.ts'],
+          globalSetup: ['e2e/setup.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        test: {
-          ...endToEnd,
-          name: 'e2e-engine',
-          include: ON_THE_ENGINE,
-          maxWorkers: 1,
-          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -15,6 +15,7 @@ import http from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { withLock } from '@skep/core/files/lock.ts';
 import { DEBIAN_PYTHON, engineSocket } from './require.ts';
 
 const run = promisify(execFile);
@@ -33,8 +34,14 @@ const BUSYBOX = '/bin/busybox';
 const APPLETS =
   'sh cat ls mkdir rm cp mv ln chmod echo printf grep sed awk sleep true false id env test head tail tr';
 
-/** Node, npm and a shell, without any certificate of this machine. */
+/** Node, npm and a shell, without any certificate of this machine; by a name of the caller's own, if it wants one. */
 export async function ensureNodeBase(tag: string = NODE_BASE): Promise<string> {
+  if (tag !== NODE_BASE) {
+    const [repo = '', version = ''] = tag.split(':');
+    const name = new URLSearchParams({ repo, tag: version }).toString();
+    await engine('POST', `/images/${await ensureNodeBase()}/tag?${name}`);
+    return tag;
+  }
   const node = realpathSync(process.execPath);
   const npm = path.resolve(path.dirname(realpathSync(await which('npm'))), '..');
   const hash = digest('node-base-2', node, readFileSync(path.join(npm, 'package.json'), 'utf8'));
@@ -81,7 +88,11 @@ export async function ensurePythonBase(tag: string = PYTHON_BASE): Promise<strin
 export async function ensureScriptImage(tag: string, script: string): Promise<string> {
   const base = await ensureNodeBase();
   const hash = digest(script, await imageId(base));
-  if ((await fixtureHash(tag)) === hash) return tag;
+  await makeOnce(tag, hash, () => buildScriptImage(tag, script, base, hash));
+  return tag;
+}
+
+async function buildScriptImage(tag: string, script: string, base: string, hash: string): Promise<void> {
   const context = mkdtempSync(path.join(tmpdir(), 'skep-image-'));
   try {
     writeFileSync(path.join(context, 'server.mjs'), script);
@@ -97,7 +108,6 @@ export async function ensureScriptImage(tag: string, script: string): Promise<st
   } finally {
     rmSync(context, { recursive: true, force: true });
   }
-  return tag;
 }
 
 /** A 2 MB image whose entry point is a shell script that answers MCP over stdio. */
@@ -173,13 +183,29 @@ async function which(program: string): Promise<string> {
 const digest = (...inputs: string[]) =>
   createHash('sha256').update(inputs.join('\0')).digest('hex').slice(0, 16);
 
-async function ensureImport(
+/** Files of tests run at once, and one of them makes what several need. */
+async function makeOnce(tag: string, hash: string, make: () => Promise<void>): Promise<void> {
+  const lock = path.join(tmpdir(), 'skep-e2e-images.lock');
+  await withLock(lock, { waitMs: 120_000, what: 'the fixture images' }, async () => {
+    if ((await fixtureHash(tag)) !== hash) await make();
+  });
+}
+
+function ensureImport(
   tag: string,
   hash: string,
   changes: readonly string[],
   fill: (root: string) => Promise<void> | void,
 ): Promise<void> {
-  if ((await fixtureHash(tag)) === hash) return;
+  return makeOnce(tag, hash, () => importImage(tag, hash, changes, fill));
+}
+
+async function importImage(
+  tag: string,
+  hash: string,
+  changes: readonly string[],
+  fill: (root: string) => Promise<void> | void,
+): Promise<void> {
   const root = mkdtempSync(path.join(tmpdir(), 'skep-image-'));
   try {
     await fill(root);

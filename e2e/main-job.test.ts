@@ -8,7 +8,8 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { engine as askEngine, ensureNodeBase, NODE_BASE } from './images.ts';
+import { builtBy } from './fixtures/built-by.ts';
+import { engine as askEngine, ensureNodeBase } from './images.ts';
 import { component, repoRoot, title, type Component } from './require.ts';
 import { openUser, type TestUser } from './skep.ts';
 
@@ -17,10 +18,12 @@ import { openUser, type TestUser } from './skep.ts';
 const npm = await component('npm');
 const engine = await component('engine');
 const sandbox = await component('sandbox');
+/** A name of its own, so that no other file builds the same image at the same time. */
+const BASE = 'skep-test/node:main-job';
 const INSPECTOR = 'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js';
 
 const RUNTIMES: readonly [string, Component, readonly string[]][] = [
-  ['docker', engine, ['--runtime-image', NODE_BASE]],
+  ['docker', engine, ['--runtime-image', BASE]],
   ['sandbox', sandbox, []],
 ];
 
@@ -67,13 +70,9 @@ describe.each(RUNTIMES)('on the %s runtime', (runtime, wanted, flags) => {
       const name = `everything-${randomBytes(3).toString('hex')}`;
       let user: TestUser;
       let url: string;
-      let before: readonly string[] = [];
 
       beforeAll(async () => {
-        if (runtime === 'docker') {
-          await ensureNodeBase();
-          before = await labelledOnEngine();
-        }
+        if (runtime === 'docker') await ensureNodeBase(BASE);
         user = openUser({ SKEP_RUNTIME: runtime });
         const set = await user.skep(['config', 'set-registry', base, '--allow-private-ip']);
         expect(set.code, set.stderr).toBe(0);
@@ -87,8 +86,8 @@ describe.each(RUNTIMES)('on the %s runtime', (runtime, wanted, flags) => {
         expect(user.supervisors()).toEqual([]);
         expect(user.leftFiles()).toEqual([]);
         if (runtime === 'docker') {
-          const left = await labelledOnEngine();
-          expect(left.filter((id) => !before.includes(id))).toEqual([]);
+          expect(await containersNamed(name)).toEqual([]);
+          expect(await builtBy(user)).toEqual([]);
         }
         await user.end();
       });
@@ -142,13 +141,9 @@ async function ready(server: ChildProcess, url: string): Promise<void> {
   );
 }
 
-/** Ids of everything on the engine that carries our label. Somebody else's workloads may be among them. */
-async function labelledOnEngine(): Promise<readonly string[]> {
-  const filters = encodeURIComponent(JSON.stringify({ label: ['skep.managed=true'] }));
-  const ask = async (what: string): Promise<readonly { readonly Id: string }[]> =>
-    JSON.parse((await askEngine('GET', `${what}?all=1&filters=${filters}`)).text) as readonly {
-      readonly Id: string;
-    }[];
-  const found = await Promise.all(['/containers/json', '/networks', '/images/json'].map(ask));
-  return found.flat().map(({ Id }) => Id);
+/** Containers on the engine of whatever state that carry the name. */
+async function containersNamed(name: string): Promise<readonly string[]> {
+  const filters = encodeURIComponent(JSON.stringify({ name: [name] }));
+  const { text } = await askEngine('GET', `/containers/json?all=1&filters=${filters}`);
+  return (JSON.parse(text) as readonly { readonly Id: string }[]).map(({ Id }) => Id);
 }

@@ -64,7 +64,7 @@ describe.skipIf(!engineThere.available)(title('an engine that goes away', engine
       ...empty,
       name,
       reference,
-      labels: { 'skep.test': 'runtime' },
+      labels: { 'skep.test': 'engine-loss' },
       stdio: true,
       network: 'none',
     });

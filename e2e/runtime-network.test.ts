@@ -2,40 +2,50 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import { EngineClient } from '@skep/cli/runtime/docker/client.ts';
 import { DockerRuntime } from '@skep/cli/runtime/docker/docker-runtime.ts';
 import { EXTERNAL_NETWORK } from '@skep/cli/runtime/docker/network.ts';
 import type { Runtime, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
+import { privateEngine, type PrivateEngine } from './fixtures/private-engine.ts';
 import { engine, ensureScriptImage } from './images.ts';
-import { component, engineSocket, title } from './require.ts';
+import { component, title } from './require.ts';
 import { testEnvironment } from './runtimes.ts';
 
-const engineThere = await component('engine');
+const engineThere = await component('private-engine');
 
 describe.skipIf(!engineThere.available)(title('the network that workloads share', engineThere), () => {
+  let own: PrivateEngine;
   let names: string[];
   let reference: string;
   let runtime: Runtime;
 
-  beforeEach(async () => {
-    names = [];
+  // An engine of its own: others must not find their network gone.
+  beforeAll(async () => {
+    own = privateEngine();
+    await own.start();
+    vi.stubEnv('DOCKER_HOST', `unix://${own.socket}`);
     const script = readFileSync(path.join(import.meta.dirname, 'fixtures/probe-server.mjs'), 'utf8');
     reference = await ensureScriptImage('skep-test/probe:1', script);
+  });
+  afterAll(async () => {
+    vi.unstubAllEnvs();
+    await own.end();
+  });
+  beforeEach(() => {
+    names = [];
     runtime = open();
-    // Takes an unused network away, so that the tests begin without one unless somebody else works here.
-    await runtime.remove('skep-test-nobody');
   });
   afterEach(async () => {
     await Promise.all(names.map((name) => open().remove(name)));
-    expect(await unusedNetworks()).toEqual([]);
+    expect(await networks()).toEqual([]);
   });
 
   /** An adapter with a connection of its own, as another process would have. */
   const open = (): Runtime =>
     new DockerRuntime(
-      new EngineClient({ kind: 'unix', path: engineSocket() }),
+      new EngineClient({ kind: 'unix', path: own.socket }),
       testEnvironment({ dataDir: tmpdir(), cacheDir: tmpdir() }),
     );
 
@@ -72,14 +82,12 @@ describe.skipIf(!engineThere.available)(title('the network that workloads share'
   });
 
   test('works beside networks of the same name, takes the oldest, and removes what nobody uses', async () => {
-    // Somebody else's, when somebody else works here.
-    const [known] = await networks();
     const first = await twin();
     await twin();
     await twin();
     const wanted = spec();
     await starts(runtime, wanted);
-    expect(await networkOf(wanted.name)).toBe(known?.Id ?? first);
+    expect(await networkOf(wanted.name)).toBe(first);
   });
 
   test('starts a workload whose network was removed behind its back', async () => {
@@ -103,16 +111,6 @@ describe.skipIf(!engineThere.available)(title('the network that workloads share'
 async function networks(): Promise<{ readonly Id: string }[]> {
   const filters = encodeURIComponent(JSON.stringify({ name: [EXTERNAL_NETWORK] }));
   return JSON.parse((await engine('GET', `/networks?filters=${filters}`)).text) as { readonly Id: string }[];
-}
-
-async function unusedNetworks(): Promise<string[]> {
-  const unused: string[] = [];
-  for (const { Id } of await networks()) {
-    const filters = encodeURIComponent(JSON.stringify({ network: [Id] }));
-    const users = JSON.parse((await engine('GET', `/containers/json?all=1&filters=${filters}`)).text);
-    if ((users as unknown[]).length === 0) unused.push(Id);
-  }
-  return unused;
 }
 
 /** Makes what two programs at once can leave on an older engine; its id. */

@@ -24,8 +24,8 @@ process.env['SKEP_CONTRACT_SECRET'] = 'must not be seen inside';
 
 const probeScript = path.join(import.meta.dirname, 'fixtures/probe-server.mjs');
 const PROBE_IMAGE = 'skep-test/probe:1';
-/** A name of its own, so that the built image is not the one another program builds at the same time. */
-const BASE = 'skep-test/node:24';
+/** A name of its own, so that no other file builds the same image at the same time. */
+const BASE = 'skep-test/node:runtime';
 const silent: Report = { step() {}, detail() {} };
 
 describe.skipIf(!engineThere.available)(title('the docker runtime', engineThere), () => {
@@ -158,19 +158,14 @@ interface Listed {
 }
 
 /**
- * What these tests left on the engine, which other programs may use at the same time: workloads by their test label,
- * images and layers by the tokens of our builds, and the shared network when no workload at all is there.
+ * What these tests left on the engine, which others use at the same time: workloads by their test label, images and
+ * layers by the tokens of our builds. What becomes of the network that all share, `runtime-network.test.ts` proves.
  */
 async function engineLeftovers(): Promise<string[]> {
-  const [containers, images, networks] = await Promise.all([
-    managed('containers/json'),
-    managed('images/json'),
-    managed('networks'),
-  ]);
+  const [containers, images] = await Promise.all([managed('containers/json'), managed('images/json')]);
   const ours = containers.filter((one) => ['contract', 'runtime'].includes(one.Labels?.['skep.test'] ?? ''));
   const built = images.filter((one) => one.Labels?.['skep.build']?.startsWith(TEST_TOKEN));
-  const found = [...ours, ...built, ...(containers.length === 0 ? networks : [])];
-  return found.map((one) => `${one.Id} ${JSON.stringify(one.Labels)}`);
+  return [...ours, ...built].map((one) => `${one.Id} ${JSON.stringify(one.Labels)}`);
 }
 
 async function managed(kind: string): Promise<Listed[]> {

@@ -14,8 +14,8 @@ interface Gate {
   readonly name: string;
   /** Absent for a test run. */
   readonly command?: readonly string[];
-  /** Projects of vitest.config.ts, run one after the other. Their cases are counted instead of the gate itself. */
-  readonly projects?: readonly string[];
+  /** A project of vitest.config.ts. Its cases are counted instead of the gate itself. */
+  readonly project?: string;
   /**
    * Files with a failure run once more, and what passes only then is named at the end: these tests drive real
    * components on a machine that others load. A gate with more failing files than this is not unlucky but broken.
@@ -35,9 +35,9 @@ const GATES: readonly Gate[] = [
   // What only tests use is not used: the same from the two programs' entries alone.
   { name: 'unused', command: ['knip', '--production', '--config', 'knip.production.json'] },
   { name: 'docs', command: ['node', 'scripts/docs.ts', '--check'] },
-  { name: 'unit', projects: ['unit'] },
+  { name: 'unit', project: 'unit' },
   { name: 'bundle', command: ['node', 'scripts/bundle.ts'] },
-  { name: 'e2e', projects: ['e2e', 'e2e-engine'], secondAttempt: { filesAtMost: 2 } },
+  { name: 'e2e', project: 'e2e', secondAttempt: { filesAtMost: 2 } },
   { name: 'bench', command: ['node', 'bench/main.ts', '--smoke'], measures: true },
 ];
 
@@ -97,19 +97,19 @@ function listed(lines: readonly string[]): string {
 
 /** Runs one gate and adds its counts to the total. */
 async function passes(gate: Gate): Promise<boolean> {
-  const { name, command, projects, secondAttempt } = gate;
+  const { command, project = '', secondAttempt } = gate;
   if (command !== undefined) {
     const holds = (await run(command)) === 0;
     total[holds ? 'passed' : 'failed'] += 1;
     return holds;
   }
   if (secondAttempt) attempted = true;
-  const first = await runProjects(projects ?? [], []);
+  const first = await runTests(project, []);
   total.passed += first.passed;
   total.skipped += first.skipped;
   const { failedFiles, failedCases } = first;
   const again = failedFiles.length > 0 && failedFiles.length <= (secondAttempt?.filesAtMost ?? 0);
-  const last = again ? await runTests([`${name}*`], failedFiles) : first;
+  const last = again ? await runTests(project, failedFiles) : first;
   if (again) unsteady.push(...failedCases.filter((one) => !last.failedCases.includes(one)));
   // Those of the first attempt that passed now; a run that broke outside its cases fails as one.
   if (again) total.passed += Math.max(0, failedCases.length - last.failedCases.length);
@@ -117,23 +117,11 @@ async function passes(gate: Gate): Promise<boolean> {
   return last.code === 0;
 }
 
-async function runProjects(projects: readonly string[], files: readonly string[]): Promise<TestRun> {
-  const runs: TestRun[] = [];
-  for (const project of projects) runs.push(await runTests([project], files));
-  return {
-    code: Math.max(...runs.map(({ code }) => code)),
-    passed: runs.reduce((sum, { passed }) => sum + passed, 0),
-    skipped: runs.reduce((sum, { skipped }) => sum + skipped, 0),
-    failedFiles: runs.flatMap(({ failedFiles }) => failedFiles),
-    failedCases: runs.flatMap(({ failedCases }) => failedCases),
-  };
-}
-
-async function runTests(projects: readonly string[], files: readonly string[]): Promise<TestRun> {
-  const report = path.join(scratch, `${projects.join('-').replace('*', '-all')}-${files.length}.json`);
+async function runTests(project: string, files: readonly string[]): Promise<TestRun> {
+  const report = path.join(scratch, `${project}-${files.length}.json`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const named = projects.flatMap((project) => ['--project', project]);
-  const code = await run(['vitest', 'run', ...named, ...reporters, ...files]);
+  const oneByOne = files.length > 0 ? ['--no-file-parallelism'] : [];
+  const code = await run(['vitest', 'run', '--project', project, ...oneByOne, ...reporters, ...files]);
   if (!existsSync(report)) return { code, passed: 0, skipped: 0, failedFiles: [], failedCases: [] };
   return { code, ...countCases(report) };
 }
