@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import { statusOf, type Client } from '@skep/core/fetch/client.ts';
 import { parseHttpUrl } from './http-url.ts';
@@ -13,7 +14,7 @@ export interface RegistryChoice {
   readonly local_registry_path: string | undefined;
 }
 
-const NONE: RegistryChoice = {
+export const noRegistry: RegistryChoice = {
   registry_api_url: undefined,
   registry_url: undefined,
   local_registry_path: undefined,
@@ -42,7 +43,7 @@ export async function detectRegistry(text: string, options: KindOptions): Promis
   if (url === undefined || url.protocol === 'file:') {
     const path = url === undefined ? resolve(cwd, text) : fileURLToPath(url);
     await localFile(path).list({ signal });
-    return { ...NONE, local_registry_path: path };
+    return { ...noRegistry, local_registry_path: path };
   }
   if (url.protocol === 'http:' && !options.allowPrivate) {
     throw new SkepError('catalog-source/refused', {
@@ -50,30 +51,21 @@ export async function detectRegistry(text: string, options: KindOptions): Promis
     });
   }
   if (!url.pathname.endsWith('.json') && (await speaksApi(text, options)))
-    return { ...NONE, registry_api_url: text };
+    return { ...noRegistry, registry_api_url: text };
   await remoteFile(text, await options.client()).list({ signal });
-  return { ...NONE, registry_url: text };
+  return { ...noRegistry, registry_url: text };
 }
-
-export const noRegistry = NONE;
 
 async function speaksApi(base: string, { client, signal }: KindOptions): Promise<boolean> {
   const connection = await client();
   try {
     const url = `${base.replace(/\/+$/, '')}/v0.1/servers?limit=1&version=latest`;
     const answer = await connection.getJson(url, { signal });
-    return (
-      typeof answer === 'object' &&
-      answer !== null &&
-      'servers' in answer &&
-      Array.isArray(answer.servers) &&
-      'metadata' in answer
-    );
+    return isRecord(answer) && Array.isArray(answer['servers']) && 'metadata' in answer;
   } catch (error) {
     const status = statusOf(error);
     if (status === 401 || status === 403) return true;
-    const notApi = status !== undefined || (error instanceof SkepError && error.code === 'fetch/not-json');
-    if (notApi) return false;
+    if (status !== undefined || hasCode(error, 'fetch/not-json')) return false;
     throw error;
   } finally {
     await connection.close();

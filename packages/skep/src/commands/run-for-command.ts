@@ -8,7 +8,7 @@ import type { Host } from '../supervisor/host.ts';
 import type { Endpoint } from '../supervisor/protocol.ts';
 import type { RunOperation, RunWays } from '../supervisor/server.ts';
 import { supervisorEnv } from '../supervisor/spawn-supervisor.ts';
-import { warnOpen } from '../run/tell-limits.ts';
+import { warnOpen } from '../run/launch-saved.ts';
 
 /** What a supervisor runs commands with. */
 export interface Supervisor {

@@ -33,18 +33,17 @@ export const profileShape = shape.exactly({
 
 export type PermissionProfile = shape.ShapeType<typeof profileShape>;
 
-const BUILTIN: Readonly<Record<string, PermissionProfile>> = {
-  none: { name: 'none', network: { outbound: { insecure_allow_all: false } } },
-  network: { name: 'network', network: { outbound: { insecure_allow_all: true } } },
-};
-
-/** `stdio` is what older profiles called `none`. */
-const ALIASES: Readonly<Record<string, string>> = { stdio: 'none' };
+const NONE: PermissionProfile = { name: 'none', network: { outbound: { insecure_allow_all: false } } };
+const BUILTIN: ReadonlyMap<string, PermissionProfile> = new Map([
+  ['none', NONE],
+  // What older profiles called it.
+  ['stdio', NONE],
+  ['network', { name: 'network', network: { outbound: { insecure_allow_all: true } } }],
+]);
 
 /** The built-in profile of that name, or undefined. */
 export function builtinProfile(name: string): PermissionProfile | undefined {
-  const known = ALIASES[name] ?? name;
-  return Object.hasOwn(BUILTIN, known) ? BUILTIN[known] : undefined;
+  return BUILTIN.get(name);
 }
 
 /** Checks a profile of any origin; `where` names it in the error (`run/invalid-profile`). */
@@ -72,16 +71,19 @@ export async function loadProfile(nameOrPath: string, cwd: string): Promise<Perm
  * Relative host paths are resolved against `cwd`.
  */
 export function profileMounts(profile: PermissionProfile, cwd: string): readonly Mount[] {
-  const byTarget = new Map<string, Mount>();
-  for (const declared of profile.read ?? []) {
-    const mount = parseMount(declared, true, cwd);
-    byTarget.set(mount.target, mount);
-  }
-  for (const declared of profile.write ?? []) {
-    const mount = parseMount(declared, false, cwd);
-    byTarget.set(mount.target, mount);
-  }
-  return [...byTarget.values()];
+  const { read = [], write = [] } = profile;
+  const mounts = [
+    ...read.map((declared) => parseMount(declared, true, cwd)),
+    ...write.map((declared) => parseMount(declared, false, cwd)),
+  ];
+  return [...new Map(mounts.map((mount) => [mount.target, mount])).values()];
+}
+
+/** The profile with these mounts instead of its own. */
+export function withMounts(profile: PermissionProfile, mounts: readonly Mount[]): PermissionProfile {
+  const declared = (readOnly: boolean): string[] =>
+    mounts.filter((mount) => mount.readOnly === readOnly).map((mount) => `${mount.source}:${mount.target}`);
+  return { ...profile, read: declared(true), write: declared(false) };
 }
 
 /** The profile with its mounts absolute and with these volumes added; a repeated target is an error. */
@@ -101,9 +103,7 @@ export function withVolumes(
     }
     mounts.push(volume);
   }
-  const declared = (readOnly: boolean): string[] =>
-    mounts.filter((mount) => mount.readOnly === readOnly).map((mount) => `${mount.source}:${mount.target}`);
-  return { ...profile, read: declared(true), write: declared(false) };
+  return withMounts(profile, mounts);
 }
 
 /**

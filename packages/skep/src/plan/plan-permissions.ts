@@ -5,6 +5,7 @@ import {
   decodeProfile,
   loadProfile,
   profileMounts,
+  withMounts,
   withVolumes,
   withNetworkMode,
   grantsOf,
@@ -69,10 +70,10 @@ function withoutTargets(
   cwd: string,
 ): PermissionProfile {
   const taken = new Set(volumes.map((volume) => volume.target));
-  const mounts = profileMounts(profile, cwd).filter((mount) => !taken.has(mount.target));
-  const declared = (readOnly: boolean): string[] =>
-    mounts.filter((mount) => mount.readOnly === readOnly).map((mount) => `${mount.source}:${mount.target}`);
-  return { ...profile, read: declared(true), write: declared(false) };
+  return withMounts(
+    profile,
+    profileMounts(profile, cwd).filter((mount) => !taken.has(mount.target)),
+  );
 }
 
 /** Catalogues write null for absent. */

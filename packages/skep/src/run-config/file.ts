@@ -42,6 +42,14 @@ export async function loadRunConfig(places: Places, name: string): Promise<RunCo
   }
 }
 
+/** As `loadRunConfig`; undefined where there is none, or a damaged one. */
+export async function findRunConfig(places: Places, name: string): Promise<RunConfig | undefined> {
+  return loadRunConfig(places, name).catch((error: unknown) => {
+    if (error instanceof SkepError) return undefined;
+    throw error;
+  });
+}
+
 /** How to go on when a file of a workload is damaged. */
 export const damagedHint = (name: string): string =>
   `remove the workload with skep rm ${name}, then run it again`;

@@ -5,6 +5,7 @@ import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { beginRuntime } from '../cli/open-runtime.ts';
 import { mountSources } from '../permissions/mount-declaration.ts';
+import { notEnforced } from '../permissions/not-enforced.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { mergeEnv } from '../plan/merge-env.ts';
 import type { NewWorkload, Plan, Preparation, SavedWorkload, Surroundings } from '../plan/plan.ts';
@@ -18,7 +19,6 @@ import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { holdPreparing } from '../workloads/name-lock.ts';
 import { claimName, promisedPorts } from './claim-name.ts';
 import { launchSaved } from './launch-saved.ts';
-import { tellLimits } from './tell-limits.ts';
 import { startEvents } from './tell-start.ts';
 
 /** What carrying a plan out stands on, and how what it has made so far is undone. */
@@ -67,6 +67,16 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
 export function surroundingsOf(context: Context): Surroundings {
   const { signal } = context;
   return { ...context, connect: (reference) => beginRuntime(context, { reference, signal }) };
+}
+
+/** Says in one line each what the person might take for granted about a workload and is not so. */
+async function tellLimits(config: RunConfig, runtime: Runtime, context: Context): Promise<void> {
+  const { name, permission_profile: profile, sandbox_user: user } = config;
+  const mounts = profileMounts(profile, '/');
+  const cautions = await runtime.cautions({ name, mounts, ...(user === undefined ? {} : { user }) });
+  for (const limit of [...notEnforced(profile, runtime), ...cautions]) {
+    context.terminal.err(`Warning: ${printable(`${name}: ${limit}`)}\n`);
+  }
 }
 
 /** A prepared workload, saved with where its mounts lead to on this machine today. */

@@ -1,11 +1,11 @@
 import { access, constants, mkdir } from 'node:fs/promises';
-import type { Lock } from '@skep/core/files/lock.ts';
-import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
+import { unlessHeld, type Lock } from '@skep/core/files/lock.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
-import { savedNames, loadRunConfig } from '../run-config/file.ts';
+import { findRunConfig, savedNames } from '../run-config/file.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { inspectOwn } from '../supervisor/launch.ts';
 import { ensureOwn } from '../supervisor/private-directory.ts';
@@ -27,7 +27,8 @@ export async function claimName(
 ): Promise<Lock> {
   const { places, uid, signal } = context;
   await checkPlaces(places, uid);
-  const lock = await lockFree(name, rename, context);
+  const lock = await unlessHeld(lockName(name, context));
+  if (!lock) throw taken(name, rename);
   try {
     const status = await readStatus(places, name);
     if (status !== undefined && status.status !== 'error') throw taken(name, rename);
@@ -42,35 +43,18 @@ export async function claimName(
   }
 }
 
-async function lockFree(name: string, rename: string, context: Context): Promise<Lock> {
-  try {
-    return await lockName(name, context);
-  } catch (error) {
-    if (!hasCode(error, 'file/locked')) throw error;
-    throw taken(name, rename, error);
-  }
-}
-
-function taken(name: string, rename: string, cause?: unknown): SkepError {
+function taken(name: string, rename: string): SkepError {
   return new SkepError('run/name-taken', {
     message: `workload with name '${name}' already exists`,
     hint: `${rename}, or remove it with skep rm ${name}`,
-    ...(cause === undefined ? {} : { cause }),
   });
 }
 
 /** Ports that saved workloads will want again when they are started. */
 export async function promisedPorts({ places }: Context): Promise<ReadonlySet<number>> {
-  const ports = new Set<number>();
-  for (const name of await savedNames(places)) {
-    try {
-      ports.add((await loadRunConfig(places, name)).port);
-    } catch (error) {
-      // A damaged or vanished configuration promises nothing.
-      if (!(error instanceof SkepError)) throw error;
-    }
-  }
-  return ports;
+  const names = await savedNames(places);
+  const configs = await Promise.all(names.map((name) => findRunConfig(places, name)));
+  return new Set(configs.flatMap((config) => config?.port ?? []));
 }
 
 /**

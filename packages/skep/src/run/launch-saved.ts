@@ -4,11 +4,11 @@ import { openProgress, type Progress } from '../print/progress.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
+import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import { hostOf, readStatus } from '../supervisor/state.ts';
-import { warnOpen } from './tell-limits.ts';
 import { startEvents, tellReady } from './tell-start.ts';
 
 export interface LaunchChoice {
@@ -44,6 +44,14 @@ export async function launchSaved(
     await undoStart(config.name, context);
     throw error;
   }
+}
+
+/** Warns of a proxy that other machines reach: web pages are kept out on every address; programs are not. */
+export function warnOpen(host: string, terminal: Pick<Context['terminal'], 'err'>): void {
+  if (isLoopback(host)) return;
+  terminal.err(
+    `Warning: listening on ${host}: whoever reaches this address from another machine can use the server without signing in\n`,
+  );
 }
 
 /** Starts a saved workload once more, where the supervisor that had begun to start it has died. */

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
-import { lstat, open, readdir, realpath, rename, rm, rmdir, writeFile } from 'node:fs/promises';
+import { lstat, open, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { errnoOf } from '@skep/core/files/errno.ts';
+import { removeEmpty } from '@skep/core/files/lock.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { members, optional, text, wholeNumber, type ShapeType } from '@skep/core/settings/shape.ts';
@@ -48,15 +48,12 @@ export async function readAddress(places: Places, uid: number | undefined): Prom
 async function readOwn(places: Places, uid: number | undefined): Promise<string> {
   const directory = await lstat(places.supervisorDir);
   // A pipe in its place must not make us wait.
-  const file = await open(fileOf(places), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  try {
-    const found = await file.stat();
-    const own = uid === undefined || (found.uid === uid && directory.uid === uid);
-    if (own && found.isFile() && directory.isDirectory()) return await file.readFile('utf8');
-    throw new SkepError('supervisor/unreachable', { message: 'the address is not one of this user' });
-  } finally {
-    await file.close();
-  }
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  await using file = await open(fileOf(places), flags);
+  const found = await file.stat();
+  const own = uid === undefined || (found.uid === uid && directory.uid === uid);
+  if (own && found.isFile() && directory.isDirectory()) return await file.readFile('utf8');
+  throw new SkepError('supervisor/unreachable', { message: 'the address is not one of this user' });
 }
 
 /** Not durable on purpose: after a crash of the machine nobody listens there. */
@@ -94,26 +91,14 @@ export async function removeSocket(socket: string, places: Places, uid: number |
   await removeEmpty(directory);
 }
 
-async function removeEmpty(directory: string): Promise<void> {
-  await rmdir(directory).catch((error: unknown) => {
-    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(errnoOf(error) ?? '')) throw error;
-  });
-}
-
 /** Begins the name of a directory that a supervisor makes for its socket alone. */
 export const SHORT_PREFIX = 'skep-';
 
 /** A name that no other supervisor uses: whoever closes a socket removes it by name. */
 export const socketName = (id: string): string => `${id}${SOCKET_ENDING}`;
 
-export interface Kept {
-  /** Real paths of what this program reads and writes. */
-  readonly state: string;
-  readonly data: string;
-}
-
-/** What a supervisor and its clients must have in common. */
-export async function whatIsKept({ stateDir, dataDir }: Places): Promise<Kept> {
+/** What a supervisor and its clients must have in common: real paths of what they read and write. */
+export async function whatIsKept({ stateDir, dataDir }: Places) {
   return { state: await realOf(stateDir), data: await realOf(dataDir) };
 }
 

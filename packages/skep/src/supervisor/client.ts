@@ -98,13 +98,9 @@ export class SupervisorClient {
       await gone(found.process);
     }
     if (address?.watcher) await gone(address.watcher);
-    if (address && !isAlive(address)) await this.#clear(options.signal);
-  }
-
-  /** What a supervisor left that is just coming up clears away itself: it holds the lock. */
-  async #clear(signal: AbortSignal): Promise<void> {
-    const { places, uid } = this.#options;
-    const waiting = { waitMs: 0, what: 'the supervisor', signal };
+    if (!address || isAlive(address)) return;
+    // What it left the next one clears away itself, if that comes up just now: it holds the lock.
+    const waiting = { waitMs: 0, what: 'the supervisor', signal: options.signal };
     await unlessHeld(withLock(supervisorLock(places), waiting, () => clearAddress(places, uid)));
   }
 

@@ -23,7 +23,13 @@ export interface CollectOptions {
  */
 export async function collectWhenIdle({ clock, signal, load, collect }: CollectOptions): Promise<void> {
   let wasBusy = false;
-  while (await passes(EVERY_MS, clock, signal)) {
+  // The signal ends the wait.
+  const passes = (): Promise<boolean> =>
+    clock.sleep(EVERY_MS, signal).then(
+      () => true,
+      () => false,
+    );
+  while (await passes()) {
     const share = load();
     if (share > BUSY) wasBusy = true;
     else if (wasBusy && share < IDLE) {
@@ -32,13 +38,6 @@ export async function collectWhenIdle({ clock, signal, load, collect }: CollectO
     }
   }
 }
-
-/** False when the signal ended the wait. */
-const passes = (ms: number, clock: Clock, signal: AbortSignal): Promise<boolean> =>
-  clock.sleep(ms, signal).then(
-    () => true,
-    () => false,
-  );
 
 /** The load of this process; see `CollectOptions`. */
 export function eventLoopLoad(): () => number {

@@ -66,7 +66,7 @@ export class Host {
     const started = this.#inTurn(name, async () => {
       request.signal.throwIfAborted();
       const hosted = this.#hosted.get(name);
-      if (hosted) return { url: hosted.url, port: hosted.port };
+      if (hosted) return { url: hosted.endpoint.url, port: hosted.endpoint.port };
       const config = await loadRunConfig(this.#deps.places, name);
       if (await this.#hostedElsewhere(name)) return { url: workloadUrl(config), port: config.port };
       try {
@@ -157,8 +157,7 @@ export class Host {
       if (this.#hosted.get(config.name) === supervised) this.#hosted.delete(config.name);
       file.close();
     });
-    const { url, port, readiness } = supervised;
-    return readiness === undefined ? { url, port } : { url, port, readiness };
+    return supervised.endpoint;
   }
 
   /** A resume is tried again, so its failure is no end; another engine's workload keeps the status it has. */

@@ -50,18 +50,17 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   else if (!reusable && !(await runtime.replace(spec))) {
     options.tell?.({ kind: 'warning', text: lostFiles(config.name) });
   }
+  let started = false;
   try {
     await runtime.start(config.name);
+    started = true;
+    const observed = await runtime.inspect(config.name);
+    if (observed) return { observed, made };
   } catch (error) {
+    if (started) await runtime.stop(config.name, GRACE_MS);
     if (made) await runtime.remove(config.name);
     throw error;
   }
-  const observed = await runtime.inspect(config.name).catch(async (error: unknown) => {
-    await runtime.stop(config.name, GRACE_MS);
-    if (made) await runtime.remove(config.name);
-    throw error;
-  });
-  if (observed) return { observed, made };
   throw new SkepError('run/crashed-at-start', {
     message: `workload "${config.name}" vanished while it was started`,
   });

@@ -41,16 +41,6 @@ export async function capLog(file: string, limitBytes = LIMIT_BYTES): Promise<bo
   }
 }
 
-/** One that cannot be capped must not keep the others from it. */
-async function capOrWarn(file: string, log: Log): Promise<boolean> {
-  try {
-    return await capLog(file);
-  } catch (error) {
-    log.warn({ err: error, file }, 'a log could not be kept small');
-    return false;
-  }
-}
-
 export interface LogKeeperOptions {
   readonly places: Places;
   readonly clock: Clock;
@@ -68,7 +58,12 @@ export async function keepLogsSmall({ places, clock, signal, log }: LogKeeperOpt
       await clock.sleep(cut ? GROWING_MS : EVERY_MS, signal);
       cut = false;
       for await (const file of glob(['logs/*.log', SANDBOX_LOGS], { cwd: places.dataDir })) {
-        cut = (await capOrWarn(join(places.dataDir, file), log)) || cut;
+        // One that cannot be capped must not keep the others from it.
+        const capped = await capLog(join(places.dataDir, file)).catch((error: unknown) => {
+          log.warn({ err: error, file }, 'a log could not be kept small');
+          return false;
+        });
+        cut ||= capped;
       }
     } catch (error) {
       if (!signal.aborted) log.warn({ err: error }, 'a log could not be kept small');

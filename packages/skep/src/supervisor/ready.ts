@@ -46,7 +46,11 @@ export async function untilReady(options: ReadyOptions): Promise<Readiness> {
     if (outcome.is === 'ended') throw await crashedAtStart(options, outcome.exitCode);
     if (outcome.is !== 'late') return outcome;
     if (options.mayBeSilent) return { is: 'silent' };
-    throw await noAnswer(options, outcome.ms);
+    await tellLastLines(options);
+    throw new SkepError('run/no-answer', {
+      message: `the server of "${name}" did not answer an MCP initialize on its standard input within ${outcome.ms / 1000} s`,
+      detail: { name },
+    });
   } finally {
     race.abort();
   }
@@ -83,7 +87,7 @@ async function patience(
   return writing;
 }
 
-type Failing = Pick<ReadyOptions, 'runtime' | 'name' | 'tell'>;
+export type Failing = Pick<ReadyOptions, 'runtime' | 'name' | 'tell'>;
 
 /** The error for a server that ended before it could be used, after telling what it wrote last. */
 export async function crashedAtStart(failing: Failing, exitCode: number): Promise<SkepError> {
@@ -92,15 +96,6 @@ export async function crashedAtStart(failing: Failing, exitCode: number): Promis
   return new SkepError('run/crashed-at-start', {
     message: `the server of "${name}" stopped right after it was started, with exit status ${exitCode}`,
     detail: { name, exitCode },
-  });
-}
-
-async function noAnswer(failing: Failing, ms: number): Promise<SkepError> {
-  const { name } = failing;
-  await tellLastLines(failing);
-  return new SkepError('run/no-answer', {
-    message: `the server of "${name}" did not answer an MCP initialize on its standard input within ${ms / 1000} s`,
-    detail: { name },
   });
 }
 

@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode } from '@skep/core/errors/skep-error.ts';
 import type { Places } from '@skep/core/files/places.ts';
-import { deleteRunConfig, loadRunConfig, savedNames } from '../run-config/file.ts';
-import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
+import { deleteRunConfig, findRunConfig, savedNames } from '../run-config/file.ts';
+import type { RuntimeReference } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
 import { GRACE_MS } from './launch.ts';
@@ -28,7 +28,8 @@ export function workloadLogPath(places: Places, name: string): string {
  */
 export async function removeWorkload(name: string, deps: RemoveDeps): Promise<void> {
   const { places, owner } = deps;
-  const config = await configOf(name, places);
+  // One that is missing or damaged must not keep the rest from being removed.
+  const config = await findRunConfig(places, name);
   const runtime = await deps.openRuntime(config?.runtime);
   if (await isOurs(name, runtime, owner)) {
     await runtime.stop(name, GRACE_MS);
@@ -54,22 +55,9 @@ async function isOurs(name: string, runtime: Runtime, owner: string): Promise<bo
   }
 }
 
-/** A run config that is missing or damaged must not keep the rest from being removed. */
-async function configOf(name: string, places: Places): Promise<RunConfig | undefined> {
-  try {
-    return await loadRunConfig(places, name);
-  } catch (error) {
-    if (error instanceof SkepError) return undefined;
-    throw error;
-  }
-}
-
 /** True when a saved workload other than `except` runs from this image or package tree. */
 export async function isImageUsed(image: string, except: string, places: Places): Promise<boolean> {
-  for (const name of await savedNames(places)) {
-    if (name === except) continue;
-    const other = await configOf(name, places);
-    if (other?.image === image) return true;
-  }
-  return false;
+  const others = (await savedNames(places)).filter((name) => name !== except);
+  const configs = await Promise.all(others.map((name) => findRunConfig(places, name)));
+  return configs.some((other) => other?.image === image);
 }

@@ -4,11 +4,10 @@ import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import { proxyLimits } from '../run-config/proxy-limits.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
-import type { Tell } from './protocol.ts';
+import type { Endpoint, Readiness, Tell } from './protocol.ts';
 import { forwardTarget, GRACE_MS, hostPortOf, inspectOwn, launch } from './launch.ts';
 import { untilHttpAnswer } from './http-probe.ts';
-import { crashedAtStart, untilReady } from './ready.ts';
-import { type Readiness } from './protocol.ts';
+import { crashedAtStart, untilReady, type Failing } from './ready.ts';
 import { watch, type WatchDeps } from './watch.ts';
 
 export interface SuperviseDeps extends WatchDeps {
@@ -28,10 +27,8 @@ export interface SuperviseOptions {
 
 /** One workload with its proxy, hosted in this process. */
 export interface Supervised {
-  readonly url: string;
-  readonly port: number;
-  /** Absent for a workload that was taken up. */
-  readonly readiness: Readiness | undefined;
+  /** Without readiness for a workload that was taken up. */
+  readonly endpoint: Endpoint;
   /** Resolves when hosting has ended: by `release`, or because restarts were used up. Never rejects. */
   readonly over: Promise<void>;
   /** Lets go of the workload, which runs on; the next supervisor takes it up. Idempotent. */
@@ -64,11 +61,11 @@ export async function supervise(
   try {
     await noted;
     const proxy = await openProxy(config, observed, deps).catch(async (error: unknown) => {
-      throw (await crashBehind(config.name, { options, deps })) ?? error;
+      throw (await crashBehind({ ...deps, ...options, name: config.name })) ?? error;
     });
     try {
       options.signal.throwIfAborted();
-      const readiness = taken ? undefined : await settle(config, proxy, { options, deps });
+      const readiness = taken ? undefined : await settle(config, proxy, { ...deps, ...options });
       await deps.status.set('running', readiness?.is === 'silent' ? SILENT : undefined);
       return host(config, { proxy, hostPort: hostPortOf(observed), readiness }, deps);
     } catch (error) {
@@ -96,9 +93,7 @@ function host(config: RunConfig, front: Front, deps: SuperviseDeps): Supervised 
   });
   if (readiness?.is === 'silent') void hearLateAnswer(proxy.url, ending.signal, deps);
   return {
-    url: proxy.url,
-    port: proxy.port,
-    readiness,
+    endpoint: { url: proxy.url, port: proxy.port, ...(readiness && { readiness }) },
     over,
     release() {
       ending.abort();
@@ -141,35 +136,24 @@ function backendOf(config: RunConfig, observed: Observed, runtime: Runtime): Bac
   };
 }
 
-interface Settling {
-  readonly options: SuperviseOptions;
-  readonly deps: SuperviseDeps;
-}
-
 /** A proxy cannot attach to a server that has ended already; that it has, and why, is what the person must hear. */
-async function crashBehind(name: string, { options, deps }: Settling): Promise<SkepError | undefined> {
-  const seen = await deps.runtime.inspect(name);
-  if (seen?.state !== 'exited') return undefined;
-  return crashedAtStart({ runtime: deps.runtime, name, tell: options.tell }, seen.exitCode ?? 1);
+async function crashBehind(failing: Failing): Promise<SkepError | undefined> {
+  const seen = await failing.runtime.inspect(failing.name);
+  return seen?.state === 'exited' ? crashedAtStart(failing, seen.exitCode ?? 1) : undefined;
 }
 
 /** Waits until the server answers, unless the person said not to. */
 async function settle(
   config: RunConfig,
   { url: endpoint, greet }: Proxy,
-  { options, deps }: Settling,
+  settling: SuperviseDeps & SuperviseOptions,
 ): Promise<Readiness> {
   if (config.no_check) return { is: 'unchecked' };
-  options.tell({ kind: 'step', title: `Waiting for ${config.name} to answer` });
-  const { runtime, clock } = deps;
-  const { tell, signal } = options;
+  settling.tell({ kind: 'step', title: `Waiting for ${config.name} to answer` });
   return untilReady({
-    runtime,
+    ...settling,
     name: config.name,
-    clock,
-    tell,
-    signal,
-    ask: greet ?? ((until) => untilHttpAnswer({ ...deps, endpoint, signal: until, delays: WAITING })),
+    ask: greet ?? ((until) => untilHttpAnswer({ ...settling, endpoint, signal: until, delays: WAITING })),
     mayBeSilent: greet === undefined,
   });
 }
