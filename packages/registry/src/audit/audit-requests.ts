@@ -6,7 +6,6 @@ import { userName, type Authority } from '../access/authority.ts';
 import type { Exchange, RequestObserver } from '../api/http/observe-requests.ts';
 import type { ApiRequest, RequestFailure } from '../api/http/request.ts';
 import { joinedName } from '../api/route/route.ts';
-import type { RawParameters } from '../api/route/parameter.ts';
 import { AUDIT_COMPONENT, eventOf, type AuditEventName } from '../config/audit-events.ts';
 
 /** How much of a body is kept: none, or up to so many bytes. */
@@ -31,16 +30,14 @@ function eventName({ request: { row }, status }: Exchange): AuditEventName | und
 
 function requestEvent(type: AuditEventName, exchange: Exchange, rule: DataRule): AuditEvent {
   const { request, status, durationMs } = exchange;
-  const { data, notes } =
-    rule === 'none' ? { notes: {} } : requestData(request.method, request.body, rule.maxBytes);
-  const { url = '' } = request.raw;
+  const { data, notes } = rule === 'none' ? NOTHING : requestData(request, rule.maxBytes);
   return {
     type,
     outcome: outcomeOf(status),
     component: AUDIT_COMPONENT,
     source: sourceOf(request),
     subjects: type === 'auth.unauthenticated' ? subjectsOf(undefined) : subjectsOf(request.authority),
-    target: targetOf(type, { method: request.method, url, params: joinedName(paramsOf(request)) }),
+    target: targetOf(type, request),
     metadata: {
       extra: {
         request_id: request.id,
@@ -76,12 +73,8 @@ function sourceOf({ socket, headers }: ApiRequest): AuditEvent['source'] {
   return { type: 'network', value: `${host}:${remotePort}`, extra: Object.fromEntries(extra) };
 }
 
-function paramsOf({ params }: ApiRequest): RawParameters {
-  return typeof params === 'object' && params !== null ? { ...params } : {};
-}
-
 /** How a request ended, by its status. 401 is nobody's right to ask, 403 somebody's lack of it. */
-export function outcomeOf(status: number): AuditOutcome {
+function outcomeOf(status: number): AuditOutcome {
   if (status < 400) return 'success';
   if (status === 401 || status === 403) return 'denied';
   return status < 500 ? 'failure' : 'error';
@@ -116,23 +109,15 @@ const MEMBERS: Readonly<Record<string, string>> = {
   version: 'version',
 };
 
-interface AuditedRequest {
-  readonly method: string;
-  /** The request target as it was sent. */
-  readonly url: string;
-  /** Percent-decoded. */
-  readonly params: Readonly<Record<string, unknown>>;
-}
-
 /** To what it was done: names decoded, without the query, which is the caller's business. */
-function targetOf(event: AuditEventName, { method, url, params }: AuditedRequest): Record<string, string> {
-  const named = Object.entries(params).map(([name, value]) => [
+function targetOf(event: AuditEventName, { method, raw, params }: ApiRequest): Record<string, string> {
+  const named = Object.entries(joinedName(params)).map(([name, value]) => [
     MEMBERS[name] ?? 'resource_name',
     limitedField(String(value)),
   ]);
   return {
     method,
-    path: limitedField(url.split('?', 1)[0] ?? '', MAX_PATH_CHARACTERS),
+    path: limitedField(raw.url?.split('?', 1)[0] ?? '', MAX_PATH_CHARACTERS),
     ...(event === 'auth.unauthenticated' ? {} : { resource_type: event.split('.', 1)[0] ?? '' }),
     ...Object.fromEntries(named),
   };
@@ -152,7 +137,7 @@ const NOTHING: RequestData = { notes: {} };
  * The body of a changing request: as JSON where it is JSON, else as text, with secrets redacted. A larger one is left
  * out and noted: half a document cannot be redacted by its member names.
  */
-function requestData(method: string, body: unknown, maxBytes: number): RequestData {
+function requestData({ method, body }: ApiRequest, maxBytes: number): RequestData {
   if (!CHANGING.has(method) || !Buffer.isBuffer(body) || body.length === 0) return NOTHING;
   if (body.length > maxBytes) return { notes: { request_truncated: true, request_bytes: body.length } };
   return { data: redactedBody(body.toString('utf8')), notes: {} };

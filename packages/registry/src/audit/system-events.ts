@@ -4,15 +4,13 @@ import type { ConfigDifference } from '../config/config-difference.ts';
 import type { ReconcileReport } from '../store/desired-state.ts';
 import type { SyncEvent } from '../sync/source-loop.ts';
 
-interface SystemAction {
-  readonly type: AuditEventName;
-  readonly outcome: AuditOutcome;
-  readonly target: Readonly<Record<string, string>>;
-  readonly extra: Readonly<Record<string, unknown>>;
-}
-
 /** An event that no caller asked for: a synchronisation, or what a start changed to match the configuration. */
-function systemEvent({ type, outcome, target, extra }: SystemAction): AuditEvent {
+function systemEvent(
+  type: AuditEventName,
+  target: AuditEvent['target'],
+  extra: Readonly<Record<string, unknown>>,
+  outcome: AuditOutcome = 'success',
+): AuditEvent {
   return {
     type,
     outcome,
@@ -26,35 +24,22 @@ function systemEvent({ type, outcome, target, extra }: SystemAction): AuditEvent
 
 /** A synchronisation that has ended. */
 export function syncEvent({ source, duration, outcome, failure, status }: SyncEvent): AuditEvent {
-  return systemEvent({
-    type: 'source.sync',
-    outcome,
-    target: { resource_type: 'source', resource_name: source },
-    extra: {
-      duration_ms: duration,
-      changed: status.changed,
-      entries: status.counts,
-      ...(failure === undefined ? {} : { reason: failure }),
-    },
-  });
+  const extra = {
+    duration_ms: duration,
+    changed: status.changed,
+    entries: status.counts,
+    ...(failure === undefined ? {} : { reason: failure }),
+  };
+  return systemEvent('source.sync', { resource_type: 'source', resource_name: source }, extra, outcome);
 }
 
 /** What a start or a reload changed in the store: names, by kind of change. */
 export function reconcileEvent({ sources, registries, blocked }: ReconcileReport): AuditEvent {
-  return systemEvent({
-    type: 'config.reconcile',
-    outcome: 'success',
-    target: { resource_type: 'config' },
-    extra: { sources, registries, kept: blocked.map(({ source }) => source) },
-  });
+  const kept = blocked.map(({ source }) => source);
+  return systemEvent('config.reconcile', { resource_type: 'config' }, { sources, registries, kept });
 }
 
 /** A new configuration was taken over while the program serves; `restart` names what waits for the next start. */
 export function reloadEvent(difference: ConfigDifference, restart: readonly string[]): AuditEvent {
-  return systemEvent({
-    type: 'config.reload',
-    outcome: 'success',
-    target: { resource_type: 'config' },
-    extra: { ...difference, restart },
-  });
+  return systemEvent('config.reload', { resource_type: 'config' }, { ...difference, restart });
 }

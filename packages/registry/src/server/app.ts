@@ -3,7 +3,7 @@ import { OPEN_SIGN_IN, openSignIn, SignInSlot } from '../api/sign-in/sign-in.ts'
 import type { RegistryConfig } from '../config/load.ts';
 import { ReadEngine } from '../engine/read-engine.ts';
 import { openStore } from '../store/open-store.ts';
-import { tracedStore } from '../telemetry/traced-store.ts';
+import { tracedStore } from '../telemetry/traces.ts';
 import { openCatalogue } from './catalogue.ts';
 import { closeServer, drain } from '@skep/core/fetch/listen.ts';
 import { assertFree, listenOn } from './listen.ts';

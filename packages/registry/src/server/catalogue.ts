@@ -1,6 +1,5 @@
 import { addAbortListener } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
-import { utcTime } from '@skep/core/time/clock.ts';
 import type { RegistryConfig } from '../config/load.ts';
 import { StoreFollower } from '../engine/follow-store.ts';
 import type { ReadEngine } from '../engine/read-engine.ts';
@@ -45,13 +44,10 @@ export async function openCatalogue(options: CatalogueOptions) {
   };
   const follower = new StoreFollower({ store, engine, log, onSources });
   const scheduler = new SyncScheduler({
-    parts: {
-      store,
-      ingest,
-      limits: () => limits,
-      now: () => utcTime(clock),
-      apply: (revision) => follower.reach(revision),
-    },
+    store,
+    ingest,
+    limits: () => limits,
+    apply: (revision) => follower.reach(revision),
     open: (one, before) =>
       openSource(asGiven(one, given), { env, tempDir, userAgent, clock, limits, before }),
     clock,

@@ -2,8 +2,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import { NO_TELEMETRY, type Telemetry } from '@skep/core/telemetry/telemetry.ts';
 import { utcTime } from '@skep/core/time/clock.ts';
 import type { RequestObserver } from '../api/http/observe-requests.ts';
-import { AuditSwitch, type PreparedAudit } from '../audit/audit-switch.ts';
-import { openAudit } from '../audit/open-audit.ts';
+import { AuditSwitch, openAudit, type PreparedAudit } from '../audit/audit-switch.ts';
 import { reconcileEvent, reloadEvent, syncEvent } from '../audit/system-events.ts';
 import type { AuditConfig } from '../config/audit.ts';
 import type { ConfigDifference } from '../config/config-difference.ts';
@@ -14,8 +13,7 @@ import type { SyncEvent } from '../sync/source-loop.ts';
 import { countFiltered } from '../telemetry/filtered-entries.ts';
 import { limitedScrapes, measureRequests } from '../telemetry/http-metrics.ts';
 import { measurePool, registryMetrics, sourceGauges } from '../telemetry/registry-metrics.ts';
-import { syncMeasurement, syncSpan } from '../telemetry/sync-telemetry.ts';
-import { traceRequests } from '../telemetry/trace-requests.ts';
+import { syncSpan, traceRequests } from '../telemetry/traces.ts';
 import type { AppOptions } from './app-options.ts';
 
 export interface OperationsOptions extends Pick<
@@ -66,7 +64,7 @@ export async function openOperations(options: OperationsOptions) {
     scrape: scrape === undefined ? undefined : limitedScrapes(scrape),
     /** A synchronisation has ended. */
     synced: (event: SyncEvent): void => {
-      metrics?.syncFinished(syncMeasurement(event));
+      metrics?.syncFinished(event);
       audit.record(syncEvent(event));
       tracing?.record(syncSpan(event), event.duration, event.outcome);
     },

@@ -6,7 +6,6 @@ import { NO_CLAIMS, type ClaimSet } from '../access/claim-set.ts';
 import { officialText } from '../engine/kinds.ts';
 import type { EntryIdentity, EntryKind, NewEntry, NewVersion } from '../store/rows.ts';
 import { DEFAULT_LIMITS, type Limits } from '../shape/limits.ts';
-import { sizeFault } from './document-limits.ts';
 import type { FilterConfig } from '../sources/filter/filter-shape.ts';
 import { compileFilter } from '../sources/filter/filter.ts';
 import type { SourceFormat } from '../sources/kind.ts';
@@ -164,4 +163,19 @@ function countKinds(items: readonly { readonly kind: EntryKind }[]): EntryCounts
   const counts = { server: 0, skill: 0, plugin: 0 };
   for (const { kind } of items) counts[kind] += 1;
   return counts;
+}
+
+/** Why a version is too large, or undefined. A source leaves it out, the publish doors refuse it. */
+export function sizeFault(
+  { json, document }: Entry,
+  { maxDescriptionSize, maxDocumentSize }: Limits,
+): string | undefined {
+  const description = Buffer.byteLength(document.description);
+  if (description > maxDescriptionSize) return tooLarge('description', description, maxDescriptionSize);
+  const bytes = Buffer.byteLength(json);
+  return bytes > maxDocumentSize ? tooLarge('document', bytes, maxDocumentSize) : undefined;
+}
+
+function tooLarge(what: string, bytes: number, most: number): string {
+  return `the ${what} has ${bytes} bytes, at most ${most} are allowed`;
 }

@@ -1,4 +1,3 @@
-import { utcTime } from '@skep/core/time/clock.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import type { Source } from '../sources/source.ts';
 import type { NamedSource, StoredSource } from '../store/rows.ts';
@@ -22,13 +21,10 @@ export interface SchedulerFixture {
 export function schedulerOf({ store, observe, ...fixture }: SchedulerFixture): SyncScheduler {
   return new SyncScheduler({
     ...fixture,
-    parts: {
-      store,
-      ingest: async (input) => Promise.resolve(ingest(input)),
-      apply: async () => Promise.resolve(),
-      now: () => utcTime(fixture.clock),
-      limits: () => ({ ...DEFAULT_LIMITS, maxCatalogueSize: 100_000 }),
-    },
+    store,
+    ingest: async (input) => Promise.resolve(ingest(input)),
+    apply: async () => Promise.resolve(),
+    limits: () => ({ ...DEFAULT_LIMITS, maxCatalogueSize: 100_000 }),
     random: () => 0.5,
     log: silentLog,
     observe: observe ?? (() => undefined),

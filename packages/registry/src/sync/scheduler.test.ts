@@ -1,6 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { manualClock, type ManualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import type { Source } from '../sources/source.ts';
 import type { NamedSource, StoredSource, SyncStatus } from '../store/rows.ts';
 import { openSqlite, type SqliteStore } from '../store/sqlite/sqlite.ts';
@@ -9,8 +10,7 @@ import { LEASE_MS } from './lease.ts';
 import { catalogue, named, schedulerOf } from './scheduler.fixture.ts';
 import type { SyncScheduler } from './scheduler.ts';
 import type { SyncEvent } from './source-loop.ts';
-import { type ManualClock, manualClock } from '@skep/core/time/doubles/manual-clock.ts';
-import { syncLimit, waitFor } from './timing.ts';
+import { syncLimit, waitFor } from './status.ts';
 
 const MINUTE = 60_000;
 let clock: ManualClock;

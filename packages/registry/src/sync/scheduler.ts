@@ -1,21 +1,8 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { isSynced, type StoredSource, type SyncStatus } from '../store/rows.ts';
-import { SourceLoop, Lanes, type Attempt, type LoopOptions } from './source-loop.ts';
+import { isSynced, type StoredSource } from '../store/rows.ts';
+import { type Attempt, type Lanes, type LoopOptions, SourceLoop } from './source-loop.ts';
 
 export type SchedulerOptions = Omit<LoopOptions, 'lanes'>;
-
-/** Synchronisation, as far as others steer it. */
-export interface SyncControl {
-  /**
-   * A source was made, replaced or deleted, and the commit is applied. A first synchronisation of it starts at once; for inline
-   * data, which needs no waiting, the promise resolves when its entries are served.
-   */
-  sourceChanged(name: string): Promise<void>;
-  /** Starts a synchronisation unless one runs, and resolves when it has been started. Fails with `store/source-unknown`. */
-  syncNow(name: string): Promise<void>;
-  /** As all replicas see it; undefined for a source that does not exist. */
-  status(name: string): Promise<SyncStatus | undefined>;
-}
 
 /** So many sources are read at once; each may need a thread and the memory of its catalogue. */
 const READING = 4;
@@ -27,7 +14,7 @@ const LONGEST_START = 30_000;
 const ELSEWHERE_MS = 500;
 
 /** Synchronises every source at start, after a change, and then at its interval, until it is closed. */
-export class SyncScheduler implements SyncControl {
+export class SyncScheduler {
   readonly #options: LoopOptions;
   readonly #loops = new Map<string, SourceLoop>();
   readonly #ending = new Set<Promise<void>>();
@@ -36,7 +23,7 @@ export class SyncScheduler implements SyncControl {
   constructor(options: SchedulerOptions) {
     this.#options = {
       ...options,
-      lanes: { fetching: new Lanes(FETCHING), reading: new Lanes(READING) },
+      lanes: { fetching: lanesFor(FETCHING), reading: lanesFor(READING) },
     };
   }
 
@@ -48,7 +35,7 @@ export class SyncScheduler implements SyncControl {
    * again.
    */
   async start(sources: readonly StoredSource[]): Promise<void> {
-    const statuses = await this.#options.parts.store.readStatuses();
+    const statuses = await this.#options.store.readStatuses();
     if (this.#closing.signal.aborted) return;
     const ended = new AbortController();
     const waits = sources.filter(isRead).map(async (stored) => {
@@ -85,6 +72,10 @@ export class SyncScheduler implements SyncControl {
     }
   }
 
+  /**
+   * A source was made, replaced or deleted, and the commit is applied. A first synchronisation of it starts at once; for inline
+   * data, which needs no waiting, the promise resolves when its entries are served.
+   */
   async sourceChanged(name: string): Promise<void> {
     const loop = this.#loops.get(name);
     if (loop === undefined || loop.stored.interval !== null) return;
@@ -92,20 +83,17 @@ export class SyncScheduler implements SyncControl {
     await loop.run('changed');
   }
 
+  /** Starts a synchronisation unless one runs, and resolves when it has been started. Fails with `store/source-unknown`. */
   async syncNow(name: string): Promise<void> {
     const loop = this.#loops.get(name);
     if (loop === undefined) {
-      if ((await this.#options.parts.store.readSource(name)) === undefined) {
+      if ((await this.#options.store.readSource(name)) === undefined) {
         throw new SkepError('store/source-unknown', { message: `source not found: ${name}` });
       }
       return;
     }
     // As in update: one that ends may be about to write.
     void this.#settled().then(() => loop.run('asked'));
-  }
-
-  status(name: string): Promise<SyncStatus | undefined> {
-    return this.#options.parts.store.readStatus(name);
   }
 
   /** Stops timers, cancels what runs and waits for it. Idempotent. */
@@ -174,4 +162,21 @@ function neverLoaded(name: string, failure: Error): SkepError {
     ...(failure instanceof SkepError ? { hint: failure.hint } : {}),
     cause: failure,
   });
+}
+
+/** Runs at most so many things at once; the others wait in the order they came. */
+function lanesFor(count: number): Lanes {
+  let free = count;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
+    else free -= 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) free += 1;
+      else next();
+    }
+  };
 }

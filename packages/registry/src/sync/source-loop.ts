@@ -1,15 +1,26 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { utcTime, type Clock } from '@skep/core/time/clock.ts';
+import type { Limits } from '../shape/limits.ts';
 import { decodeSource } from '../sources/open-source.ts';
 import type { Source } from '../sources/source.ts';
+import type { Revision } from '../store/changes.ts';
 import type { SourceKind, StoredSource, SyncStatus } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
 import type { Lease } from '../store/writes/leases.ts';
-import { contentKey, knownBytes } from './content-hash.ts';
+import { contentKey, knownBytes, contentHash } from './content-hash.ts';
+import type { Ingest } from './ingest.ts';
 import { LEASE_MS, withLease } from './lease.ts';
-import { failureClass, reportOf, syncFailed, syncStarted, type FailureClass } from './status.ts';
-import { syncSource, type SyncParts } from './sync-source.ts';
-import { syncLimit, waitFor } from './timing.ts';
+import {
+  failureClass,
+  reportOf,
+  syncFailed,
+  syncStarted,
+  syncLimit,
+  waitFor,
+  syncSucceeded,
+  type FailureClass,
+} from './status.ts';
 
 /** What happened to a synchronisation, for metrics and audit. */
 export interface SyncEvent {
@@ -18,12 +29,20 @@ export interface SyncEvent {
   /** Milliseconds. */
   readonly duration: number;
   readonly outcome: 'success' | 'error';
-  readonly failure?: FailureClass;
+  readonly failure?: FailureClass | undefined;
   readonly status: SyncStatus;
 }
 
+/** Runs work when it is its turn. */
+export type Lanes = <T>(work: () => Promise<T>) => Promise<T>;
+
 export interface LoopOptions {
-  readonly parts: SyncParts;
+  readonly store: Store;
+  readonly ingest: Ingest;
+  /** Makes reads of this process see the commit. */
+  readonly apply: (revision: Revision) => Promise<void>;
+  /** Those in force now. */
+  readonly limits: () => Limits;
   /** `before` is what the last synchronisation left in the store. */
   readonly open: (source: StoredSource, before: SyncStatus) => Source;
   readonly clock: Clock;
@@ -49,7 +68,7 @@ export type Occasion = 'start' | 'asked' | 'changed' | 'turn';
 
 /** `status` is undefined when the source is gone or the store did not answer. */
 export interface Attempt {
-  readonly status?: SyncStatus;
+  readonly status?: SyncStatus | undefined;
   readonly failure?: Error;
   /** Another replica is at it, or died at it. */
   readonly isElsewhere?: true;
@@ -89,13 +108,12 @@ export class SourceLoop {
       return this.#again;
     }
     const { fetching, reading } = this.#options.lanes;
-    this.#running ??= (this.isLocal ? reading : fetching)
-      .run(() => this.#attempt(occasion))
-      .then((attempt) => {
-        this.#running = undefined;
-        this.#schedule(attempt, occasion);
-        return attempt;
-      });
+    const run = this.isLocal ? reading : fetching;
+    this.#running ??= run(() => this.#attempt(occasion)).then((attempt) => {
+      this.#running = undefined;
+      this.#schedule(attempt, occasion);
+      return attempt;
+    });
     return this.#running;
   }
 
@@ -108,27 +126,20 @@ export class SourceLoop {
   }
 
   async #attempt(occasion: Occasion): Promise<Attempt> {
-    const { parts, clock, log } = this.#options;
-    const { name } = this.stored;
-    if (this.#closing.signal.aborted) return {};
+    const { store, clock, log } = this.#options;
+    const { name: source } = this.stored;
+    const { signal } = this.#closing;
+    if (signal.aborted) return {};
     try {
-      const result = await withLease(
-        this.#lease,
-        { store: parts.store, clock, signal: this.#closing.signal },
-        (signal) => this.#holding(occasion, signal),
-      );
-      return result === 'held-elsewhere' ? this.#elsewhere() : result;
+      const holding = (held: AbortSignal): Promise<Attempt> => this.#holding(occasion, held);
+      const attempt = await withLease(this.#lease, { store, clock, signal }, holding);
+      if (attempt !== 'held-elsewhere') return attempt;
+      return { status: await store.readStatus(source), isElsewhere: true };
     } catch (error) {
       const failure = asError(error);
-      if (!this.#closing.signal.aborted)
-        log.warn({ source: name, err: failure }, 'synchronisation impossible');
+      if (!signal.aborted) log.warn({ source, err: failure }, 'synchronisation impossible');
       return { failure, ...takenOver(failure) };
     }
-  }
-
-  async #elsewhere(): Promise<Attempt> {
-    const status = await this.#options.parts.store.readStatus(this.stored.name);
-    return { ...(status === undefined ? {} : { status }), isElsewhere: true };
   }
 
   get #lease(): Lease {
@@ -136,49 +147,35 @@ export class SourceLoop {
   }
 
   async #holding(occasion: Occasion, signal: AbortSignal): Promise<Attempt> {
-    const { parts, clock, observe } = this.#options;
-    const { name, interval } = this.stored;
+    const { store, clock, observe } = this.#options;
+    const { name: source, kind, interval } = this.stored;
     const limit = syncLimit(interval);
-    const before = await parts.store.readStatus(name);
-    if (before === undefined || this.#isDone(occasion, before))
-      return before === undefined ? {} : { status: before };
+    const before = await store.readStatus(source);
+    if (before === undefined || this.#isDone(occasion, before)) return { status: before };
     // Whoever asks wants what is there now, whatever this process remembers of the place.
     if (occasion === 'asked') this.#source = undefined;
     const startedAt = clock.now();
     const started = syncStarted(before, utcTime(clock));
-    await parts.store.writeStatus(name, started, this.#lease);
+    await store.writeStatus(source, started, this.#lease);
     const late = new AbortController();
-    const { cancel } = clock.after(limit, () => late.abort(tooLate(name, limit)));
+    const { cancel } = clock.after(limit, () => late.abort(tooLate(source, limit)));
     const either = AbortSignal.any([signal, late.signal]);
     const attempt = await this.#sync(before, started, either).finally(cancel);
-    if (attempt.status !== undefined && !this.#closing.signal.aborted) {
-      observe({
-        source: name,
-        kind: this.stored.kind,
-        duration: clock.now() - startedAt,
-        outcome: attempt.failure === undefined ? 'success' : 'error',
-        ...(attempt.failure === undefined ? {} : { failure: failureClass(attempt.failure) }),
-        status: attempt.status,
-      });
+    const { failure, status } = attempt;
+    if (status !== undefined && !this.#closing.signal.aborted) {
+      const duration = clock.now() - startedAt;
+      const outcome = failure === undefined ? 'success' : 'error';
+      observe({ source, kind, duration, outcome, failure: failure && failureClass(failure), status });
     }
     return attempt;
   }
 
   async #sync(before: SyncStatus, started: SyncStatus, signal: AbortSignal): Promise<Attempt> {
-    const { parts, open, log } = this.#options;
+    const { open, log } = this.#options;
     const { stored } = this;
     try {
       this.#source ??= open(stored, before);
-      const task = {
-        stored,
-        source: this.#source,
-        lease: this.#lease,
-        before: started,
-        nextSync: () => this.#next(0),
-        inTurn: <T>(read: () => Promise<T>): Promise<T> =>
-          this.isLocal ? read() : this.#options.lanes.reading.run(read),
-      };
-      const status = await syncSource(parts, task, signal);
+      const status = await this.#fetch(this.#source, started, signal);
       logSuccess(log, stored.name, status);
       return { status };
     } catch (error) {
@@ -187,26 +184,58 @@ export class SourceLoop {
     }
   }
 
+  /**
+   * Fetch, compare, read, store, then serve (docs/behaviour/registry.md#synchronisation); returns the status that the
+   * store has now. Until the store has committed, callers see the data before; a failure at any step leaves it as it was.
+   * Content that is known already causes no write but that of the status.
+   */
+  async #fetch(source: Source, started: SyncStatus, signal: AbortSignal): Promise<SyncStatus> {
+    const { store, clock, lanes } = this.#options;
+    const { stored } = this;
+    const limits = this.#options.limits();
+    const key = contentKey(stored, limits);
+    const known = knownBytes(key, started.contentHash);
+    const content = await source.fetch(signal, known);
+    const finished = { nextSync: this.#next(0), filterHash: key.filter };
+    if (content === undefined || content.hash === known) {
+      const hash = contentHash(key, known ?? '');
+      const same = { ...finished, now: utcTime(clock), changed: false, contentHash: hash };
+      const status = syncSucceeded(started, same);
+      await store.writeStatus(stored.name, status, this.#lease);
+      return status;
+    }
+    const read = async (): Promise<SyncStatus> => {
+      signal.throwIfAborted();
+      const { format, filter, mayBeEmpty } = decodeSource(stored);
+      const about = { label: source.label, claims: stored.claims, limits, mayBeEmpty, format, filter };
+      const { entries, report } = await this.#options.ingest({ bytes: content.bytes, ...about }, signal);
+      const at = utcTime(clock);
+      const hash = contentHash(key, content.hash);
+      const other = { ...finished, now: at, changed: true, report, contentHash: hash };
+      const status = syncSucceeded(started, other);
+      const replacement = { source: stored.name, entries, at, status, lease: this.#lease };
+      await this.#options.apply((await store.replaceEntries(replacement)).revision);
+      return status;
+    };
+    return this.isLocal ? read() : lanes.reading(read);
+  }
+
   /** What was served before goes on being served. */
   async #failed(started: SyncStatus, failure: Error): Promise<Attempt> {
-    const { parts, clock, log } = this.#options;
-    const { name } = this.stored;
+    const { store, clock, log } = this.#options;
+    const { name: source } = this.stored;
     if (takenOver(failure).isElsewhere === true) return { failure, isElsewhere: true };
-    const now = utcTime(clock);
     const nextSync = this.#next(started.attemptCount + 1);
-    const status = syncFailed(started, { now, nextSync, message: failure.message });
-    await parts.store.writeStatus(name, status, this.#lease);
-    const attempts = status.attemptCount;
-    log.warn(
-      { source: name, err: failure, error_type: failureClass(failure), attempts },
-      'synchronisation failed',
-    );
+    const status = syncFailed(started, { now: utcTime(clock), nextSync, message: failure.message });
+    await store.writeStatus(source, status, this.#lease);
+    const about = { source, err: failure, error_type: failureClass(failure), attempts: status.attemptCount };
+    log.warn(about, 'synchronisation failed');
     return { status, failure };
   }
 
   /** A cancelled run is not a failure; the earlier status is restored. */
   async #stopped(before: SyncStatus): Promise<Attempt> {
-    await this.#options.parts.store.writeStatus(this.stored.name, before, this.#lease);
+    await this.#options.store.writeStatus(this.stored.name, before, this.#lease);
     return { status: before };
   }
 
@@ -215,8 +244,8 @@ export class SourceLoop {
     // The lease is ours, so whoever began died at it.
     if (phase === 'syncing') return false;
     if (occasion === 'start' || occasion === 'asked') return false;
-    const { parts, clock } = this.#options;
-    const key = contentKey(this.stored, parts.limits());
+    const { limits, clock } = this.#options;
+    const key = contentKey(this.stored, limits());
     if (phase === 'complete' && knownBytes(key, contentHash) === undefined) return false;
     if (occasion === 'changed') return phase === 'complete';
     return nextSync !== null && Date.parse(nextSync) > clock.now();
@@ -271,26 +300,4 @@ function logSuccess(log: Log, source: string, status: SyncStatus): void {
     log.warn({ source, name, version, reason }, 'entry left out');
   }
   for (const warning of report.warnings) log.warn({ source }, warning);
-}
-
-/** Runs at most so many things at once; the others wait in the order they came. */
-export class Lanes {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#free -= 1;
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free += 1;
-      else next();
-    }
-  }
 }

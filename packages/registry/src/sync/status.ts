@@ -8,30 +8,22 @@ export function syncStarted(status: SyncStatus, now: string): SyncStatus {
   return { ...status, phase: 'syncing', message: 'Synchronising', lastAttempt: now };
 }
 
-export interface Success {
+interface Success extends Pick<SyncStatus, 'nextSync' | 'changed' | 'contentHash' | 'filterHash'> {
   readonly now: string;
-  readonly nextSync: string | null;
-  readonly changed: boolean;
   /** Absent when nothing changed: the last one still holds. */
   readonly report?: IngestReport;
-  readonly contentHash: string;
-  readonly filterHash: string | null;
 }
 
-export function syncSucceeded(status: SyncStatus, success: Success): SyncStatus {
-  const { now, nextSync, changed, report, contentHash, filterHash } = success;
+export function syncSucceeded(status: SyncStatus, { now, report, ...success }: Success): SyncStatus {
   return {
     ...status,
+    ...success,
     phase: 'complete',
     message: messageFor(report ?? reportOf(status)),
     lastSync: now,
     lastSuccess: now,
-    nextSync,
     attemptCount: 0,
-    changed,
     counts: report?.entries ?? status.counts,
-    contentHash,
-    filterHash,
     report: report === undefined ? status.report : JSON.stringify(report),
   };
 }
@@ -39,20 +31,9 @@ export function syncSucceeded(status: SyncStatus, success: Success): SyncStatus 
 /** Counts, hashes and report stay: they are about the last good data, which is still served. */
 export function syncFailed(
   status: SyncStatus,
-  {
-    now,
-    nextSync,
-    message,
-  }: { readonly now: string; readonly nextSync: string | null; readonly message: string },
+  { now, ...failure }: Pick<SyncStatus, 'nextSync' | 'message'> & { readonly now: string },
 ): SyncStatus {
-  return {
-    ...status,
-    phase: 'failed',
-    message,
-    lastSync: now,
-    nextSync,
-    attemptCount: status.attemptCount + 1,
-  };
+  return { ...status, ...failure, phase: 'failed', lastSync: now, attemptCount: status.attemptCount + 1 };
 }
 
 /** What the last good data left out; undefined before the first success. Written by this program. */
@@ -69,11 +50,36 @@ function messageFor(report: IngestReport | undefined): string {
 /** Where a synchronisation failed, as metrics count it (docs/behaviour/registry.md#source-status). */
 export type FailureClass = 'HandlerCreationFailed' | 'ValidationFailed' | 'FetchFailed' | 'StorageFailed';
 
+const CLASSES: Readonly<Record<string, FailureClass>> = {
+  catalog: 'ValidationFailed',
+  store: 'StorageFailed',
+  config: 'HandlerCreationFailed',
+};
+
 export function failureClass(error: unknown): FailureClass {
-  const area = error instanceof SkepError ? error.code.split('/', 1)[0] : undefined;
-  if (area === 'catalog') return 'ValidationFailed';
-  if (area === 'store') return 'StorageFailed';
-  const isSettings =
-    area === 'config' || (error instanceof SkepError && error.code.startsWith('source/invalid-'));
-  return isSettings ? 'HandlerCreationFailed' : 'FetchFailed';
+  if (!(error instanceof SkepError)) return 'FetchFailed';
+  if (error.code.startsWith('source/invalid-')) return 'HandlerCreationFailed';
+  return CLASSES[error.code.split('/', 1)[0] ?? ''] ?? 'FetchFailed';
+}
+
+/** Share of the interval by which a wait is longer or shorter, so that sources of one interval drift apart. */
+const JITTER = 0.1;
+const LONGEST_BACK_OFF = 6 * 60 * 60_000;
+const LONGEST_SYNC = 5 * 60_000;
+/** An interval of a second does not mean that git has only a second. */
+const SHORTEST_LIMIT = 10_000;
+
+/**
+ * Milliseconds until the next synchronisation of a source (docs/behaviour/registry.md#schedule): its interval, doubled with every
+ * further failure in a row up to eight times but not beyond six hours, ±10 %. `random` is at least 0 and below 1.
+ */
+export function waitFor(interval: number, failures: number, random: number): number {
+  const factor = 2 ** Math.min(Math.max(failures - 1, 0), 3);
+  const backedOff = Math.max(interval, Math.min(interval * factor, LONGEST_BACK_OFF));
+  return Math.round(backedOff * (1 - JITTER + 2 * JITTER * random));
+}
+
+/** Milliseconds that one synchronisation may take. */
+export function syncLimit(interval: number | null): number {
+  return Math.min(LONGEST_SYNC, Math.max(interval ?? LONGEST_SYNC, SHORTEST_LIMIT));
 }

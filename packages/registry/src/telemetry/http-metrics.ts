@@ -1,7 +1,7 @@
 import type { Code } from '@skep/core/errors/codes.ts';
 import type { Attributes, Meter } from '@opentelemetry/api';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Exchange, RequestObserver } from '../api/http/observe-requests.ts';
+import type { RequestObserver } from '../api/http/observe-requests.ts';
 import type { RequestFailure } from '../api/http/request.ts';
 
 /** Label of everything that no row of the table answers, so that callers cannot make labels up. */
@@ -9,7 +9,6 @@ export const UNKNOWN_ROUTE = 'unknown_route';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']);
-const SCHEME = { 'url.scheme': 'http' };
 
 /** Requests as metrics (docs/behaviour/registry.md#metrics; names of the OpenTelemetry HTTP conventions). */
 export function measureRequests(meter: Meter): RequestObserver {
@@ -22,49 +21,39 @@ export function measureRequests(meter: Meter): RequestObserver {
     description: 'HTTP requests that run',
   });
   const requests = meter.createCounter('skep.registry.http.requests', { description: 'HTTP requests' });
-  const refusals = refusalCounters(meter);
+  const countRefusal = refusalCounter(meter);
   return {
-    begin: ({ method }) => active.add(1, { ...methodOf(method), ...SCHEME }),
-    end: (exchange) => {
-      const { request, status, durationMs } = exchange;
-      active.add(-1, { ...methodOf(request.method), ...SCHEME });
-      const labels = {
-        ...methodOf(request.method),
-        ...SCHEME,
-        'http.route': request.pattern ?? UNKNOWN_ROUTE,
-        'http.response.status_code': status,
-      };
+    begin: ({ method }) => active.add(1, methodOf(method)),
+    end: ({ request: { method, pattern = UNKNOWN_ROUTE, failure }, status, durationMs }) => {
+      const asked = methodOf(method);
+      active.add(-1, asked);
+      const labels = { ...asked, 'http.route': pattern, 'http.response.status_code': status };
       duration.record(durationMs / 1000, labels);
       requests.add(1, labels);
-      countRefusal(refusals, exchange);
+      if (failure !== undefined) countRefusal(failure);
     },
   };
 }
 
 /** Methods are the caller's text; the conventions ask for `_OTHER` beyond the known ones. */
 function methodOf(method: string): Attributes {
-  return { 'http.request.method': METHODS.has(method) ? method : '_OTHER' };
+  return { 'http.request.method': METHODS.has(method) ? method : '_OTHER', 'url.scheme': 'http' };
 }
 
-function refusalCounters(meter: Meter) {
-  return {
-    auth: meter.createCounter('skep.registry.auth.failures', {
-      description: 'Requests without a valid token',
-    }),
-    authz: meter.createCounter('skep.registry.authz.denials', {
-      description: 'Requests refused for lack of rights',
-    }),
+function refusalCounter(meter: Meter): (failure: RequestFailure) => void {
+  const auth = meter.createCounter('skep.registry.auth.failures', {
+    description: 'Requests without a valid token',
+  });
+  const authz = meter.createCounter('skep.registry.authz.denials', {
+    description: 'Requests refused for lack of rights',
+  });
+  return (failure) => {
+    if (failure.code === 'auth/unauthenticated' || failure.code === 'auth/unavailable') {
+      auth.add(1, { provider: authProvider(failure), reason: authReason(failure) });
+    }
+    const layer = denialLayer(failure);
+    if (layer !== undefined) authz.add(1, { layer });
   };
-}
-
-function countRefusal(counters: ReturnType<typeof refusalCounters>, { request }: Exchange): void {
-  const { failure } = request;
-  if (failure === undefined) return;
-  if (failure.code === 'auth/unauthenticated' || failure.code === 'auth/unavailable') {
-    counters.auth.add(1, { provider: authProvider(failure), reason: authReason(failure) });
-  }
-  const layer = denialLayer(failure);
-  if (layer !== undefined) counters.authz.add(1, { layer });
 }
 
 /** One of the fixed reasons of token checks; never text of the token. */

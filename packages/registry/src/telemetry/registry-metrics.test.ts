@@ -166,7 +166,7 @@ test('gauges of a source that is gone stay at 0', async () => {
     now: () => now,
     build: buildInfo({ nodeVersion: 'v24.0.0', platform: 'linux', arch: 'x64' }),
   });
-  for (const source of sources) metrics.syncFinished({ source, seconds: 1, outcome: 'success' });
+  for (const source of sources) metrics.syncFinished({ source, duration: 1000, outcome: 'success' });
   now = 6000;
   expect(await valuesOf('skep_registry_sync_age_seconds')).toEqual({ 'source=a': 5, 'source=b': 5 });
   expect(await valuesOf('skep_registry_servers')).toEqual({ 'source=a': 7, 'source=b': 7 });

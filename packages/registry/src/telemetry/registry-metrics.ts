@@ -3,6 +3,7 @@ import type { BuildInfo } from '../config/build-info.ts';
 import type { EntryKind } from '../store/rows.ts';
 import { AUDIT_COMPONENT } from '../config/audit-events.ts';
 import type { ReadEngine } from '../engine/read-engine.ts';
+import type { SyncEvent } from '../sync/source-loop.ts';
 import type { PoolState } from '../store/postgres/postgres.ts';
 
 /** A source at the moment of a scrape. */
@@ -12,17 +13,9 @@ export interface SourceGauge {
   readonly entries: Readonly<Record<EntryKind, number>>;
 }
 
-export interface SyncMeasurement {
-  readonly source: string;
-  readonly seconds: number;
-  readonly outcome: 'success' | 'error';
-  /** Code of the failure. */
-  readonly errorType?: string;
-}
-
 /** What is counted besides requests. */
 export interface RegistryMetrics {
-  readonly syncFinished: (sync: SyncMeasurement) => void;
+  readonly syncFinished: (sync: Pick<SyncEvent, 'source' | 'duration' | 'outcome' | 'failure'>) => void;
   readonly auditLost: (events: number) => void;
 }
 
@@ -40,7 +33,7 @@ const SYNC_SECONDS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
  * a source that is gone stay at 0, because the SDK goes on reporting the last value of whatever was observed once.
  */
 export function registryMetrics(meter: Meter, observed: Observed): RegistryMetrics {
-  const duration = meter.createHistogram('skep.registry.sync.duration', {
+  const durations = meter.createHistogram('skep.registry.sync.duration', {
     unit: 's',
     description: 'Duration of synchronisations',
     advice: { explicitBucketBoundaries: SYNC_SECONDS },
@@ -53,10 +46,10 @@ export function registryMetrics(meter: Meter, observed: Observed): RegistryMetri
   addGauges(meter, observed);
   addAgeGauge(meter, lastSuccess, observed);
   return {
-    syncFinished: ({ source, seconds, outcome, errorType }) => {
-      duration.record(seconds, { source, outcome });
+    syncFinished: ({ source, duration, outcome, failure }) => {
+      durations.record(duration / 1000, { source, outcome });
       if (outcome === 'success') lastSuccess.set(source, observed.now());
-      if (errorType !== undefined) errors.add(1, { error_type: errorType, area: 'sync' });
+      if (failure !== undefined) errors.add(1, { error_type: failure, area: 'sync' });
     },
     auditLost: (events) => lost.add(events),
   };

@@ -11,6 +11,7 @@ import type { Revision } from '../../store/changes.ts';
 import type { EntryIdentity } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Ingest } from '../../sync/ingest.ts';
+import type { SyncScheduler } from '../../sync/scheduler.ts';
 import type { Parameters, RawParameters } from './parameter.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
 
@@ -138,21 +139,10 @@ export interface AdminParts {
   readonly applied: (revision: Revision) => Promise<void>;
   /** Whether this process serves such an entry, of whichever source. */
   readonly serves: (identity: EntryIdentity) => boolean;
-  readonly sync: SourceSync;
+  readonly sync: Pick<SyncScheduler, 'sourceChanged' | 'syncNow'>;
   /** Reads inline data before it is taken; large data in a thread of its own. */
   readonly ingest: Ingest;
   readonly log: Log;
-}
-
-/** Synchronisation, as far as the admin API steers it. */
-interface SourceSync {
-  /**
-   * A source was made, replaced or deleted. A first look at it starts at once; for inline data, which needs no
-   * waiting, the promise resolves when its entries are stored.
-   */
-  sourceChanged(name: string): Promise<void>;
-  /** Starts a synchronisation now, unless one runs. */
-  syncNow(name: string): Promise<void>;
 }
 
 /** Both prefixes of every form, and for a server name the form in which proxies have decoded its slash. */

@@ -8,7 +8,7 @@ import { SERVER_SCHEMA_URL } from '@skep/core/catalog/server-json.ts';
 import type { Authority } from '../../../access/authority.ts';
 import { enforce } from '../../../access/decision.ts';
 import { decideClaimsGiven } from '../../../access/publish-rules.ts';
-import { sizeFault } from '../../../sync/document-limits.ts';
+import { sizeFault } from '../../../sync/ingest.ts';
 import { badRequest } from '../../route/parameter.ts';
 import type { Limits } from '../../../shape/limits.ts';
 import { claimsOf, type JsonBody } from '../bodies.ts';
