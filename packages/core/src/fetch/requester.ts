@@ -148,7 +148,10 @@ function createAgent(
   agent.createConnection = ({ host, port, servername }: Dialled, done) => {
     const to = { host: host ?? '', port: Number(port) };
     openTunnel(proxy, to, { ...trusted, timeoutMs: CONNECT_MS })
-      .then((socket) => (secure ? connectTls({ ...tls, socket, servername: servername ?? '' }) : socket))
+      // Of an address there is no server name: its certificate is compared with the host, else with that of the proxy.
+      .then((socket) =>
+        secure ? connectTls({ ...tls, socket, host: to.host, servername: servername ?? '' }) : socket,
+      )
       .then(
         (socket) => done?.(null, socket),
         // The type demands a stream where Node takes none.

@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import {
   connect,
   createServer as createTcpServer,
@@ -7,10 +10,12 @@ import {
   type Server,
   type Socket,
 } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openRequester } from './requester.ts';
-import { proxyFor } from './tunnel.ts';
+import { openTunnel, proxyFor } from './tunnel.ts';
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
@@ -123,6 +128,81 @@ test.each([
     code: 'fetch/unreachable',
     message,
   });
+});
+
+test('a server at an address, reached through a proxy, must show a certificate for that address', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'skep-tunnel-'));
+  ends.push(() => rm(dir, { recursive: true }));
+  const served = async (name: string): Promise<string> => {
+    const [keyPath, certPath] = [join(dir, `${name}.key`), join(dir, `${name}.pem`)];
+    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'];
+    const subject = ['-subj', '/CN=x', '-addext', `subjectAltName=${name}`];
+    execFileSync('openssl', ['req', '-x509', ...curve, ...subject, '-keyout', keyPath, '-out', certPath], {
+      stdio: 'ignore',
+    });
+    const [key, cert] = await Promise.all([readFile(keyPath, 'utf8'), readFile(certPath, 'utf8')]);
+    port = await listen(createTlsServer({ key, cert }, (_request, response) => response.end('served')));
+    const proxy = await listen(
+      createServer().on('connect', (_request, client: Socket) => {
+        client.write('HTTP/1.1 200 OK\r\n\r\n');
+        joinTo(client);
+      }),
+    );
+    const requester = openRequester({
+      allowPrivate: true,
+      httpProxy: `http://localhost:${proxy}`,
+      ca: [cert],
+    });
+    ends.push(() => requester.close());
+    const signal = AbortSignal.timeout(10_000);
+    const sending = { showTo: () => ({ headers: {} }), redirects: 'follow', signal } as const;
+    return requester.send(new URL(`https://127.0.0.1:${port}/`), sending).then(({ body }) => text(body));
+  };
+  expect(await served('IP:127.0.0.1')).toBe('served');
+  await expect(served('DNS:localhost')).rejects.toMatchObject({ code: 'fetch/unreachable' });
+});
+
+test('a proxy that answers byte by byte without end is left when its time is over', async () => {
+  const closed = Promise.withResolvers<void>();
+  const proxy = await listen(
+    createTcpServer((client) => {
+      client.on('error', () => client.destroy()).once('close', () => closed.resolve());
+      client.resume().write('HTTP/1.1 200 OK\r\nx: ');
+      const drip = setInterval(() => client.write('x'), 20);
+      client.once('close', () => clearInterval(drip));
+    }),
+  );
+  const to = { host: 'server.test', port };
+  const opened = openTunnel(new URL(`http://127.0.0.1:${proxy}`), to, { timeoutMs: 200 });
+  await expect(opened).rejects.toMatchObject({ message: 'the forward proxy did not answer in time' });
+  await closed.promise;
+});
+
+test('a SOCKS 5 proxy that hangs up is not waited for', async () => {
+  const proxy = await listen(
+    createTcpServer((client) =>
+      client
+        .on('error', () => {})
+        .resume()
+        .end(),
+    ),
+  );
+  const opened = openTunnel(
+    new URL(`socks5://127.0.0.1:${proxy}`),
+    { host: 'a', port },
+    { timeoutMs: 9_000 },
+  );
+  await expect(opened).rejects.toMatchObject({ message: 'the forward proxy ended the connection' });
+});
+
+test('a SOCKS 5 proxy is told no name that it would take for another, shorter one', async () => {
+  const { proxy, told } = await socksProxy(['0500', `050000010000000000ff`]);
+  const to = { host: `${'a'.repeat(300)}.test`, port };
+  const opened = openTunnel(new URL(`socks5://127.0.0.1:${proxy}`), to, { timeoutMs: 9_000 });
+  await expect(opened).rejects.toMatchObject({
+    message: 'the forward proxy takes no name or login of more than 255 bytes',
+  });
+  expect(told).toEqual(['050100']);
 });
 
 test.each([

@@ -69,11 +69,14 @@ function openHttpTunnel(proxy: URL, { host, port }: Target, options: TunnelOptio
       headers: { host: authority, ...(user === '' ? {} : { 'proxy-authorization': `Basic ${login}` }) },
       agent: false,
       ...(options.ca === undefined ? {} : { ca: options.ca }),
-      timeout: options.timeoutMs,
     });
-    request.on('error', reject).on('timeout', () => request.destroy(refusal('did not answer in time')));
+    // For all of the answer, however it drips in.
+    const late = (): void => void request.destroy(refusal('did not answer in time'));
+    const timer = setTimeout(late, options.timeoutMs);
+    request.on('error', reject).once('close', () => clearTimeout(timer));
     request.on('connect', ({ statusCode }, socket: Socket) => {
-      if (statusCode === 200) return resolve(socket.setTimeout(0));
+      clearTimeout(timer);
+      if (statusCode === 200) return resolve(socket);
       socket.on('error', () => undefined).destroy();
       reject(refusal(`refused with status ${statusCode ?? ''}`));
     });
@@ -125,6 +128,8 @@ async function readExactly(socket: Socket, length: number, signal: AbortSignal):
 
 function sized(text: string): Buffer {
   const bytes = Buffer.from(text);
+  // The length is one byte: of a longer name the proxy would take the beginning, and the rest for a port and a request.
+  if (bytes.length > 255) throw refusal('takes no name or login of more than 255 bytes');
   return Buffer.concat([Buffer.from([bytes.length]), bytes]);
 }
 
