@@ -137,7 +137,7 @@ async function explainedCaller(
   auth: AuthConfig,
 ): Promise<Authority> {
   if (auth.mode === 'anonymous') return ANONYMOUS;
-  if (token !== undefined) return tokenCaller(host, await tokenIn(token), auth);
+  if (token !== undefined) return tokenCaller(host, token, auth);
   if (claims === undefined) {
     throw new SkepError('usage/missing-argument', { message: 'who asks? give --claims or --token' });
   }
@@ -149,19 +149,16 @@ async function explainedCaller(
   return supposedCaller(auth.access, { ...value });
 }
 
-async function tokenIn(path: string): Promise<string> {
-  return (await readText(path, { maxBytes: MAX_BYTES, what: 'token' })).trim();
-}
-
 async function tokenCaller(
   host: Host,
-  token: string,
+  path: string,
   auth: Extract<AuthConfig, { mode: 'oauth' }>,
 ): Promise<Authority> {
+  const token = await readText(path, { maxBytes: MAX_BYTES, what: 'token' });
   const door = await openSignIn(auth, { clock: host.clock, random: host.random, log: silentLog });
   if (door.kind === 'open') return ANONYMOUS;
   try {
-    const outcome = await door.verifier.verify(token);
+    const outcome = await door.verifier.verify(token.trim());
     if (outcome.kind === 'identity') return authorityOf(door.mode, outcome.identity);
     if (outcome.kind === 'unavailable') throw new SkepError('auth/unavailable', { cause: outcome.cause });
     throw new SkepError('auth/unauthenticated', {

@@ -98,14 +98,17 @@ async function start(host: Host, values: ServeValues): Promise<Serving> {
   const env = withAliases(host.env);
   const config = servable(await loadConfig(host, values));
   const addresses = serveAddresses(values, config.auth.mode);
-  const level = logLevelOf(host, values, env);
+  const { level, unknown } = logLevelOf(host, values, env);
   const active = new ActiveSpan();
   const log = await openLog({
-    level: level.effective,
+    level,
     fields: { component: 'skep-registry' },
     context: () => active.ids(),
   });
-  warnAtStart(log, { env, unknownLevel: level.unknown });
+  if (unknown !== undefined) {
+    log.warn({ level: unknown }, 'unknown log level; use debug, info, warn or error');
+  }
+  for (const variable of unreadVariables(env)) log.warn({ variable }, 'environment variable is not read');
   for (const { fields, message } of startWarnings(config)) log.warn(fields, message);
   const place = storePlace(config, host);
   log.info(loadedFields(config, place), 'configuration loaded');
@@ -116,7 +119,7 @@ async function start(host: Host, values: ServeValues): Promise<Serving> {
     addresses,
     build: buildInfo(host),
     log,
-    requestLog: level.effective === 'error' ? 'none' : 'all',
+    requestLog: level === 'error' ? 'none' : 'all',
     compress: env['SKEP_REGISTRY_COMPRESS_RESPONSE'] !== 'false',
     active,
     stdout: host.stdout,
@@ -177,29 +180,14 @@ const LEVELS: Readonly<Record<string, LogLevel>> = {
   error: 'error',
 };
 
-interface AskedLevel {
-  readonly effective: LogLevel;
-  /** What was asked for, when it is no level. */
-  readonly unknown?: string;
-}
-
-function logLevelOf(host: Host, { logLevel, debug }: ServeValues, env: Environment): AskedLevel {
+/** The level of the log; `unknown` is what was asked for, when it is no level. */
+function logLevelOf(host: Host, { logLevel, debug }: ServeValues, env: Environment) {
   const asked = logLevel ?? env['LOG_LEVEL'] ?? '';
   const known = LEVELS[asked.toLowerCase()];
   // People at a terminal get one line in words instead (see announce).
-  const usual = host.terminal.liveErr ? 'warn' : 'info';
-  const effective = debug ? 'debug' : (known ?? usual);
-  return asked === '' || known !== undefined ? { effective } : { effective, unknown: asked };
-}
-
-function warnAtStart(
-  log: Log,
-  { env, unknownLevel }: { readonly env: Environment; readonly unknownLevel: string | undefined },
-): void {
-  if (unknownLevel !== undefined) {
-    log.warn({ level: unknownLevel }, 'unknown log level; use debug, info, warn or error');
-  }
-  for (const variable of unreadVariables(env)) log.warn({ variable }, 'environment variable is not read');
+  const usual: LogLevel = host.terminal.liveErr ? 'warn' : 'info';
+  const level: LogLevel = debug ? 'debug' : (known ?? usual);
+  return { level, unknown: asked === '' || known !== undefined ? undefined : asked };
 }
 
 function announce(host: Host, app: App, log: Log): void {

@@ -21,40 +21,40 @@ export function checkRelations(value: unknown, plainHttp: PlainHttp = 'loopback'
   const registries = (config.registries ?? []).map((registry) => registry ?? {});
   const names = new Set(sources.map(({ name }) => name));
   return [
-    ...sources.flatMap((source, index) => sourceProblems(source, ['sources', index], 'file')),
+    ...sources.flatMap((source, index) => [...sourceProblems(source, ['sources', index], 'file')]),
     ...managedProblems(sources),
     ...repeatedNames(sources, 'sources', 'source'),
     ...repeatedNames(registries, 'registries', 'registry'),
-    ...registries.flatMap(({ sources: linked = [] }, index) =>
-      linkProblems(linked, names, ['registries', index, 'sources']),
-    ),
+    ...registries.flatMap(({ sources: linked = [] }, index) => [
+      ...linkProblems(linked, names, ['registries', index, 'sources']),
+    ]),
     ...claimProblems(config),
     ...authProblems(config, plainHttp),
   ];
 }
 
-function repeatedNames(
+function* repeatedNames(
   items: readonly { readonly name?: string | undefined }[],
   member: string,
   what: string,
-): Problem[] {
-  return items.flatMap(({ name = '' }, index) => {
-    const again = name !== '' && items.findIndex((item) => item.name === name) < index;
-    return again ? [{ path: [member, index, 'name'], message: `duplicate ${what} name "${name}"` }] : [];
-  });
+): Generator<Problem> {
+  for (const [index, { name = '' }] of items.entries()) {
+    if (name === '' || items.findIndex((item) => item.name === name) === index) continue;
+    yield { path: [member, index, 'name'], message: `duplicate ${what} name "${name}"` };
+  }
 }
 
-function linkProblems(
+function* linkProblems(
   linked: readonly (string | undefined)[],
   known: ReadonlySet<string | undefined>,
   list: ConfigPath,
-): Problem[] {
-  return linked.flatMap((source = '', position) => {
+): Generator<Problem> {
+  for (const [position, source = ''] of linked.entries()) {
     const path = [...list, position];
-    if (source === '') return [];
-    if (!known.has(source)) return [{ path, message: `references unknown source "${source}"` }];
-    return linked.indexOf(source) < position ? [{ path, message: `names the source "${source}" twice` }] : [];
-  });
+    if (source === '') continue;
+    if (!known.has(source)) yield { path, message: `references unknown source "${source}"` };
+    else if (linked.indexOf(source) < position) yield { path, message: `names the source "${source}" twice` };
+  }
 }
 
 /** Everything wrong with the claims of sources, registries and roles, by the limits that stand beside them. */
@@ -76,69 +76,62 @@ export function claimProblems({ sources = [], registries = [], auth, limits }: C
 type ProviderDraft = NonNullable<NonNullable<NonNullable<ConfigDraft['auth']>['oauth']>['providers']>[number];
 
 /** Rules between members of `auth`. `plainHttp` says which http addresses of issuers are accepted. */
-function authProblems({ auth, registries = [] }: ConfigDraft, plainHttp: PlainHttp): Problem[] {
+function* authProblems({ auth, registries = [] }: ConfigDraft, plainHttp: PlainHttp): Generator<Problem> {
   // Sign-in is the default, so that nobody opens a registry to the world by leaving a line out.
   const signsIn = (auth?.mode ?? 'oauth') === 'oauth';
+  if (signsIn && !('oauth' in (auth ?? {}))) {
+    const message =
+      'auth.oauth is required when auth.mode is oauth (the default); set auth.mode to anonymous to let everyone read everything';
+    yield { path: ['auth', 'oauth'], message };
+  }
+  const { resourceUrl, providers = [] } = auth?.oauth ?? {};
+  if (resourceUrl !== undefined) {
+    yield* fault(['auth', 'oauth', 'resourceUrl'], () => metadataUrl(resourceUrl));
+  }
+  for (const [index, provider] of providers.entries()) {
+    yield* providerProblems(provider, ['auth', 'oauth', 'providers', index], plainHttp);
+  }
   const rules: PathRules = {
     signsIn,
     governed: auth !== undefined && 'authz' in auth,
     registries: registries.map((registry) => registry?.name),
   };
-  return [
-    ...(signsIn && !('oauth' in (auth ?? {})) ? [oauthMissing()] : []),
-    ...resourceProblems(auth?.oauth?.resourceUrl),
-    ...(auth?.oauth?.providers ?? []).flatMap((provider, index) =>
-      providerProblems(provider, ['auth', 'oauth', 'providers', index], plainHttp),
-    ),
-    ...(auth?.publicPaths ?? []).flatMap((publicPath = '', index) => {
-      const message = publicPathFault(publicPath, rules);
-      return message === undefined ? [] : [{ path: ['auth', 'publicPaths', index], message }];
-    }),
-  ];
+  for (const [index, publicPath = ''] of (auth?.publicPaths ?? []).entries()) {
+    const message = publicPathFault(publicPath, rules);
+    if (message !== undefined) yield { path: ['auth', 'publicPaths', index], message };
+  }
 }
 
-function oauthMissing(): Problem {
-  return {
-    path: ['auth', 'oauth'],
-    message:
-      'auth.oauth is required when auth.mode is oauth (the default); set auth.mode to anonymous to let everyone read everything',
-  };
-}
-
-function resourceProblems(resourceUrl: string | undefined): Problem[] {
-  if (resourceUrl === undefined) return [];
-  return fault(['auth', 'oauth', 'resourceUrl'], () => metadataUrl(resourceUrl));
-}
-
-function providerProblems(provider: ProviderDraft = {}, path: ConfigPath, plainHttp: PlainHttp): Problem[] {
-  const urls = (['issuerUrl', 'jwksUrl', 'introspectionUrl'] as const).flatMap((member) => {
+function* providerProblems(
+  provider: ProviderDraft = {},
+  path: ConfigPath,
+  plainHttp: PlainHttp,
+): Generator<Problem> {
+  for (const member of ['issuerUrl', 'jwksUrl', 'introspectionUrl'] as const) {
     const url = provider[member]?.trim() ?? '';
-    if (url === '') return [];
+    if (url === '') continue;
     const place = [...path, member];
     const unusable = fault(place, () => checkIssuerUrl(url, plainHttp));
-    return unusable.length > 0 || provider.allowPrivateIP === true ? unusable : privateProblems(url, place);
-  });
-  const files = (['clientSecretFile', 'caCertPath', 'authTokenFile'] as const).flatMap((member) => {
+    yield* unusable;
+    if (unusable.length === 0 && provider.allowPrivateIP !== true) yield* privateProblems(url, place);
+  }
+  for (const member of ['clientSecretFile', 'caCertPath', 'authTokenFile'] as const) {
     const file = provider[member] ?? '';
-    return file === '' || isAbsolute(file)
-      ? []
-      : [{ path: [...path, member], message: `must be an absolute path, not "${file}"` }];
-  });
-  const secretless = provider.clientSecretFile !== undefined && provider.clientId === undefined;
-  return [
-    ...urls,
-    ...files,
-    ...(secretless ? [{ path: [...path, 'clientSecretFile'], message: 'needs clientId beside it' }] : []),
-  ];
+    if (file === '' || isAbsolute(file)) continue;
+    yield { path: [...path, member], message: `must be an absolute path, not "${file}"` };
+  }
+  if (provider.clientSecretFile !== undefined && provider.clientId === undefined) {
+    yield { path: [...path, 'clientSecretFile'], message: 'needs clientId beside it' };
+  }
 }
 
 /** Nobody could ever sign in: the address is refused whenever it is asked, which the first caller would otherwise find. */
-function privateProblems(url: string, path: ConfigPath): Problem[] {
+function* privateProblems(url: string, path: ConfigPath): Generator<Problem> {
   const { hostname } = new URL(url);
   const isLocal = /^(?:.+\.)?localhost\.?$/i.test(hostname);
-  const refused = isLocal || fault(path, () => checkHost(new URL(url))).length > 0;
+  if (!isLocal && faultOf(() => checkHost(new URL(url))) === undefined) return;
   const message = `"${hostname}" is a private address; set allowPrivateIP: true beside it if the provider is there`;
-  return refused ? [{ path, message }] : [];
+  yield { path, message };
 }
 
 function fault(path: ConfigPath, check: () => unknown): Problem[] {

@@ -70,7 +70,11 @@ interface SourceKindParts<Shape extends z.ZodObject> {
   /** Whether it is read once and never again, so that it has no interval. */
   readonly isReadOnce?: (block: Draft<z.input<Shape>>) => boolean;
   /** Rules between its members, as far as they can be read. */
-  readonly problems?: (block: Draft<z.input<Shape>>, path: ConfigPath, origin: SourceOrigin) => Problem[];
+  readonly problems?: (
+    block: Draft<z.input<Shape>>,
+    path: ConfigPath,
+    origin: SourceOrigin,
+  ) => Iterable<Problem>;
   readonly facts?: (settings: z.output<Shape>) => SourceFacts;
   readonly open?: (settings: z.output<Shape>, opening: Opening) => Source;
 }
@@ -88,7 +92,7 @@ export interface SourceKindRow extends Omit<
   /** The block as it is written, in the order of the shape, so that equal blocks have equal texts. */
   readonly written: (block: unknown) => object;
   readonly isReadOnce: (block: unknown) => boolean;
-  readonly problems: (block: unknown, path: ConfigPath, origin: SourceOrigin) => Problem[];
+  readonly problems: (block: unknown, path: ConfigPath, origin: SourceOrigin) => Iterable<Problem>;
   /** Everything about a block that can be told without the source; or what is wrong with it. */
   readonly read: (block: unknown) => SourcePlace | { readonly fault: string };
 }

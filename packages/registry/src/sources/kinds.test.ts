@@ -38,7 +38,7 @@ test.each(SOURCE_KINDS)('the row of %s declares everything that is asked about a
 
 test.each(SOURCE_KINDS)('a source of kind %s is checked, kept and decoded by its row', (kind) => {
   const source = { [kind]: BLOCKS[kind], syncPolicy: { interval: '1m' } };
-  expect(sourceProblems(source, [], 'file')).toEqual([]);
+  expect([...sourceProblems(source, [], 'file')]).toEqual([]);
   const settings = parseSourceBody(source, CLAIM_LIMITS);
   expect(settings).toMatchObject({ kind, config: JSON.stringify(BLOCKS[kind]) });
   const decoded = decodeSource(settings);

@@ -64,32 +64,36 @@ export const requestShape = z
 export type SourceDraft = Draft<z.input<typeof sourceBody>>;
 
 /** Rules between the members of one source, checked as far as the members can be read. */
-export function sourceProblems(source: SourceDraft, path: ConfigPath, origin: SourceOrigin): Problem[] {
+export function* sourceProblems(
+  source: SourceDraft,
+  path: ConfigPath,
+  origin: SourceOrigin,
+): Generator<Problem> {
   const [kind, ...others] = kindsIn(source);
-  if (kind === undefined) return [{ path, message: `one of ${LIST} configuration must be specified` }];
-  if (others.length > 0) {
-    const found = [kind, ...others].join(' and ');
-    return [{ path, message: `only one of ${LIST} configuration may be specified, found ${found}` }];
+  if (kind === undefined || others.length > 0) {
+    const message =
+      kind === undefined
+        ? `one of ${LIST} configuration must be specified`
+        : `only one of ${LIST} configuration may be specified, found ${[kind, ...others].join(' and ')}`;
+    yield { path, message };
+    return;
   }
   const block = source[kind];
   const { problems, isReadOnce, formats } = KINDS[kind];
   const { format = '' } = source;
-  const isOtherFormat = formats !== undefined && !['', ...formats].includes(format);
-  const needsInterval = isSynced(kind) && !('syncPolicy' in source) && !isReadOnce(block);
-  // In these words for each of the two places.
-  const whose = origin === 'api' ? ` for ${kind} registries` : '';
-  return [
-    ...(block === undefined ? [] : problems(block, [...path, kind], origin)),
-    ...(block !== undefined && isOtherFormat
-      ? [
-          {
-            path: [...path, 'format'],
-            message: `must be either empty or "${formats.join('" or "')}" with an ${kind} source, not "${format}"`,
-          },
-        ]
-      : []),
-    ...(needsInterval ? [{ path, message: `syncPolicy.interval is required${whose}` }] : []),
-  ];
+  if (block !== undefined) {
+    yield* problems(block, [...path, kind], origin);
+    if (formats !== undefined && !['', ...formats].includes(format)) {
+      const choices = formats.join('" or "');
+      const message = `must be either empty or "${choices}" with an ${kind} source, not "${format}"`;
+      yield { path: [...path, 'format'], message };
+    }
+  }
+  if (isSynced(kind) && !('syncPolicy' in source) && !isReadOnce(block)) {
+    // In these words for each of the two places.
+    const whose = origin === 'api' ? ` for ${kind} registries` : '';
+    yield { path, message: `syncPolicy.interval is required${whose}` };
+  }
 }
 
 /** At most one managed source: it is where everything is published. */

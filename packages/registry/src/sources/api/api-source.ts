@@ -9,16 +9,7 @@ import { type OpenClient, withClient } from '../open-client.ts';
 import type { Source, SourceContent } from '../source.ts';
 import { splitCredentials } from '../url-secrets.ts';
 import { bundlesNow, type BundleState, PAGE_SIZE } from './bundles.ts';
-import {
-  type Crawl,
-  crawl,
-  type CrawlStart,
-  type GetPage,
-  type ListLimits,
-  type SinglePage,
-  tooLarge,
-  withParameter,
-} from './crawl.ts';
+import { crawl, type GetPage, type ListLimits, type SinglePage, tooLarge, withParameter } from './crawl.ts';
 import { type ApiMirror, changesSince, contentOf, exceeds, merged } from './mirror.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -97,12 +88,18 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
     const recent = before !== undefined && startedAt - before.fullAt < fullEveryMs ? before : undefined;
     const get: GetPage = (url, conditions) =>
       client.get(url, { signal, headers: { ...headers, ...conditions, accept: 'application/json' } });
-    const asked = recent === undefined ? undefined : changesSince(recent.mirror, startedAt);
-    const { found, since } = await crawlSince(get, { list, since: asked, limits, known: before?.single });
+    const start = { limits, known: before?.single };
+    const since = recent === undefined ? undefined : changesSince(recent.mirror, startedAt);
+    // Where the registry says what changed, the rest is as it was.
+    let base = since === undefined ? undefined : recent;
+    const url = since === undefined ? list : withParameter(list, 'updated_since', since);
+    const found = await crawl(get, { url, ...start }).catch((error: unknown) => {
+      if (base === undefined || !NOT_UNDERSTOOD.has(statusOf(error) ?? 0)) throw error;
+      base = undefined;
+      return crawl(get, { url: list, ...start });
+    });
     const look = { servers: list, limits, now: startedAt, everyMs: fullEveryMs, holdsBundles };
     const { bundles, bundlesAt } = await bundlesNow(get, before, look);
-    // Where the registry has said what changed, the rest is as it was.
-    const base = since === undefined ? undefined : recent;
     const fullAt = base?.fullAt ?? startedAt;
     if (found === undefined) {
       if (before === undefined) throw new SkepError('internal/bug', { message: 'nothing was asked about' });
@@ -126,30 +123,6 @@ export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundi
       return hash === known ? undefined : (content ?? contentOf(mirror, bundles));
     },
   };
-}
-
-interface SinceStart extends Omit<CrawlStart, 'url' | 'list'> {
-  readonly list: URL;
-  readonly since: string | undefined;
-}
-
-/** Asks for changes, and for everything where the server does not understand that; `since` says which it was. */
-async function crawlSince(
-  get: GetPage,
-  { list, since, ...start }: SinceStart,
-): Promise<{ readonly found: Crawl | undefined; readonly since: string | undefined }> {
-  try {
-    return {
-      found: await crawl(get, {
-        url: since === undefined ? list : withParameter(list, 'updated_since', since),
-        ...start,
-      }),
-      since,
-    };
-  } catch (error) {
-    if (since === undefined || !NOT_UNDERSTOOD.has(statusOf(error) ?? 0)) throw error;
-    return { found: await crawl(get, { url: list, ...start }), since: undefined };
-  }
 }
 
 function listOf(endpoint: string): ReturnType<typeof splitCredentials> {

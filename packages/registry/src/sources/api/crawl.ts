@@ -51,8 +51,13 @@ export async function crawl(get: GetPage, start: CrawlStart): Promise<Crawl | un
     if (isUnchanged(answer, conditions)) return undefined;
     conditions = {};
     const place = number === 1 ? label : `${label} (page ${number})`;
-    const page = readAnswer(answer, { label: place, limits, list });
-    bytes += answer.body.byteLength;
+    const { status, body } = answer;
+    if (status !== 200) {
+      const message = `"${place}" answered with status ${status} instead of a list`;
+      throw new SkepError('source/bad-answer', { message, detail: { status } });
+    }
+    const page = readPage(body, { label: place, maxServers, list });
+    bytes += body.byteLength;
     for (const item of page.items) items.push(item);
     if (items.length > maxServers || bytes > limits.maxCatalogueSize) throw tooLarge(label, limits);
     const cursor = page.nextCursor;
@@ -65,18 +70,6 @@ export async function crawl(get: GetPage, start: CrawlStart): Promise<Crawl | un
     seen.add(cursor);
     url = withParameter(first, 'cursor', cursor);
   }
-}
-
-/** The page of an answer; anything but 200 is none. */
-function readAnswer(
-  { status, body }: Answer,
-  { label, limits, list }: { readonly label: string; readonly limits: ListLimits; readonly list: ListName },
-): ReturnType<typeof readPage> {
-  if (status === 200) return readPage(body, { label, maxServers: limits.apiSource.maxServers, list });
-  throw new SkepError('source/bad-answer', {
-    message: `"${label}" answered with status ${status} instead of a list`,
-    detail: { status },
-  });
 }
 
 export function withParameter(address: URL, name: string, value: string): URL {

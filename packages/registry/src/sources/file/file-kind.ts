@@ -32,24 +32,22 @@ export const fileKind = sourceKind({
   relativePaths: ['path'],
   exactlyOne: PLACES,
   isReadOnce: (block) => 'data' in block,
-  problems: (block, path, origin) => {
+  problems: function* (block, path, origin): Generator<Problem> {
     const given = PLACES.filter((key) => key in block).map((key) => `file.${key}`);
     const choices = origin === 'file' ? 'file.path or file.url' : 'file.path, file.url or file.data';
-    const problems: Problem[] = [];
-    if (given.length === 0) problems.push({ path, message: `${choices} is required` });
-    if (given.length > 1) problems.push({ path, message: `${given.join(' and ')} are mutually exclusive` });
+    if (given.length === 0) yield { path, message: `${choices} is required` };
+    if (given.length > 1) yield { path, message: `${given.join(' and ')} are mutually exclusive` };
     if (origin === 'file' && 'data' in block) {
       const message =
         'file.data is for sources made through the API; write the data into a file and name its path';
-      problems.push({ path: [...path, 'data'], message });
+      yield { path: [...path, 'data'], message };
     }
     if (origin === 'api' && block.path !== undefined && !isAbsolute(block.path)) {
-      problems.push({ path: [...path, 'path'], message: 'must be an absolute path' });
+      yield { path: [...path, 'path'], message: 'must be an absolute path' };
     }
     if ('timeout' in block && !('url' in block)) {
-      problems.push({ path: [...path, 'timeout'], message: 'is only for file.url' });
+      yield { path: [...path, 'timeout'], message: 'is only for file.url' };
     }
-    return problems;
   },
   facts: (settings) => {
     const { path, url, data } = settings;

@@ -21,7 +21,7 @@ export const NO_PIN: AddressPin = { settings: [], sshOptions: [] };
  */
 export async function pinAddress(
   repository: GitRepository,
-  resolve: Resolve = resolveAll,
+  resolve: Resolve = (host) => lookup(host, { all: true }),
 ): Promise<AddressPin> {
   const { host, port, transport } = repository;
   const addresses = isIP(host) === 0 ? await addressesOf(host, resolve) : [host];
@@ -50,8 +50,4 @@ async function addressesOf(host: string, resolve: Resolve): Promise<readonly str
   });
   if (found.length === 0) throw new SkepError('source/unreachable', { message: `"${host}" has no address` });
   return found.map(({ address }) => address);
-}
-
-function resolveAll(host: string): ReturnType<Resolve> {
-  return lookup(host, { all: true });
 }
