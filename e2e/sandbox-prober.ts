@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { ProbeCaller, ProbeError } from '@skep/cli/runtime/contract/probe-caller.ts';
 import type { WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
-import { treeManifest } from '@skep/cli/runtime/sandbox/package-program.ts';
+import { treeManifest } from '@skep/cli/runtime/sandbox/package-trees.ts';
 import { openRuntime } from './runtimes.ts';
 
 const [directory = '', changes = '{}', calls = '[]'] = process.argv.slice(2);

@@ -30,14 +30,19 @@ const none = new Set<number>();
 describe('the proxy port', () => {
   test('a busy wanted port is an error that names it', async () => {
     const port = await occupy();
-    const request = { host: '127.0.0.1', wanted: port, promised: none, random: () => 1 };
+    const request = { host: '127.0.0.1', wanted: port, promised: async () => none, random: () => 1 };
     await expect(choosePort(request)).rejects.toMatchObject({
       code: 'run/port-busy',
       message: `requested proxy port ${port} is not available`,
     });
   });
   test('a wanted port promised to another workload is an error', async () => {
-    const request = { host: '127.0.0.1', wanted: 40_001, promised: new Set([40_001]), random: () => 1 };
+    const request = {
+      host: '127.0.0.1',
+      wanted: 40_001,
+      promised: async () => new Set([40_001]),
+      random: () => 1,
+    };
     await expect(choosePort(request)).rejects.toMatchObject({ code: 'run/port-busy' });
   });
   test('a drawn port that is busy is drawn again', async () => {
@@ -45,7 +50,7 @@ describe('the proxy port', () => {
     const draws = [busy, busy];
     const port = await choosePort({
       host: '127.0.0.1',
-      promised: none,
+      promised: async () => none,
       random: (min) => draws.shift() ?? min + 7_777,
     });
     expect(port).not.toBe(busy);
@@ -85,7 +90,11 @@ describe('the proxy port', () => {
     await expect(planPort(plan)).rejects.toMatchObject({ code: 'run/port-busy' });
   });
   test('the listener of the check is closed again', async () => {
-    const port = await choosePort({ host: '127.0.0.1', promised: none, random: (min) => min + 6_543 });
+    const port = await choosePort({
+      host: '127.0.0.1',
+      promised: async () => none,
+      random: (min) => min + 6_543,
+    });
     expect(await isFree('127.0.0.1', port)).toBe(true);
   });
 });

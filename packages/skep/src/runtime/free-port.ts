@@ -19,25 +19,20 @@ export interface PortRequest {
   /** 0 or absent asks for any free port. */
   readonly wanted?: number | undefined;
   /** Ports promised to other workloads: taken, even while nothing listens on them. */
-  readonly promised: ReadonlySet<number>;
+  readonly promised: () => Promise<ReadonlySet<number>>;
   /** A whole number in [min, max]. */
   readonly random: (min: number, max: number) => number;
   /** How the person can choose another port, where it is not the flag. */
   readonly hint?: string;
 }
 
-export interface PortPlan extends Omit<PortRequest, 'promised'> {
-  readonly promised: () => Promise<ReadonlySet<number>>;
-}
-
 /**
  * Fails at once for a wanted port that cannot be had (`choosePort`), before anything costs time. The function that it gives
  * back chooses, when all that takes time is done: what was free before a long fetch may be taken after it.
  */
-export async function planPort(plan: PortPlan): Promise<() => Promise<number>> {
-  const choose = async (): Promise<number> => choosePort({ ...plan, promised: await plan.promised() });
-  if (plan.wanted !== undefined && plan.wanted !== 0) await choose();
-  return choose;
+export async function planPort(request: PortRequest): Promise<() => Promise<number>> {
+  if (request.wanted !== undefined && request.wanted !== 0) await choosePort(request);
+  return () => choosePort(request);
 }
 
 /**
@@ -45,7 +40,8 @@ export async function planPort(plan: PortPlan): Promise<() => Promise<number>> {
  * that is busy or promised is an error (`run/port-busy`), never silently replaced.
  */
 export async function choosePort(request: PortRequest): Promise<number> {
-  const { host, wanted, promised, random, hint } = request;
+  const { host, wanted, random, hint } = request;
+  const promised = await request.promised();
   const usable = async (port: number): Promise<boolean> => !promised.has(port) && (await isFree(host, port));
   if (wanted !== undefined && wanted !== 0) {
     if (await usable(wanted)) return wanted;

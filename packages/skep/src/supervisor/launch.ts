@@ -134,5 +134,9 @@ async function hostPortFor(
   if (options.hostPort !== undefined) return options.hostPort;
   const earlier = hostPortOf(left) ?? 0;
   if (left?.state === 'exited' && earlier > 0 && (await isFree('127.0.0.1', earlier))) return earlier;
-  return choosePort({ host: '127.0.0.1', promised: new Set([config.port]), random: options.random });
+  return choosePort({
+    host: '127.0.0.1',
+    promised: async () => new Set([config.port]),
+    random: options.random,
+  });
 }

@@ -51,15 +51,10 @@ const imageShape = z.object({
   }),
 });
 
-export interface ObservedImage {
-  readonly id: string;
-  /** TCP ports of EXPOSE, ascending. */
-  readonly exposedPorts: readonly number[];
-  readonly labels: Readonly<Record<string, string>>;
-}
+export type ObservedImage = ReturnType<typeof observedImage>;
 
-/** Decodes `GET /images/{name}/json`. */
-export function observedImage(body: unknown): ObservedImage {
+/** Decodes `GET /images/{name}/json`; ports are those of EXPOSE for TCP, ascending. */
+export function observedImage(body: unknown) {
   const { Id, Config } = imageShape.parse(body);
   const ports = Object.keys(Config.ExposedPorts ?? {}).flatMap((port) => {
     const number = /^(\d+)(?:\/tcp)?$/.exec(port)?.[1];
@@ -77,28 +72,23 @@ const networksShape = z.array(
   }),
 );
 
-export interface ObservedNetwork {
-  readonly id: string;
-  readonly name: string;
-  /** Nanoseconds since 1970: engines give that many digits, and networks made at once differ in nothing else. */
-  readonly createdNs: bigint;
-  readonly labels: Readonly<Record<string, string>>;
-}
+export type ObservedNetwork = ReturnType<typeof observedNetworks>[number];
 
 /** Decodes `GET /networks`, in one order for all callers: the oldest first, of equal age the smallest id. */
-export function observedNetworks(body: unknown): ObservedNetwork[] {
+export function observedNetworks(body: unknown) {
   return networksShape
     .parse(body)
     .map(({ Id, Name, Created, Labels }) => ({
       id: Id,
       name: Name,
+      // Engines give that many digits, and networks made at once differ in nothing else.
       createdNs: nanoseconds(Created),
       labels: Labels ?? {},
     }))
     .toSorted((a, b) => (a.createdNs < b.createdNs || (a.createdNs === b.createdNs && a.id < b.id) ? -1 : 1));
 }
 
-/** Go's RFC 3339 times leave out trailing zeros, and may be in any time zone, so they do not sort as text. */
+/** Since 1970. Go's RFC 3339 times leave out trailing zeros, and may be in any time zone, so they do not sort as text. */
 function nanoseconds(time: string): bigint {
   const fraction = /\.(\d{1,9})/.exec(time)?.[1] ?? '';
   return BigInt(Math.floor(Date.parse(time) / 1000)) * 1_000_000_000n + BigInt(fraction.padEnd(9, '0'));

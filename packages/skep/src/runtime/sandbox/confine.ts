@@ -31,9 +31,6 @@ export const CONFINED_HOME = '/home/skep';
 /** Where our own programs appear inside. */
 const SETPRIV = '/skep/bin/setpriv';
 
-/** `none`: no network at all; `joined`: the network that bubblewrap itself was started in. */
-export type ConfinedNetwork = 'none' | 'joined';
-
 export interface ConfinedProgram {
   /** Program and arguments as they are called inside. */
   readonly command: readonly string[];
@@ -41,7 +38,8 @@ export interface ConfinedProgram {
   readonly env: Readonly<Record<string, string>>;
   /** Everything of the machine that the program sees beside system software, certificates only with a network. */
   readonly mounts: readonly Mount[];
-  readonly network: ConfinedNetwork;
+  /** `none`: no network at all; `joined`: the network that bubblewrap itself was started in. */
+  readonly network: 'none' | 'joined';
   readonly user: ConfinedUser;
   /** Small files that are made for this program: absolute path inside and content. */
   readonly files?: Readonly<Record<string, string>>;
@@ -111,22 +109,19 @@ export function startConfined(
   const { env, command } = withoutRights(bubblewrap, program);
   options.push(...Object.entries(env).flatMap(([key, value]) => ['--setenv', key, value]));
   const given = input(options.map((option) => `${option}\0`).join(''));
-  const devNull = openSync('/dev/null', 'r+');
-  try {
-    const [file = '', ...args] = within([bubblewrap.program, '--args', given, '--', ...command]);
-    const child = spawn(file, args, {
-      cwd: '/',
-      // Nothing of ours goes in, and no LD_PRELOAD of the program reaches bubblewrap itself, which is not confined.
-      env: {},
-      detached: true,
-      stdio: coverInherited(descriptors, bubblewrap.inherited, devNull),
-    });
-    for (const [number, content] of inputs) pipeOf(child, number)?.end(content);
-    const gate = block === undefined ? undefined : pipeOf(child, Number(block));
-    return { child, release: () => void gate?.end('go') };
-  } finally {
-    closeSync(devNull);
-  }
+  using opened = new DisposableStack();
+  const devNull = opened.adopt(openSync('/dev/null', 'r+'), closeSync);
+  const [file = '', ...args] = within([bubblewrap.program, '--args', given, '--', ...command]);
+  const child = spawn(file, args, {
+    cwd: '/',
+    // Nothing of ours goes in, and no LD_PRELOAD of the program reaches bubblewrap itself, which is not confined.
+    env: {},
+    detached: true,
+    stdio: coverInherited(descriptors, bubblewrap.inherited, devNull),
+  });
+  for (const [number, content] of inputs) pipeOf(child, number)?.end(content);
+  const gate = block === undefined ? undefined : pipeOf(child, Number(block));
+  return { child, release: () => void gate?.end('go') };
 }
 
 const rulesFor = ({ setIdFiles }: ConfinedProgram): readonly Rule[] =>

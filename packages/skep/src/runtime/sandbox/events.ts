@@ -2,23 +2,20 @@ import { mkdir } from 'node:fs/promises';
 import type { Observed, RuntimeEvent } from '../runtime.ts';
 import { FileChanges } from './log-file.ts';
 
-export interface EventSource {
-  /** Directory of all workloads. */
-  readonly directory: string;
-  readonly list: () => Promise<readonly Observed[]>;
-  readonly signal: AbortSignal;
-  /** Longest time between two looks in milliseconds. */
-  readonly pollMs: number;
-}
+/** Longest time between two looks in milliseconds. */
+const POLL_MS = 1000;
 
-/** Compares the list with the one before whenever a state file changes, and at least every `pollMs`. */
-export async function* sandboxEvents(source: EventSource): AsyncGenerator<RuntimeEvent> {
-  const { directory, list, signal, pollMs } = source;
+/** Compares the list with the one before whenever a state file below `directory` changes, and at least every second. */
+export async function* sandboxEvents(
+  directory: string,
+  list: () => Promise<readonly Observed[]>,
+  signal: AbortSignal,
+): AsyncGenerator<RuntimeEvent> {
   await mkdir(directory, { recursive: true, mode: 0o750 });
   using changes = new FileChanges(directory, { recursive: true });
   let before = byName(await list());
   while (!signal.aborted) {
-    await changes.next(pollMs, signal);
+    await changes.next(POLL_MS, signal);
     const now = byName(await list());
     yield* differences(before, now);
     before = now;

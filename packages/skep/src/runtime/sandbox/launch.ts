@@ -1,33 +1,45 @@
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, closeSync, constants, existsSync, fchownSync, openSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
-import type { PortBinding } from '../runtime.ts';
-import type { Bubblewrap } from './confine.ts';
-import { startConfined, type Confined, type ConfinedProgram } from './confine.ts';
+import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
+import type { Mount } from '../../permissions/mount-declaration.ts';
+import type { WorkloadSpec } from '../runtime.ts';
+import { startConfined, type Bubblewrap, type Confined, type ConfinedProgram } from './confine.ts';
 import { bootId, identify, programInside, sendSignal } from './linux-process.ts';
 import { logTail } from './log-file.ts';
-import { connectNetwork, inOwnNetwork, type NetworkTools } from './own-network.ts';
+import { connectNetwork, inOwnNetwork, NETWORK_FILES, type NetworkTools } from './own-network.ts';
 import { holdPipes } from './pipes.ts';
 import type { WorkloadPlaces } from './places.ts';
-import { encodeRun, readStatus, type RunRecord } from './run-record.ts';
+import { readStatus, type RunRecord } from './records.ts';
+import { APP, NODE } from './package-trees.ts';
 
 /** How long bubblewrap may take to report the first process inside, in milliseconds. */
 const LAUNCH_MS = 10_000;
 const LOOK_MS = 1;
 
-export interface Launch {
+export interface WorkloadParts {
+  readonly spec: WorkloadSpec;
+  /** Host directory of the package tree. */
+  readonly tree: string;
+  /** Real path of the Node binary. */
+  readonly node: string;
+  /** The package's program as the sandbox sees it. */
+  readonly command: readonly string[];
+  readonly user: ConfinedUser;
+  /** What the server may write and finds again. */
+  readonly state: readonly Mount[];
+  /** Make a network of its own for it, with its ports forwarded; undefined for none, or that of the machine. */
+  readonly tools: NetworkTools | undefined;
+}
+
+export interface Launch extends WorkloadParts {
   readonly bubblewrap: Bubblewrap;
-  readonly name: string;
   readonly places: WorkloadPlaces;
-  readonly program: ConfinedProgram;
-  /** The program speaks over the workload's pipes. */
-  readonly stdio: boolean;
   /** Makes complete what the program finds, while its sandbox is set up. */
   readonly complete: () => Promise<void>;
-  /** Makes a network of its own for it, with these ports forwarded; absent for none, or that of the machine. */
-  readonly ownNetwork?: { readonly tools: NetworkTools; readonly ports: readonly PortBinding[] };
 }
 
 /**
@@ -35,14 +47,20 @@ export interface Launch {
  * itself, its exit status written by bubblewrap into a file. Throws `runtime/start-failed`.
  */
 export async function launch(launching: Launch): Promise<void> {
-  const { places, name } = launching;
+  const { places, spec } = launching;
   const run = { bootId: await bootId(), startedAt: new Date().toISOString() };
   await removeFile(places.status);
   // Before the process exists: a launcher that dies in between must not leave a workload that looks never started.
   await record(places, run);
   const started = spawnWorkload(launching);
   const { child } = started;
-  const init = await orKill(startProgram(launching, started), child, places);
+  let init;
+  try {
+    init = await startProgram(launching, started);
+  } catch (error) {
+    await kill(child, places);
+    throw error;
+  }
   if (init !== undefined) {
     const [inside, outside] = await Promise.all([identify(init), identify(child.pid ?? 0)]);
     const processes = { ...(inside ? { init: inside } : {}), ...(outside ? { monitor: outside } : {}) };
@@ -54,46 +72,58 @@ export async function launch(launching: Launch): Promise<void> {
   await kill(child, places);
   const said = (await logTail(places.log, 2)).trim().replaceAll('\n', '; ') || 'bubblewrap gave no reason';
   throw new SkepError('runtime/start-failed', {
-    message: `workload "${name}" could not be started in the sandbox: ${said}`,
+    message: `workload "${spec.name}" could not be started in the sandbox: ${said}`,
   });
 }
 
 /** Says nothing any more after a crash of the machine, because nothing runs. */
 function record(places: WorkloadPlaces, run: RunRecord): Promise<void> {
-  return atomicWrite(places.run, encodeRun(run), { durable: false });
+  return atomicWrite(places.run, `${JSON.stringify(run)}\n`, { durable: false });
 }
 
-function spawnWorkload({ bubblewrap, places, program, stdio, ownNetwork }: Launch): Confined {
-  const log = openLog(places.log);
-  const status = openSync(places.status, 'a', 0o600);
-  const life = openSync(places.life, constants.O_RDWR);
-  const pipes = stdio ? holdPipes(places) : undefined;
-  try {
-    // The program may open its own standard streams again by name.
-    for (const one of [log, pipes?.stdin, pipes?.stdout]) {
-      if (one !== undefined && bubblewrap.setpriv !== undefined) {
-        fchownSync(one, program.user.uid, program.user.gid);
-      }
-    }
-    const confined = startConfined(bubblewrap, program, {
-      stdio: [pipes?.stdin ?? 'ignore', pipes?.stdout ?? log, log],
-      status,
-      life,
-      held: true,
-      ...(ownNetwork === undefined
-        ? {}
-        : {
-            within: (command) => inOwnNetwork(ownNetwork.tools, bubblewrap.setpriv !== undefined, command),
-          }),
-    });
-    confined.child.unref();
-    return confined;
-  } finally {
-    closeSync(log);
-    closeSync(status);
-    closeSync(life);
-    pipes?.release();
+function spawnWorkload(launching: Launch): Confined {
+  const { bubblewrap, places, spec, tools, user } = launching;
+  const asRoot = bubblewrap.setpriv !== undefined;
+  using opened = new DisposableStack();
+  const log = opened.adopt(openLog(places.log), closeSync);
+  const status = opened.adopt(openSync(places.status, 'a', 0o600), closeSync);
+  const life = opened.adopt(openSync(places.life, constants.O_RDWR), closeSync);
+  const pipes = spec.stdio ? opened.use(holdPipes(places)) : undefined;
+  // The program may open its own standard streams again by name.
+  for (const one of [log, pipes?.stdin, pipes?.stdout]) {
+    if (one !== undefined && asRoot) fchownSync(one, user.uid, user.gid);
   }
+  const confined = startConfined(bubblewrap, confinedWorkload(launching), {
+    stdio: [pipes?.stdin ?? 'ignore', pipes?.stdout ?? log, log],
+    status,
+    life,
+    held: true,
+    ...(tools && { within: (command) => inOwnNetwork(tools, asRoot, command) }),
+  });
+  confined.child.unref();
+  return confined;
+}
+
+/** One workload as a confined program: its package, the running Node, and the mounts that were asked for. */
+export function confinedWorkload(parts: WorkloadParts): ConfinedProgram {
+  const { spec, tree, node, command, user, state, tools } = parts;
+  return {
+    command: [...command, ...spec.args],
+    env: {
+      PATH: [path.posix.dirname(NODE), `${APP}/node_modules/.bin`, '/usr/bin', '/bin'].join(':'),
+      NODE_ENV: 'production',
+      ...spec.env,
+    },
+    mounts: [
+      { source: node, target: NODE, readOnly: true },
+      { source: tree, target: APP, readOnly: true },
+      ...state,
+      ...spec.mounts,
+    ],
+    network: spec.network === 'none' ? 'none' : 'joined',
+    user,
+    files: tools === undefined ? {} : NETWORK_FILES,
+  };
 }
 
 /** A server that holds it can shut it with its mode. */
@@ -125,15 +155,15 @@ async function startProgram(launching: Launch, { child, release }: Confined): Pr
 
 /** The first process inside, with its network. */
 async function connected(
-  { bubblewrap, places, ownNetwork }: Launch,
+  { bubblewrap, places, spec, tools }: Launch,
   child: ChildProcess,
   ended: AbortSignal,
 ): Promise<number | undefined> {
   const init = await look(async () => (await readStatus(places.status)).initPid, ended);
-  if (init === undefined || ownNetwork === undefined) return init;
+  if (init === undefined || tools === undefined) return init;
   const { inherited, setpriv } = bubblewrap;
   const asRoot = setpriv !== undefined;
-  await connectNetwork({ ...ownNetwork, asRoot, places, pid: child.pid ?? 0, inherited });
+  await connectNetwork({ tools, ports: spec.ports, asRoot, places, pid: child.pid ?? 0, inherited });
   return init;
 }
 
@@ -144,15 +174,6 @@ async function look(ask: () => Promise<number | undefined>, ended: AbortSignal):
     await pause(LOOK_MS);
   }
   return undefined;
-}
-
-async function orKill<T>(starting: Promise<T>, child: ChildProcess, places: WorkloadPlaces): Promise<T> {
-  try {
-    return await starting;
-  } catch (error) {
-    await kill(child, places);
-    throw error;
-  }
 }
 
 /** Ends what was begun, the first process inside before bubblewrap, which would let a waiting program go on its end. */

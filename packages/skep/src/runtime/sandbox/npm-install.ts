@@ -11,7 +11,7 @@ import type { Bubblewrap } from './confine.ts';
 import { startConfined, type ConfinedProgram } from './confine.ts';
 import { confinedUser } from './confined-user.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
-import { NODE } from './package-program.ts';
+import { NODE } from './package-trees.ts';
 
 export interface NpmInstall extends Omit<GatewayOptions, 'address'> {
   readonly bubblewrap: Bubblewrap;

@@ -30,6 +30,7 @@ export const NETWORK_FILES: Readonly<Record<string, string>> = {
   '/etc/nsswitch.conf': 'hosts: files dns\n',
 };
 
+const { O_DIRECTORY, O_NONBLOCK, O_RDONLY, R_OK, W_OK } = constants;
 const PROOF_MS = 5000;
 
 /** The tools, or why a workload cannot have a network of its own here. Whether they work is not tried. */
@@ -40,7 +41,7 @@ export function findNetworkTools(env: Environment): NetworkTools | string {
   if (unshare === undefined) return 'unshare is not installed';
   if (ip === undefined) return 'ip (iproute2) is not installed';
   try {
-    accessSync('/dev/net/tun', constants.R_OK | constants.W_OK);
+    accessSync('/dev/net/tun', R_OK | W_OK);
   } catch {
     return '/dev/net/tun cannot be opened';
   }
@@ -122,29 +123,25 @@ async function startSlirp(
   { tools, asRoot, places, pid, inherited }: Connecting,
   hardened: readonly string[],
 ): Promise<ChildProcess | undefined> {
-  const life = openSync(places.life, constants.O_RDONLY | constants.O_NONBLOCK);
-  const devNull = openSync('/dev/null', 'r+');
-  try {
-    const options = ['--configure', '--disable-host-loopback', '--mtu=65520', ...hardened];
-    const ends = [`--ready-fd=${READY_AT}`, `--exit-fd=${EXIT_AT}`, `--api-socket=${API_SOCKET}`];
-    // Confining itself, slirp4netns unmounts what it sees. As root it would do so for the whole machine: below every
-    // shared mount, where a container engine has its file systems.
-    const view = asRoot ? [tools.unshare, '--mount', '--propagation', 'slave', '--'] : [];
-    const [program, ...args] = [...view, tools.slirp, ...options, ...ends, String(pid), 'tap0'];
-    const child = spawn(program, args, {
-      // A socket's path must be short, and this directory's may be long.
-      cwd: places.directory,
-      env: {},
-      detached: true,
-      // What it says grows with what the workload sends, so it goes nowhere.
-      stdio: coverInherited(['ignore', 'ignore', 'ignore', 'pipe', life], inherited, devNull),
-    });
-    child.unref();
-    return (await saysReady(child)) ? child : undefined;
-  } finally {
-    closeSync(life);
-    closeSync(devNull);
-  }
+  using opened = new DisposableStack();
+  const life = opened.adopt(openSync(places.life, O_RDONLY | O_NONBLOCK), closeSync);
+  const devNull = opened.adopt(openSync('/dev/null', 'r+'), closeSync);
+  const options = ['--configure', '--disable-host-loopback', '--mtu=65520', ...hardened];
+  const ends = [`--ready-fd=${READY_AT}`, `--exit-fd=${EXIT_AT}`, `--api-socket=${API_SOCKET}`];
+  // Confining itself, slirp4netns unmounts what it sees. As root it would do so for the whole machine: below every
+  // shared mount, where a container engine has its file systems.
+  const view = asRoot ? [tools.unshare, '--mount', '--propagation', 'slave', '--'] : [];
+  const [program, ...args] = [...view, tools.slirp, ...options, ...ends, String(pid), 'tap0'];
+  const child = spawn(program, args, {
+    // A socket's path must be short, and this directory's may be long.
+    cwd: places.directory,
+    env: {},
+    detached: true,
+    // What it says grows with what the workload sends, so it goes nowhere.
+    stdio: coverInherited(['ignore', 'ignore', 'ignore', 'pipe', life], inherited, devNull),
+  });
+  child.unref();
+  return (await saysReady(child)) ? child : undefined;
 }
 
 async function saysReady(child: ChildProcess): Promise<boolean> {
@@ -174,20 +171,14 @@ async function forward(places: WorkloadPlaces, port: PortBinding): Promise<void>
       guest_port: port.containerPort,
     },
   };
-  const directory = openSync(places.directory, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    const socket = connect({
-      path: path.join('/proc/self/fd', String(directory), API_SOCKET),
-      allowHalfOpen: true,
-    });
-    socket.end(JSON.stringify(command));
-    const { error } = answerShape.parse(JSON.parse(await text(socket)));
-    if (error) {
-      throw failed(`port ${port.hostPort} of ${port.hostIp} cannot be forwarded: ${error.desc}`);
-    }
-  } finally {
-    closeSync(directory);
-  }
+  using opened = new DisposableStack();
+  const directory = opened.adopt(openSync(places.directory, O_RDONLY | O_DIRECTORY), closeSync);
+  // A socket's path must be short.
+  const api = path.join('/proc/self/fd', String(directory), API_SOCKET);
+  const socket = connect({ path: api, allowHalfOpen: true });
+  socket.end(JSON.stringify(command));
+  const { error } = answerShape.parse(JSON.parse(await text(socket)));
+  if (error) throw failed(`port ${port.hostPort} of ${port.hostIp} cannot be forwarded: ${error.desc}`);
 }
 
 const failed = (message: string, hint?: string) =>

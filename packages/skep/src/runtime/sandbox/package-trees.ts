@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
-import { stat } from 'node:fs/promises';
+import { open, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
-import type { RuntimeEnvironment } from '../environment.ts';
+import { z } from 'zod';
+import { chooseBin } from '../../protocol/choose-bin.ts';
+import { isNpmName } from '../../protocol/npm-name.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
+import type { RuntimeEnvironment } from '../environment.ts';
 import { removeWhole } from './own-directories.ts';
 import { packagesDirectory } from './places.ts';
 
@@ -50,3 +53,77 @@ export async function removeTree(environment: RuntimeEnvironment, reference: str
 
 const EXACT = /^\d+\.\d+\.\d+(?:[-+].*)?$/;
 const isTreeId = (reference: string) => /^npm-[A-Za-z0-9-]*@[A-Za-z0-9._+-]+-[0-9a-f]{12}$/.test(reference);
+
+/** Where a package tree appears inside the sandbox. */
+export const APP = '/app';
+/** Where the running Node appears inside the sandbox. */
+export const NODE = '/skep/bin/node';
+
+/** A name can be no path out of the tree. */
+const treeShape = z.object({ skep: z.object({ package: z.string().refine(isNpmName) }) });
+const manifestShape = z.object({ bin: z.unknown().optional() });
+
+/** The content of a tree's own package.json: it remembers which of the installed packages is the one to run. */
+export function treeManifest(packageName: string): string {
+  return `${JSON.stringify({ name: 'skep-server', version: '1.0.0', private: true, skep: { package: packageName } })}\n`;
+}
+
+/**
+ * The command that runs the server of a package tree, as the sandbox sees it. Scripts for Node run with the Node that is
+ * bound in, anything else by itself. Throws `runtime/package-not-found` for a tree that is gone, `runtime/start-failed`
+ * when the package has no clear program.
+ */
+export async function packageCommand(tree: string): Promise<string[]> {
+  const name = await packageOf(tree);
+  const home = path.join('node_modules', name);
+  const manifest = manifestShape.parse(await readJson(path.join(tree, home, 'package.json')));
+  const choice = chooseBin(name, manifest.bin);
+  if (!('path' in choice)) throw unclear(name, choice.candidates);
+  const file = path.posix.join(home, choice.path);
+  // A package must not point out of its own tree.
+  if (!file.startsWith(`${home}/`)) throw unclear(name, [choice.path]);
+  const inside = path.posix.join(APP, file);
+  return (await needsNode(path.join(tree, file))) ? [NODE, inside] : [inside];
+}
+
+/** Where in a tree the package lies whose program is the one to run. Throws `runtime/package-not-found`. */
+export async function packageHome(tree: string): Promise<string> {
+  return path.join('node_modules', await packageOf(tree));
+}
+
+async function packageOf(tree: string): Promise<string> {
+  const file = path.join(tree, 'package.json');
+  const found = treeShape.safeParse(await readJson(file)).data;
+  if (found !== undefined) return found.skep.package;
+  throw new SkepError('runtime/package-not-found', {
+    message: `"${file}" names no package`,
+    hint: FETCH_ANEW,
+  });
+}
+
+const FETCH_ANEW = 'remove the workload and run it again, which fetches the package anew';
+
+function unclear(name: string, candidates: readonly string[]): SkepError {
+  const found = candidates.length === 0 ? 'it has no program' : `its programs are ${candidates.join(', ')}`;
+  return new SkepError('runtime/start-failed', {
+    message: `cannot tell what to run in package "${name}": ${found}`,
+    hint: 'choose a package that brings one program, or one named like the package',
+  });
+}
+
+async function readJson(file: string): Promise<unknown> {
+  const text = await ifThere(readFile(file, 'utf8'));
+  if (text !== undefined) return JSON.parse(text) as unknown;
+  throw new SkepError('runtime/package-not-found', {
+    message: `the fetched package has no "${path.basename(path.dirname(file))}/${path.basename(file)}"`,
+    hint: FETCH_ANEW,
+  });
+}
+
+/** JavaScript by name, or by its `#!` line as npm's own shims decide. */
+async function needsNode(file: string): Promise<boolean> {
+  if (/\.[cm]?js$/.test(file)) return true;
+  await using handle = await open(file);
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(128), 0, 128, 0);
+  return /^#!.*\bnode\b/.test(buffer.toString('latin1', 0, bytesRead).split('\n')[0] ?? '');
+}

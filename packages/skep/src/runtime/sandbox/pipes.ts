@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { addAbortListener } from 'node:events';
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { promisify } from 'node:util';
@@ -26,10 +27,9 @@ export async function makePipes(places: WorkloadPlaces, stdio: boolean): Promise
 }
 
 /** Both ends of both pipes held by one owner; fifo(7) allows read-write opening on Linux and it never blocks. */
-export interface HeldPipes {
+export interface HeldPipes extends Disposable {
   readonly stdin: number;
   readonly stdout: number;
-  release(): void;
 }
 
 /**
@@ -38,19 +38,9 @@ export interface HeldPipes {
  * descriptors stay blocking: the workload inherits that mode, and most programs expect it.
  */
 export function holdPipes(places: WorkloadPlaces): HeldPipes {
-  const stdin = openSync(places.stdin, O_RDWR);
-  const stdout = openSync(places.stdout, O_RDWR);
-  let held = true;
-  return {
-    stdin,
-    stdout,
-    release() {
-      if (!held) return;
-      held = false;
-      closeSync(stdin);
-      closeSync(stdout);
-    },
-  };
+  const held = new DisposableStack();
+  const hold = (file: string): number => held.adopt(openSync(file, O_RDWR), closeSync);
+  return { stdin: hold(places.stdin), stdout: hold(places.stdout), [Symbol.dispose]: () => held.dispose() };
 }
 
 /**
@@ -63,14 +53,9 @@ export async function untilReleased(places: WorkloadPlaces, signal: AbortSignal)
   if (life === undefined) return;
   const held = new Socket({ fd: life, readable: true, writable: false });
   held.resume();
-  const abort = () => held.destroy();
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    await new Promise((resolve) => void held.once('close', resolve).once('error', resolve));
-    signal.throwIfAborted();
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
+  using _ = addAbortListener(signal, () => void held.destroy());
+  await new Promise((resolve) => void held.once('close', resolve).once('error', resolve));
+  signal.throwIfAborted();
 }
 
 /** The reading end of a life pipe that is held; undefined when it is not, which poll(2) would never tell. */

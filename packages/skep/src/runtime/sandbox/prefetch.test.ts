@@ -6,7 +6,7 @@ import type { RuntimeEnvironment } from '../environment.ts';
 import type { Report } from '../runtime.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { Bubblewrap } from './confine.ts';
-import { packageCommand, packageHome } from './package-program.ts';
+import { packageCommand, packageHome } from './package-trees.ts';
 import { writeManifest } from './prefetch.ts';
 import { SandboxRuntime } from './sandbox-runtime.ts';
 

@@ -11,8 +11,7 @@ import type { PackageSource } from '../../protocol/reference.ts';
 import type { Bubblewrap } from './confine.ts';
 import { checkTree } from './check-tree.ts';
 import { GATEWAY, npmInstall } from './npm-install.ts';
-import { packageCommand, treeManifest } from './package-program.ts';
-import { hasTree, treeId } from './package-trees.ts';
+import { hasTree, packageCommand, treeId, treeManifest } from './package-trees.ts';
 import { packagesDirectory } from './places.ts';
 import { scratchDirectory } from './own-directories.ts';
 

@@ -23,20 +23,17 @@ import type { Bubblewrap } from './confine.ts';
 import { checkMounts, checkSpec } from './check-spec.ts';
 import { closedMounts, confinedUser } from './confined-user.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
-import { confinedWorkload } from './confinement.ts';
 import { sandboxEvents } from './events.ts';
 import { launch } from './launch.ts';
 import { bootId } from './linux-process.ts';
 import { earlierPart, followFile } from './log-file.ts';
-import { packageCommand } from './package-program.ts';
-import { fetchedTree, hasTree, packageTree, removeTree } from './package-trees.ts';
-import { NETWORK_FILES, type NetworkTools } from './own-network.ts';
+import { fetchedTree, hasTree, packageCommand, packageTree, removeTree } from './package-trees.ts';
+import type { NetworkTools } from './own-network.ts';
 import { attachPipes, holdPipes, makePipes, untilReleased, type HeldPipes } from './pipes.ts';
 import { serverState } from './server-state.ts';
 import { packagesDirectory, workloadPlaces, workloadsDirectory, type WorkloadPlaces } from './places.ts';
-import { runState } from './run-record.ts';
+import { encodeSpec, readSpec, runState } from './records.ts';
 import { removeWhole, scratchDirectory, sweepDirectory } from './own-directories.ts';
-import { encodeSpec, readSpec } from './spec-file.ts';
 import { killBelow, stopProcesses } from './stop.ts';
 
 /** Longest time between two looks at a workload that is waited for, in milliseconds. */
@@ -173,24 +170,21 @@ export class SandboxRuntime implements Runtime {
 
   async start(name: string): Promise<void> {
     const { places, spec, run } = await this.#known(name);
+    const { reference } = spec;
     if (run.state === 'running') return;
     // It may have been made by an earlier release, and its sources may have changed.
     await checkMounts(spec.mounts);
-    const tree = await packageTree(this.#environment, spec.reference);
+    const tree = await packageTree(this.#environment, reference);
     const node = await realpath(this.#environment.execPath);
     const command = await packageCommand(tree);
     const bubblewrap = this.#bubblewrap;
     const user = await this.#userOf(spec);
     const tools = ownNetworkOf(spec, bubblewrap);
-    const network = spec.network === 'none' ? 'none' : 'joined';
-    const files = tools === undefined ? {} : NETWORK_FILES;
-    const { reference, stdio } = spec;
     try {
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
       const { mounts, complete } = await serverState({ places, reference, tree, user: owner });
-      const program = confinedWorkload({ spec, tree, node, command, user, network, files, state: mounts });
-      const ownNetwork = tools === undefined ? {} : { ownNetwork: { tools, ports: spec.ports } };
-      await launch({ bubblewrap, name, places, program, stdio, complete, ...ownNetwork });
+      const parts = { spec, tree, node, command, user, state: mounts, tools };
+      await launch({ ...parts, bubblewrap, places, complete });
     } finally {
       this.#release(name);
     }
@@ -281,7 +275,7 @@ export class SandboxRuntime implements Runtime {
 
   events(signal: AbortSignal) {
     const directory = workloadsDirectory(this.#environment);
-    return sandboxEvents({ directory, list: () => this.list(), signal, pollMs: POLL_MS });
+    return sandboxEvents(directory, () => this.list(), signal);
   }
 
   async #known(name: string) {
@@ -302,7 +296,7 @@ export class SandboxRuntime implements Runtime {
   }
 
   #release(name: string): void {
-    this.#held.get(name)?.release();
+    this.#held.get(name)?.[Symbol.dispose]();
     this.#held.delete(name);
   }
 }

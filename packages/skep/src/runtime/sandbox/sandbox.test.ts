@@ -5,13 +5,12 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Observed, WorkloadSpec } from '../runtime.ts';
 import { checkSpec } from './check-spec.ts';
-import { confinedWorkload } from './confinement.ts';
 import { differences } from './events.ts';
+import { confinedWorkload } from './launch.ts';
 import { followFile, logTail } from './log-file.ts';
-import { packageCommand, treeManifest } from './package-program.ts';
+import { packageCommand, treeManifest } from './package-trees.ts';
 import { workloadPlaces } from './places.ts';
-import { readStatus, runState, UNKNOWN_EXIT } from './run-record.ts';
-import { encodeSpec, readSpec } from './spec-file.ts';
+import { encodeSpec, readSpec, readStatus, runState, UNKNOWN_EXIT } from './records.ts';
 
 let directory: string;
 beforeAll(async () => {
@@ -39,8 +38,7 @@ describe('confinedWorkload', () => {
     node: '/opt/node/bin/node',
     command: ['/skep/bin/node', '/app/x.js'],
     user: { uid: 1000, gid: 1000 },
-    network: 'none',
-    files: {},
+    tools: undefined,
     state: [],
   });
 

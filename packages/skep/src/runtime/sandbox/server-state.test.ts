@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Mount } from '../../permissions/mount-declaration.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
-import { treeManifest } from './package-program.ts';
+import { treeManifest } from './package-trees.ts';
 import { workloadPlaces, type WorkloadPlaces } from './places.ts';
 import { removeFiles } from './own-directories.ts';
 import { serverState } from './server-state.ts';

@@ -11,7 +11,7 @@ import { z } from 'zod';
 import type { Mount } from '../../permissions/mount-declaration.ts';
 import { CONFINED_HOME } from './confine.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
-import { APP, packageHome } from './package-program.ts';
+import { APP, packageHome } from './package-trees.ts';
 import type { WorkloadPlaces } from './places.ts';
 import { removeFiles } from './own-directories.ts';
 
@@ -49,21 +49,21 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
   const copy = path.join(places.state, 'package');
   const made = await readMade(places);
   if (made === undefined) await beginCopy(copy);
-  else if (made.reference !== reference) await renew({ source, copy, made, reference, places });
+  else if (made.reference !== reference) await renew(owner, made, source, copy);
   const mounts = [
     { source: home, target: CONFINED_HOME, readOnly: false },
     { source: copy, target: path.posix.join(APP, inTree), readOnly: false },
   ];
   const own = path.join(source, 'node_modules');
   if (await isDirectory(own)) {
-    await realDirectories(copy, ['node_modules']);
+    await makeDirectory(path.join(copy, 'node_modules'));
     mounts.push({ source: own, target: path.posix.join(APP, inTree, 'node_modules'), readOnly: true });
   }
   return {
     mounts,
     async complete() {
       if (made === undefined) {
-        const files = await copyFolder({ source, target: copy, user: isNew ? user : undefined });
+        const files = await copyFolder(source, copy, isNew ? user : undefined);
         await writeMade(places, { reference, files });
       }
       if (user !== undefined) await give(places.state, user, isNew);
@@ -80,14 +80,6 @@ async function readMade(places: WorkloadPlaces): Promise<Made | undefined> {
   return madeShape.safeParse(parsedJson(text ?? '')).data;
 }
 
-interface Renewal {
-  readonly source: string;
-  readonly copy: string;
-  readonly made: Made;
-  readonly reference: string;
-  readonly places: WorkloadPlaces;
-}
-
 /** One that is not written down as made is no copy, or one that was interrupted. */
 async function beginCopy(copy: string): Promise<void> {
   await removeFiles(copy);
@@ -95,10 +87,10 @@ async function beginCopy(copy: string): Promise<void> {
 }
 
 /** The old copy is there until the new one is complete: a start that is interrupted is begun anew by the next one. */
-async function renew({ source, copy, made, reference, places }: Renewal): Promise<void> {
+async function renew({ places, reference }: StateOwner, made: Made, source: string, copy: string) {
   const next = path.join(places.state, 'package.next');
   await beginCopy(next);
-  const files = await copyFolder({ source, target: next });
+  const files = await copyFolder(source, next);
   await carryAllOver(copy, next, new Set(made.files));
   await removeFiles(copy);
   await rename(next, copy);
@@ -109,22 +101,20 @@ function writeMade(places: WorkloadPlaces, made: Made): Promise<void> {
   return writeFile(places.shipped, JSON.stringify(made), { mode: 0o600 });
 }
 
-interface Copying {
-  readonly source: string;
-  /** An empty directory. */
-  readonly target: string;
-  /** Whom it shall belong to, where that is not left to `give`. */
-  readonly user?: ConfinedUser | undefined;
-}
-
 /** From this size on a file is copied beside everything else, in bytes: its copy takes longer than the detour. */
 const LARGE = 64 * 1024;
 
 /**
- * Answers with the relative paths of what it copied. What the package depends on is left out. File after file, with a turn
- * for everything else in between: through the thread pool small files take three times as long.
+ * Copies into an empty directory, for `user` where whom it belongs to is not left to `give`. Answers with the relative
+ * paths. What the package depends on is left out. File after file, with a turn for everything else in between: through
+ * the thread pool small files take three times as long.
  */
-async function copyFolder({ source, target, user }: Copying, below = ''): Promise<string[]> {
+async function copyFolder(
+  source: string,
+  target: string,
+  user?: ConfinedUser,
+  below = '',
+): Promise<string[]> {
   const copied: string[] = [];
   for (const entry of await readdir(path.join(source, below), { withFileTypes: true })) {
     const relative = path.join(below, entry.name);
@@ -136,7 +126,7 @@ async function copyFolder({ source, target, user }: Copying, below = ''): Promis
     else await copyFile(from, to, constants.COPYFILE_FICLONE);
     if (user !== undefined) lchownSync(to, user.uid, user.gid);
     await nextTurn();
-    if (entry.isDirectory()) copied.push(...(await copyFolder({ source, target, user }, relative)));
+    if (entry.isDirectory()) copied.push(...(await copyFolder(source, target, user, relative)));
     else copied.push(relative);
   }
   return copied;
@@ -174,16 +164,12 @@ async function carryOver(from: string, to: string, shipped: ReadonlySet<string>,
   }
 }
 
-/** Makes them, and replaces what the server has put in their place. */
-async function realDirectories(base: string, names: readonly string[]): Promise<void> {
-  let directory = base;
-  for (const name of names.filter((one) => one !== '')) {
-    directory = path.join(directory, name);
-    const kind = await kindOf(directory);
-    if (kind === 'directory') continue;
-    if (kind !== undefined) await rm(directory);
-    await mkdir(directory);
-  }
+/** Replaces what the server has put in its place. */
+async function makeDirectory(directory: string): Promise<void> {
+  const kind = await kindOf(directory);
+  if (kind === 'directory') return;
+  if (kind !== undefined) await rm(directory);
+  await mkdir(directory);
 }
 
 async function kindOf(file: string): Promise<'directory' | 'other' | undefined> {

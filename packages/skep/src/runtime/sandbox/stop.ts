@@ -6,7 +6,7 @@ import {
   sendSignal,
   type ProcessIdentity,
 } from './linux-process.ts';
-import { readStatus } from './run-record.ts';
+import { readStatus } from './records.ts';
 
 const LOOK_MS = 20;
 /** How long the kernel and bubblewrap may take to clear up after SIGKILL, in milliseconds. */

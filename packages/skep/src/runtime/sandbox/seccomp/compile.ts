@@ -31,18 +31,11 @@ export const NUMBER_AT = 0;
 export const ARCH_AT = 4;
 export const argumentAt = (index: number): number => 16 + 8 * index;
 
-const load = (offset: number): Instruction => ({ code: LOAD, whenTrue: 0, whenFalse: 0, value: offset });
-const verdict = (value: number): Instruction => ({ code: RETURN, whenTrue: 0, whenFalse: 0, value });
-const jump = (
-  code: number,
-  value: number,
-  [whenTrue, whenFalse]: readonly [number, number],
-): Instruction => ({
-  code,
-  whenTrue,
-  whenFalse,
-  value,
-});
+function instruction(code: number, value: number, [whenTrue, whenFalse] = [0, 0]): Instruction {
+  return { code, whenTrue, whenFalse, value };
+}
+const load = (offset: number): Instruction => instruction(LOAD, offset);
+const verdict = (value: number): Instruction => instruction(RETURN, value);
 
 /**
  * The rules as a filter for seccomp(2). A call meets at most one rule, so each rule is a block that ends with an answer
@@ -59,11 +52,11 @@ export function compileRules(
   });
   return [
     load(ARCH_AT),
-    jump(IF_EQUAL, AUDIT_ARCH[architecture], [1, 0]),
+    instruction(IF_EQUAL, AUDIT_ARCH[architecture], [1, 0]),
     verdict(KILL_PROCESS),
     load(NUMBER_AT),
-    ...(architecture === 'x64' ? [jump(IF_AT_LEAST, X32_BIT, [0, 1]), verdict(KILL_PROCESS)] : []),
-    jump(IF_AT_LEAST, LAST_KNOWN + 1, [0, 1]),
+    ...(architecture === 'x64' ? [instruction(IF_AT_LEAST, X32_BIT, [0, 1]), verdict(KILL_PROCESS)] : []),
+    instruction(IF_AT_LEAST, LAST_KNOWN + 1, [0, 1]),
     verdict(NOT_IMPLEMENTED),
     ...rules,
     verdict(ALLOW),
@@ -76,19 +69,19 @@ function block(number: number, rule: Rule): readonly Instruction[] {
     (rest, one) => [...conditional(one, rest.length), ...rest],
     answer,
   );
-  return [jump(IF_EQUAL, number, [0, body.length]), ...body];
+  return [instruction(IF_EQUAL, number, [0, body.length]), ...body];
 }
 
 /** Goes on with what follows, of that length, when it is met, else with the last of it, which allows. */
 function conditional(when: Condition, following: number): readonly Instruction[] {
   const argument = load(argumentAt(when.argument));
   const [met, unmet] = [0, following - 1];
-  if ('hasAnyOf' in when) return [argument, jump(IF_ANY_BIT, when.hasAnyOf, [met, unmet])];
+  if ('hasAnyOf' in when) return [argument, instruction(IF_ANY_BIT, when.hasAnyOf, [met, unmet])];
   const values = 'isOneOf' in when ? when.isOneOf : when.isNoneOf;
   const [listed, other] = 'isOneOf' in when ? [met, unmet] : [unmet, met];
   const comparisons = values.map((value, at) => {
     const left = values.length - 1 - at;
-    return jump(IF_EQUAL, value, [left + listed, left === 0 ? other : 0]);
+    return instruction(IF_EQUAL, value, [left + listed, left === 0 ? other : 0]);
   });
   return [argument, ...comparisons];
 }

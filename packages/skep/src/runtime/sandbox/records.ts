@@ -1,10 +1,48 @@
 import { stat } from 'node:fs/promises';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { z } from 'zod';
+import type { WorkloadSpec } from '../runtime.ts';
 import { userFile } from '../user-file.ts';
 import { firstInside, identify, isRunning, type ProcessIdentity } from './linux-process.ts';
 import type { WorkloadPlaces } from './places.ts';
+
+const specShape = z.object({
+  createdAt: z.iso.datetime(),
+  spec: z.object({
+    name: z.string(),
+    reference: z.string(),
+    args: z.array(z.string()),
+    env: z.record(z.string(), z.string()),
+    labels: z.record(z.string(), z.string()),
+    stdio: z.boolean(),
+    mounts: z.array(z.object({ source: z.string(), target: z.string(), readOnly: z.boolean() })),
+    network: z.string(),
+    ports: z.array(z.object({ hostIp: z.string(), hostPort: z.number(), containerPort: z.number() })),
+    privileged: z.boolean(),
+    user: z.string().exactOptional(),
+  }),
+});
+
+export interface SavedSpec {
+  readonly spec: WorkloadSpec;
+  readonly createdAt: Date;
+}
+
+export const encodeSpec = (saved: SavedSpec): string => `${JSON.stringify(saved)}\n`;
+
+/** The workload saved in this file; undefined when there is none. Throws `workload/state-unreadable`. */
+export async function readSpec(file: string): Promise<SavedSpec | undefined> {
+  const text = await userFile(file);
+  if (text === undefined) return undefined;
+  try {
+    const { spec, createdAt } = specShape.parse(JSON.parse(text));
+    return { spec, createdAt: new Date(createdAt) };
+  } catch (cause) {
+    throw new SkepError('workload/state-unreadable', { message: `"${file}" is not a saved workload`, cause });
+  }
+}
 
 const identityShape = z.object({ pid: z.number(), startTime: z.string() });
 
@@ -74,15 +112,10 @@ async function launchedUnrecorded(places: WorkloadPlaces): Promise<ProcessIdenti
   return (await identify(initPid)) ?? { pid: initPid, startTime: '' };
 }
 
-export interface BubblewrapStatus {
-  readonly initPid?: number;
-  readonly exitCode?: number;
-}
-
 const statusShape = z.object({ 'child-pid': z.number().optional(), 'exit-code': z.number().optional() });
 
 /** Reads the documents of `--json-status-fd`; a line that is not finished yet is left for the next time. */
-export async function readStatus(file: string): Promise<BubblewrapStatus> {
+export async function readStatus(file: string) {
   const text = (await userFile(file)) ?? '';
   const status: { initPid?: number; exitCode?: number } = {};
   for (const line of text.slice(0, text.lastIndexOf('\n') + 1).split('\n')) {
@@ -92,8 +125,4 @@ export async function readStatus(file: string): Promise<BubblewrapStatus> {
     if (document?.['exit-code'] !== undefined) status.exitCode = document['exit-code'];
   }
   return status;
-}
-
-export function encodeRun(record: RunRecord): string {
-  return `${JSON.stringify(record)}\n`;
 }
