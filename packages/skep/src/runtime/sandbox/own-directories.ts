@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { pid } from 'node:process';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
+import { ifThere } from '@skep/core/files/errno.ts';
+import { removeEmpty } from '@skep/core/files/lock.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { identify } from './linux-process.ts';
 import { killBelow } from './stop.ts';
@@ -43,7 +44,7 @@ export async function removeWhole(
   const renamed = rename(path.join(parent, name), doomed).then(() => true);
   if ((await ifThere(renamed)) === undefined) return;
   await removeFiles(doomed);
-  await removeIfEmpty(parent);
+  await removeEmpty(parent);
 }
 
 /**
@@ -70,14 +71,5 @@ export async function sweepDirectory(directory: string, used: ReadonlySet<string
     await killBelow(path.join(directory, name));
     await removeFiles(path.join(directory, name));
   }
-  await removeIfEmpty(directory);
-}
-
-/** Removes a directory of ours with the last thing in it, so that nothing is left when nothing is used. */
-async function removeIfEmpty(directory: string): Promise<void> {
-  try {
-    await rmdir(directory);
-  } catch (error) {
-    if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(errnoOf(error) ?? '')) throw error;
-  }
+  await removeEmpty(directory);
 }
