@@ -17,8 +17,7 @@ export async function earlierPart(file: string, tail: number | undefined): Promi
   await using earlier = await ifThere(open(earlierLog(file)));
   if (!earlier) return undefined;
   const wanted = tail === undefined ? undefined : tail - lineCount(await logTail(file, tail));
-  if (wanted !== undefined && wanted <= 0) return undefined;
-  return await lastLines(earlier, wanted);
+  return wanted !== undefined && wanted <= 0 ? undefined : await lastLines(earlier, wanted);
 }
 
 const lineCount = (text: string): number =>
@@ -40,7 +39,7 @@ async function lastLines(handle: FileHandle, lines: number | undefined): Promise
 
 export interface FollowOptions {
   readonly follow: boolean;
-  readonly tail?: number;
+  readonly tail?: number | undefined;
   readonly signal: AbortSignal;
   /** True once nothing will be written any more. Asked again whenever something changes beside the file. */
   readonly over: () => Promise<boolean>;
