@@ -14,7 +14,7 @@ import { identify, isAlive } from './supervisor/process-identity.ts';
 import type { Context } from './cli/context.ts';
 import { SKEP } from './commands.ts';
 
-/** Runs one command in this process; resolves to the exit status. The only place, with main.ts, that uses globals. */
+/** Resolves to the exit status. The only place, with main.ts, that uses globals. */
 export async function runCommandLine(argv: readonly string[], version: string): Promise<number> {
   const { stdout, stderr, env } = process;
   const terminal = openTerminal({ stdin, stdout, stderr, env });
@@ -29,7 +29,7 @@ export async function runCommandLine(argv: readonly string[], version: string): 
 /** What shells expect of a process that a signal has ended. */
 const STATUSES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 
-/** Looking at process.stdin would load what reads it, and asking about it what talks to terminals and networks. */
+/** Looking at process.stdin would load what reads it, and code for terminals and networks. */
 const stdin = {
   get isTTY() {
     return isatty(0);

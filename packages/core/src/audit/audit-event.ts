@@ -1,13 +1,13 @@
-/** How an audited request or action ended. `application_error`: the transport worked, the answer says it failed. */
+/** `application_error`: the transport worked, the answer says it failed. */
 export type AuditOutcome = 'success' | 'denied' | 'failure' | 'error' | 'application_error';
 
-/** One thing that happened, before it gets its id and time. No member ever holds a token or a header that may hold one. */
+/** One thing that happened, without id and time. Never holds a token, or a header that may hold one. */
 export interface AuditEvent {
   /** Dotted in the registry (`entry.publish`), underscored in the proxy (`mcp_tool_call`). */
   readonly type: string;
   readonly outcome: AuditOutcome;
   readonly component: string;
-  /** Where it came from: the TCP peer, or this program itself. Forwarded headers are noted in `extra`, never trusted. */
+  /** The TCP peer, or this program itself. Forwarded headers are noted in `extra`, never trusted. */
   readonly source: {
     readonly type: 'network' | 'local';
     readonly value: string;
@@ -52,10 +52,10 @@ export function auditLine(event: AuditEvent, { id, time }: AuditStamp): string {
   return `${JSON.stringify(line)}\n`;
 }
 
-/** Texts that callers choose (user agent, forwarded addresses, names) are cut here, so that a line stays a line. */
+/** Texts that callers choose are cut here, so that a line stays a line. */
 export const MAX_FIELD = 512;
 
-/** The text, cut to so many UTF-16 units without splitting a character; lone surrogates become U+FFFD. */
+/** At most `max` UTF-16 units, no character split; lone surrogates become U+FFFD. */
 export function limitedField(text: string, max = MAX_FIELD): string {
   const cut = text.length <= max ? text : text.slice(0, max);
   // Half of a pair at the end would become U+FFFD; dropping it loses nothing a reader could use.

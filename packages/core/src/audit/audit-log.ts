@@ -18,9 +18,9 @@ export interface AuditLogOptions {
   readonly randomId: () => string;
 }
 
-/** Writes events to a sink. Never fails a request: what cannot be written is the sink's to report. */
+/** Never fails a request: what cannot be written is the sink's to report. */
 export interface AuditLog {
-  /** Whether an event of this type would be written, so that nothing is gathered for one that would not. */
+  /** Whether events of this type are written; nothing is gathered for others. */
   wants(type: string): boolean;
   record(event: AuditEvent): void;
   reopen(): Promise<void>;
@@ -53,13 +53,13 @@ export function eventPredicate({ eventTypes, excludeEventTypes }: EventFilter): 
 }
 
 export interface StreamSinkOptions {
-  /** Tells for each text whether it was written, and does not end the program where it was not. */
+  /** Tells whether each text was written, and does not end the program where not. */
   readonly stream: { write(text: string, written: (error?: Error | null) => void): unknown };
   /** Told of lines that could not be written and are lost. */
   readonly onLost: (lines: number, cause: unknown) => void;
 }
 
-/** Audit lines on a stream of the process, which keeps their order itself. A reader that left loses them, nothing else. */
+/** Audit lines on a stream of the process, which keeps their order. A reader that left loses only them. */
 export function streamSink({ stream, onLost }: StreamSinkOptions): AuditSink {
   return {
     write: (line) =>

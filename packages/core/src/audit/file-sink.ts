@@ -8,7 +8,7 @@ export interface FileSinkOptions {
   readonly path: string;
   /** Told of lines that could not be written and are lost. */
   readonly onLost: (lines: number, cause: unknown) => void;
-  /** Bytes that may wait for a slow disk; lines beyond are lost, so that auditing cannot exhaust memory. */
+  /** Bytes that may wait for a slow disk; further lines are lost, so that memory suffices. */
   readonly maxPendingBytes?: number;
 }
 

@@ -31,7 +31,7 @@ export interface CommandDefinition<Rows extends readonly Field[], H extends Host
   run(input: CommandInput<Rows>, host: H): Promise<void>;
 }
 
-/** One command, ready to be run or described; everything derives from its definition. */
+/** One command, ready to be run or described. */
 export interface Command<H extends Host> {
   readonly summary: string;
   readonly settings: readonly Field[];
@@ -44,15 +44,15 @@ export interface Command<H extends Host> {
 export interface Program<H extends Host> {
   /** As it is called. */
   readonly name: string;
-  /** Paragraphs of the overview before and after the commands; a title stands on the first line of a block. */
+  /** Paragraphs of the overview around the commands; the first line of a block is its title. */
   readonly about: readonly string[];
   readonly closing: readonly string[];
   readonly commands: readonly CommandEntry<H>[];
-  /** What errors put before the name of a command that there is none of. */
+  /** What errors put before the name of an unknown command. */
   readonly prefix: string;
   /** Does what `--debug` does. */
   readonly debugVariable?: string;
-  /** What the arguments of commands can be, by `CommandRow.argument`; asked only when one is completed. */
+  /** What arguments can be, by `CommandRow.argument`; asked only when one is completed. */
   readonly offers?: Readonly<Record<string, (host: H) => Promise<readonly Offer[]>>>;
   /** Those of `offers` that stand for any number of arguments. */
   readonly repeated?: readonly string[];
@@ -71,11 +71,11 @@ export interface Named {
 export type CommandEntry<H extends Host> = CommandRow<H> | CommandFamily<H>;
 
 export interface CommandRow<H extends Host> extends Named {
-  /** What completion offers for its arguments: one of `Program.offers`, or `shell`. */
+  /** What completion offers: one of `Program.offers`, or `shell`. */
   readonly argument?: string;
-  /** Loads its code; given the program, because completion looks at all of it. */
+  /** Given the program, because completion looks at all of it. */
   readonly load: (program: Program<H>) => Promise<Command<H>>;
-  /** Tried first: undefined when it has done what the command is for, else the host to do it with. Loads little. */
+  /** Tried first, loads little: undefined when all is done, else the host to go on with. */
   readonly shortcut?: () => Promise<(argv: readonly string[], host: H) => Promise<H | undefined>>;
 }
 
@@ -89,7 +89,7 @@ export interface Offer {
   readonly brief: string;
 }
 
-/** The flags that every command has: a program says what `--debug` shows in it, and how it words `--help`. */
+/** The flags of every command: a program says what `--debug` shows, and how it words `--help`. */
 export function commonSettings(debug: string, env: Pick<Field, 'env'>, help = 'Show this help') {
   return settingsOf({ group: 'General' }, [
     flag('bool', 'debug', debug, { default: false, ...env }),

@@ -71,7 +71,7 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 const SCRIPTS: Readonly<Record<string, string>> = { bash: BASH, zsh: ZSH, fish: FISH };
 
-/** The script of a shell for a program; undefined for a shell that there is none for. */
+/** Undefined for a shell that there is no script for. */
 export function completionScript(shell: string, program: string): string | undefined {
   if (!Object.hasOwn(SCRIPTS, shell)) return undefined;
   return SCRIPTS[shell]

@@ -33,7 +33,7 @@ export function completionCommand<H extends Host>(
   });
 }
 
-/** What the scripts call at each Tab. Everything offered derives from the tables. */
+/** What the scripts call at each Tab. */
 export function completeCommand<H extends Host>(program: Program<H>, settings: readonly Field[]): Command<H> {
   return commandDefiner<H>()({
     usage: `${program.name} complete -- WORDS...`,

@@ -1,7 +1,7 @@
 import type { Clock } from '../time/clock.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What every command takes from around it. Only the entry of a program makes one from the real process. */
+/** What a command takes from around it. Only a program's entry makes one from the real process. */
 export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
@@ -9,13 +9,13 @@ export interface Host {
   readonly platform: NodeJS.Platform;
   readonly terminal: Terminal;
   readonly clock: Clock;
-  /** Aborts when the person or the system asks the program to end; a second time ends it at once. */
+  /** Aborts when the program is asked to end; a second time ends it at once. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Aborts at the first of these signals; the second one ends the process at once, with the status that it is given here.
- * The signals no longer do what they do by themselves.
+ * Aborts at the first of these signals; the second ends the process at once, with the status given here. The signals no
+ * longer do anything by themselves.
  */
 export function abortOnSignals(
   process: Pick<NodeJS.Process, 'on' | 'exit'>,

@@ -3,7 +3,7 @@ import { SHELLS } from './completion-scripts.ts';
 import type { Host } from './host.ts';
 import { findEntry, type CommandRow, type Named, type Offer, type Program } from './command.ts';
 
-/** What a shell takes as it stands, without quotes. Names of a catalogue that hold anything else are not offered. */
+/** What a shell takes without quotes. Names of a catalogue that hold anything else are not offered. */
 const PLAIN = /^[\w./:=@+-]+$/u;
 
 /**

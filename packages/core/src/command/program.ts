@@ -13,7 +13,7 @@ import {
 import type { Host } from './host.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Runs one command line (without the program's name); resolves to the exit status, every failure told. */
+/** Runs one command line, without the program's name. Resolves to the exit status; failures are told. */
 export async function runProgram<H extends Host>(
   program: Program<H>,
   argv: readonly string[],

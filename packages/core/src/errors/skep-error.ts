@@ -1,7 +1,7 @@
 import { CODES, type Code } from './codes.ts';
 
 export interface SkepErrorOptions {
-  /** What failed and the offending value, one line, for people. Defaults to the row's title. */
+  /** What failed, with the offending value, in one line. Defaults to the row's title. */
   readonly message?: string | undefined;
   /** What to do next. Defaults to the row's hint. */
   readonly hint?: string | undefined;

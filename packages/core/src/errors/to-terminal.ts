@@ -5,7 +5,7 @@ import { CODES } from './codes.ts';
 import { SkepError } from './skep-error.ts';
 
 export interface TerminalStyle {
-  /** ANSI colours; the caller knows whether it writes to a terminal and whether NO_COLOR is set. */
+  /** ANSI colours; the caller knows of terminals and NO_COLOR. */
   readonly color: boolean;
   /** Adds code, detail, stack and causes: what a defect report needs. */
   readonly debug: boolean;
@@ -18,8 +18,8 @@ export interface TerminalError {
 }
 
 /**
- * One line `Error: <message>; <hint>`, whose texts may quote what others wrote, and with `debug` the facts behind it. Errors that are not
- * SkepErrors are defects: their text may hold anything, so it is shown under `debug` only, and redacted as in logs.
+ * One line `Error: <message>; <hint>`, which may quote others, and with `debug` the facts behind it. Other errors than
+ * SkepErrors are defects: their text may hold anything, so only `debug` shows it, redacted as in logs.
  */
 export function toTerminal(error: unknown, style: TerminalStyle): TerminalError {
   const known = error instanceof SkepError ? error : new SkepError('internal/bug', { cause: error });

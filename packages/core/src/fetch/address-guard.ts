@@ -7,12 +7,12 @@ import { SkepError } from '../errors/skep-error.ts';
 /** Resolves a host to all its addresses. */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
-/** IPv4-compatible addresses (RFC 4291 §2.5.5.1, deprecated): a network that still knows them may take them for the IPv4 part. */
+/** IPv4-compatible addresses (RFC 4291 §2.5.5.1): old networks may take them for the IPv4 part. */
 const IPV4_COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
 
 /**
- * True for globally routable unicast addresses (IANA special-purpose registries as ipaddr.js knows them). IPv4 addresses
- * mapped into IPv6 count as what they embed; tunnels (6to4, Teredo, NAT64) are refused, they can lead anywhere.
+ * True for globally routable unicast addresses (IANA special-purpose registries). IPv4 addresses mapped into IPv6 count
+ * as what they embed; tunnels (6to4, Teredo, NAT64) are refused, they can lead anywhere.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
@@ -21,7 +21,7 @@ export function isPublicAddress(address: string): boolean {
   return parsed.range() === 'unicast';
 }
 
-/** Fails with `fetch/refused-address` when a URL names a non-public address itself; host names are judged at connect. */
+/** Fails with `fetch/refused-address` for a non-public address; host names are judged at connect. */
 export function checkHost(url: URL): void {
   const host = url.hostname.replace(/^\[|\]$/gu, '');
   if (ipaddr.isValid(host) && !isPublicAddress(host)) throw refused(host, host);

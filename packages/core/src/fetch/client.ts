@@ -21,7 +21,7 @@ export interface ClientOptions extends Pick<Connections, 'allowPrivate' | 'resol
   readonly maxBytes: number;
   readonly userAgent: string;
   readonly retry?: Partial<RetryOptions>;
-  /** Puts what an error says in words into the message, for a person who has chosen the server. */
+  /** The message quotes what an error says, for a person who has chosen the server. */
   readonly tellWhatWasSaid?: true;
   /** Milliseconds since the epoch, for Retry-After dates. */
   readonly now?: () => number;
@@ -42,7 +42,7 @@ export interface Answer {
   readonly url: string;
 }
 
-/** GET requests of Skep itself: registries, catalogues, metadata. Not for proxied traffic. */
+/** GET requests of Skep itself, not for proxied traffic. */
 export interface Client {
   /**
    * Fails with `fetch/invalid-url`, `-refused-address`, `-unreachable`, `-timeout`, `-bad-status` (see `statusOf`) or
@@ -106,7 +106,7 @@ function getOnce(
   requester: Requester,
   options: ClientOptions,
 ): Promise<Answer> {
-  // Bodies are taken as they are sent: a compressed one could exceed every limit once unpacked.
+  // A compressed body could exceed every limit once unpacked.
   let all: Record<string, string> = {
     'user-agent': options.userAgent,
     'accept-encoding': 'identity',
@@ -177,9 +177,8 @@ const MAX_SHOWN = 300;
 const PATIENCE_MS = 1_000;
 
 /**
- * What the body of an error says in words: `error`, `detail` or `message` of a JSON document, and the first of its
- * `errors` (RFC 9457 documents, as the official registry answers); undefined when it says nothing in time. Hostile text:
- * clean it before it reaches a terminal. Never fails.
+ * What the body of an error says: `error`, `detail` or `message` of a JSON document and the first of its `errors` (as
+ * RFC 9457); undefined when it says nothing in time. Hostile text: clean it for a terminal. Never fails.
  */
 async function saidIn(body: Readable): Promise<string | undefined> {
   const timer = setTimeout(() => body.destroy(), PATIENCE_MS);

@@ -14,9 +14,9 @@ import { checkHost, guardedLookup, type Resolve } from './address-guard.ts';
 import { trustedWith } from './ca-bundle.ts';
 import { bare, openTunnel, proxyFor, type ForwardProxies } from './tunnel.ts';
 
-/** How connections are made. Proxies count only where private addresses are allowed: they resolve names unseen by the guard. */
+/** Proxies count only where private addresses are allowed: they resolve names unseen by the guard. */
 export interface Connections extends Partial<ForwardProxies> {
-  /** False refuses private, loopback and link-local addresses, also behind host names and redirects. */
+  /** False refuses non-public addresses, also behind host names and redirects. */
   readonly allowPrivate: boolean;
   /** Replaces the system's resolver where addresses are guarded. */
   readonly resolve?: Resolve | undefined;
@@ -83,7 +83,7 @@ export function openRequester(connections: Connections): Requester {
   const agents = new Map<string, HttpAgent>();
   const agentFor = (url: URL, identity?: ClientIdentity): HttpAgent => {
     const proxy = connections.allowPrivate ? proxyFor(url, connections) : undefined;
-    // A connection shows its certificate to whoever answers, so those of one identity are apart from all others.
+    // Connections show their certificate, so those of one identity are apart from all others.
     const key = `${url.protocol} ${proxy?.href ?? ''} ${identity?.cert ?? ''}`;
     const agent = agents.get(key) ?? createAgent(url.protocol === 'https:', connections, { identity, proxy });
     agents.set(key, agent);
@@ -93,7 +93,7 @@ export function openRequester(connections: Connections): Requester {
     async send(first, { redirects, showTo, ...sending }) {
       let url = first;
       for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
-        // An address in the URL is never looked up, so the guard of the connection does not see it.
+        // An address in the URL is never looked up, so the guard does not see it.
         if (!connections.allowPrivate) checkHost(url);
         const { headers, identity } = await showTo(url);
         const answer = await sendOnce(url, { ...sending, headers, agent: agentFor(url, identity) });
@@ -200,7 +200,7 @@ function receiveHead(
     const end = (): void => void request.destroy(unreachable(url, 'ETIMEDOUT'));
     request.on('error', reject).on('response', (response) => resolve((answer = response)));
     request.on('socket', (socket) => {
-      // A kept connection is there already, and what would listen for its start would listen for ever.
+      // What would listen for the start of a kept connection would listen for ever.
       if (socket.connecting) {
         const connecting = setTimeout(end, CONNECT_MS);
         const connected = (): void => clearTimeout(connecting);

@@ -13,12 +13,12 @@ export interface RetryOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What to do about a failure: try again (after at least `afterMs`, if the server said so), or not. */
+/** Try again, after at least `afterMs` if the server said so, or not. */
 export type Verdict = { readonly retry: false } | { readonly retry: true; readonly afterMs?: number };
 
 export const defaultRetry = { tries: 3, baseMs: 200, capMs: 10_000 } as const;
 
-/** Runs `action` until it succeeds, its failure is final, or the tries are used up; then fails with the last error. */
+/** Runs `action` until it succeeds or fails for good; then fails with the last error. */
 export async function withRetry<T>(
   action: () => Promise<T>,
   judge: (error: unknown) => Verdict,
@@ -36,13 +36,13 @@ export async function withRetry<T>(
   }
 }
 
-/** Half fixed, half random, so that many clients do not return together; never sooner than the server asked. */
+/** Half random, so that many clients do not return together; never sooner than asked. */
 function delayOf(attempt: number, afterMs: number, options: RetryOptions): number {
   const backOff = Math.min(options.capMs, options.baseMs * 2 ** (attempt - 1));
   return Math.max(afterMs, backOff / 2 + (options.random() * backOff) / 2);
 }
 
-/** Milliseconds of a Retry-After header (RFC 9110 §10.2.3: seconds or a date); undefined when absent or unusable. */
+/** Milliseconds of a Retry-After header (RFC 9110 §10.2.3); undefined when absent or unusable. */
 export function parseRetryAfter(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d+$/u.test(header)) return Number(header) * 1_000;

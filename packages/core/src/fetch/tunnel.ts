@@ -12,7 +12,7 @@ export interface ForwardProxies {
   readonly noProxy: string;
 }
 
-/** The proxy on the way to `url`; that for http serves https too where there is none for it. */
+/** The proxy for `url`; that for http serves https too where it has none. */
 export function proxyFor(url: URL, proxies: Partial<ForwardProxies>): URL | undefined {
   const { httpProxy = '', httpsProxy = '', noProxy = '' } = proxies;
   const set = url.protocol === 'https:' && httpsProxy !== '' ? httpsProxy : httpProxy;
@@ -21,7 +21,7 @@ export function proxyFor(url: URL, proxies: Partial<ForwardProxies>): URL | unde
   throw new SkepError('fetch/unreachable', { message: 'the address of the forward proxy is no URL' });
 }
 
-/** A name exempts its subdomains too, with or without a dot or `*.` before it, and a port only itself. */
+/** A name exempts its subdomains, with or without a dot or `*.` before it; a port only itself. */
 function isExempt(url: URL, noProxy: string): boolean {
   const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
   return noProxy

@@ -7,14 +7,13 @@ import { errnoOf } from './errno.ts';
 export interface AtomicWriteOptions {
   /** Permission bits of the file; default 0600. */
   readonly mode?: number;
-  /** False for what says nothing any more after a crash of the machine; that it is on the disk is not waited for then. */
+  /** False does not wait for the disk: for what says nothing after a crash of the machine. */
   readonly durable?: boolean;
 }
 
 /**
- * Replaces `path` so that readers and a crash see the old content or the new, never a mix: temporary file in the same
- * directory, fsync, rename, fsync of the directory. Missing directories are made with mode 0750. A symbolic link is
- * replaced, not followed. On failure nothing new is left; fails with `file/write-failed`.
+ * Replaces `path` so that readers and a crash see the old content or the new, never a mix. Missing directories are made
+ * with mode 0750; a symbolic link is replaced, not followed. On failure (`file/write-failed`) nothing new is left.
  */
 export async function atomicWrite(
   path: string,

@@ -99,7 +99,7 @@ async function createPrivate(path: string, what: string): Promise<void> {
     await mkdir(dirname(path), { recursive: true, mode: 0o750 });
     if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
   } catch (cause) {
-    // The directory was removed as unused in between; whoever locks finds the file missing and comes back.
+    // The directory was removed as unused; whoever locks finds the file missing and comes back.
     if (errnoOf(cause) === 'ENOENT') return;
     throw new SkepError('file/write-failed', {
       message: `cannot lock ${what} with "${path}": ${errnoOf(cause) ?? 'unexpected failure'}`,
@@ -141,10 +141,10 @@ async function inodeOf(path: string): Promise<bigint | undefined> {
   return (await ifThere(stat(path, { bigint: true })))?.ino;
 }
 
-/** The database holding the lock, or undefined when another holds it. Nothing is ever written into the file. */
+/** Undefined when another holds the lock. Nothing is ever written into the file. */
 function tryLock(database: DatabaseSync, shared: boolean): DatabaseSync | undefined {
   try {
-    // In memory, so that no journal lies beside the lock. A transaction that has read holds SQLite's shared lock.
+    // No journal lies beside the lock. A transaction that has read holds SQLite's shared lock.
     const begin = shared ? 'BEGIN; SELECT count(*) FROM sqlite_schema' : 'BEGIN EXCLUSIVE';
     database.exec(`PRAGMA journal_mode = MEMORY; ${begin}`);
     return database;

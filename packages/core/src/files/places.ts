@@ -9,7 +9,7 @@ export interface PlacesInput {
   readonly temp: string;
 }
 
-/** Every place Skep keeps something, as absolute paths (docs/behaviour/run.md#files). Nothing is created here. */
+/** Where Skep keeps things (docs/behaviour/run.md#files), absolute. Nothing is created here. */
 export interface Places {
   readonly configDir: string;
   readonly configFile: string;
@@ -66,6 +66,6 @@ export function places(input: PlacesInput): Places {
 function localBase(input: PlacesInput, path: typeof posix): (unixDefault: string) => string {
   if (input.platform !== 'win32') return (unixDefault) => path.join(input.home, unixDefault);
   const base = input.env['LOCALAPPDATA'] ?? path.join(input.home, 'AppData', 'Local');
-  // One base for state, data and cache; `skep` is joined after, so each kind keeps a folder of its own.
+  // `skep` is joined after, so state, data and cache keep folders of their own.
   return (unixDefault) => path.join(base, path.basename(unixDefault));
 }

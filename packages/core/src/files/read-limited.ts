@@ -28,7 +28,7 @@ export async function readBytes(path: string, limits: ReadLimits): Promise<Buffe
   return await readUpTo(file, path, { size: stat.size, maxBytes: limits.maxBytes, what });
 }
 
-/** As `readBytes`, decoded as UTF-8; a byte order mark is dropped and invalid UTF-8 is `file/unreadable`. */
+/** As `readBytes`, as UTF-8 without a byte order mark; invalid UTF-8 is `file/unreadable`. */
 export async function readText(path: string, limits: ReadLimits): Promise<string> {
   const bytes = await readBytes(path, limits);
   try {
@@ -42,7 +42,7 @@ export async function readText(path: string, limits: ReadLimits): Promise<string
   }
 }
 
-/** As `readText`, parsed as JSON; fails with `file/not-json` naming the place. The caller decodes the result. */
+/** As `readText`, parsed as JSON; fails with `file/not-json` naming the place. */
 export async function readJson(path: string, limits: ReadLimits): Promise<unknown> {
   return (await readJsonText(path, limits)).value;
 }

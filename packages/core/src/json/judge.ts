@@ -1,7 +1,7 @@
-/** Nesting that no message needs and no reader likes; `JSON.parse` takes seconds for a few million levels. */
+/** No message needs more; `JSON.parse` takes seconds for a few million levels. */
 export const MAX_DEPTH = 1_000;
 
-/** What a text is: one JSON value (RFC 8259), one that is nested too deeply, or neither. */
+/** One JSON value (RFC 8259), one that is nested too deeply, or neither. */
 export type Verdict = 'json' | 'too-deep' | 'not-json';
 
 /** A place in a text: 1-based line and column, in UTF-16 units. */

@@ -16,7 +16,7 @@ export interface RawNumber {
   readonly rawJSON: string;
 }
 
-/** The parts of the JSON source-text-access proposal that Node has and the TypeScript library does not declare yet. */
+/** What Node has of JSON source text access, and the TypeScript library does not declare yet. */
 interface SourceTextJson {
   parse(
     text: string,

@@ -111,7 +111,7 @@ export function findMembers(
   return found;
 }
 
-/** Follows `path` from the outermost object; undefined when a member is absent or ambiguous. */
+/** Where `path` leads to; undefined when a member is absent or ambiguous. */
 export function findPath(
   text: string,
   path: readonly string[],
@@ -125,7 +125,7 @@ export function findPath(
   return span;
 }
 
-/** The text of the member `path` leads to, or undefined. As in `JSON.parse`, the last of equal members counts. */
+/** The text of the member `path` leads to. As in `JSON.parse`, the last of equal members counts. */
 export function memberSlice(text: string, path: readonly string[]): string | undefined {
   const span = findPath(text, path, 'last');
   return span && rawAt(text, span);
@@ -212,7 +212,7 @@ export function isDeeperThan(limit: number, text: string): boolean {
   return false;
 }
 
-/** The name of a member that occurs twice in one object anywhere in `text`, or undefined (RFC 8259 §4). */
+/** The name of a member that occurs twice in one object, or undefined (RFC 8259 §4). */
 export function repeatedMember(text: string): string | undefined {
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length;) {

@@ -1,4 +1,4 @@
-/** What code logs to: structured fields first, then a fixed sentence. A pino logger satisfies it. */
+/** Structured fields first, then a fixed sentence. A pino logger satisfies it. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

@@ -26,7 +26,7 @@ export async function openLog(options: LogOptions): Promise<Log> {
   const { context } = options;
   const { pino } = await import('pino');
   const destination = options.stream ?? pino.destination({ fd: 2, sync: true, maxLength: BACKLOG_BYTES });
-  // On a full disk lines are dropped: a program must not end because it cannot say something.
+  // A program must not end because a disk is full.
   destination.on('error', () => {});
   const logger = pino(
     {
@@ -54,7 +54,7 @@ function wrap(logger: Logger, fields: object | undefined): Log {
   };
 }
 
-/** Spreading keeps the type an object whatever `redact` makes of it; an Error given as fields becomes its facts. */
+/** An object, whatever `redact` makes of it; an Error given as fields becomes its facts. */
 function redactFields(fields: object): Record<string, unknown> {
   return { ...Object(redact(fields)) };
 }

@@ -1,7 +1,7 @@
 const REDACTED = '[redacted]';
 const MAX_DEPTH = 10;
 
-/** Ends of member names that hold a secret, compared without case and separators: `client_secret`, `X-Api-Key`. */
+/** How names of secrets end, without case and separators: `client_secret`, `X-Api-Key`. */
 const SECRET_ENDINGS = [
   'authorization',
   'cookie',
@@ -25,15 +25,14 @@ export function isSecretName(name: string): boolean {
 }
 
 /**
- * A copy of `value` fit for logs: members with secret names become `[redacted]` at any depth, and so does the value of an
- * input or header that a server document calls secret; URLs lose their user information and secrets of their query, bearer
- * credentials inside text go, errors become plain objects, byte arrays their length.
+ * A copy of `value` fit for logs: members with secret names become `[redacted]` at any depth, as do values that a server
+ * document calls secret; texts are redacted (`redactText`), errors become plain objects, byte arrays their length.
  */
 export function redact(value: unknown): unknown {
   return copy(value, 0);
 }
 
-/** The text with the user information of every URL in it removed (RFC 3986 §3.2.1), and what its query says in secret. */
+/** The text without user information of URLs (RFC 3986 §3.2.1) and secrets of their queries. */
 export function redactUrl(text: string): string {
   return (
     text
@@ -95,7 +94,7 @@ function isSecretInput(value: object): boolean {
   return 'name' in value && typeof value.name === 'string' && isSecretName(value.name);
 }
 
-/** Message, stack and cause are not enumerable; a copy of the members alone would lose them. */
+/** Message, stack and cause are not enumerable. */
 function copyError(error: Error, depth: number): Record<string, unknown> {
   return {
     type: error.name,

@@ -16,7 +16,7 @@ export type ValueOf<F extends Field> = F['kind'] extends 'int' | 'float' | 'dura
             ? Choice
             : string;
 
-/** All values of a table by field name; a field without a default may be undefined unless it is required. */
+/** Values by field name; one without a default may be undefined unless it is required. */
 export type Values<Rows extends readonly Field[]> = {
   readonly [F in Rows[number] as F['name']]: F extends
     | { readonly default: FieldValue }
@@ -49,7 +49,7 @@ export function defineSettings<const Rows extends readonly Field[]>(rows: Rows):
   return rows;
 }
 
-/** A row as it is written down: what its group shares is given once, and the flag names it. */
+/** A row as it is written down: its group is given once, and the flag names it. */
 type DeclaredRow = Omit<Field, 'name' | 'group'> & { readonly name?: string };
 
 type CamelCase<Flag extends string> = Flag extends `${infer First}-${infer Rest}`
@@ -63,8 +63,8 @@ type NameOf<Row extends DeclaredRow> = Row extends { readonly name: infer Name e
     : never;
 
 /**
- * A row with a flag: what kind its value is of, the flag without dashes, its line of help, and what else there is to say.
- * `NoInfer`, because only what is given says what the facts are, not where the row stands.
+ * A row with a flag: the kind of its value, the flag without dashes, its line of help, and further facts. `NoInfer`,
+ * because the facts are what is given, whatever is expected where the row stands.
  */
 export function flag<
   const Kind extends FieldKind,
@@ -79,7 +79,7 @@ export function flag<
   return { kind, flag: name, brief, ...(facts as Facts) };
 }
 
-/** The rows of one group, which is the heading they share. A row without a name has that of its flag, in camelCase. */
+/** The rows of one group. A row without a name has that of its flag, in camelCase. */
 export function settingsOf<
   const Shared extends Pick<Field, 'group' | 'notYet'>,
   const Rows extends readonly DeclaredRow[],
@@ -95,7 +95,7 @@ export function settingsOf<
   return named as unknown as ReturnType<typeof settingsOf<Shared, Rows>>;
 }
 
-/** Plain values from merged settings, typed by the rows. The readers have checked every value against its row. */
+/** Plain values, typed by the rows. The readers have checked every value against its row. */
 export function valuesOf<const Rows extends readonly Field[]>(rows: Rows, settings: Settings): Values<Rows> {
   const entries = rows.map((row) => [row.name, settings.get(row.name)?.value ?? row.default]);
   return Object.fromEntries(entries) as Values<Rows>;

@@ -1,9 +1,9 @@
-/** The candidate closest to `given`, or undefined when none is close: at most a third of its letters may differ. */
+/** The closest candidate, of whose letters at most a third may differ; undefined when none is close. */
 export function didYouMean(given: string, candidates: Iterable<string>): string | undefined {
   let best: { readonly candidate: string; readonly distance: number } | undefined;
   for (const candidate of candidates) {
     const limit = Math.max(1, Math.floor(Math.max(given.length, candidate.length) / 3));
-    // Length alone rules most candidates out, and hostile input cannot make this slow.
+    // Length rules most candidates out, so that hostile input cannot make this slow.
     if (Math.abs(given.length - candidate.length) > limit) continue;
     const distance = editDistance(given.toLowerCase(), candidate.toLowerCase());
     if (distance <= limit && (best === undefined || distance < best.distance)) best = { candidate, distance };

@@ -32,17 +32,17 @@ export interface Field {
   /** camelCase name the program uses. */
   readonly name: string;
   readonly kind: FieldKind;
-  /** Long flag without dashes; absent for settings of files and environment only. */
+  /** Without dashes; absent for settings of files and environment only. */
   readonly flag?: string;
   /** One letter. */
   readonly short?: string;
   /** Environment variable name. */
   readonly env?: string;
-  /** Run-config or config-file key, dotted where nested (`oidc_config.issuer`); absent when never stored. */
+  /** Key in files, dotted where nested (`oidc_config.issuer`); absent when never stored. */
   readonly key?: string;
   /** Another tool's word for the key, taken from its files. */
   readonly alias?: string;
-  /** How a stored file holds the value, where kind and default do not say it all; see `storedShape`. */
+  /** How a file holds the value, where kind and default do not say it; see `storedShape`. */
   readonly stored?: Shape<unknown>;
   /** A stored file leaves it out while it is the default. */
   readonly sparse?: true;
@@ -57,10 +57,10 @@ export interface Field {
   readonly default?: FieldValue;
   /** Some flag or variable must give it. */
   readonly required?: true;
-  /** Default as documented when it is computed, for example `generated from the image`. */
+  /** A computed default as documented: `generated from the image`. */
   readonly defaultText?: string;
   readonly choices?: readonly string[];
-  /** Those of `choices` that arrive with a later release: giving one fails with `usage/not-available`. */
+  /** Those of a later release: giving one fails with `usage/not-available`. */
   readonly notYetValues?: readonly string[];
   /** Inclusive range for int and float (duration: milliseconds). */
   readonly min?: number;
@@ -71,7 +71,7 @@ export interface Field {
   readonly deprecated?: string;
   /** Names of fields that must be given as well. */
   readonly needs?: readonly string[];
-  /** Names of fields that must not be given as well, in the same place (flags, environment or file). */
+  /** Names of fields that the same place (flags, environment or file) must not give as well. */
   readonly excludes?: readonly string[];
   /**
    * Behaviour arrives with a later release: giving the flag or key fails with `usage/not-available`, unless the value is
@@ -79,7 +79,7 @@ export interface Field {
    * switches nothing on.
    */
   readonly notYet?: true;
-  /** With `notYet`: running without it harms nobody, so that an imported file may have the key. */
+  /** With `notYet`: an imported file may have the key, running without it harms nobody. */
   readonly harmless?: true;
 }
 
@@ -89,7 +89,7 @@ export type Origin = 'flag' | 'env' | 'file' | 'default' | 'registry' | 'config'
 export interface Setting {
   readonly value: FieldValue;
   readonly origin: Origin;
-  /** The file with its line, or the catalogue entry; a flag and a variable are named by the row. */
+  /** The file with its line, or the catalogue entry; the row names flag and variable. */
   readonly place?: string;
   /** What weaker places said, the strongest first. */
   readonly over?: readonly Setting[];

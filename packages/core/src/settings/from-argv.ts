@@ -64,7 +64,7 @@ export function fromArgv(shape: ArgvShape, argv: readonly string[]): FromArgv {
   return { settings, positionals, rest, warnings: [...warnings], help: false };
 }
 
-/** Node's own tokenizer knows bundles, inline values and values that start with a dash; meaning is given here. */
+/** Node's tokenizer knows bundles, inline values and values that start with a dash. */
 function tokenize(rows: readonly Field[], args: readonly string[]) {
   const options: Record<string, ParseArgsOptionDescriptor> = {};
   for (const { flag, kind, short } of rows) {

@@ -31,7 +31,7 @@ interface Reading {
 export async function fromFile(rows: readonly Field[], file: SettingsFile): Promise<Settings> {
   const broken = file.format === 'json' ? jsonErrorPlace(file.text) : undefined;
   if (broken !== undefined) throw invalidFile(file, broken, 'not valid JSON');
-  // Most people have no file; the parser is not worth loading for one that says nothing.
+  // Most people have no file, and need no parser.
   if (file.text === '') return new Map();
   const yaml = await import('yaml');
   const lines = new yaml.LineCounter();
@@ -98,7 +98,7 @@ function readValue(reading: Reading, row: Field, { key, node }: Found): void {
   }
 }
 
-/** What an alias stands for. A loop of aliases cannot be followed for ever: only known keys are descended into. */
+/** What an alias stands for. No loop of aliases is followed: only known keys are descended into. */
 function resolve(reading: Reading, node: unknown): Node | undefined {
   if (reading.yaml.isAlias(node)) return node.resolve(reading.document);
   return reading.yaml.isNode(node) ? node : undefined;

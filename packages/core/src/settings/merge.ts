@@ -19,14 +19,14 @@ export function mergeSettings(rows: readonly Field[], layers: readonly Settings[
   return merged;
 }
 
-/** The setting of a layer with those it stands for there, the strongest first; a default is not given by anybody. */
+/** A setting with those it stands for, the strongest first; a default is given by nobody. */
 function given(setting: Setting | undefined): readonly Setting[] {
   if (setting === undefined || setting.origin === 'default') return [];
   const { over = [], ...alone } = setting;
   return [alone, ...over];
 }
 
-/** Fails with `usage/conflict` when two settings that exclude each other come from the same place. */
+/** Fails with `usage/conflict` when settings from the same place exclude each other. */
 export function checkExcludes(rows: readonly Field[], settings: Settings): void {
   for (const row of rows) {
     const own = settings.get(row.name);

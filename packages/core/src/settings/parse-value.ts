@@ -10,20 +10,20 @@ export interface Where {
   readonly code: Extract<Code, 'usage/invalid-value' | 'config/invalid'>;
 }
 
-/** One occurrence of a setting as text (flag or variable) becomes a checked value. */
+/** The checked value of one occurrence of a flag or variable. */
 export function parseValue(field: Field, text: string, where: Where): FieldValue {
   if (text.includes('\0')) throw invalid(field, where, text, 'it holds a NUL character');
   return checkValue(field, DECODE[field.kind](field, text, where), where);
 }
 
-/** Range, choices and availability of a value that already has its kind's type. Fails with the code of `where`. */
+/** Checks range, choices and availability. Fails with the code of `where`. */
 export function checkValue(field: Field, value: FieldValue, where: Where): FieldValue {
   if (typeof value === 'number') checkRange(field, value, where);
   if (typeof value === 'string') checkChoice(field, value, where);
   return value;
 }
 
-/** A later occurrence joined to an earlier one: repeatable kinds collect, the others let the last win. */
+/** A later occurrence joined to an earlier one: repeatable kinds collect, else the last wins. */
 export function combine(field: Field, earlier: FieldValue | undefined, later: FieldValue): FieldValue {
   if (Array.isArray(earlier) && Array.isArray(later)) return [...earlier, ...later];
   if (field.kind === 'pairs' && typeof earlier === 'object' && typeof later === 'object') {
@@ -97,7 +97,7 @@ function decodeDuration(field: Field, text: string, where: Where): number {
 
 function decodePair(field: Field, text: string, where: Where): Readonly<Record<string, string>> {
   const at = text.indexOf('=');
-  // The text may hold a secret after a mistyped separator, but it has no = and so is most likely a bare name.
+  // Quoted, because without = it is most likely a bare name and no secret.
   if (at === -1) throw invalid(field, where, text, 'it must have the form KEY=VALUE');
   if (at === 0) throw invalid(field, where, text, 'the key before = is empty');
   return Object.fromEntries([[text.slice(0, at), text.slice(at + 1)]]);

@@ -28,7 +28,7 @@ export interface HelpStyle {
 /** Flag texts longer than this stand on a line of their own. */
 const LONGEST_FLAG = 34;
 
-/** The whole help page of a command, newline-terminated: summary, usage, examples, flags by group, variables. */
+/** The whole help page of a command, newline-terminated. */
 export function toHelp(page: HelpPage, style: HelpStyle): string {
   const blocks = [
     [page.summary],
@@ -136,7 +136,7 @@ function dim(text: string, style: HelpStyle): string {
   return style.color ? styleText('dim', text, { validateStream: false }) : text;
 }
 
-/** Lines of at most `width` columns, broken at spaces; a longer word stands alone on its line. */
+/** Lines of at most `width` columns, broken at spaces; a longer word stands alone. */
 export function wrapText(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';

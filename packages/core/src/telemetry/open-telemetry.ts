@@ -28,7 +28,7 @@ export interface TelemetryServices {
 const PUSH_EVERY_MS = 60_000;
 /** What a collector that does not answer may delay the end of the process by. */
 const FLUSH_MS = 5_000;
-/** Of one delivery with its retries; below FLUSH_MS, so that none keeps the process alive after the last flush. */
+/** Of one delivery with its retries; below FLUSH_MS, so that none outlives the last flush. */
 const EXPORT_TIMEOUT_MS = 4_000;
 
 /**

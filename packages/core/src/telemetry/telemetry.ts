@@ -1,7 +1,7 @@
 import type { Meter } from '@opentelemetry/api';
 import type { Tracing } from './tracing.ts';
 
-/** Running telemetry. What is off is `undefined`: whoever measures asks once, when it is built. */
+/** What is off is `undefined`: whoever measures asks once, when it is built. */
 export interface Telemetry {
   readonly tracing: Tracing | undefined;
   readonly meter: Meter | undefined;
@@ -24,7 +24,7 @@ export interface TelemetrySettings {
   readonly serviceVersion: string;
   /** Further attributes of the resource. */
   readonly attributes?: Readonly<Record<string, string>>;
-  /** Base URL of an OTLP/HTTP collector without trailing slash; `none` keeps everything here, for a scraper to fetch. */
+  /** Base URL of an OTLP/HTTP collector without trailing slash; `none` leaves it to scrapers. */
   readonly endpoint: { readonly url: string } | 'none';
   readonly headers?: Readonly<Record<string, string>>;
   readonly tracing: 'off' | { readonly /** Share of new traces, above 0 up to 1. */ sampling: number };

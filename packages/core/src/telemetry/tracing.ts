@@ -31,7 +31,7 @@ export class Tracing {
     this.#active = active;
   }
 
-  /** A span for a request from outside, in the caller's trace if its `traceparent` is sound (W3C Trace Context §3). */
+  /** A span for a request, in the caller's trace if its `traceparent` is sound (W3C Trace Context §3). */
   startServerSpan({ name, attributes }: SpanOptions, headers: IncomingHeaders): Span {
     const parent = this.#propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter);
     return this.#tracer.startSpan(name, { kind: SpanKind.SERVER, attributes: attributes ?? {} }, parent);
@@ -47,7 +47,7 @@ export class Tracing {
     span.setStatus({ code: SpanStatusCode.ERROR });
   }
 
-  /** A span of its own for something that has just ended after so many milliseconds. */
+  /** A span of its own for something that has just ended. */
   record({ name, attributes }: SpanOptions, milliseconds: number, outcome: 'success' | 'error'): void {
     const end = Date.now();
     const options = { attributes: attributes ?? {}, startTime: end - milliseconds };
@@ -56,7 +56,7 @@ export class Tracing {
     span.end(end);
   }
 
-  /** Does `work` in a span below the active one, or in a trace of its own; ends it, and marks it when the work fails. */
+  /** Does `work` in a span below the active one, or in a trace of its own; marks it when that fails. */
   async inSpan<T>({ name, attributes }: SpanOptions, work: (span: Span) => Promise<T>): Promise<T> {
     const active = this.#active.current();
     const parent = active === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, active);
@@ -72,7 +72,7 @@ export class Tracing {
   }
 }
 
-/** Failure without its text: messages quote input, and a trace leaves the machine. The code says which failure. */
+/** The code alone: messages quote input, and a trace leaves the machine. */
 export function markFailed(span: Span, error: unknown): void {
   const type = error instanceof SkepError ? error.code : 'internal/bug';
   span.setAttribute('error.type', type);

@@ -21,7 +21,7 @@ export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
 /** setTimeout fires at once beyond this: 24 days. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Real time. Its timers do not keep the process alive, what is being served does; a sleep does, for somebody waits. */
+/** Real time. Its timers do not keep the process alive; a sleep does, for somebody waits. */
 export const systemClock: Clock = {
   now: Date.now,
   after(delayMs, run) {

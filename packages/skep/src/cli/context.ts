@@ -39,8 +39,8 @@ export interface Context extends Host {
 
 /** How a command that runs inside the supervisor differs (decision 0048). */
 export interface Inside {
-  /** Fails with `supervisor/not-here`: the command that asked does it itself. Only before anything is made. */
+  /** Fails with `supervisor/not-here`, before anything is made: the command does it itself. */
   readonly handOver: (why: string) => never;
-  /** Starts a saved workload on its runtime in this very process, and tells who asked how it goes. */
+  /** Starts a saved workload in this very process, and tells who asked how it goes. */
   readonly launch: (config: RunConfig, runtime: Runtime) => Promise<void>;
 }

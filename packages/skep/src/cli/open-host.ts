@@ -11,7 +11,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import type { Context } from './context.ts';
 import { connectRuntime, openRuntime } from './open-runtime.ts';
 
-/** A host of workloads in this process, on the real machine: in the supervisor, and with `--foreground`. */
+/** A host of workloads in this process: in the supervisor, and with `--foreground`. */
 export function openHost(context: Context, log: Log): Host {
   const { places, program, clock, random, fetch, self, isAlive, end, osUser } = context;
   const budgets = newBudgets();

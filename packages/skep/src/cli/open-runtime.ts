@@ -25,7 +25,7 @@ export async function openRuntime(context: Context, options: OpenRuntimeOptions 
   return runtime;
 }
 
-/** As `openRuntime`, with who it is, which is asked while the caller does something else. */
+/** As `openRuntime`; who it is, is asked while the caller does something else. */
 export async function beginRuntime(
   context: Context,
   { reference, signal = neverAborts }: OpenRuntimeOptions,
@@ -48,7 +48,7 @@ async function identify(
   });
 }
 
-/** As `openRuntime`, for who knows already that the one a workload belongs to is still there: its identity is not asked for. */
+/** As `openRuntime` without asking who it is, where a workload's runtime is known to be there. */
 export async function connectRuntime(
   context: Context,
   reference: RuntimeReference | undefined,

@@ -51,7 +51,7 @@ async function* whatWasWritten(
   for await (const { bytes } of runtime.logs(name, request)) yield bytes;
 }
 
-/** What a stdio server wrote to be read: its stdout is the protocol. An engine counts last lines over both. */
+/** The stderr of a stdio server: its stdout is the protocol. An engine counts last lines over both. */
 async function* talk(runtime: Runtime, name: string, wanted: LogRequest): AsyncGenerator<Uint8Array> {
   const { follow, tail, signal } = wanted;
   const stderr = async function* (request: LogRequest): AsyncGenerator<Uint8Array> {

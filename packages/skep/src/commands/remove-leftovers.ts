@@ -34,7 +34,7 @@ async function removeShared(context: Context): Promise<void> {
   }
 }
 
-/** What is there of ours without any saved state: from interrupted runs and builds, or because state was removed by hand. */
+/** What is ours without saved state: from interrupted runs, or because that was removed by hand. */
 async function removeForgotten(context: Context, names: readonly string[]): Promise<void> {
   const owner = ownerOf(context.places.stateDir);
   try {

@@ -41,7 +41,7 @@ export async function runForCommand(
       try {
         endpoint = await host.start(name, { how: 'start', tell, signal, runtime });
       } catch (error) {
-        // Whoever waits for the start removes what is left of it, or has the next supervisor start it.
+        // Whoever waits removes what is left, or has the next supervisor start it.
         const waits = !signal.aborted || hasCode(signal.reason, 'supervisor/unreachable');
         if (unheard || !waits) await host.remove(name);
         throw error;
@@ -68,7 +68,7 @@ const NO_TERMINAL: Omit<Terminal, 'err'> = {
   width: 100,
 };
 
-/** Both would start a supervisor with the same variables, so that what a process reads from its own is the same, too. */
+/** Both would start a supervisor with the same variables. */
 function haveSameSurroundings(one: Context['env'], other: Context['env']): boolean {
   const [ours, theirs] = [supervisorEnv(one), supervisorEnv(other)];
   const names = new Set([...Object.keys(ours), ...Object.keys(theirs)]);

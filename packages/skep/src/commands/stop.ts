@@ -52,7 +52,7 @@ export const stop = defineCommand({
     const client = new SupervisorClient(context);
     const stopping = eachOf(chosen, async (name) => {
       try {
-        // What is not there needs no supervisor to say so, and what is stopped needs none to stop it.
+        // What is not there, or stopped, needs no supervisor.
         await loadRunConfig(places, name);
         const wasRunning = !stopped.has(name) && (await client.stop(name, values.timeout * 1000, { signal }));
         if (!wasRunning) terminal.err(`Warning: workload "${name}" was not running\n`);

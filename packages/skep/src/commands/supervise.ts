@@ -21,7 +21,7 @@ const LINGER_MS = 3_000;
 /** How long one that ends may take to let go of its workloads. */
 const LOCK_MS = 10_000;
 const LOCK_TURN_MS = 250;
-/** How long one that ends waits for an engine to answer: shorter, with all else, than the next one waits for it. */
+/** How long one that ends waits for an engine: shorter, with all else, than the next one waits. */
 const RELEASE_MS = 7_000;
 
 /** The supervisor itself. Started by the other commands; one per state directory, held by a lock of the kernel. */
@@ -120,12 +120,12 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
     endFaults();
     log.info({ inTime }, 'supervisor ended');
     lock.release();
-    // What still waits for an answer must neither keep the process nor do anything beside the next supervisor.
+    // What still waits must not keep the process, nor do anything beside the next supervisor.
     if (!inTime) context.exit(0);
   }
 }
 
-/** False when something waits for an engine that does not answer; the next supervisor takes it up as after a crash. */
+/** False when an engine does not answer; the next supervisor takes it up as after a crash. */
 async function letGo(hosted: Host, clock: Clock): Promise<boolean> {
   const released = new AbortController();
   try {
@@ -138,7 +138,7 @@ async function letGo(hosted: Host, clock: Clock): Promise<boolean> {
   }
 }
 
-/** This process's own watcher. That of a supervisor before it, which waits to start that one again, is ended. */
+/** This process's own watcher. That of the supervisor before it is ended. */
 async function soleWatcher({ env, places, uid, platform, isAlive, end }: Context) {
   const own = identify(Number(env['SKEP_WATCHER'] ?? 0), platform);
   const other = (await readAddress(places, uid))?.watcher;

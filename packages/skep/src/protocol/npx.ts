@@ -43,7 +43,7 @@ const NPM_QUIET = [
   'npm_config_fetch_retry_mintimeout=1000',
 ].join(' ');
 
-/** Runs in the builder stage; `server/run` becomes a link to the program, relative so that it holds under /app too. */
+/** Runs in the builder stage; links `server/run` to the program, relative so that it holds under /app. */
 const LINK_ENTRY_SCRIPT = `import { chmodSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 const chooseBin = ${chooseBin.toString()};
 const name = process.argv[2];

@@ -19,7 +19,7 @@ export async function saveRunConfig(places: Places, config: RunConfig): Promise<
   await atomicWrite(pathOf(places, config.name), encodeRunConfig(config), { mode: 0o600 });
 }
 
-/** Fails with `workload/not-found` when there is none, with `workload/state-unreadable` when it is damaged. */
+/** Fails with `workload/not-found`, or with `workload/state-unreadable` when it is damaged. */
 export async function loadRunConfig(places: Places, name: string): Promise<RunConfig> {
   const path = pathOf(places, name);
   try {
@@ -67,7 +67,7 @@ export async function savedNames(places: Places): Promise<readonly string[]> {
 export function namesIn(directory: string, suffix: string): readonly string[] {
   let files;
   try {
-    // Waiting for it would start Node's threads, which costs `skep list` 3 ms; the directory is the user's own and small.
+    // Asynchronous, it would start Node's threads, which costs `skep list` 3 ms. The directory is small.
     files = readdirSync(directory);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return [];

@@ -16,7 +16,7 @@ const aliases = new Map(
 
 type Rule = 'used' | 'harmless' | 'later' | 'unknown';
 
-/** What becomes of a key: its row says it, or else the rows below it, which are refused as one where all are to come. */
+/** What becomes of a key: its row says it, else the rows below it, refused as one where all are to come. */
 function ruleOf(key: string): Rule {
   if (NAMES_AGAIN.includes(key)) return 'used';
   const row = rows.find((one) => one.key === key);
@@ -127,7 +127,7 @@ const BODY_LIMIT = proxySettings.find((row) => row.name === 'bodyLimitBytes')?.d
 
 const step = z.strictObject({ type: z.string(), parameters: z.record(z.string(), z.unknown()).nullish() });
 
-/** Steps that every request passes here too, with the parameters that ask for no more than they do. */
+/** Steps that every request passes here too, with parameters that ask for no more. */
 const ANYWAY: Readonly<Record<string, (name: string, value: unknown) => boolean>> = {
   recovery: nothing,
   'mcp-parser': nothing,
@@ -154,7 +154,7 @@ function nothing(_name: string, value: unknown): boolean {
   return isNothing(value);
 }
 
-/** True for a member that asks for nothing. An object asks for something even when it is empty: `"audit_config": {}` turns auditing on. */
+/** True for what asks for nothing. An empty object may: `"audit_config": {}` turns auditing on. */
 function isNothing(value: unknown): boolean {
   if (Array.isArray(value)) return value.length === 0;
   return value === undefined || value === null || value === false || value === '' || value === 0;

@@ -4,7 +4,7 @@ import type { SkepError } from '@skep/core/errors/skep-error.ts';
 const PART = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const PREFIX = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 
-/** True for labels in which Skep, or ToolHive, states a fact about a running workload: nobody else may write them. */
+/** Labels in which Skep or ToolHive states facts about a workload: nobody else may write them. */
 export function isReservedLabel(key: string): boolean {
   return key === 'toolhive' || key.startsWith('toolhive-') || key.startsWith('skep.');
 }
@@ -22,7 +22,7 @@ interface Exported {
   readonly port: number;
 }
 
-/** Labels that ToolHive asks of a file before it takes it: in exports only, never on what runs (decision 0186). */
+/** Labels without which ToolHive takes no file: in exports only, never on what runs (decision 0186). */
 export function toolhiveLabels({ name, transport, port }: Exported): Readonly<Record<string, string>> {
   return {
     toolhive: 'true',
@@ -33,7 +33,7 @@ export function toolhiveLabels({ name, transport, port }: Exported): Readonly<Re
   };
 }
 
-/** What both tools state about a workload in labels, behind a prefix of their own (docs/behaviour/run.md#labels). */
+/** Facts that both tools state, each with its own prefix (docs/behaviour/run.md#labels). */
 const FACTS =
   /^(?:toolhive|(?:toolhive-|skep\.)(?:name|basename|transport|port|network-isolation|managed|group|state|spec|host-port))$/;
 
@@ -43,7 +43,7 @@ interface OwnLabels {
   readonly dropped: readonly string[];
 }
 
-/** The labels of a file without those that are written anew. Fails as `refuse` says for what is no label. */
+/** A file's labels without those that are written anew. Fails as `refuse` says for what is no label. */
 export function withoutFacts(value: unknown, refuse: (label: string) => SkepError): OwnLabels {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { labels: value, dropped: [] };

@@ -78,7 +78,7 @@ export function runConfigOf(
   return decodeRunConfig({ ...toDocument(runSettings, given), ...decided }, 'what the run decided');
 }
 
-/** The state file's text: 2-space JSON with a trailing newline, secrets included, so it is only ever written 0600. */
+/** The state file's text, secrets included, so it is only ever written 0600. */
 export function encodeRunConfig({ rest, ...config }: RunConfig): string {
   const { schema_version, name, ...own } = config;
   const again = Object.fromEntries(NAMES_AGAIN.map((key) => [key, name]));

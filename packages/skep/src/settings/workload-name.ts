@@ -9,13 +9,13 @@ export function isWorkloadName(name: string): boolean {
   return VALID.test(name) && !name.includes('..');
 }
 
-/** Returns `name` when it is valid, else fails with `run/invalid-name`. For names a person wrote. */
+/** The name that a person wrote; fails with `run/invalid-name`. */
 export function checkWorkloadName(name: string): string {
   if (isWorkloadName(name)) return name;
   throw new SkepError('run/invalid-name', { message: `invalid workload name ${JSON.stringify(name)}` });
 }
 
-/** Turns any text into a valid workload name; never fails. For names Skep generates (docs/behaviour/run.md#names). */
+/** A valid name of any text, for names that Skep generates (docs/behaviour/run.md#names). */
 export function toWorkloadName(text: string): string {
   const cleaned = text
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
@@ -43,7 +43,7 @@ export function nameOfEntry(name: string): string {
   return toWorkloadName(name.replaceAll(/[./]/g, '-'));
 }
 
-/** The last two path segments without tag, port and registry: `a/b/c/d:foo` → `c-d`, `localhost:5000/image` → `localhost-image`. */
+/** `a/b/c/d:foo` → `c-d`, `localhost:5000/image` → `localhost-image`. */
 export function nameOfImage(reference: string): string {
   const lastSlash = reference.lastIndexOf('/');
   const lastColon = reference.lastIndexOf(':');
