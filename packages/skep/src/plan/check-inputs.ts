@@ -51,6 +51,7 @@ export async function checkInputs(
   const { runtimeImage: baseImage, runtimeAddPackage: addPackages = [], permissionProfile } = values;
   checkRecipeOptions({ addPackages, ...(baseImage === undefined ? {} : { baseImage }) });
   if (values.sandboxUser !== undefined) parseConfinedUser(values.sandboxUser);
+  // For what is wrong with it; a build reads it when it comes to that.
   if (values.caCert !== undefined) await readCaBundle(resolve(cwd, values.caCert));
   return {
     name: values.name === undefined ? undefined : checkWorkloadName(values.name.replaceAll('/', '-')),

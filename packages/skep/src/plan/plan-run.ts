@@ -6,12 +6,12 @@ import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { profileMounts, type PermissionProfile } from '../permissions/profile.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import { buildRunConfig } from './build-config.ts';
-import { checkInputs, type CheckedInputs } from './check-inputs.ts';
+import { checkInputs } from './check-inputs.ts';
 import { chooseTransport } from './choose-transport.ts';
 import { handOverByCatalogue, handOverByIndex } from './hand-over.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { planPermissions } from './plan-permissions.ts';
-import type { PlannedRun, RunRequest } from './planned-run.ts';
+import type { AskedRun, PlannedRun, RunRequest } from './planned-run.ts';
 import { preparationOf, unusedBuild, unverified } from './preparation.ts';
 import { parseTarget, resolveTarget, type Resolved } from './resolve-target.ts';
 import { settingsOfRun } from './settings-of-run.ts';
@@ -30,13 +30,14 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
     signal,
   });
   const { source, plan } = resolved;
-  const profile = await permissionsOf(request, { inputs, resolved, around });
+  const asked: AskedRun = { request, config, inputs, resolved };
+  const profile = await permissionsOf(asked, around);
   checkArguments(request, resolved);
-  const settings = settingsOfRun({ request, inputs, config, resolved }, around);
+  const settings = settingsOfRun(asked, around);
   const values = valuesOf(runSettings, settings);
   const args = request.args ?? plan?.args ?? [];
   const name = inputs.name ?? resolved.generatedName;
-  const planned: PlannedRun = { request, config, inputs, resolved, name, settings, values, profile, args };
+  const planned: PlannedRun = { inputs, resolved, name, values, profile, args };
   if (isTransportKnown(planned)) chooseTransport(planned, []);
   handOverByIndex(source, around);
   const build = { builder_image: values.runtimeImage, additional_packages: values.runtimeAddPackage ?? [] };
@@ -58,16 +59,10 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
   };
 }
 
-interface Asked {
-  readonly inputs: CheckedInputs;
-  readonly resolved: Resolved;
-  readonly around: Surroundings;
-}
-
-async function permissionsOf(
-  { target, values }: RunRequest,
-  { inputs, resolved, around }: Asked,
-): Promise<PermissionProfile> {
+/** What the workload may do; fails where it would see what is to stay hidden. */
+async function permissionsOf(asked: AskedRun, around: Surroundings): Promise<PermissionProfile> {
+  const { inputs, resolved } = asked;
+  const { target, values } = asked.request;
   const { cwd, confirm, places } = around;
   const profile = await planPermissions({
     flag: inputs.profile,

@@ -14,15 +14,18 @@ export interface RunRequest {
   readonly args: readonly string[] | undefined;
 }
 
-/** What was asked for, and what it means here. */
-export interface PlannedRun {
+/** What was asked for, checked and looked up. */
+export interface AskedRun {
   readonly request: RunRequest;
   readonly config: AppConfig;
   readonly inputs: CheckedInputs;
   readonly resolved: Resolved;
+}
+
+/** What that means here. */
+export interface PlannedRun extends Pick<AskedRun, 'inputs' | 'resolved'> {
   readonly name: string;
-  /** What decided it, and the values of that: the catalogue's among them. */
-  readonly settings: Settings;
+  /** Of all that decided it, the catalogue among it. */
   readonly values: RunValues;
   readonly profile: PermissionProfile;
   readonly args: readonly string[];

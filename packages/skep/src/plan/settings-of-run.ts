@@ -1,14 +1,14 @@
 import type { LocalPlan } from '@skep/core/catalog/run-plan.ts';
-import type { AppConfig } from '../config/app-config.ts';
 import { memberPlace } from '@skep/core/json/member-place.ts';
 import type { FieldValue, Origin, Setting, Settings } from '@skep/core/settings/field.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { fromStored, storedRows } from '@skep/core/settings/stored.ts';
+import type { AppConfig } from '../config/app-config.ts';
 import { packageReference } from '../protocol/reference.ts';
 import type { PortRequest } from '../runtime/free-port.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import type { Surroundings } from './plan.ts';
-import type { PlannedRun } from './planned-run.ts';
+import type { AskedRun } from './planned-run.ts';
 
 type Machine = Pick<Surroundings, 'env' | 'places'>;
 
@@ -26,10 +26,7 @@ export function layer(
 }
 
 /** Everything that decides a run of what the command line names, with where each comes from. */
-export function settingsOfRun(
-  { request, inputs, config, resolved }: Pick<PlannedRun, 'request' | 'inputs' | 'config' | 'resolved'>,
-  machine: Machine,
-): Settings {
+export function settingsOfRun({ request, inputs, config, resolved }: AskedRun, machine: Machine): Settings {
   const { settings, args, values } = request;
   const { plan, source, catalog, entryName } = resolved;
   const image = source.kind === 'image' ? source.reference : packageReference(source);
