@@ -158,7 +158,7 @@ export async function apiUnderTest(options: ApiOptions): Promise<ApiUnderTest> {
     get: (url, headers = {}) => ask({ method: 'GET', url, headers }),
     close: async () => {
       await Promise.all([open.close(), internal.close()]);
-      if (signIn.kind === 'bearer') signIn.close();
+      signIn.close();
     },
   };
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { openSignIn, endSignIn, type SignIn } from '../api/sign-in/sign-in.ts';
+import { openSignIn, type SignIn } from '../api/sign-in/sign-in.ts';
 import type { PreparedAudit } from '../audit/audit-switch.ts';
 import { configDifference } from '../config/config-difference.ts';
 import type { RegistryConfig } from '../config/load.ts';
@@ -63,7 +63,7 @@ async function takeOver(
     audit = operations.auditable ? await operations.prepareAudit(config.audit) : undefined;
     await catalogue.reconcile(config);
   } catch (error) {
-    if (signIn !== undefined) endSignIn(signIn);
+    signIn?.close();
     await audit?.discard();
     throw error;
   }

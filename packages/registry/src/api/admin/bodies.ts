@@ -1,6 +1,7 @@
 import { NO_CLAIMS, parseClaims, type ClaimLimits, type Claims } from '@skep/auth/claims/claims.ts';
 import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { isRecord } from '@skep/core/json/is-record.ts';
 import { jsonErrorPlace } from '@skep/core/json/judge.ts';
 import { isDeeperThan, repeatedMember } from '@skep/core/json/scan.ts';
 import { z } from 'zod';
@@ -174,7 +175,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 function readJsonBody(bytes: Buffer): JsonBody {
   const text = textOf(bytes);
   const value = parsed(text);
-  if (!isObject(value)) throw invalidBody('expected an object');
+  if (!isRecord(value)) throw invalidBody('expected an object');
   if (isDeeperThan(DEEPEST, text)) throw invalidBody('nested too deeply');
   if (hasLoneSurrogate(text)) throw invalidBody('it holds half of a surrogate pair');
   const repeated = repeatedMember(text);
@@ -212,10 +213,6 @@ function hasLoneSurrogate(text: string): boolean {
     return value;
   });
   return found;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function invalidBody(detail: string): SkepError {

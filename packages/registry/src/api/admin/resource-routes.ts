@@ -7,7 +7,7 @@ import type { StoredRegistry, StoredSource } from '../../store/rows.ts';
 import type { Access, Route } from '../route/route.ts';
 import { type AdminCall, adminRoute, claimsChange, jsonAnswer, NO_CONTENT } from './admin-route.ts';
 import type { BodyRow } from './bodies.ts';
-import { pageCursor, pageLimit, pageOf, type Page, type PageQuery } from './paging.ts';
+import { pageCursor, pageLimit, pageOf, type Page, type PageQuery } from './listings.ts';
 import { enforceDelete, notFound, resourceName, unknownResource } from './resource.ts';
 
 type Resource = StoredSource | StoredRegistry;

@@ -56,7 +56,8 @@ export function hostFault(request: IncomingMessage, rules: HostRules): SkepError
   const { host = '', origin } = headers;
   // Probes of load balancers, as RFC 9112 allows for HTTP/1.0; no browser sends that, and none leaves the host out.
   if (headers.host === undefined && origin === undefined && httpVersion === '1.0') return undefined;
-  if (!hasOneHost(rawHeaders) || (!(rules.known?.has(host) ?? false) && !isServedHost(host, rules))) {
+  const isOne = headerValues(rawHeaders, 'host').length === 1;
+  if (!isOne || (!(rules.known?.has(host) ?? false) && !isServedHost(host, rules))) {
     return new SkepError('registry/foreign-host');
   }
   return origin === undefined || isAllowedOrigin(origin, host, rules.origins)
@@ -64,15 +65,18 @@ export function hostFault(request: IncomingMessage, rules: HostRules): SkepError
     : new SkepError('registry/foreign-origin');
 }
 
-/** Node keeps the first of several, and whatever stands before us may have looked at another. */
-function hasOneHost(rawHeaders: readonly string[]): boolean {
-  let count = 0;
-  // No closure and no list: every read of a server without sign-in comes through here.
+/**
+ * Every value as received, by the lower-case name: Node keeps only the first of repeated ones in `headers`, and whatever
+ * stands before us may have looked at another. Without a closure, because every request comes through here.
+ */
+export function headerValues(rawHeaders: readonly string[], header: 'host' | 'authorization'): string[] {
+  const values: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? '';
-    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+    const isIt = name.length === header.length && name.toLowerCase() === header;
+    if (isIt) values.push(rawHeaders[at + 1] ?? '');
   }
-  return count === 1;
+  return values;
 }
 
 const MAX_KNOWN = 100;

@@ -5,6 +5,7 @@ import { enforce } from '../../access/decision.ts';
 import { decideRole } from '../../access/gate.ts';
 import type { Access } from '../route/route.ts';
 import type { BearerSignIn, SignIn } from '../sign-in/sign-in.ts';
+import { headerValues } from './guard.ts';
 import type { LimitRefusals } from './rate-limit.ts';
 import type { ApiRequest } from './request.ts';
 
@@ -41,7 +42,7 @@ export function identify({ signIn, limitRefusals }: Identification): Identify {
     };
     const { verifier } = current;
     const guarded = limitRefusals?.(verifier, request.socket.remoteAddress) ?? verifier;
-    const found = authenticate(authorizationOf(request.raw.rawHeaders), guarded);
+    const found = authenticate(headerValues(request.raw.rawHeaders, 'authorization'), guarded);
     return found instanceof Promise ? found.then(settle) : settle(found);
   };
 }
@@ -80,19 +81,6 @@ export function requireRole(request: ApiRequest): undefined {
 export function callerOf({ authority }: ApiRequest): Authority {
   if (authority === undefined) throw new SkepError('internal/bug', { message: 'nobody was identified' });
   return authority;
-}
-
-const AUTHORIZATION = 'authorization';
-
-/** Every value as received: Node keeps only the first of repeated headers in `headers`, and a proxy may use the last. */
-export function authorizationOf(rawHeaders: readonly string[]): string[] {
-  const values: string[] = [];
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] ?? '';
-    const isIt = name.length === AUTHORIZATION.length && name.toLowerCase() === AUTHORIZATION;
-    if (isIt) values.push(rawHeaders[at + 1] ?? '');
-  }
-  return values;
 }
 
 /**

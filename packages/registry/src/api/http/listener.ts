@@ -4,10 +4,9 @@ import type { Tracing } from '@skep/core/telemetry/tracing.ts';
 import { AnswersInFlight } from './answers-in-flight.ts';
 import { BrokenRequests } from './broken-request.ts';
 import { variesBy } from './cors.ts';
-import { EncodedAnswers } from './encodings.ts';
 import { observeRequests, accessLog, type RequestObserver, type RequestLog } from './observe-requests.ts';
 import { ApiRequest } from './request.ts';
-import { answerSender } from './send.ts';
+import { answerSender, EncodedAnswers } from './send.ts';
 import { DEFAULT_REQUEST_MS, steps, stepRunner, type StepOptions } from './steps.ts';
 
 export interface ListenerOptions extends StepOptions {

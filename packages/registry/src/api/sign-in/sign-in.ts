@@ -18,6 +18,7 @@ export type SignIn = OpenSignIn | BearerSignIn;
 /** `auth.mode: anonymous`: nobody is asked, and an `Authorization` header is not even read. */
 export interface OpenSignIn {
   readonly kind: 'open';
+  readonly close: () => void;
 }
 
 /** `auth.mode: oauth`. */
@@ -36,7 +37,7 @@ export interface BearerSignIn {
   readonly close: () => void;
 }
 
-export const OPEN_SIGN_IN: OpenSignIn = { kind: 'open' };
+export const OPEN_SIGN_IN: OpenSignIn = { kind: 'open', close: () => undefined };
 
 export interface SignInServices {
   readonly clock: Clock;
@@ -120,7 +121,7 @@ export class SignInSlot {
     const end = (): void => {
       cancel();
       this.#former.delete(end);
-      endSignIn(before);
+      before.close();
     };
     const { cancel } = this.#clock.after(GRACE_MS, end);
     this.#former.add(end);
@@ -129,10 +130,6 @@ export class SignInSlot {
   /** Idempotent. */
   close(): void {
     for (const end of this.#former) end();
-    endSignIn(this.#current);
+    this.#current.close();
   }
-}
-
-export function endSignIn(signIn: SignIn): void {
-  if (signIn.kind === 'bearer') signIn.close();
 }

@@ -1,3 +1,5 @@
+import { isRecord } from '@skep/core/json/is-record.ts';
+import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { modeOf, supposedCaller, type Authority } from '../../../access/authority.ts';
 import { accessReport } from '../../../access/explain.ts';
 import { enforce } from '../../../access/decision.ts';
@@ -23,12 +25,8 @@ const claims = optional(
   'Claims of a supposed caller as a JSON object; for super-admins. Absent: about oneself',
   { type: 'string' },
   (text) => {
-    try {
-      const value: unknown = JSON.parse(text);
-      if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-    } catch {
-      // Answered like any other text that is no object.
-    }
+    const value = parsedJson(text);
+    if (isRecord(value)) return value;
     throw badRequest('Invalid claims parameter: must be a JSON object');
   },
 );

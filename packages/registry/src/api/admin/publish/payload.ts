@@ -1,3 +1,4 @@
+import { isRecord } from '@skep/core/json/is-record.ts';
 import { NO_CLAIMS, type Claims } from '@skep/auth/claims/claims.ts';
 import { decodeEntry } from '@skep/core/catalog/decode-entry.ts';
 import type { Entry, EntryKind } from '@skep/core/catalog/entry.ts';
@@ -96,10 +97,8 @@ function requireSmallMeta({ json }: Entry, maxBytes: number): void {
   }
 }
 
-function memberOf(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? Reflect.get(value, key)
-    : undefined;
+function memberOf(value: unknown, key: 'name' | 'version' | 'remotes' | 'url'): unknown {
+  return isRecord(value) ? value[key] : undefined;
 }
 
 /** Said before anything is said about the claims or the document themselves (docs/behaviour/registry.md#publishing). */

@@ -9,8 +9,14 @@ import type { ListedVersion, RegistrySettings, StoredRegistry } from '../../../s
 import { badRequest } from '../../route/parameter.ts';
 import type { AdminCall } from '../admin-route.ts';
 import { REGISTRY_BODY } from '../bodies.ts';
-import { entryMembers, versionMembers } from '../entry-rows.ts';
-import { compareKeys, pageOf, type PageQuery, type SortKey } from '../paging.ts';
+import {
+  compareKeys,
+  pageOf,
+  entryMembers,
+  versionMembers,
+  type PageQuery,
+  type SortKey,
+} from '../listings.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { enforceUpdate, requireNewName } from '../resource.ts';
 

@@ -1,3 +1,4 @@
+import { isRecord } from '@skep/core/json/is-record.ts';
 import { formatDuration } from '@skep/core/time/duration.ts';
 import { shownClaims } from '../../../access/claim-set.ts';
 import { withoutUrlSecrets } from '../../../sources/url-secrets.ts';
@@ -29,12 +30,11 @@ export function sourceInfo(source: StoredSource, status: SyncStatus | undefined)
  */
 function shownConfig(config: string): unknown {
   const value = jsonValue(withoutUrlSecrets(config));
-  if (typeof value !== 'object' || value === null) return {};
+  if (!isRecord(value)) return {};
   return Object.fromEntries(
-    Object.entries(value).map(([key, member]): [string, unknown] => {
-      if (key === 'data' && typeof member === 'string') return ['dataBytes', Buffer.byteLength(member)];
-      return [key, member];
-    }),
+    Object.entries(value).map(([key, member]) =>
+      key === 'data' && typeof member === 'string' ? ['dataBytes', Buffer.byteLength(member)] : [key, member],
+    ),
   );
 }
 
@@ -64,8 +64,7 @@ export function syncStatusInfo(status: SyncStatus): object {
 
 /** What the last good data left out. The report is written by the synchronisation, which may be of another version. */
 function skippedOf(report: string | null): readonly unknown[] | undefined {
-  const value: unknown = report === null ? null : JSON.parse(report);
-  const skipped: unknown =
-    typeof value === 'object' && value !== null ? Reflect.get(value, 'skipped') : undefined;
+  const value = report === null ? undefined : jsonValue(report);
+  const skipped = isRecord(value) ? value['skipped'] : undefined;
   return Array.isArray(skipped) && skipped.length > 0 ? skipped : undefined;
 }
