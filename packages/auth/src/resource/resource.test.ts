@@ -8,9 +8,9 @@ import {
   describeRefusal,
   bearerToken,
   MAX_TOKEN_LENGTH,
+  bearerChallenge,
   type Refusal,
 } from './authenticate.ts';
-import { bearerChallenge } from './challenge.ts';
 import { metadataUrl, resourceMetadata } from './metadata.ts';
 
 describe('bearerToken', () => {

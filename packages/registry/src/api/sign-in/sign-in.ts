@@ -1,5 +1,4 @@
-import { bearerChallenge } from '@skep/auth/resource/challenge.ts';
-import { describeRefusal, type Refusal } from '@skep/auth/resource/authenticate.ts';
+import { describeRefusal, bearerChallenge, type Refusal } from '@skep/auth/resource/authenticate.ts';
 import { metadataUrl } from '@skep/auth/resource/metadata.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Identity } from '@skep/auth/token/identity.ts';
