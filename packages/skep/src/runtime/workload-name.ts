@@ -13,6 +13,7 @@ export function checkWorkloadName(name: string): void {
   }
 }
 
+/** For a name that no workload has. */
 export const noSuchWorkload = (name: string): SkepError =>
   new SkepError('runtime/no-such-workload', { message: `no workload "${name}"` });
 

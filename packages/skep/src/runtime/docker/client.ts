@@ -39,8 +39,7 @@ export interface Ping {
 
 /**
  * Speaks the Docker engine API over one endpoint. Connects at the first call, agrees on an API version once and again
- * after the engine was away. A connection that cannot be made or breaks is `runtime/engine-unreachable`; statuses are
- * the caller's business.
+ * after the engine was away. A connection that cannot be made or breaks is `runtime/engine-unreachable`.
  */
 export class EngineClient {
   readonly endpoint: Endpoint;
@@ -66,7 +65,7 @@ export class EngineClient {
     };
   }
 
-  /** One request, its answer read whole. */
+  /** One request, its answer read whole; its status is the caller's business. */
   async call(request: EngineRequest): Promise<EngineAnswer> {
     return this.#answer(await this.#send(await this.#path(request), request), request.signal);
   }

@@ -41,8 +41,8 @@ export async function removeWhole(
   environment: RuntimeEnvironment,
 ): Promise<void> {
   const doomed = await scratchPath(parent, environment);
-  const renamed = rename(path.join(parent, name), doomed).then(() => true);
-  if ((await ifThere(renamed)) === undefined) return;
+  const renamed = await ifThere(rename(path.join(parent, name), doomed).then(() => true));
+  if (renamed !== true) return;
   await removeFiles(doomed);
   await removeEmpty(parent);
 }

@@ -173,7 +173,7 @@ async function forward(places: WorkloadPlaces, port: PortBinding): Promise<void>
   };
   using opened = new DisposableStack();
   const directory = opened.adopt(openSync(places.directory, O_RDONLY | O_DIRECTORY), closeSync);
-  // A socket's path must be short.
+  // A socket's path must be short, and the directory's may be long.
   const api = path.join('/proc/self/fd', String(directory), API_SOCKET);
   const socket = connect({ path: api, allowHalfOpen: true });
   socket.end(JSON.stringify(command));
