@@ -98,15 +98,15 @@ async function start(host: Host, values: ServeValues): Promise<Serving> {
   const env = withAliases(host.env);
   const config = servable(await loadConfig(host, values));
   const addresses = serveAddresses(values, config.auth.mode);
-  const { level, unknown } = logLevelOf(host, values, env);
+  const { level, unknownLevel } = logLevelOf(host, values, env);
   const active = new ActiveSpan();
   const log = await openLog({
     level,
     fields: { component: 'skep-registry' },
     context: () => active.ids(),
   });
-  if (unknown !== undefined) {
-    log.warn({ level: unknown }, 'unknown log level; use debug, info, warn or error');
+  if (unknownLevel !== undefined) {
+    log.warn({ level: unknownLevel }, 'unknown log level; use debug, info, warn or error');
   }
   for (const variable of unreadVariables(env)) log.warn({ variable }, 'environment variable is not read');
   for (const { fields, message } of startWarnings(config)) log.warn(fields, message);
@@ -180,14 +180,14 @@ const LEVELS: Readonly<Record<string, LogLevel>> = {
   error: 'error',
 };
 
-/** The level of the log; `unknown` is what was asked for, when it is no level. */
+/** The level of the log; `unknownLevel` is what was asked for, when it is none. */
 function logLevelOf(host: Host, { logLevel, debug }: ServeValues, env: Environment) {
   const asked = logLevel ?? env['LOG_LEVEL'] ?? '';
   const known = LEVELS[asked.toLowerCase()];
   // People at a terminal get one line in words instead (see announce).
   const usual: LogLevel = host.terminal.liveErr ? 'warn' : 'info';
   const level: LogLevel = debug ? 'debug' : (known ?? usual);
-  return { level, unknown: asked === '' || known !== undefined ? undefined : asked };
+  return { level, unknownLevel: asked === '' || known !== undefined ? undefined : asked };
 }
 
 function announce(host: Host, app: App, log: Log): void {

@@ -5,8 +5,7 @@ import { KEYS_OUTAGE_MS } from '@skep/auth/token/key-set.ts';
 import type { ProviderSettings } from '@skep/auth/token/provider.ts';
 import { formatDuration } from '@skep/core/time/duration.ts';
 import { z } from 'zod';
-import type { SignInMode } from '../access/authority.ts';
-import { resolveSwitches, CONTRACT_SWITCHES } from '../access/authority.ts';
+import { CONTRACT_SWITCHES, resolveSwitches, type SignInMode } from '../access/authority.ts';
 import { claims } from '../shape/claims.ts';
 import { duration } from '../shape/texts.ts';
 

@@ -40,7 +40,7 @@ export function asGiven(stored: StoredSource, given: readonly NamedSource[]): St
   return stored.creationType === 'CONFIG' && isSame ? { ...stored, config } : stored;
 }
 
-/** The settings that the store knows without their secrets only. */
+/** The settings that hold secrets, as the file has them. */
 export function secretsOf(sources: readonly NamedSource[]): readonly string[] {
   return sources.flatMap(({ config }) => (withoutUrlSecrets(config) === config ? [] : config));
 }

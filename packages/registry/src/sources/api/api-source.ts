@@ -8,8 +8,16 @@ import { sourceKind } from '../kind.ts';
 import { type OpenClient, withClient } from '../open-client.ts';
 import type { Source, SourceContent } from '../source.ts';
 import { splitCredentials } from '../url-secrets.ts';
-import { bundlesNow, type BundleState, PAGE_SIZE } from './bundles.ts';
-import { crawl, type GetPage, type ListLimits, type SinglePage, tooLarge, withParameter } from './crawl.ts';
+import { bundlesNow, type BundleState } from './bundles.ts';
+import {
+  crawl,
+  PAGE_SIZE,
+  tooLarge,
+  withParameter,
+  type GetPage,
+  type ListLimits,
+  type SinglePage,
+} from './crawl.ts';
 import { type ApiMirror, changesSince, contentOf, exceeds, merged } from './mirror.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -66,9 +74,10 @@ interface State extends BundleState {
 
 /**
  * The servers of another registry that speaks the MCP Registry API v0.1, and the skills and plugins of one that lists
- * them. Between full polls only what changed of the servers is asked for (`updated_since`); a version that vanished without a `deleted` status is noticed by the next full poll. A fetch
- * that fails changes nothing that is remembered. Making the source fails with `fetch/invalid-url`, fetching with
- * `fetch/*`, `source/bad-answer`, `-endless`, `-too-large` and `catalog/not-json`.
+ * them. Between full polls only what changed of the servers is asked for (`updated_since`); a version that vanished without
+ * a `deleted` status is noticed by the next full poll. A fetch that fails changes nothing that is remembered. Making the
+ * source fails with `fetch/invalid-url`, fetching with `fetch/*`, `source/bad-answer`, `-endless`, `-too-large` and
+ * `catalog/not-json`.
  */
 export function apiSource(options: ApiSourceOptions, { open, now }: ApiSurroundings): Source {
   const { timeoutMs = TIMEOUT_MS, fullEveryMs = FULL_EVERY_MS, limits = DEFAULT_LIMITS } = options;

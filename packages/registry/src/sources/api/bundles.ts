@@ -1,13 +1,11 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { statusOf } from '@skep/core/fetch/client.ts';
-import { crawl, type GetPage, type ListLimits } from './crawl.ts';
+import { crawl, PAGE_SIZE, type GetPage, type ListLimits } from './crawl.ts';
 import { merged } from './mirror.ts';
 import type { ApiItem } from './page.ts';
 
 /** Where servers list skills and plugins: below `x/<vendor>/` of the registry. */
 const VENDORS = ['dev.skep', 'dev.toolhive'] as const;
-/** Of any list. */
-export const PAGE_SIZE = '100';
 /** What servers answer that do not have the list. */
 const NOT_THERE: ReadonlySet<number> = new Set([404, 410]);
 /** What servers and gateways answer to a path that they do not know. */

@@ -4,6 +4,9 @@ import type { Limits } from '../../shape/limits.ts';
 import { readPage, type ApiItem, type ListName } from './page.ts';
 import { conditionsAfter, isUnchanged, type Conditions } from '../open-client.ts';
 
+/** Items that a page is asked for; as text, for the query. */
+export const PAGE_SIZE = '100';
+
 /** A list that fitted on one page, and how to ask whether it is still the same. */
 export interface SinglePage {
   readonly url: string;

@@ -30,9 +30,7 @@ export function limitFolder({ folder, url, maxBytes, clock }: FolderLimit): {
   };
   const look = async (): Promise<void> => {
     try {
-      if ((await folderSize(folder)) > maxBytes) {
-        over.abort(tooLarge(url, maxBytes));
-      }
+      if ((await folderSize(folder)) > maxBytes) over.abort(tooLarge(url, maxBytes));
       next();
     } catch (error) {
       over.abort(error);

@@ -84,6 +84,7 @@ export const gitKind = sourceKind({
     return {
       label: opened.label,
       fetch: async (signal, known) => {
+        // Before every fetch: where a link leads may have changed.
         if (file !== undefined && folders !== undefined) await assertAllowed(file, folders);
         return opened.fetch(signal, known);
       },
@@ -115,7 +116,6 @@ export function gitSource(options: GitSourceOptions, surroundings: GitSurroundin
   const path = checkedPath(options.path ?? CATALOGUE_PATH);
   const remote = { repository, auth: options.auth };
   let last: { readonly commit: string; readonly hash: string } | undefined;
-
   return {
     label: `${path} of ${repository.url}`,
     fetch: (signal, known) =>
