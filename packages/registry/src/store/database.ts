@@ -4,6 +4,15 @@ import type { Revision } from './changes.ts';
 import type { EntryBatch } from './writes/entry-batch.ts';
 import type { Tables } from './schema/tables.ts';
 
+/** Does the work, and says in our words what went wrong. */
+export async function guarded<T>(failure: Database['failure'], work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    throw failure(cause);
+  }
+}
+
 /** A query that gives such rows, from whichever tables. */
 export type RowQuery<Row> = Pick<SelectQueryBuilder<Tables, keyof Tables, Row>, 'stream' | 'toOperationNode'>;
 

@@ -106,8 +106,6 @@ export interface SourceDeletionFacts {
   readonly referencedBy: readonly string[];
 }
 
-export type DecideOnSourceDeletion = (facts: SourceDeletionFacts) => void;
-
 export interface RegistryFacts {
   readonly existing: StoredRegistry | undefined;
   /** Those of the named sources that exist; the store refuses what the decision lets pass. */
@@ -115,5 +113,3 @@ export interface RegistryFacts {
 }
 
 export type DecideOnRegistry = (facts: RegistryFacts) => void;
-
-export type DecideOnRegistryDeletion = (existing: StoredRegistry | undefined) => void;

@@ -1,7 +1,7 @@
 import { type Clock, utcTime } from '@skep/core/time/clock.ts';
 import type { Kysely } from 'kysely';
 import type { ChangeFeed, ChangeListener, PrepareForChange } from './change-feed.ts';
-import type { Database } from './database.ts';
+import { type Database, guarded } from './database.ts';
 import type { EntryAddress } from './decisions.ts';
 import { readEntries, readSomeEntries, visitEntries } from './reads/entries.ts';
 import { listEntries, listVersions } from './reads/listed-entries.ts';
@@ -11,13 +11,13 @@ import { removeReplica, renewReplica } from './writes/config-generation.ts';
 import { deletingVersion, marking, publishing, relabelling } from './writes/entry-writes.ts';
 import { acquireLease, releaseLease, renewLease } from './writes/leases.ts';
 import { type EntryWork, findManaged } from './writes/managed-entries.ts';
-import { reconciling } from './writes/reconcile.ts';
-import { deletingRegistry, listRegistries, puttingRegistry, readRegistry } from './writes/registries.ts';
-import { replacing } from './writes/replace-entries.ts';
+import { reconcile } from './writes/reconcile.ts';
+import { deleteRegistry, listRegistries, putRegistry, readRegistry } from './writes/registries.ts';
+import { replaceEntries } from './writes/replace-entries.ts';
 import { changesSince } from './writes/revisions.ts';
-import { deletingSource, listSources, puttingSource, readSource } from './writes/sources.ts';
+import { deleteSource, listSources, putSource, readSource } from './writes/sources.ts';
 import { readStatus, readStatuses, writeStatus } from './writes/statuses.ts';
-import type { Moment, Work } from './writes/write.ts';
+import type { Moment, Write } from './writes/write.ts';
 import { Writes } from './writes/writes.ts';
 
 export interface StoreOptions {
@@ -67,44 +67,44 @@ function readingMethods(database: Database) {
   const reading =
     <Given extends unknown[], T>(read: (db: Kysely<Tables>, ...given: Given) => Promise<T>) =>
     (...given: Given) =>
-      guarded(database, () => read(database.reader, ...given));
+      guarded(database.failure, () => read(database.reader, ...given));
   return {
     listSources: reading(listSources),
     readSource: reading(readSource),
     listRegistries: reading(listRegistries),
     readRegistry: reading(readRegistry),
-    readEntries: (source: string) => guarded(database, () => readEntries(database, source)),
+    readEntries: (source: string) => guarded(database.failure, () => readEntries(database, source)),
     visitEntries: (source: string, visit: (entry: StoredEntry) => void) =>
-      guarded(database, () => visitEntries(database, source, visit)),
+      guarded(database.failure, () => visitEntries(database, source, visit)),
     readSomeEntries: reading(readSomeEntries),
     listEntries: reading(listEntries),
     listVersions: reading(listVersions),
-    findManaged: (address: EntryAddress) => guarded(database, () => findManaged(database, address)),
+    findManaged: (address: EntryAddress) => guarded(database.failure, () => findManaged(database, address)),
     readStatus: reading(readStatus),
     readStatuses: reading(readStatuses),
     changesSince: reading(changesSince),
     /** Resolves when the store answers. */
-    ping: () => guarded(database, () => database.ping()),
+    ping: () => guarded(database.failure, () => database.ping()),
   };
 }
 
 /** Each call is one transaction; those of entries may share theirs with others. */
 function writingMethods(writes: Writes) {
   const alone =
-    <Given extends unknown[], T>(work: (...given: Given) => Work<T>) =>
+    <Given extends unknown[], T>(work: (write: Write, ...given: Given) => Promise<T>) =>
     (...given: Given) =>
-      writes.alone(work(...given));
+      writes.alone((write) => work(write, ...given));
   const shared =
     <Given extends unknown[], T>(work: (...given: Given) => EntryWork<T>) =>
     (...given: Given) =>
       writes.shared(work(...given));
   return {
-    reconcile: alone(reconciling),
-    putSource: alone(puttingSource),
-    deleteSource: alone(deletingSource),
-    putRegistry: alone(puttingRegistry),
-    deleteRegistry: alone(deletingRegistry),
-    replaceEntries: alone(replacing),
+    reconcile: alone(reconcile),
+    putSource: alone(putSource),
+    deleteSource: alone(deleteSource),
+    putRegistry: alone(putRegistry),
+    deleteRegistry: alone(deleteRegistry),
+    replaceEntries: alone(replaceEntries),
     publish: shared(publishing),
     markVersions: shared(marking),
     deleteVersion: shared(deletingVersion),
@@ -117,7 +117,7 @@ function momentaryMethods(database: Database, clock: Clock) {
   const stating =
     <Given extends unknown[], T>(state: (moment: Moment, ...given: Given) => Promise<T>) =>
     (...given: Given) =>
-      guarded(database, () => state({ db: database.writer, now: clock.now() }, ...given));
+      guarded(database.failure, () => state({ db: database.writer, now: clock.now() }, ...given));
   return {
     renewReplica: stating(renewReplica),
     removeReplica: stating(removeReplica),
@@ -126,13 +126,4 @@ function momentaryMethods(database: Database, clock: Clock) {
     renewLease: stating(renewLease),
     releaseLease: stating(releaseLease),
   };
-}
-
-/** Says in our words what went wrong. */
-async function guarded<T>({ failure }: Pick<Database, 'failure'>, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (cause) {
-    throw failure(cause);
-  }
 }

@@ -6,7 +6,7 @@ import { silentLog } from '@skep/core/log/log.ts';
 import { Kysely } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '@skep/core/time/clock.ts';
-import { allVersionRows } from './entries.ts';
+import { versionRows } from './entries.ts';
 import { nodeSqliteDialect } from '../sqlite/dialect.ts';
 import { openSqlite } from '../sqlite/sqlite.ts';
 import type { Tables } from '../schema/tables.ts';
@@ -22,7 +22,7 @@ test('reads a source in the order of an index, so that SQLite sorts no documents
   const store = await openSqlite({ path, clock: systemClock, log: silentLog });
   await store.close();
   const db = new Kysely<Tables>({ dialect: nodeSqliteDialect(new DatabaseSync(path)) });
-  const { sql, parameters } = allVersionRows(db, 'internal').compile();
+  const { sql, parameters } = versionRows(db, 'internal').compile();
   await db.destroy();
   const database = new DatabaseSync(path);
   const plan = database.prepare(`explain query plan ${sql}`).all(...parameters.map(String));

@@ -33,7 +33,7 @@ export async function visitEntries(
 ): Promise<void> {
   let rows: WithEntry<StoredVersion>[] = [];
   const end = (): void => entryOf(rows, storedVersion).forEach(visit);
-  await eachRow(allVersionRows(reader, source), (row) => {
+  await eachRow(versionRows(reader, source), (row) => {
     const [before = row] = rows;
     if (before.name === row.name && before.namespace === row.namespace && before.kind === row.kind) {
       rows.push(row);
@@ -46,8 +46,14 @@ export async function visitEntries(
 }
 
 /** Ordered by the columns of the table that SQLite walks: it sorts whole documents when they are named after the other. */
-export function allVersionRows(db: Kysely<Tables>, source: string) {
-  return versionRows(db, source)
+export function versionRows(db: Kysely<Tables>, source: string) {
+  return db
+    .selectFrom('entry as e')
+    .innerJoin('entry_version as v', (join) => join.on(IS_VERSION_OF))
+    .where('e.source', '=', source)
+    .select(['e.kind', 'e.namespace', 'e.name', 'e.claims'])
+    .select(['v.version', 'v.title', 'v.description', 'v.document', 'v.official'])
+    .select(['v.created_at as createdAt', 'v.updated_at as updatedAt'])
     .orderBy('v.kind')
     .orderBy('v.namespace')
     .orderBy('v.name')
@@ -68,10 +74,6 @@ export async function readSomeEntries(
       .where('v.source', '=', source)
       .where(entriesNamed(some, 'e'))
       .where(entriesNamed(some, 'v'))
-      .orderBy('e.kind')
-      .orderBy('e.namespace')
-      .orderBy('e.name')
-      .orderBy('v.version')
       .execute();
     const asked = rows.filter((row) => wanted.has(identityKey(row)));
     found.push(...entriesOf(asked, storedVersion));
@@ -100,16 +102,6 @@ export const IS_VERSION_OF = sql<SqlBool>`v.source = e.source and v.kind = e.kin
   and v.name = e.name`;
 
 type Joined = Tables & { e: EntryTable; v: EntryVersionTable };
-
-function versionRows(db: Kysely<Tables>, source: string) {
-  return db
-    .selectFrom('entry as e')
-    .innerJoin('entry_version as v', (join) => join.on(IS_VERSION_OF))
-    .where('e.source', '=', source)
-    .select(['e.kind', 'e.namespace', 'e.name', 'e.claims'])
-    .select(['v.version', 'v.title', 'v.description', 'v.document', 'v.official'])
-    .select(['v.created_at as createdAt', 'v.updated_at as updatedAt']);
-}
 
 type VersionOf<Row, Version> = (row: Row) => Version | readonly Version[];
 

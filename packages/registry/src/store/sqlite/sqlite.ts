@@ -6,7 +6,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import { Kysely, sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { ChangeFeed } from '../change-feed.ts';
-import type { Database } from '../database.ts';
+import { type Database, guarded } from '../database.ts';
 import { checkSchema, NEWEST_SCHEMA } from '../schema/migrate.ts';
 import { migrateSqlite, readSqliteSchema } from './migrate.ts';
 import { nodeSqliteDialect } from './dialect.ts';
@@ -39,7 +39,12 @@ const RETRY_MS = 20;
  * and each sees the others' changes within a second. Fails with `store/newer` for a file of a later version.
  */
 export async function openSqlite({ path, clock, log }: SqliteOptions) {
-  const { files, isNew } = await opened(path, clock);
+  const failure = (cause: unknown) => sqliteFailure(path, cause);
+  const { files, isNew } = await guarded(failure, async () => {
+    if (path !== IN_MEMORY) await mkdir(dirname(path), { recursive: true, mode: 0o750 });
+    const isNew = path !== IN_MEMORY && (await createPrivately(path));
+    return { files: await openFiles(path, clock), isNew };
+  });
   if (path !== IN_MEMORY) await warnOfOtherReaders(path, log);
   const database = sqliteDatabase(path, files, clock);
   const feed = new ChangeFeed({
@@ -56,11 +61,8 @@ export async function openSqlite({ path, clock, log }: SqliteOptions) {
      * shares the file loses what it is at, and synchronises again soon.
      */
     forgetLeases: async (): Promise<void> => {
-      try {
-        await patiently(clock, () => database.writer.deleteFrom('sync_lease').execute());
-      } catch (cause) {
-        throw database.failure(cause);
-      }
+      const forget = () => database.writer.deleteFrom('sync_lease').execute();
+      await guarded(database.failure, () => patiently(clock, forget));
     },
     /** Closes, and removes the file if this opening has made it and nobody else has it open: for a start that failed. */
     discard: async (): Promise<void> => {
@@ -75,19 +77,6 @@ interface Files {
   readonly writing: DatabaseSync;
   /** The same as `writing` for a store in memory, which has one connection. */
   readonly reading: DatabaseSync;
-}
-
-async function opened(
-  path: string,
-  clock: Clock,
-): Promise<{ readonly files: Files; readonly isNew: boolean }> {
-  try {
-    if (path !== IN_MEMORY) await mkdir(dirname(path), { recursive: true, mode: 0o750 });
-    const isNew = path !== IN_MEMORY && (await createPrivately(path));
-    return { files: await openFiles(path, clock), isNew };
-  } catch (cause) {
-    throw sqliteFailure(path, cause);
-  }
 }
 
 async function openFiles(path: string, clock: Clock): Promise<Files> {

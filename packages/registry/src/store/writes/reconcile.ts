@@ -12,7 +12,7 @@ import { listRegistries, writeRegistry } from './registries.ts';
 import type { StoredRegistry, StoredSource } from '../rows.ts';
 import { listSources, lockedSource, registriesOf, removeSource, writeSource } from './sources.ts';
 import { addMissingStatus } from './statuses.ts';
-import type { Work, Write } from './write.ts';
+import type { Write } from './write.ts';
 
 /** The rows that a start compares with the file. */
 interface Existing {
@@ -31,31 +31,33 @@ const SUPERSEDED: ReconcileReport = { inForce: false, sources: NOTHING, registri
  * No reference dangles: what must go goes first, then sources, then the registries that link them. Rows that already say
  * the same are not written, so a restart changes nothing.
  */
-export function reconciling(desired: DesiredState, replica?: string): Work<ReconcileReport> {
-  return async (write) => {
-    await write.lockAdministration();
-    if (!(await takesForce(write, desired, replica))) return SUPERSEDED;
-    const existing = await readExisting(write);
-    refuseOverwriting(existing, desired);
-    const goneRegistries = gone(existing.registries, desired.registries);
-    const changedRegistries = desired.registries.filter((registry) =>
-      differs(registry, existing.registries.get(registry.name), registryText),
-    );
-    await unlink(write, [...goneRegistries, ...changedRegistries.map(({ name }) => name)], goneRegistries);
-    const { deleted, blocked } = await removeGone(write, existing, desired);
-    refuseSecondManaged(existing, desired, blocked);
-    const sources = await writeSources(write, existing, desired);
-    for (const registry of changedRegistries) {
-      write.record({ subject: 'registry', name: registry.name });
-      await writeRegistry(write, registry, existing.registries.get(registry.name) ?? 'CONFIG');
-    }
-    for (const source of desired.sources) await addMissingStatus(write.db, source);
-    return {
-      inForce: true,
-      sources: { ...sources, deleted },
-      registries: { ...split(changedRegistries, existing.registries), deleted: goneRegistries },
-      blocked,
-    };
+export async function reconcile(
+  write: Write,
+  desired: DesiredState,
+  replica?: string,
+): Promise<ReconcileReport> {
+  await write.lockAdministration();
+  if (!(await takesForce(write, desired, replica))) return SUPERSEDED;
+  const existing = await readExisting(write);
+  refuseOverwriting(existing, desired);
+  const goneRegistries = gone(existing.registries, desired.registries);
+  const changedRegistries = desired.registries.filter((registry) =>
+    differs(registry, existing.registries.get(registry.name), registryText),
+  );
+  await unlink(write, [...goneRegistries, ...changedRegistries.map(({ name }) => name)], goneRegistries);
+  const { deleted, blocked } = await removeGone(write, existing, desired);
+  refuseSecondManaged(existing, desired, blocked);
+  const sources = await writeSources(write, existing, desired);
+  for (const registry of changedRegistries) {
+    write.record({ subject: 'registry', name: registry.name });
+    await writeRegistry(write, registry, existing.registries.get(registry.name) ?? 'CONFIG');
+  }
+  for (const source of desired.sources) await addMissingStatus(write.db, source);
+  return {
+    inForce: true,
+    sources: { ...sources, deleted },
+    registries: { ...split(changedRegistries, existing.registries), deleted: goneRegistries },
+    blocked,
   };
 }
 

@@ -1,11 +1,11 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Kysely } from 'kysely';
 import type { CreationType } from '../../access/admin-scope.ts';
-import type { DecideOnRegistry, DecideOnRegistryDeletion } from '../decisions.ts';
+import type { DecideOnRegistry } from '../decisions.ts';
 import type { NamedRegistry, RegistrySettings, StoredRegistry } from '../rows.ts';
 import { storedSource, unknownSource } from './sources.ts';
 import type { RegistryTable, Tables } from '../schema/tables.ts';
-import type { Work, Write } from './write.ts';
+import type { Write } from './write.ts';
 
 /** Ascending by name. */
 export async function listRegistries(db: Kysely<Tables>): Promise<StoredRegistry[]> {
@@ -17,40 +17,41 @@ export async function readRegistry(db: Kysely<Tables>, name: string): Promise<St
 }
 
 /** Creates or replaces a registry with creation type API. Fails with `store/source-unknown`. */
-export function puttingRegistry(
+export async function putRegistry(
+  write: Write,
   name: string,
   settings: RegistrySettings,
   decide: DecideOnRegistry,
-): Work<{ registry: StoredRegistry; created: boolean }> {
-  return async (write) => {
-    await write.lockAdministration();
-    const existing = await readRegistry(write.db, name);
-    const rows = await write.db
-      .selectFrom('source')
-      .selectAll()
-      .where('name', 'in', settings.sources)
-      .execute();
-    const sources = new Map(rows.map((row) => [row.name, storedSource(row)]));
-    decide({ existing, sources });
-    const missing = settings.sources.find((source) => !sources.has(source));
-    if (missing !== undefined) throw unknownSource(missing);
-    write.record({ subject: 'registry', name });
-    const registry = await writeRegistry(write, { name, ...settings }, existing ?? 'API');
-    return { registry, created: existing === undefined };
-  };
+): Promise<{ registry: StoredRegistry; created: boolean }> {
+  await write.lockAdministration();
+  const existing = await readRegistry(write.db, name);
+  const rows = await write.db
+    .selectFrom('source')
+    .selectAll()
+    .where('name', 'in', settings.sources)
+    .execute();
+  const sources = new Map(rows.map((row) => [row.name, storedSource(row)]));
+  decide({ existing, sources });
+  const missing = settings.sources.find((source) => !sources.has(source));
+  if (missing !== undefined) throw unknownSource(missing);
+  write.record({ subject: 'registry', name });
+  const registry = await writeRegistry(write, { name, ...settings }, existing ?? 'API');
+  return { registry, created: existing === undefined };
 }
 
 /** Fails with `registry/unknown-registry` when the decision lets an unknown name pass. */
-export function deletingRegistry(name: string, decide: DecideOnRegistryDeletion): Work<StoredRegistry> {
-  return async (write) => {
-    await write.lockAdministration();
-    const existing = await readRegistry(write.db, name);
-    decide(existing);
-    if (existing === undefined) throw new SkepError('registry/unknown-registry');
-    write.record({ subject: 'registry', name });
-    await write.db.deleteFrom('registry').where('name', '=', name).execute();
-    return existing;
-  };
+export async function deleteRegistry(
+  write: Write,
+  name: string,
+  decide: (existing: StoredRegistry | undefined) => void,
+): Promise<StoredRegistry> {
+  await write.lockAdministration();
+  const existing = await readRegistry(write.db, name);
+  decide(existing);
+  if (existing === undefined) throw new SkepError('registry/unknown-registry');
+  write.record({ subject: 'registry', name });
+  await write.db.deleteFrom('registry').where('name', '=', name).execute();
+  return existing;
 }
 
 /** The row of a registry that is created now or replaces `before`, and its links. */

@@ -7,7 +7,7 @@ import { isSynced, type NewEntry, type StoredEntry, type SyncStatus } from '../r
 import { lockedSource, unknownSource } from './sources.ts';
 import { updateStatus } from './statuses.ts';
 import type { Tables } from '../schema/tables.ts';
-import type { Work } from './write.ts';
+import type { Write } from './write.ts';
 
 export interface Replacement {
   readonly source: string;
@@ -28,23 +28,24 @@ export interface Replacement {
  * Makes the source hold exactly these entries and returns them as stored. Unchanged versions are not written, and keep
  * their times.
  */
-export function replacing({ source, entries, at, status, lease }: Replacement): Work<readonly StoredEntry[]> {
-  return async (write) => {
-    const existing = await lockedSource(write, source);
-    if (existing === undefined) throw unknownSource(source);
-    if (lease !== undefined) await assertHeld(write, lease);
-    // The source's claims of now, not those of when the fetch began: they may have been tightened in between.
-    const { claims } = existing;
-    const labelled = isSynced(existing.kind) ? entries.map((entry) => ({ ...entry, claims })) : entries;
-    const diff = await diffEntries(source, await versionHeads(write.db, source), inOrder(labelled), at);
-    if (!isEmpty(diff)) {
-      write.record({ subject: 'source', name: source }, { source, changed: 'all', entries: diff.after });
-    }
-    await remove(write.db, source, diff);
-    await insert(write.db, diff);
-    await updateStatus(write.db, source, status);
-    return diff.after;
-  };
+export async function replaceEntries(
+  write: Write,
+  { source, entries, at, status, lease }: Replacement,
+): Promise<readonly StoredEntry[]> {
+  const existing = await lockedSource(write, source);
+  if (existing === undefined) throw unknownSource(source);
+  if (lease !== undefined) await assertHeld(write, lease);
+  // The source's claims of now, not those of when the fetch began: they may have been tightened in between.
+  const { claims } = existing;
+  const labelled = isSynced(existing.kind) ? entries.map((entry) => ({ ...entry, claims })) : entries;
+  const diff = await diffEntries(source, await versionHeads(write.db, source), inOrder(labelled), at);
+  if (!isEmpty(diff)) {
+    write.record({ subject: 'source', name: source }, { source, changed: 'all', entries: diff.after });
+  }
+  await remove(write.db, source, diff);
+  await insert(write.db, diff);
+  await updateStatus(write.db, source, status);
+  return diff.after;
 }
 
 /** As the primary key sorts them, so that one page of the database is filled after the other. */

@@ -1,11 +1,11 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Kysely } from 'kysely';
 import type { CreationType } from '../../access/admin-scope.ts';
-import type { DecideOnSource, DecideOnSourceDeletion } from '../decisions.ts';
+import type { DecideOnSource, SourceDeletionFacts } from '../decisions.ts';
 import { isSynced, type NamedSource, type SourceSettings, type StoredSource } from '../rows.ts';
 import { addMissingStatus } from './statuses.ts';
 import type { SourceTable, Tables } from '../schema/tables.ts';
-import type { Work, Write } from './write.ts';
+import type { Write } from './write.ts';
 
 /** Ascending by name. */
 export async function listSources(db: Kysely<Tables>): Promise<StoredSource[]> {
@@ -21,42 +21,43 @@ export async function readSource(db: Kysely<Tables>, name: string): Promise<Stor
  * Creates or replaces a source with creation type API. New claims of a synced source reach its entries in the same
  * transaction. `created` tells which it was. Refuses a second managed source with `store/managed-exists`.
  */
-export function puttingSource(
+export async function putSource(
+  write: Write,
   name: string,
   settings: SourceSettings,
   decide: DecideOnSource,
-): Work<{ source: StoredSource; created: boolean }> {
-  return async (write) => {
-    await write.lockAdministration();
-    const existing = await lockedSource(write, name);
-    const managed = await managedName(write.db);
-    decide({ existing, managed });
-    if (settings.kind === 'managed' && managed !== undefined && managed !== name) {
-      throw new SkepError('store/managed-exists', { message: `the managed source is "${managed}"` });
-    }
-    write.record({ subject: 'source', name });
-    const source = await writeSource(write, { name, ...settings }, existing ?? 'API');
-    return { source, created: existing === undefined };
-  };
+): Promise<{ source: StoredSource; created: boolean }> {
+  await write.lockAdministration();
+  const existing = await lockedSource(write, name);
+  const managed = await managedName(write.db);
+  decide({ existing, managed });
+  if (settings.kind === 'managed' && managed !== undefined && managed !== name) {
+    throw new SkepError('store/managed-exists', { message: `the managed source is "${managed}"` });
+  }
+  write.record({ subject: 'source', name });
+  const source = await writeSource(write, { name, ...settings }, existing ?? 'API');
+  return { source, created: existing === undefined };
 }
 
 /** Takes the entries along. Fails with `store/source-unknown` or, while registries list it, `store/source-in-use`. */
-export function deletingSource(name: string, decide: DecideOnSourceDeletion): Work<StoredSource> {
-  return async (write) => {
-    await write.lockAdministration();
-    const existing = await lockedSource(write, name);
-    const referencedBy = await registriesOf(write.db, name);
-    decide({ existing, referencedBy });
-    if (existing === undefined) throw unknownSource(name);
-    if (referencedBy.length > 0) {
-      throw new SkepError('store/source-in-use', {
-        message: `source is referenced by one or more registries: ${name} is referenced by ${referencedBy.length} registry(ies)`,
-      });
-    }
-    write.record({ subject: 'source', name });
-    await removeSource(write.db, name);
-    return existing;
-  };
+export async function deleteSource(
+  write: Write,
+  name: string,
+  decide: (facts: SourceDeletionFacts) => void,
+): Promise<StoredSource> {
+  await write.lockAdministration();
+  const existing = await lockedSource(write, name);
+  const referencedBy = await registriesOf(write.db, name);
+  decide({ existing, referencedBy });
+  if (existing === undefined) throw unknownSource(name);
+  if (referencedBy.length > 0) {
+    throw new SkepError('store/source-in-use', {
+      message: `source is referenced by one or more registries: ${name} is referenced by ${referencedBy.length} registry(ies)`,
+    });
+  }
+  write.record({ subject: 'source', name });
+  await removeSource(write.db, name);
+  return existing;
 }
 
 /** The row of a source that is created now (`CONFIG` or `API`) or replaces `before`, with everything that follows from it. */

@@ -167,18 +167,15 @@ export class Writes {
   /** One of them broke the transaction of all. Alone, each gets the error that is its own, or its repetitions. */
   async #separately(batch: readonly Waiting[], error: SkepError): Promise<void> {
     // Without an answer nobody knows whether it was committed: a second try could refuse its own first one.
-    if (error.code === 'store/unavailable') for (const waiting of batch) waiting.reject(error);
-    else await Promise.all(batch.map((waiting) => this.#oneOf(waiting)));
-  }
-
-  async #oneOf(waiting: Waiting): Promise<void> {
-    try {
-      const { work } = waiting;
-      const commit = () => this.#commitEntries([work], async (managed) => work.act(managed));
-      waiting.resolve((await this.#repeated(commit)).revision);
-    } catch (error) {
-      waiting.reject(error);
-    }
+    if (error.code === 'store/unavailable') return batch.forEach(({ reject }) => reject(error));
+    await Promise.all(
+      batch.map(({ work, resolve, reject }) =>
+        this.#repeated(() => this.#commitEntries([work], async (managed) => work.act(managed))).then(
+          ({ revision }) => resolve(revision),
+          reject,
+        ),
+      ),
+    );
   }
 
   async #repeated<T>(commit: () => Promise<Done<T>>): Promise<Committed<T>> {
