@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { didYouMean } from '@skep/core/settings/did-you-mean.ts';
 import { z } from 'zod';
-import { unless } from '../shape/fault.ts';
+import { unless } from '../shape/problem.ts';
 import { AUDIT_EVENTS } from './audit-events.ts';
 
 /** The `audit` block with its defaults. */

@@ -4,9 +4,8 @@ import { checkIssuerUrl, type PlainHttp } from '@skep/auth/token/issuer-fetch.ts
 import { checkHost } from '@skep/core/fetch/address-guard.ts';
 import { claimsProblems } from '../shape/claims.ts';
 import { draftOf } from '../shape/draft.ts';
-import { faultOf } from '../shape/fault.ts';
 import { claimLimitsOf } from '../shape/limits.ts';
-import type { ConfigPath, Problem } from '../shape/problem.ts';
+import { faultOf, type ConfigPath, type Problem } from '../shape/problem.ts';
 import { managedProblems, sourceProblems } from '../sources/source-body.ts';
 import { configShape, type ConfigDraft } from './shape.ts';
 

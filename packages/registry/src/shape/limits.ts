@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import { CLAIM_LIMITS, type ClaimLimits } from '@skep/auth/claims/claims.ts';
 import { MAX_CATALOGUE_BYTES } from '@skep/core/catalog/catalogue-text.ts';
 import { z } from 'zod';
-import { unless } from './fault.ts';
+import { unless } from './problem.ts';
 import { AT_START } from './restart.ts';
 import { duration, nonEmpty } from './texts.ts';
 

@@ -1,3 +1,6 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { z } from 'zod';
+
 /** Where in the configuration: member names and list positions from the top. */
 export type ConfigPath = readonly PropertyKey[];
 
@@ -22,4 +25,23 @@ export function problemsText(problems: readonly Problem[]): string {
     [pathText(path), message].filter((part) => part !== '').join(': '),
   );
   return texts.join('; ');
+}
+
+/** What a check that throws says against a value; undefined when it says nothing. */
+export function faultOf(check: () => unknown): string | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof SkepError) return error.message;
+    throw error;
+  }
+}
+
+/** A check of a shape, for `superRefine`: `fault` says what is wrong with the value, or nothing. */
+export function unless<T>(fault: (value: T) => string | undefined) {
+  return (value: T, context: z.RefinementCtx<T>): void => {
+    const message = fault(value);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  };
 }

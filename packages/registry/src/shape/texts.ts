@@ -1,6 +1,6 @@
 import { parseDuration } from '@skep/core/time/duration.ts';
 import { z } from 'zod';
-import { unless } from './fault.ts';
+import { unless } from './problem.ts';
 
 /** Name of a source or registry (RFC 1123 label). */
 export const label = z

@@ -1,7 +1,7 @@
-import { type Clock, utcTime } from '@skep/core/time/clock.ts';
+import { utcTime, type Clock } from '@skep/core/time/clock.ts';
 import type { Kysely } from 'kysely';
 import type { ChangeFeed, ChangeListener, PrepareForChange } from './change-feed.ts';
-import { type Database, guarded } from './database.ts';
+import { guarded, type Database, type Moment, type Write } from './database.ts';
 import type { EntryAddress } from './decisions.ts';
 import { readEntries, readSomeEntries, visitEntries } from './reads/entries.ts';
 import { listEntries, listVersions } from './reads/listed-entries.ts';
@@ -10,14 +10,13 @@ import type { Tables } from './schema/tables.ts';
 import { removeReplica, renewReplica } from './writes/config-generation.ts';
 import { deletingVersion, marking, publishing, relabelling } from './writes/entry-writes.ts';
 import { acquireLease, releaseLease, renewLease } from './writes/leases.ts';
-import { type EntryWork, findManaged } from './writes/managed-entries.ts';
+import { findManaged, type EntryWork } from './writes/managed-entries.ts';
 import { reconcile } from './writes/reconcile.ts';
 import { deleteRegistry, listRegistries, putRegistry, readRegistry } from './writes/registries.ts';
 import { replaceEntries } from './writes/replace-entries.ts';
 import { changesSince } from './writes/revisions.ts';
 import { deleteSource, listSources, putSource, readSource } from './writes/sources.ts';
 import { readStatus, readStatuses, writeStatus } from './writes/statuses.ts';
-import type { Moment, Write } from './writes/write.ts';
 import { Writes } from './writes/writes.ts';
 
 export interface StoreOptions {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { faultOf, unless } from '../../shape/fault.ts';
+import { faultOf, unless } from '../../shape/problem.ts';
 import { nonEmpty } from '../../shape/texts.ts';
 import { compileGlob } from './glob.ts';
 

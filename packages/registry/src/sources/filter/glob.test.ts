@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { faultOf } from '../../shape/fault.ts';
+import { faultOf } from '../../shape/problem.ts';
 import { compileGlob } from './glob.ts';
 
 const globFault = (pattern: string): string | undefined => faultOf(() => compileGlob(pattern));

@@ -1,16 +1,16 @@
 import { isAbsolute } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
-import { faultOf, unless } from '../../shape/fault.ts';
+import { faultOf, unless } from '../../shape/problem.ts';
 import { nonEmpty } from '../../shape/texts.ts';
 import { assertAllowed } from '../allowed-path.ts';
 import { sourceKind } from '../kind.ts';
 import { sourceContent, type Source } from '../source.ts';
 import type { GitAuth } from './credentials.ts';
-import { type GitRefKeys, refOf } from './ref.ts';
+import { refOf, type GitRefKeys } from './ref.ts';
 import { readRemoteFile, resolveRef } from './remote.ts';
 import { parseRepository } from './repository-url.ts';
-import { type GitSurroundings, withGit } from './session.ts';
+import { withGit, type GitSurroundings } from './session.ts';
 
 /** Where the catalogue lies in a repository when a source does not say. */
 export const CATALOGUE_PATH = 'registry.json';

@@ -6,8 +6,7 @@ import {
   type SchemaVersion,
 } from '../schema/migrate.ts';
 import { POSTGRES_WORDS } from '../schema/migrations.ts';
-import { connect, placeText, type PostgresPlace } from './connect.ts';
-import { postgresFailure } from './failure.ts';
+import { connect, placeText, postgresFailure, type PostgresPlace } from './connect.ts';
 
 /** Chosen once; all replicas and every version must agree on it. */
 const MIGRATION_LOCK = 7_302_511;

@@ -1,14 +1,13 @@
 import type { Log } from '@skep/core/log/log.ts';
-import { Kysely, PostgresDialect, type RawBuilder, sql, type SqlBool } from 'kysely';
+import { Kysely, PostgresDialect, sql, type RawBuilder, type SqlBool } from 'kysely';
 import { Pool } from 'pg';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { ChangeFeed } from '../change-feed.ts';
 import type { Database, RowQuery } from '../database.ts';
 import { checkSchema } from '../schema/migrate.ts';
 import { readVersion } from './migrate.ts';
-import { type BatchRow, beginManaged, commitAt, commitBatch, type SendBatch } from './batch.ts';
-import { connect, connectionConfig, placeText, type PostgresPlace } from './connect.ts';
-import { postgresFailure } from './failure.ts';
+import { beginManaged, commitAt, commitBatch, type BatchRow, type SendBatch } from './batch.ts';
+import { connect, connectionConfig, placeText, postgresFailure, type PostgresPlace } from './connect.ts';
 import { CHANNEL, PostgresNotices } from './notices.ts';
 import { MAX_CONNECTIONS } from './settings.ts';
 import { preparedPool } from './prepared-pool.ts';

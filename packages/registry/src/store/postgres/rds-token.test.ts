@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { instanceRegion } from './instance-region.ts';
 import type { Login } from './settings.ts';
 import { readToken } from './rds-token.fixture.ts';
-import { rdsToken } from './rds-token.ts';
+import { rdsToken, instanceRegion } from './rds-token.ts';
 
 const SECRET = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY';
 const NOW = Date.parse('2026-03-04T05:06:07Z');

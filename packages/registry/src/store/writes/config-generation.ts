@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import { type DesiredState, registryText, sourceText } from '../desired-state.ts';
+import { registryText, sourceText, type DesiredState } from '../desired-state.ts';
 import type { Tables } from '../schema/tables.ts';
-import type { Moment, Write } from './write.ts';
+import type { Moment, Write } from '../database.ts';
 
 /** Milliseconds for which a process that was killed still counts as running. */
 export const ALIVE_MS = 120_000;

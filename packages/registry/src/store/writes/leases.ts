@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Moment, Write } from './write.ts';
+import type { Moment, Write } from '../database.ts';
 
 /** Somebody's right to synchronise a source, until a moment. Clocks of replicas should agree to a second or so. */
 export interface Lease {

@@ -20,7 +20,7 @@ import {
   type StoredEntry,
   type StoredVersion,
 } from '../rows.ts';
-import { managedQuery, type ManagedRows, managedRows } from './managed-rows.ts';
+import { managedQuery, type ManagedRows, managedRows, type PlannedWork } from './managed-rows.ts';
 import { readRevision } from './revisions.ts';
 import type { EntryTable, EntryVersionTable, Tables } from '../schema/tables.ts';
 
@@ -31,12 +31,8 @@ export interface ChosenEntry {
 }
 
 /** Work that may share its transaction. It must refuse, if it does, before its first change. */
-export interface EntryWork<T> {
-  /** Which entry of the managed source it is about, and the registry it judges by: one statement reads for all of them. */
-  readonly address: EntryAddress;
+export interface EntryWork<T> extends PlannedWork {
   readonly act: (managed: ManagedEntries) => T | Promise<T>;
-  /** It adds an entry that is most likely new, and reads nothing else. */
-  readonly seemsNew?: boolean | undefined;
 }
 
 /** SQLite takes 32,766 parameters. */

@@ -1,18 +1,18 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { takesForce } from './config-generation.ts';
 import {
+  registryText,
+  sourceText,
   type BlockedSource,
   type DesiredState,
   type NameChanges,
   type ReconcileReport,
-  registryText,
-  sourceText,
 } from '../desired-state.ts';
 import { listRegistries, writeRegistry } from './registries.ts';
 import type { StoredRegistry, StoredSource } from '../rows.ts';
 import { listSources, lockedSource, registriesOf, removeSource, writeSource } from './sources.ts';
 import { addMissingStatus } from './statuses.ts';
-import type { Write } from './write.ts';
+import type { Write } from '../database.ts';
 
 /** The rows that a start compares with the file. */
 interface Existing {

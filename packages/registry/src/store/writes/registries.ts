@@ -5,7 +5,7 @@ import type { DecideOnRegistry } from '../decisions.ts';
 import type { NamedRegistry, RegistrySettings, StoredRegistry } from '../rows.ts';
 import { storedSource, unknownSource } from './sources.ts';
 import type { RegistryTable, Tables } from '../schema/tables.ts';
-import type { Write } from './write.ts';
+import type { Write } from '../database.ts';
 
 /** Ascending by name. */
 export async function listRegistries(db: Kysely<Tables>): Promise<StoredRegistry[]> {

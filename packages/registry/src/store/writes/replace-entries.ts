@@ -7,7 +7,7 @@ import { isSynced, type NewEntry, type StoredEntry, type SyncStatus } from '../r
 import { lockedSource, unknownSource } from './sources.ts';
 import { updateStatus } from './statuses.ts';
 import type { Tables } from '../schema/tables.ts';
-import type { Write } from './write.ts';
+import type { Write } from '../database.ts';
 
 export interface Replacement {
   readonly source: string;

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Changes, Revision } from '../changes.ts';
 import type { EntryKind } from '../rows.ts';
 import type { ChangeLogTable, Tables } from '../schema/tables.ts';
-import type { Change } from './write.ts';
+import type { Change } from '../database.ts';
 
 /** Revisions that the record reaches back. A replica that was away for longer reads everything again. */
 export const KEPT_REVISIONS = 10_000;

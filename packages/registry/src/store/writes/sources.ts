@@ -5,7 +5,7 @@ import type { DecideOnSource, SourceDeletionFacts } from '../decisions.ts';
 import { isSynced, type NamedSource, type SourceSettings, type StoredSource } from '../rows.ts';
 import { addMissingStatus } from './statuses.ts';
 import type { SourceTable, Tables } from '../schema/tables.ts';
-import type { Write } from './write.ts';
+import type { Write } from '../database.ts';
 
 /** Ascending by name. */
 export async function listSources(db: Kysely<Tables>): Promise<StoredSource[]> {

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import { isSynced, type NamedSource, type SyncStatus } from '../rows.ts';
 import type { Lease } from './leases.ts';
 import type { SyncStatusTable, Tables } from '../schema/tables.ts';
-import type { Moment } from './write.ts';
+import type { Moment } from '../database.ts';
 
 /** A source that nobody has synchronised yet; of other kinds, one that nobody ever will. */
 export function firstStatus(kind: NamedSource['kind']): SyncStatus {

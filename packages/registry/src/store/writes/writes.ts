@@ -1,14 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { type Kysely, sql } from 'kysely';
+import { sql, type Kysely } from 'kysely';
 import type { Committed, Revision, WrittenEntries, WrittenSource } from '../changes.ts';
 import type { ChangeFeed } from '../change-feed.ts';
-import type { Database } from '../database.ts';
-import { KnownRows } from './known-rows.ts';
-import { type EntryWork, type Finished, type Ground, ManagedEntries } from './managed-entries.ts';
+import type { Database, Change, Work } from '../database.ts';
+import { KnownRows } from './managed-rows.ts';
+import { ManagedEntries, type EntryWork, type Finished, type Ground } from './managed-entries.ts';
 import { recordChanges } from './revisions.ts';
 import type { Tables } from '../schema/tables.ts';
-import type { Change, Work } from './write.ts';
 
 export interface WritesOptions {
   readonly database: Database;
