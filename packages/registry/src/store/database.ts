@@ -78,7 +78,7 @@ export interface Database {
   /** Resolves when everything committed so far survives a power cut. */
   flush(): Promise<void>;
   /** Whatever the driver threw, in our words; `store/conflict` where the same work may succeed if it is simply repeated. */
-  failure(cause: unknown): SkepError;
+  readonly failure: (cause: unknown) => SkepError;
   ping(): Promise<void>;
   close(): Promise<void>;
 }
