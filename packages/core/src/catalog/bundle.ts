@@ -6,7 +6,13 @@ import { bundleNameFault, namespaceFault, versionFault } from './entry-name.ts';
 const text = z.string();
 const optionalText = text.nullish();
 
-const STATUSES = new Set(['active', 'deprecated', 'archived']);
+export type BundleStatus = 'ACTIVE' | 'DEPRECATED' | 'ARCHIVED';
+
+const STATUSES: ReadonlyMap<string | undefined, BundleStatus> = new Map([
+  ['active', 'ACTIVE'],
+  ['deprecated', 'DEPRECATED'],
+  ['archived', 'ARCHIVED'],
+]);
 
 const bundlePackage = z.looseObject({
   registryType: z.enum(['oci', 'git']),
@@ -20,7 +26,7 @@ const bundlePackage = z.looseObject({
 });
 
 /** Members of both kinds, with the limits of the ingest schema (docs/behaviour/registry.md#skills-and-plugins). */
-export const bundleShape = {
+const bundleShape = {
   namespace: checkedText(namespaceFault),
   name: checkedText(bundleNameFault),
   description: text.min(1, 'the description is empty').max(1024),
@@ -40,18 +46,9 @@ export const bundleShape = {
   _meta: z.record(text, z.unknown()).nullish(),
 };
 
-export type BundleStatus = 'ACTIVE' | 'DEPRECATED' | 'ARCHIVED';
-
 /** The status as the API writes it; anything unknown cannot get past the schema and reads as active. */
 export function bundleStatus(status: string | null | undefined): BundleStatus {
-  switch ((status ?? 'active').toLowerCase()) {
-    case 'deprecated':
-      return 'DEPRECATED';
-    case 'archived':
-      return 'ARCHIVED';
-    default:
-      return 'ACTIVE';
-  }
+  return STATUSES.get(status?.toLowerCase()) ?? 'ACTIVE';
 }
 
 /** Decodes one plugin of a registry file; unknown members stay. */

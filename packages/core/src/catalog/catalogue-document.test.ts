@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { openDocument } from './catalogue-document.ts';
+import { openDocument, type Element } from './catalogue-document.ts';
 import { MAX_DEPTH } from './catalogue-text.ts';
-import type { Element } from './cut-lists.ts';
 
 const open = (text: string) => openDocument(Buffer.from(text), 'test');
 const asIndented = (value: unknown, indent: number | undefined): string =>

@@ -12,10 +12,8 @@ export const EXTENSION_NAMESPACE = 'io.github.stacklok';
 
 type Members = Readonly<Record<string, unknown>>;
 
-const NO_MEMBERS: Members = {};
-
 function record(value: unknown): Members {
-  return isRecord(value) ? value : NO_MEMBERS;
+  return isRecord(value) ? value : {};
 }
 
 /** By package or remote. */
@@ -26,8 +24,8 @@ export function extensionBlocks(document: ServerDocument): Members {
 /** What all extension blocks of a document say for people; never throws. */
 export interface ExtensionSummary {
   /** See extensionStatus. */
-  readonly status?: ExtensionStatus;
-  readonly tier?: string;
+  readonly status: ExtensionStatus | undefined;
+  readonly tier: string | undefined;
   readonly tags: readonly string[];
   readonly tools: readonly string[];
 }
@@ -51,13 +49,7 @@ export function extensionSummary(document: ServerDocument): ExtensionSummary {
     for (const tool of textsOf(shown['tools'])) tools.add(tool);
     if (typeof shown['tier'] === 'string') tier ??= shown['tier'];
   }
-  const status = extensionStatus(document);
-  return {
-    ...(status === undefined ? {} : { status }),
-    ...(tier === undefined ? {} : { tier }),
-    tags: [...tags],
-    tools: [...tools],
-  };
+  return { status: extensionStatus(document), tier, tags: [...tags], tools: [...tools] };
 }
 
 /**

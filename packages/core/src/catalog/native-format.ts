@@ -9,13 +9,15 @@ import { SERVER_SCHEMA_URL } from './server-json.ts';
  */
 const text = z.string();
 
-const common = {
+const common = z.looseObject({
   name: text.nullish(),
   title: text.nullish(),
   description: text.min(1, 'the description is empty'),
   repository_url: text.nullish(),
   status: text.nullish(),
-};
+});
+
+type Common = z.infer<typeof common>;
 
 const requirement = z.looseObject({
   name: text,
@@ -23,24 +25,19 @@ const requirement = z.looseObject({
   required: z.boolean().nullish(),
   secret: z.boolean().nullish(),
 });
-type Requirement = z.infer<typeof requirement>;
 
-const container = z.looseObject({
-  ...common,
+const container = common.extend({
   image: text.min(1, 'the image is empty'),
   transport: z.enum(['stdio', 'sse', 'streamable-http']).nullish(),
   target_port: z.number().int().min(0).max(65535).nullish(),
   env_vars: z.array(requirement).nullish(),
 });
-type Container = z.infer<typeof container>;
 
-const remote = z.looseObject({
-  ...common,
+const remote = common.extend({
   url: text.min(1, 'the URL is empty'),
   transport: z.enum(['sse', 'streamable-http']).nullish(),
   headers: z.array(requirement).nullish(),
 });
-type Remote = z.infer<typeof remote>;
 
 /** Namespace given to servers whose native name has none, as other readers of this format do. */
 const DEFAULT_NAMESPACE = 'io.github.stacklok';
@@ -63,7 +60,7 @@ function versionOf(image: string): string {
   return /^v?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$/.exec(tag)?.[1] ?? '1.0.0';
 }
 
-function input({ name, description, required, secret, ...rest }: Requirement): object {
+function input({ name, description, required, secret, ...rest }: z.infer<typeof requirement>): object {
   return {
     ...(description ? { description } : {}),
     ...(required ? { isRequired: true } : {}),
@@ -73,62 +70,51 @@ function input({ name, description, required, secret, ...rest }: Requirement): o
   };
 }
 
-function head(key: string, entry: Container | Remote, version: string): object {
-  const name = entry.name || key;
+/** `target` says where it runs, which `at` names; members that have no place in a server document make the extension. */
+function serverOf(
+  key: string,
+  { name, title, description, repository_url: repository, status, ...extension }: Common,
+  { at, version, target }: { readonly at: string; readonly version: string; readonly target: object },
+): object {
+  const full = name || key;
   return {
     $schema: SERVER_SCHEMA_URL,
-    name: name.includes('/') ? name : `${DEFAULT_NAMESPACE}/${name}`,
-    description: entry.description,
-    ...(entry.title ? { title: entry.title } : {}),
-    ...repositoryOf(entry.repository_url),
+    name: full.includes('/') ? full : `${DEFAULT_NAMESPACE}/${full}`,
+    description,
+    ...(title ? { title } : {}),
+    ...repositoryOf(repository),
     version,
-  };
-}
-
-function meta(key: string, extension: object, status: string | null | undefined): object {
-  return {
+    ...target,
     _meta: {
       [PUBLISHER_META]: {
-        [EXTENSION_NAMESPACE]: { [key]: { ...extension, status: status || 'active' } },
+        [EXTENSION_NAMESPACE]: { [at]: { ...extension, status: status || 'active' } },
       },
     },
   };
 }
 
-function fromContainer(key: string, entry: Container): object {
-  const { name: _n, title: _t, description: _d, repository_url: _r, status, ...others } = entry;
-  const { image, transport, target_port, env_vars, ...extension } = others;
+function fromContainer(
+  key: string,
+  { image, transport, target_port: port, env_vars: env, ...entry }: z.infer<typeof container>,
+): object {
   const type = transport ?? 'stdio';
-  const url = `http://localhost${target_port ? `:${target_port}` : ''}`;
-  const environmentVariables = env_vars?.map(input) ?? [];
-  return {
-    ...head(key, entry, versionOf(image)),
-    packages: [
-      {
-        registryType: 'oci',
-        identifier: image,
-        transport: type === 'stdio' ? { type } : { type, url },
-        ...(environmentVariables.length > 0 ? { environmentVariables } : {}),
-      },
-    ],
-    ...meta(image, extension, status),
+  const url = `http://localhost${port ? `:${port}` : ''}`;
+  const server = {
+    registryType: 'oci',
+    identifier: image,
+    transport: type === 'stdio' ? { type } : { type, url },
+    ...(env?.length ? { environmentVariables: env.map(input) } : {}),
   };
+  return serverOf(key, entry, { at: image, version: versionOf(image), target: { packages: [server] } });
 }
 
-function fromRemote(key: string, entry: Remote): object {
-  const { name: _n, title: _t, description: _d, repository_url: _r, status, ...others } = entry;
-  const { url, transport, headers, ...extension } = others;
-  return {
-    ...head(key, entry, '1.0.0'),
-    remotes: [
-      {
-        type: transport ?? 'sse',
-        url,
-        ...(headers && headers.length > 0 ? { headers: headers.map(input) } : {}),
-      },
-    ],
-    ...meta(url, extension, status),
+function fromRemote(key: string, { url, transport, headers, ...entry }: z.infer<typeof remote>): object {
+  const server = {
+    type: transport ?? 'sse',
+    url,
+    ...(headers?.length ? { headers: headers.map(input) } : {}),
   };
+  return serverOf(key, entry, { at: url, version: '1.0.0', target: { remotes: [server] } });
 }
 
 /** One native entry: the server document it becomes, or why it cannot become one. */

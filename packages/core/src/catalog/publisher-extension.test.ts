@@ -54,10 +54,7 @@ describe('publisherExtension', () => {
     ['tool_definitions', [{}]],
   ])('reads %s of a wrong type as absent: it is only shown', (member, value) => {
     const block = { [member]: value, stateless: true };
-    expect(publisherExtension(document({ 'img:1': block }), 'img:1')).toMatchObject({
-      stateless: true,
-      [member]: undefined,
-    });
+    expect(publisherExtension(document({ 'img:1': block }), 'img:1')).toEqual({ stateless: true });
   });
 });
 

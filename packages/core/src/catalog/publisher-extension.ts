@@ -48,8 +48,11 @@ const oauthConfig = z.looseObject({
   resource: z.string().nullish(),
 });
 
-/** Members that decide how a server runs: one of a wrong type is an error, never silently dropped. */
-const running = {
+/**
+ * Members that decide how a server runs: one of a wrong type is an error, never silently dropped. Those for display are
+ * left out; see extensionSummary.
+ */
+const extension = z.object({
   permissions: permissions.nullish(),
   args: texts.nullish(),
   env_vars: z.array(environmentVariable).nullish(),
@@ -59,24 +62,7 @@ const running = {
   oauth_config: oauthConfig.nullish(),
   provenance: z.record(z.string(), z.unknown()).nullish(),
   tools: texts.nullish(),
-};
-
-/** Members for display: one of a wrong type reads as absent. */
-const display = {
-  status: z.string().nullish().catch(undefined),
-  tier: z.string().nullish().catch(undefined),
-  tags: texts.nullish().catch(undefined),
-  overview: z.string().nullish().catch(undefined),
-  docker_tags: texts.nullish().catch(undefined),
-  metadata: z.record(z.string(), z.unknown()).nullish().catch(undefined),
-  custom_metadata: z.record(z.string(), z.unknown()).nullish().catch(undefined),
-  tool_definitions: z
-    .array(z.looseObject({ name: z.string() }))
-    .nullish()
-    .catch(undefined),
-};
-
-const extension = z.looseObject({ ...display, ...running });
+});
 
 export type PublisherExtension = z.infer<typeof extension>;
 export type ExtensionPermissions = z.infer<typeof permissions>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { OFFICIAL_META } from './official-meta.ts';
+import { OFFICIAL_META } from './entry.ts';
 import { readCatalogue } from './registry-file.ts';
 
 const label = 'catalogue.json';

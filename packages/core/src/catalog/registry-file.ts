@@ -1,11 +1,10 @@
 import { limitedField } from '../audit/audit-event.ts';
 import { SkepError } from '../errors/skep-error.ts';
-import { type CatalogueDocument, openDocument } from './catalogue-document.ts';
+import { isRecord } from '../json/is-record.ts';
+import { openDocument, type CatalogueDocument } from './catalogue-document.ts';
 import { catalogueBytes, type TextOptions } from './catalogue-text.ts';
-import { type Decoded, decodeEntry } from './decode-entry.ts';
-import { detectFormat, type CatalogueFormat } from './detect-format.ts';
-import { entryKey, type Entry } from './entry.ts';
-import { rawEntries, type Candidate } from './raw-entries.ts';
+import { detectFormat, rawEntries, type CatalogueFormat, type Candidate } from './catalogue-format.ts';
+import { entryKey, decodeEntry, type Entry, type Decoded } from './entry.ts';
 
 /** An entry that was left out, and why. `name` is its position where it has no readable name. */
 export interface Skipped {
@@ -40,20 +39,12 @@ const SHOWN = 50;
 const MAX_ENTRIES = 200_000;
 
 function named(candidate: Candidate, reason: string): Skipped {
-  const value: unknown = 'value' in candidate ? candidate.value : undefined;
-  const text = (key: string): string | undefined => {
-    const found: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+  const value = 'value' in candidate && isRecord(candidate.value) ? candidate.value : {};
+  const [name = candidate.label, version] = ['name', 'version'].map((key) => {
+    const found = value[key];
     return typeof found === 'string' && found !== '' ? found.slice(0, 200) : undefined;
-  };
-  const version = text('version');
-  const name = text('name') ?? candidate.label;
-  return { name, ...(version === undefined ? {} : { version }), reason: limitedField(reason) };
-}
-
-function tooMany(label: string): SkepError {
-  return new SkepError('catalog/too-large', {
-    message: `"${label}" holds more than ${MAX_ENTRIES} entries`,
   });
+  return { name, ...(version === undefined ? {} : { version }), reason: limitedField(reason) };
 }
 
 function describeSkipped({ name, version, reason }: Skipped): string {
@@ -62,16 +53,17 @@ function describeSkipped({ name, version, reason }: Skipped): string {
 
 /** Remarks about the file around its entries. */
 function headerWarnings(format: CatalogueFormat, value: unknown): string[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const warnings: string[] = [];
-  if (format === 'registry-file' && !('version' in value)) warnings.push('the file has no "version"');
-  if (format === 'registry-file' && !('meta' in value)) warnings.push('the file has no "meta.last_updated"');
-  const metadata: unknown = 'metadata' in value ? value.metadata : undefined;
-  if (format === 'official-list' && typeof metadata === 'object' && metadata && 'nextCursor' in metadata) {
-    if (metadata.nextCursor)
-      warnings.push('the file is one page of a longer list ("metadata.nextCursor" is set)');
-  }
-  return warnings;
+  if (!isRecord(value)) return [];
+  const { metadata } = value;
+  const remarks: [boolean, string][] = [
+    [format === 'registry-file' && !('version' in value), 'the file has no "version"'],
+    [format === 'registry-file' && !('meta' in value), 'the file has no "meta.last_updated"'],
+    [
+      format === 'official-list' && isRecord(metadata) && Boolean(metadata['nextCursor']),
+      'the file is one page of a longer list ("metadata.nextCursor" is set)',
+    ],
+  ];
+  return remarks.flatMap(([holds, remark]) => (holds ? [remark] : []));
 }
 
 function unlessRefused(decoded: Decoded, refuse: (entry: Entry) => string | undefined): Decoded {
@@ -115,7 +107,10 @@ export function readCatalogueAs<Kept>(
   let total = 0;
   let replaced = 0;
   for (const candidate of rawEntries(format, document)) {
-    if (++total > MAX_ENTRIES) throw tooMany(label);
+    if (++total > MAX_ENTRIES) {
+      const message = `"${label}" holds more than ${MAX_ENTRIES} entries`;
+      throw new SkepError('catalog/too-large', { message });
+    }
     const decoded = 'fault' in candidate ? candidate : unlessRefused(decodeEntry(candidate), refuse);
     if ('fault' in decoded) {
       skippedTotal++;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { OFFICIAL_META } from './official-meta.ts';
+import { OFFICIAL_META } from './entry.ts';
 import { decodeServerItem, decodeServerPage, listFrame } from './registry-wire.ts';
 
 const time = '2026-01-02T03:04:05Z';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { SkepError } from '../errors/skep-error.ts';
-import { decodeEntry } from './decode-entry.ts';
-import type { ServerEntry } from './entry.ts';
+import { decodeEntry, type ServerEntry } from './entry.ts';
 import { compactText } from '../json/scan.ts';
 import type { Skipped } from './registry-file.ts';
 

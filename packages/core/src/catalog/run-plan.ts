@@ -1,9 +1,14 @@
 import { SkepError } from '../errors/skep-error.ts';
 import { publisherExtension, type ExtensionPermissions, type OAuthConfig } from './publisher-extension.ts';
-import { packageTarget, type PackageTarget } from './run-plan/package-target.ts';
+import {
+  packageTarget,
+  isTransport,
+  planTransport,
+  type PackageTarget,
+  type Transport,
+} from './run-plan/package-target.ts';
 import { fill, requirementOf, variableOf, variableValue, type Requirement } from './run-plan/requirement.ts';
 import { planRuntimeArguments, type NotApplied } from './run-plan/runtime-arguments.ts';
-import { isTransport, planTransport, type Transport } from './run-plan/transport.ts';
 import type { ServerDocument, ServerPackage, ServerRemote, ServerArgument } from './server-json.ts';
 import { VARIABLE_NAME } from './variable-name.ts';
 
@@ -141,29 +146,18 @@ export function runPlans(document: ServerDocument): readonly RunPlan[] {
   throw new SkepError('catalog/unusable-server', { message: `cannot run "${document.name}": ${reason}` });
 }
 
-/** What the machine can run: images need a container engine; packages run on an engine or in the OS sandbox. */
-export interface Means {
-  readonly images: boolean;
-}
-
 /**
- * The best way to run a server with these means.
+ * The best way to run a server on a machine that may, or may not, run images: those need a container engine, and packages
+ * run in the OS sandbox too.
  * Throws as `runPlans`, and `catalog/unusable-server` when the server comes only as an image and there is no engine.
  */
-export function choosePlan(document: ServerDocument, means: Means): RunPlan {
+export function choosePlan(document: ServerDocument, means: { readonly images: boolean }): RunPlan {
   const plan = runPlans(document).find(({ target }) => target.kind !== 'image' || means.images);
   if (plan !== undefined) return plan;
   throw new SkepError('catalog/unusable-server', {
     message: `cannot run "${document.name}": it comes only as a container image and no container engine answers`,
     hint: 'start a container engine, or choose a server that is an npm or PyPI package',
   });
-}
-
-/** The command line of a server: what is known, and the required arguments that have no value yet. */
-interface PlannedArguments {
-  readonly args: readonly string[];
-  /** Flags and positional arguments to be given by the person who runs the server. */
-  readonly missing: readonly Requirement[];
 }
 
 /** Label of an argument for people: the flag, or what a positional argument stands for. */
@@ -174,9 +168,9 @@ function labelOf(argument: ServerArgument, index: number): string {
 /**
  * Flattens `packageArguments`: a named argument is its flag and then its value, a positional one its value. A named
  * argument with an empty value, and a required boolean one without a value, is a bare flag. An optional argument
- * without value and default is left out; a required one is `missing`.
+ * without value and default is left out; a required one is `missing`, to be given by the person who runs the server.
  */
-function planArguments(list: readonly ServerArgument[] | null | undefined): PlannedArguments {
+function planArguments(list: readonly ServerArgument[] | null | undefined) {
   const args: string[] = [];
   const missing: Requirement[] = [];
   for (const [index, argument] of (list ?? []).entries()) {

@@ -65,12 +65,7 @@ const packageEntry = z.looseObject({
   environmentVariables: z.array(keyValueInput).nullish(),
 });
 
-const remote = z.looseObject({
-  type: text,
-  url: text.min(1, 'the URL is empty'),
-  headers: z.array(keyValueInput).nullish(),
-  variables,
-});
+const remote = transport.extend({ url: text.min(1, 'the URL is empty') });
 
 const repository = z.looseObject({
   url: optionalText,

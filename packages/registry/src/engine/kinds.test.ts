@@ -1,6 +1,5 @@
-import type { Entry } from '@skep/core/catalog/entry.ts';
+import { OFFICIAL_META, type Entry } from '@skep/core/catalog/entry.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
-import { OFFICIAL_META } from '@skep/core/catalog/official-meta.ts';
 import { readCatalogue } from '@skep/core/catalog/registry-file.ts';
 import { describe, expect, test } from 'vitest';
 import { officialText, serverMeta } from './kinds.ts';

@@ -1,7 +1,6 @@
 import { bundleStatus, type BundleStatus } from '@skep/core/catalog/bundle.ts';
-import type { Entry } from '@skep/core/catalog/entry.ts';
+import { OFFICIAL_META, type Entry } from '@skep/core/catalog/entry.ts';
 import { extensionStatus } from '@skep/core/catalog/extension-summary.ts';
-import { OFFICIAL_META } from '@skep/core/catalog/official-meta.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { parseLossless, serializeLossless } from '@skep/core/json/lossless.ts';
 import type { PerKind, StoredVersion } from '../store/rows.ts';

@@ -1,4 +1,4 @@
-import { OFFICIAL_META } from '@skep/core/catalog/official-meta.ts';
+import { OFFICIAL_META } from '@skep/core/catalog/entry.ts';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_LIMITS, type Limits } from '../shape/limits.ts';
 import { ingest, type IngestInput } from './ingest.ts';

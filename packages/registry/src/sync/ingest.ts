@@ -1,4 +1,4 @@
-import type { CatalogueFormat } from '@skep/core/catalog/detect-format.ts';
+import type { CatalogueFormat } from '@skep/core/catalog/catalogue-format.ts';
 import type { Entry } from '@skep/core/catalog/entry.ts';
 import { readCatalogueAs, type Catalogue, type Skipped } from '@skep/core/catalog/registry-file.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';

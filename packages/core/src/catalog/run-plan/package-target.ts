@@ -1,4 +1,5 @@
 import type { ServerPackage } from '../server-json.ts';
+import { fill, requirementOf } from './requirement.ts';
 
 /** What a package entry runs, without the `registryBaseUrl` that says where to download it. */
 export type PackageTarget =
@@ -14,8 +15,10 @@ export type PackageTarget =
 
 export type TargetOrFault = { readonly target: PackageTarget } | { readonly fault: string };
 
-const NPM_NAME = /^(?:@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*$/;
-const PYPI_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/;
+const NAMES = {
+  npm: /^(?:@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*$/,
+  pypi: /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/,
+} as const;
 const VERSION = /^[A-Za-z0-9][A-Za-z0-9.+_!-]*$/;
 /** OCI distribution references: no white space, nothing a shell or flag parser would read as more than a name. */
 const IMAGE = /^[a-zA-Z0-9][a-zA-Z0-9._/:@-]*$/;
@@ -55,9 +58,9 @@ function imageTarget({ identifier, version, registryBaseUrl }: ServerPackage): T
     : { fault: `"${reference}" is no image reference` };
 }
 
-function named(ecosystem: 'npm' | 'pypi', name: RegExp, entry: ServerPackage): TargetOrFault {
+function named(ecosystem: 'npm' | 'pypi', entry: ServerPackage): TargetOrFault {
   const { identifier, version, registryBaseUrl } = entry;
-  if (!name.test(identifier) || identifier.length > 214) {
+  if (!NAMES[ecosystem].test(identifier) || identifier.length > 214) {
     return { fault: `"${identifier}" is no ${ecosystem} package name` };
   }
   if (version && !VERSION.test(version)) return { fault: `"${version}" is no exact version` };
@@ -74,14 +77,54 @@ function named(ecosystem: 'npm' | 'pypi', name: RegExp, entry: ServerPackage): T
 
 /** The image or package an entry of `packages` names, or why Skep cannot run it. */
 export function packageTarget(entry: ServerPackage): TargetOrFault {
-  switch (entry.registryType) {
-    case 'oci':
-      return imageTarget(entry);
-    case 'npm':
-      return named('npm', NPM_NAME, entry);
-    case 'pypi':
-      return named('pypi', PYPI_NAME, entry);
-    default:
-      return { fault: `packages of type "${entry.registryType}" are not supported` };
-  }
+  const { registryType: type } = entry;
+  if (type === 'oci') return imageTarget(entry);
+  return type === 'npm' || type === 'pypi'
+    ? named(type, entry)
+    : { fault: `packages of type "${type}" are not supported` };
+}
+
+export type Transport = 'stdio' | 'sse' | 'streamable-http';
+
+/** How a packaged server is spoken to. `port` and `path` are where it listens, when the entry says so. */
+interface PlannedTransport {
+  readonly transport: Transport;
+  readonly port?: number;
+  readonly path?: string;
+}
+
+export function isTransport(type: string): type is Transport {
+  return type === 'stdio' || type === 'sse' || type === 'streamable-http';
+}
+
+/** Template variables of a package's URL name its arguments, their hints, or its environment variables. */
+function packageValue(entry: ServerPackage, key: string): string | undefined {
+  const argument = entry.packageArguments?.find(({ name, valueHint }) =>
+    [name, valueHint, name?.replace(/^-+/, '')].includes(key),
+  );
+  if (argument !== undefined) return requirementOf(key, argument).default;
+  const variable = entry.environmentVariables?.find(({ name }) => name === key);
+  return variable === undefined ? undefined : requirementOf(key, variable).default;
+}
+
+/** Reads `transport` of a package, absent meaning stdio, or says what is wrong with it. */
+export function planTransport(entry: ServerPackage): PlannedTransport | { readonly fault: string } {
+  const { type = 'stdio', url } = entry.transport ?? {};
+  if (!isTransport(type)) return { fault: `the transport "${type}" is not supported` };
+  if (type === 'stdio' || !url) return { transport: type };
+  const filled = fill(url, (key) => packageValue(entry, key)).text;
+  // A port that is still open must not make the rest of the URL unreadable.
+  const readable = filled.replace(/:\{[^{}]*\}/, '');
+  if (!URL.canParse(readable)) return { transport: type };
+  const { port, pathname } = new URL(readable);
+  return {
+    transport: type,
+    ...(port === '' ? {} : { port: Number(port) }),
+    ...(pathname === '/' ? {} : { path: decodePath(pathname) }),
+  };
+}
+
+/** Braces of an open variable come out of the URL parser percent-encoded. */
+function decodePath(pathname: string): string {
+  return pathname.replaceAll('%7B', '{').replaceAll('%7D', '}');
 }

@@ -7,27 +7,9 @@ export interface NotApplied {
   readonly value?: string;
 }
 
-export interface PlannedRuntime {
-  /** From `-e` and `--env`. */
-  readonly env: readonly Requirement[];
-  /** Volumes, ports, networks and so on: shown to the person, who may ask for them with flags of the own command line. */
-  readonly notApplied: readonly NotApplied[];
-}
-
 const ENV_FLAGS = new Set(['-e', '--env']);
 /** Flags that say how a foreground container is started, which Skep decides itself. */
-const IMPLIED = new Set([
-  'run',
-  '-i',
-  '-t',
-  '-it',
-  '--interactive',
-  '--tty',
-  '--rm',
-  '--init',
-  '-y',
-  '--yes',
-]);
+const IMPLIED = new Set('run -i -t -it --interactive --tty --rm --init -y --yes'.split(' '));
 const TAKES_VALUE = new Set(
   '-v --volume --mount -p --publish --network --net --user -u --name --platform --add-host --entrypoint'.split(
     ' ',
@@ -66,12 +48,13 @@ function split(token: Token): Token[] {
 
 /**
  * Reads `runtimeArguments`, options of `docker run` or of a package runner. `isSubject` recognises the image or package
- * itself, which many entries repeat here; everything after it is ignored.
+ * itself, which many entries repeat here; everything after it is ignored. `env` comes from `-e` and `--env`; volumes,
+ * ports, networks and so on are shown to the person, who may ask for them with flags of the own command line.
  */
 export function planRuntimeArguments(
   list: readonly ServerArgument[] | null | undefined,
   isSubject: (text: string) => boolean,
-): PlannedRuntime {
+) {
   const tokens = (list ?? []).flatMap(tokensOf).flatMap(split);
   const env: Requirement[] = [];
   const notApplied: NotApplied[] = [];

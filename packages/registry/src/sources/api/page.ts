@@ -1,6 +1,6 @@
 import { parseCatalogueText, mayHoldMoreValuesThan } from '@skep/core/catalog/catalogue-text.ts';
 import { findElements, memberSlice, rawAt } from '@skep/core/json/scan.ts';
-import { officialMetaOf } from '@skep/core/catalog/official-meta.ts';
+import { officialMetaOf } from '@skep/core/catalog/entry.ts';
 import { parseLossless, serializeLossless } from '@skep/core/json/lossless.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';

@@ -1,7 +1,6 @@
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { NO_CLAIMS, type Claims } from '@skep/auth/claims/claims.ts';
-import { decodeEntry } from '@skep/core/catalog/decode-entry.ts';
-import type { Entry, EntryKind } from '@skep/core/catalog/entry.ts';
+import { decodeEntry, type Entry, type EntryKind } from '@skep/core/catalog/entry.ts';
 import { serverNameFault, versionFault } from '@skep/core/catalog/entry-name.ts';
 import { compactText, memberSlice } from '@skep/core/json/scan.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';

@@ -1,10 +1,61 @@
+import { isRecord } from '../json/is-record.ts';
 import { parseLossless, serializeLossless } from '../json/lossless.ts';
-import type { CatalogueDocument } from './catalogue-document.ts';
-import type { RawEntry } from './decode-entry.ts';
-import type { CatalogueFormat } from './detect-format.ts';
-import type { EntryKind } from './entry.ts';
 import { compactText, memberSlice } from '../json/scan.ts';
+import type { CatalogueDocument } from './catalogue-document.ts';
+import type { EntryKind, RawEntry } from './entry.ts';
 import { convertNative } from './native-format.ts';
+
+/** The file formats a catalogue comes in. */
+export type CatalogueFormat =
+  /** `{version, meta, data: {servers, skills, plugins}}`, the current ToolHive file. */
+  | 'registry-file'
+  /** `{servers: {name: {image}}, remote_servers: {name: {url}}}`, the older ToolHive file. */
+  | 'toolhive-native'
+  /** `{servers: [{server, _meta}], metadata}`, an answer of the MCP Registry API v0.1; `skills` and `plugins` may stand beside. */
+  | 'official-list'
+  /** An array of server documents or of `{server, _meta}`. */
+  | 'server-array'
+  /** One server document. */
+  | 'server-json';
+
+function described(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+function named(keys: readonly string[]): string {
+  const shown = keys.slice(0, 8).map((key) => `"${key.slice(0, 40)}"`);
+  return keys.length > shown.length ? `${shown.join(', ')}, …` : shown.join(', ');
+}
+
+/**
+ * Tells the formats apart by their shape alone, or says what was found instead (`{ found: 'an object with "a", "b"' }`).
+ */
+export function detectFormat(value: unknown): CatalogueFormat | { readonly found: string } {
+  if (Array.isArray(value)) return 'server-array';
+  if (!isRecord(value)) return { found: described(value) };
+  const { data, servers } = value;
+  if (isRecord(data)) {
+    for (const key of ['servers', 'skills', 'plugins']) {
+      const list = data[key];
+      if (list !== undefined && list !== null && !Array.isArray(list)) {
+        return { found: `${described(list)} in "data.${key}" where an array belongs` };
+      }
+      if (Array.isArray(list)) return 'registry-file';
+    }
+    return { found: `"data" without "servers", "skills" or "plugins"` };
+  }
+  if (data !== undefined && servers === undefined) return { found: `${described(data)} in "data"` };
+  if (Array.isArray(servers)) return 'official-list';
+  if (isRecord(servers) || isRecord(value['remote_servers']) || Array.isArray(value['groups'])) {
+    return 'toolhive-native';
+  }
+  if (servers !== undefined) return { found: `${described(servers)} in "servers"` };
+  if (typeof value['name'] === 'string') return 'server-json';
+  const keys = Object.keys(value);
+  return { found: keys.length === 0 ? 'an empty object' : `an object with ${named(keys)}` };
+}
 
 /** A candidate, or one that could not even be read that far. `label` names it when it has no name of its own. */
 export type Candidate = { readonly label: string } & (RawEntry | { readonly fault: string });
@@ -32,9 +83,7 @@ const LISTS: Readonly<Partial<Record<CatalogueFormat, readonly EntryList[]>>> = 
 };
 
 function member(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? Reflect.get(value, key)
-    : undefined;
+  return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
 function* listed(document: CatalogueDocument, lists: readonly EntryList[]): Generator<Candidate> {
