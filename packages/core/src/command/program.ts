@@ -1,6 +1,6 @@
-import { styleText } from 'node:util';
 import { SkepError } from '../errors/skep-error.ts';
 import { toTerminal } from '../errors/to-terminal.ts';
+import { paint } from '../terminal/paint.ts';
 import { suggestion } from '../settings/did-you-mean.ts';
 import {
   findEntry,
@@ -96,21 +96,17 @@ function overview<H extends Host>(program: Program<H>, color: boolean): string {
     ),
   );
   const blocks = [...program.about, ...groups].map((block) =>
-    block.replace(/^.+(?=\n)/, (title) => bold(title, color)),
+    block.replace(/^.+(?=\n)/, (title) => paint('bold', title, color)),
   );
   return `${[...blocks, ...program.closing].join('\n\n')}\n`;
 }
 
 function familyHelp<H extends Host>(program: Program<H>, family: CommandFamily<H>, color: boolean): string {
   const lines = family.members.map((row) => line(program, row)).join('\n');
-  return `${family.brief}\n\n${bold('Usage:', color)} ${program.name} ${family.name} COMMAND\n\n${lines}\n`;
+  return `${family.brief}\n\n${paint('bold', 'Usage:', color)} ${program.name} ${family.name} COMMAND\n\n${lines}\n`;
 }
 
 function line({ commands }: { commands: readonly Named[] }, entry: Named): string {
   const width = Math.max(...commands.map((one) => namesOf(one).join(', ').length)) + 2;
   return `  ${namesOf(entry).join(', ').padEnd(width)}${entry.brief}`;
-}
-
-function bold(text: string, color: boolean): string {
-  return color ? styleText('bold', text, { validateStream: false }) : text;
 }

@@ -1,5 +1,6 @@
-import { inspect, styleText } from 'node:util';
+import { inspect } from 'node:util';
 import { redact, redactText } from '../log/redact.ts';
+import { paint } from '../terminal/paint.ts';
 import { printable, printableLines } from '../terminal/printable.ts';
 import { CODES } from './codes.ts';
 import { SkepError } from './skep-error.ts';
@@ -23,13 +24,11 @@ export interface TerminalError {
  */
 export function toTerminal(error: unknown, style: TerminalStyle): TerminalError {
   const known = error instanceof SkepError ? error : new SkepError('internal/bug', { cause: error });
-  const paint = (format: 'red' | 'dim', text: string): string =>
-    style.color ? styleText(format, text, { validateStream: false }) : text;
   const message = printable(known.message);
   const between = /[.?!]$/u.test(message) ? ' ' : '; ';
-  const hint = known.hint === '' ? '' : paint('dim', between + printable(known.hint));
-  const lines = [`${paint('red', 'Error:')} ${message}${hint}`];
-  if (style.debug) lines.push(...debugLines(known).map((line) => paint('dim', line)));
+  const hint = known.hint === '' ? '' : paint('dim', between + printable(known.hint), style.color);
+  const lines = [`${paint('red', 'Error:', style.color)} ${message}${hint}`];
+  if (style.debug) lines.push(...debugLines(known).map((line) => paint('dim', line, style.color)));
   return { text: `${lines.join('\n')}\n`, exitCode: CODES[known.code].exitCode };
 }
 

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { systemClock } from '../time/clock.ts';
 import { SkepError } from '../errors/skep-error.ts';
+import { isRecord } from '../json/is-record.ts';
 import { jsonErrorPlace } from '../json/judge.ts';
 import { redactUrl } from '../log/redact.ts';
 import { readLimited } from './read-limited.ts';
@@ -147,8 +148,8 @@ function judge(error: unknown): Verdict {
 }
 
 function parseUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+  const url = URL.parse(text);
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw new SkepError('fetch/invalid-url', { message: `"${redactUrl(text)}" is not an http or https URL` });
   }
   return url;
@@ -202,6 +203,5 @@ function isText(value: unknown): value is string {
 }
 
 function member(value: unknown, name: string): unknown {
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
-  return (value as Readonly<Record<string, unknown>>)[name];
+  return isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }

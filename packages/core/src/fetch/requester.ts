@@ -220,9 +220,8 @@ function receiveHead(
 
 /** Never from https to http: what was protected would travel in the clear. */
 function redirectTarget(from: URL, location: string): URL {
-  const target = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
-  if (target !== undefined && (target.protocol === 'https:' || target.protocol === from.protocol))
-    return target;
+  const target = URL.parse(location, from.href);
+  if (target?.protocol === 'https:' || target?.protocol === from.protocol) return target;
   throw new SkepError('fetch/invalid-url', {
     message: `"${shownUrl(from)}" redirects to "${redactUrl(location)}", which is refused`,
   });

@@ -1,4 +1,4 @@
-import { styleText } from 'node:util';
+import { paint } from '../terminal/paint.ts';
 import type { Field } from './field.ts';
 import { availableChoices } from './parse-value.ts';
 import { showDefault } from './show-value.ts';
@@ -32,7 +32,7 @@ const LONGEST_FLAG = 34;
 export function toHelp(page: HelpPage, style: HelpStyle): string {
   const blocks = [
     [page.summary],
-    [`${bold('Usage:', style)} ${page.usage}`],
+    [`${paint('bold', 'Usage:', style.color)} ${page.usage}`],
     ...(page.description ?? []).map((paragraph) => wrapText(paragraph, style.width)),
     examples(page.examples ?? [], style),
     ...flagBlocks(page.rows, style),
@@ -45,8 +45,8 @@ export function toHelp(page: HelpPage, style: HelpStyle): string {
 
 function examples(list: readonly Example[], style: HelpStyle): string[] {
   if (list.length === 0) return [];
-  const lines = list.map(({ command, what }) => [`  ${command}`, dim(`      ${what}`, style)]);
-  return [bold('Examples:', style), ...lines.flat()];
+  const lines = list.map(({ command, what }) => [`  ${command}`, paint('dim', `      ${what}`, style.color)]);
+  return [paint('bold', 'Examples:', style.color), ...lines.flat()];
 }
 
 /** The groups in the order of their first row. */
@@ -58,20 +58,23 @@ function flagBlocks(rows: readonly Field[], style: HelpStyle): string[][] {
   const flags = rows.filter((row) => row.flag !== undefined);
   const column = 2 + Math.max(0, ...flags.map((row) => Math.min(flagText(row).length, LONGEST_FLAG)));
   return groupsOf(flags).map((group) => [
-    bold(`${group}:`, style),
+    paint('bold', `${group}:`, style.color),
     ...flags.filter((row) => row.group === group).flatMap((row) => flagLines(row, column, style)),
   ]);
 }
 
 function flagLines(row: Field, column: number, style: HelpStyle): string[] {
   const left = `  ${flagText(row)}`;
-  const [first = '', ...more] = wrapText(describe(row), Math.max(20, style.width - column - 2));
-  const indent = ' '.repeat(column + 2);
-  const lines =
-    left.length > column
-      ? [left, indent + first, ...more.map((line) => indent + line)]
-      : [left.padEnd(column + 2) + first, ...more.map((line) => indent + line)];
-  return row.notYet === true ? lines.map((line) => dim(line, style)) : lines;
+  const lines = inColumn(left, describe(row), column + 2, style);
+  return row.notYet === true ? lines.map((line) => paint('dim', line, style.color)) : lines;
+}
+
+/** The text from a column on, behind what stands left of it, or below where that is too long. */
+function inColumn(left: string, text: string, column: number, style: HelpStyle): string[] {
+  const [first = '', ...more] = wrapText(text, Math.max(20, style.width - column));
+  const below = more.map((line) => ' '.repeat(column) + line);
+  if (left.length <= column - 2) return [left.padEnd(column) + first, ...below];
+  return [left, ' '.repeat(column) + first, ...below];
 }
 
 /** `-e, --env KEY=VALUE`, aligned so that long flags stand below each other. */
@@ -113,11 +116,9 @@ function variableBlock(rows: readonly Field[], style: HelpStyle): string[] {
   const column = Math.max(...only.map((row) => row.env?.length ?? 0)) + 4;
   const lines = only.flatMap((row) => {
     const { env, ...withoutEnv } = row;
-    const text = describe({ placeholder: '', ...withoutEnv });
-    const [first = '', ...more] = wrapText(text, Math.max(20, style.width - column));
-    return [`  ${env ?? ''}`.padEnd(column) + first, ...more.map((line) => ' '.repeat(column) + line)];
+    return inColumn(`  ${env ?? ''}`, describe({ placeholder: '', ...withoutEnv }), column, style);
   });
-  return [bold('Environment variables:', style), ...lines];
+  return [paint('bold', 'Environment variables:', style.color), ...lines];
 }
 
 /** Says once what the word "later" at a flag means. */
@@ -126,14 +127,6 @@ function laterBlock(rows: readonly Field[], style: HelpStyle): string[] {
   return some
     ? wrapText('"later": arrives with a coming release and is refused until then.', style.width)
     : [];
-}
-
-function bold(text: string, style: HelpStyle): string {
-  return style.color ? styleText('bold', text, { validateStream: false }) : text;
-}
-
-function dim(text: string, style: HelpStyle): string {
-  return style.color ? styleText('dim', text, { validateStream: false }) : text;
 }
 
 /** Lines of at most `width` columns, broken at spaces; a longer word stands alone. */

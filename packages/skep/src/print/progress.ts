@@ -1,6 +1,6 @@
-import { styleText } from 'node:util';
 import type { Report } from '../runtime/runtime.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
+import { paint } from '@skep/core/terminal/paint.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 
 export interface Progress extends Report {
@@ -35,8 +35,6 @@ function liveProgress(terminal: Terminal): Progress {
   let frame = 0;
   let drawn = 0;
   let timer: NodeJS.Timeout | undefined;
-  const dim = (text: string): string =>
-    terminal.colorErr ? styleText('dim', text, { validateStream: false }) : text;
 
   function clear(): void {
     // Up over what was drawn, then erase to the end of the screen.
@@ -48,7 +46,7 @@ function liveProgress(terminal: Terminal): Progress {
     frame = (frame + 1) % FRAMES.length;
     const lines = [
       `${FRAMES[frame] ?? ''} ${cut(title)}`,
-      ...(detail === '' ? [] : [dim(`  ${cut(detail)}`)]),
+      ...(detail === '' ? [] : [paint('dim', `  ${cut(detail)}`, terminal.colorErr)]),
     ];
     terminal.err(lines.join('\n'));
     drawn = lines.length;

@@ -63,7 +63,7 @@ export function invalidConfig(
   const key = path.length === 0 ? '' : `"${path.join('.')}": `;
   return new SkepError('run/invalid-config', {
     message: `${where} is not a run configuration${at}: ${key}${why}`,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
   });
 }
 

@@ -64,7 +64,7 @@ function unavailable(
     forced === undefined ? 'no runtime for workloads' : `runtime "${forced}" is not available on this system`;
   return new SkepError('runtime/unavailable', {
     message: `${what} (${tried.join('; ')})`,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
     detail: { refusals },
   });
 }

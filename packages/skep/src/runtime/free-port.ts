@@ -47,7 +47,7 @@ export async function choosePort(request: PortRequest): Promise<number> {
     if (await usable(wanted)) return wanted;
     throw new SkepError('run/port-busy', {
       message: `requested proxy port ${wanted} is not available`,
-      ...(hint === undefined ? {} : { hint }),
+      hint,
     });
   }
   for (let draw = 0; draw < DRAWS; draw += 1) {

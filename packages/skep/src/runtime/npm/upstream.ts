@@ -143,7 +143,7 @@ function refusal(url: URL, status: number): string {
 }
 
 const failed = (message: string, cause?: unknown): SkepError =>
-  new SkepError('runtime/prefetch-failed', { message, ...(cause === undefined ? {} : { cause }) });
+  new SkepError('runtime/prefetch-failed', { message, cause });
 
 /** Packed answers are unpacked here, up to the limit, because npm is sent nothing packed. */
 async function plainText(answer: StreamedAnswer, name: string, maxBytes: number): Promise<string> {

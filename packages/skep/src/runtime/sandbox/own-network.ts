@@ -181,5 +181,4 @@ async function forward(places: WorkloadPlaces, port: PortBinding): Promise<void>
   if (error) throw failed(`port ${port.hostPort} of ${port.hostIp} cannot be forwarded: ${error.desc}`);
 }
 
-const failed = (message: string, hint?: string) =>
-  new SkepError('runtime/start-failed', { message, ...(hint === undefined ? {} : { hint }) });
+const failed = (message: string, hint?: string) => new SkepError('runtime/start-failed', { message, hint });
