@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
-import type { Mount } from './mount-declaration.ts';
+import type { Mount } from './mounts.ts';
 
 export interface IgnoreCheck {
   /** `~/.config/skep/skepignore` (docs/behaviour/run.md#ignore-files). */

@@ -1,8 +1,7 @@
 import { readJson } from '@skep/core/files/read-limited.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import * as shape from '@skep/core/settings/shape.ts';
-import type { Mount } from './mount-declaration.ts';
-import { parseMount } from './mount-declaration.ts';
+import { parseMount, type Mount } from './mounts.ts';
 
 // A host name, a leading dot for "and all below", or an address; RFC 1123 labels.
 const HOST = /^\.?[A-Za-z0-9](?:[A-Za-z0-9.:-]{0,252}[A-Za-z0-9])?$/;

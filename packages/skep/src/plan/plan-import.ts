@@ -7,7 +7,7 @@ import { printable } from '@skep/core/terminal/printable.ts';
 import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import { loadAppConfig } from '../config/app-config.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
-import { parseVolume, type Mount } from '../permissions/mount-declaration.ts';
+import { parseVolume, type Mount } from '../permissions/mounts.ts';
 import {
   grantsOf,
   builtinProfile,

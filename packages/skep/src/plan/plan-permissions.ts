@@ -12,7 +12,7 @@ import {
   type PermissionProfile,
 } from '../permissions/profile.ts';
 import type { Surroundings } from './plan.ts';
-import type { Mount } from '../permissions/mount-declaration.ts';
+import type { Mount } from '../permissions/mounts.ts';
 
 export interface PermissionInputs {
   /** `--permission-profile`, read. */

@@ -4,7 +4,7 @@ import { printable } from '@skep/core/terminal/printable.ts';
 import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { beginRuntime } from '../cli/open-runtime.ts';
-import { mountSources } from '../permissions/mount-declaration.ts';
+import { mountSources } from '../permissions/mounts.ts';
 import { notEnforced } from '../permissions/not-enforced.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { mergeEnv } from '../plan/merge-env.ts';

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { Mount } from '../permissions/mount-declaration.ts';
+import type { Mount } from '../permissions/mounts.ts';
 import type { PackageSource } from '../protocol/reference.ts';
 import type { RuntimeKind } from '../settings/identity.ts';
 

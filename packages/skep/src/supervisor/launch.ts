@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { checkMountSources } from '../permissions/mount-declaration.ts';
+import { checkMountSources } from '../permissions/mounts.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { choosePort, isFree } from '../runtime/free-port.ts';
 import type { RunConfig } from '../run-config/run-config.ts';

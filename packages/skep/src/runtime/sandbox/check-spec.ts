@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { WorkloadSpec } from '../runtime.ts';
-import type { Mount } from '../../permissions/mount-declaration.ts';
+import type { Mount } from '../../permissions/mounts.ts';
 import { checkWorkloadName } from '../workload-name.ts';
 import { CONFINED_HOME } from './confine.ts';
 

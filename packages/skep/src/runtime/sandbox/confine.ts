@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 import type { Writable } from 'node:stream';
-import type { Mount } from '../../permissions/mount-declaration.ts';
+import type { Mount } from '../../permissions/mounts.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { coverInherited } from './inherited-descriptors.ts';
 import type { NetworkTools } from './own-network.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { ifThere } from '@skep/core/files/errno.ts';
 import { parseConfinedUser, type ConfinedUser } from '../../permissions/confined-user-name.ts';
-import type { Mount } from '../../permissions/mount-declaration.ts';
+import type { Mount } from '../../permissions/mounts.ts';
 
 const ORDINARY: ConfinedUser = { uid: 1000, gid: 1000 };
 /** Numbers that no system hands out: between the ranges that systemd and the distributions use. */

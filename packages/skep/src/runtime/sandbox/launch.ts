@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
-import type { Mount } from '../../permissions/mount-declaration.ts';
+import type { Mount } from '../../permissions/mounts.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { startConfined, type Bubblewrap, type Confined, type ConfinedProgram } from './confine.ts';
 import { bootId, identify, programInside, sendSignal } from './linux-process.ts';

@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from '
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Mount } from '../../permissions/mount-declaration.ts';
+import type { Mount } from '../../permissions/mounts.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { treeManifest } from './package-trees.ts';
 import { workloadPlaces, type WorkloadPlaces } from './places.ts';

@@ -8,7 +8,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { z } from 'zod';
-import type { Mount } from '../../permissions/mount-declaration.ts';
+import type { Mount } from '../../permissions/mounts.ts';
 import { CONFINED_HOME } from './confine.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { APP, packageHome } from './package-trees.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test, afterEach, beforeEach } from 'vitest';
-import { parseMount, parseVolume, checkMountSources, mountSources } from './mount-declaration.ts';
+import { parseMount, parseVolume, checkMountSources, mountSources } from './mounts.ts';
 
 describe('--volume', () => {
   test.each([
