@@ -1,3 +1,4 @@
+import { isRecord } from '@skep/core/json/is-record.ts';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -35,8 +36,55 @@ export interface TestResponse {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
   readonly rawPayload: Buffer;
-  // oxlint-disable-next-line no-explicit-any -- tests say what they expect of it
-  json(): any;
+  /** Fails where the body is no JSON object. */
+  json(): AnswerBody;
+}
+
+/** What bodies of answers may hold. Tests say which of it they expect; what is not there is undefined. */
+export interface AnswerBody extends Item {
+  readonly error: string;
+  readonly metadata: { readonly count: number; readonly nextCursor?: string };
+  readonly nextCursor?: string;
+  readonly servers: Item[];
+  readonly skills: Item[];
+  readonly entries: Item[];
+  readonly sources: Item[];
+  readonly registries: Item[];
+  readonly updatedCount: number;
+  readonly issues: readonly { readonly message: string }[];
+  readonly caller: object;
+  readonly findings: Finding[];
+  /** Of the OpenAPI document. */
+  readonly paths: Readonly<Record<string, PathItem>>;
+}
+
+/** A row of a list, or what is read by itself. */
+interface Item {
+  readonly namespace: string;
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly status: string;
+  readonly phase: string;
+  readonly isLatest: boolean;
+  readonly createdAt: string;
+  readonly sourceConfig: object;
+  readonly server: { readonly version: string; readonly remotes: object };
+  readonly _meta: Readonly<Record<string, { readonly status: string; readonly isLatest: boolean }>>;
+}
+
+interface Finding {
+  readonly layer: string;
+  readonly allowed: boolean;
+  readonly reason: string;
+  readonly because: string;
+}
+
+type PathItem = Readonly<Partial<Record<'get' | 'put', Operation>>>;
+
+interface Operation {
+  readonly parameters: readonly { readonly name: string; readonly schema: object }[];
+  readonly responses: Readonly<Record<string, { readonly description: string }>>;
 }
 
 /** A listener that tests reach over a socket. */
@@ -206,7 +254,11 @@ async function send(
     headers: response.headers,
     body: text,
     rawPayload,
-    json: () => JSON.parse(text),
+    json: () => {
+      const value: unknown = JSON.parse(text);
+      if (!isRecord(value)) throw new Error(`no JSON object: ${text}`);
+      return value as unknown as AnswerBody;
+    },
   };
 }
 

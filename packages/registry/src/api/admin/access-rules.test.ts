@@ -72,7 +72,7 @@ describe.each(KINDS)('scoping of $kind', ({ kind, one, body }) => {
 
   test('list: a row that is not satisfied is left out, and is all that differs', async () => {
     const names = async (as: CallerName): Promise<string[]> =>
-      (await admin.send('GET', `/v1/${kind}`, { as })).json()[kind].map(({ name }: { name: string }) => name);
+      (await admin.send('GET', `/v1/${kind}`, { as })).json()[kind].map(({ name }) => name);
     const all = kind === 'sources' ? ['fixed', 'internal', 'mine', 'open', 'theirs'] : [];
     const shown = all.length > 0 ? all : ['fixed', 'mine', 'open', 'theirs'];
     expect(await names('root')).toEqual(shown);

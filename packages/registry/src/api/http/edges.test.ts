@@ -6,7 +6,7 @@ import { signingKey } from '@skep/auth/token/tokens.fixture.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { parseClaims } from '@skep/auth/claims/claims.ts';
 import { CONTRACT_SWITCHES } from '../../access/authority.ts';
-import { apiUnderTest, bearer, oauthWith, type ApiUnderTest } from '../api.fixture.ts';
+import { type AnswerBody, apiUnderTest, bearer, oauthWith, type ApiUnderTest } from '../api.fixture.ts';
 import type { Route } from '../route/route.ts';
 import { READ_ROUTES } from '../routes.ts';
 import { snapshotOf, storedBundle, storedServer } from '../snapshot.fixture.ts';
@@ -316,10 +316,7 @@ describe('skills and plugins', async () => {
   });
   const base = '/registry/all/v0.1/x/dev.skep/skills';
   const list = async (query: string, path = base): Promise<unknown[]> => {
-    const page: {
-      skills: { namespace: string; name: string; version: string }[];
-      metadata: { count: number };
-    } = (await server.get(`${path}${query}`)).json();
+    const page = (await server.get(`${path}${query}`)).json();
     expect(page.metadata.count).toBe(page.skills.length);
     return page.skills.map((skill) => `${skill.namespace}/${skill.name}@${skill.version}`);
   };
@@ -343,10 +340,7 @@ describe('skills and plugins', async () => {
     const seen: string[] = [];
     let cursor = '';
     do {
-      const page: {
-        skills: { namespace: string; name: string }[];
-        metadata: { nextCursor?: string };
-      } = (await server.get(`${base}?limit=1&cursor=${cursor}`)).json();
+      const page: AnswerBody = (await server.get(`${base}?limit=1&cursor=${cursor}`)).json();
       seen.push(...page.skills.map(({ namespace, name }) => `${namespace}/${name}`));
       cursor = page.metadata.nextCursor ?? '';
     } while (cursor !== '');
@@ -355,7 +349,7 @@ describe('skills and plugins', async () => {
 
   test('list their versions in pages', async () => {
     const first = (await server.get(`${base}/io.a/tool/versions?limit=2`)).json();
-    expect(first.skills.map((skill: { version: string }) => skill.version)).toEqual(['1.0.0', '1.10.0']);
+    expect(first.skills.map((skill) => skill.version)).toEqual(['1.0.0', '1.10.0']);
     const second = (
       await server.get(`${base}/io.a/tool/versions?cursor=${first.metadata.nextCursor}`)
     ).json();

@@ -138,7 +138,7 @@ describe('one server', () => {
     expect(response.statusCode).toBe(200);
     const item = response.json();
     expect(item.server.version).toBe(version);
-    expect(item._meta['io.modelcontextprotocol.registry/official'].isLatest).toBe(version !== '1.10.0');
+    expect(item._meta['io.modelcontextprotocol.registry/official']?.isLatest).toBe(version !== '1.10.0');
   });
 
   test.each([

@@ -340,7 +340,7 @@ describe('shadowing (promotion matrix)', () => {
       const index = winner === undefined ? -1 : COPIES.indexOf(winner);
       const versions = winner === undefined ? [] : [`0.${9 - index}.0`, `${index + 1}.0.0`];
       const listed = async (url: string): Promise<string[]> => {
-        const page: { servers: { server: { version: string } }[] } = (await server.get(url, caller)).json();
+        const page = (await server.get(url, caller)).json();
         return page.servers.map((item) => item.server.version);
       };
       expect(await listed('/all/v0.1/servers')).toEqual(versions);

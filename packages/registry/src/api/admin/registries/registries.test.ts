@@ -150,9 +150,7 @@ describe('creating and replacing', () => {
 
 describe('reading', () => {
   const names = async (as: CallerName) =>
-    (await admin.send('GET', '/v1/registries', { as }))
-      .json()
-      .registries.map(({ name }: { name: string }) => name);
+    (await admin.send('GET', '/v1/registries', { as })).json().registries.map(({ name }) => name);
 
   test('needs no role and lists by name what the caller satisfies', async () => {
     expect(await names('root')).toEqual([

@@ -281,7 +281,7 @@ describe('reading', () => {
   test('lists by name what the caller satisfies', async () => {
     const names = async (as: CallerName, query = '') => {
       const response = await admin.send('GET', `/v1/sources${query}`, { as });
-      return response.json().sources.map(({ name }: { name: string }) => name);
+      return response.json().sources.map(({ name }) => name);
     };
     const all = await names('root');
     expect(all).toEqual(all.toSorted());
