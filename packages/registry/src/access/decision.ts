@@ -50,11 +50,12 @@ export function deny(code: Code, cause: DenyCause): Deny {
   return { allowed: false, code, ...cause };
 }
 
+/** A refusal where it is one, else a pass: for one check of several. */
 export function denyIf(isRefused: boolean, code: Code, cause: DenyCause): Decision {
   return isRefused ? deny(code, cause) : allow('all-passed');
 }
 
-/** What is refused for its claims then looks as if it did not exist. */
+/** Answers a refusal as if what it is about did not exist, so that a hidden name cannot be told from a missing one. */
 export function hideDenied(decision: Decision): Decision {
   return decision.allowed ? decision : { ...decision, code: 'access/hidden' };
 }

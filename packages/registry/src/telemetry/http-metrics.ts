@@ -23,9 +23,9 @@ export function measureRequests(meter: Meter): RequestObserver {
   const requests = meter.createCounter('skep.registry.http.requests', { description: 'HTTP requests' });
   const countRefusal = refusalCounter(meter);
   return {
-    begin: ({ method }) => active.add(1, methodOf(method)),
+    begin: ({ method }) => active.add(1, requestLabels(method)),
     end: ({ request: { method, pattern = UNKNOWN_ROUTE, failure }, status, durationMs }) => {
-      const asked = methodOf(method);
+      const asked = requestLabels(method);
       active.add(-1, asked);
       const labels = { ...asked, 'http.route': pattern, 'http.response.status_code': status };
       duration.record(durationMs / 1000, labels);
@@ -36,7 +36,7 @@ export function measureRequests(meter: Meter): RequestObserver {
 }
 
 /** Methods are the caller's text; the conventions ask for `_OTHER` beyond the known ones. */
-function methodOf(method: string): Attributes {
+function requestLabels(method: string): Attributes {
   return { 'http.request.method': METHODS.has(method) ? method : '_OTHER', 'url.scheme': 'http' };
 }
 
