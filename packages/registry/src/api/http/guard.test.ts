@@ -81,6 +81,22 @@ describe('without sign-in', () => {
     expect(await status('1.1')).toBe('400');
   });
 
+  test.each([
+    [`http://localhost:8080${LIST}`, '200'],
+    [`HTTP://Registry.lan${LIST}`, '200'],
+    [`http://evil.com${LIST}`, '403'],
+    [`http://a@localhost${LIST}`, '403'],
+    [`https://evil.com?x${LIST}`, '403'],
+    [`http://localhost?x${LIST}`, '404'],
+  ])(
+    'the host that the target %s names counts too, and its path alone is the path: %s',
+    async (target, status) => {
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.end(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+      expect(/^HTTP\/1\.1 (\d+)/.exec(await text(socket))?.[1]).toBe(status);
+    },
+  );
+
   test('the short way for reads is guarded as well, and two hosts are no host', async () => {
     const status = async (headers: [string, string][]): Promise<number> => {
       const { promise, resolve, reject } = Promise.withResolvers<number>();

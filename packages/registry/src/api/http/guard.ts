@@ -52,7 +52,7 @@ export function hasDotSegment(url: string): boolean {
  * `Origin`. Undefined for what may pass.
  */
 export function hostFault(request: IncomingMessage, rules: HostRules): SkepError | undefined {
-  const { rawHeaders, headers, httpVersion } = request;
+  const { rawHeaders, headers, httpVersion, url = '' } = request;
   const { host = '', origin } = headers;
   // Probes of load balancers, as RFC 9112 allows for HTTP/1.0; no browser sends that, and none leaves the host out.
   if (headers.host === undefined && origin === undefined && httpVersion === '1.0') return undefined;
@@ -60,6 +60,9 @@ export function hostFault(request: IncomingMessage, rules: HostRules): SkepError
   if (!isOne || (!(rules.known?.has(host) ?? false) && !isServedHost(host, rules))) {
     return new SkepError('registry/foreign-host');
   }
+  // Where the target names a host, that one counts (RFC 9112 §3.2.2).
+  const named = url.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(url)?.[1];
+  if (named !== undefined && !isServedName(named, rules.hosts)) return new SkepError('registry/foreign-host');
   return origin === undefined || isAllowedOrigin(origin, host, rules.origins)
     ? undefined
     : new SkepError('registry/foreign-origin');

@@ -123,7 +123,7 @@ function walk(branch: Branch, segments: readonly string[], { at, values }: Place
 
 /** The path of a request target, which a client may also send as a whole URL (RFC 9112 §3.2.2). */
 function pathOf(url: string): string {
-  const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/.*?\//, '/');
+  const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '');
   const end = target.search(/[?#]/);
   return end === -1 ? target : target.slice(0, end);
 }
