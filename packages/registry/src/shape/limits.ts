@@ -18,6 +18,11 @@ export function count(least: number, most = Number.MAX_SAFE_INTEGER) {
   return z.number().refine((value) => Number.isInteger(value) && value >= least && value <= most, message);
 }
 
+/** A limit that is a whole number in this range, or `usual` where it is not given. */
+function bound([least, most]: readonly [least: number, most?: number], usual: number, what: string) {
+  return count(least, most).default(usual).describe(what);
+}
+
 /** How many items one page of a list has: when the caller does not say, and at most. */
 export interface PageSize {
   readonly default: number;
@@ -58,9 +63,9 @@ function rate(perSecond: string, burst: string) {
 
 const claimLimits = z
   .strictObject({
-    maxKeys: count(1, 1024).default(CLAIM_LIMITS.keys).describe('claims that one thing may have'),
-    maxValues: count(1, 10_000).default(CLAIM_LIMITS.valuesPerKey).describe('texts in the list of one claim'),
-    maxTextSize: count(1, 65_536).default(CLAIM_LIMITS.bytesPerText).describe('bytes of one name or text'),
+    maxKeys: bound([1, 1024], CLAIM_LIMITS.keys, 'claims that one thing may have'),
+    maxValues: bound([1, 10_000], CLAIM_LIMITS.valuesPerKey, 'texts in the list of one claim'),
+    maxTextSize: bound([1, 65_536], CLAIM_LIMITS.bytesPerText, 'bytes of one name or text'),
   })
   .transform(({ maxKeys, maxValues, maxTextSize }): ClaimLimits => ({
     keys: maxKeys,
@@ -90,15 +95,15 @@ export const limitsShape = z
       .max(1, 'must be from 0 to 1')
       .default(0.5)
       .describe('share of invalid entries above which a catalogue is refused whole'),
-    maxCatalogueSize: count(1024, MAX_CATALOGUE)
-      .default(MAX_CATALOGUE_BYTES)
-      .describe(
-        'bytes that a source may bring: a file, a download, what git fetches for it, the whole list of another registry',
-      ),
+    maxCatalogueSize: bound(
+      [1024, MAX_CATALOGUE],
+      MAX_CATALOGUE_BYTES,
+      'bytes that a source may bring: a file, a download, what git fetches for it, the whole list of another registry',
+    ),
     apiSource: z
       .strictObject({
-        maxPages: count(1, 100_000).default(1000).describe('pages of its list'),
-        maxServers: count(1, 1_000_000).default(100_000).describe('versions of servers on all pages'),
+        maxPages: bound([1, 100_000], 1000, 'pages of its list'),
+        maxServers: bound([1, 1_000_000], 100_000, 'versions of servers on all pages'),
       })
       .readonly()
       .prefault({})
@@ -118,32 +123,29 @@ export const limitsShape = z
     pageSize: pageSize({ default: 30, max: 1000 }, 'servers'),
     bundlePageSize: pageSize({ default: 50, max: 100 }, 'skills or plugins'),
     versionsPageSize: pageSize({ default: 1000, max: 1000 }, 'versions of one server'),
-    maxBodySize: count(1024, 1024 * MIB)
-      .default(MIB)
-      .meta({ description: 'bytes of a request body', ...AT_START }),
-    maxInlineDataSize: count(1024, 1024 * MIB)
-      .default(10 * MIB)
-      .meta({
-        description: 'bytes of a request that brings a source, which may hold a catalogue',
-        ...AT_START,
-      }),
-    maxDocumentSize: count(1024, MIB)
-      .default(256 * 1024)
-      .describe(
-        'bytes of the document of one version: publishing a larger one is refused, sources leave it out',
-      ),
-    maxDescriptionSize: count(1, MIB)
-      .default(64 * 1024)
-      .describe('bytes of its description, in the same way'),
-    maxEntryVersions: count(1, 100_000)
-      .default(1000)
-      .describe('versions that may be published of one entry; each publish of it reads them all'),
-    maxEntrySize: count(1024, 1024 * MIB)
-      .default(16 * MIB)
-      .describe('bytes of the documents of all of them'),
-    maxMetaSize: count(1)
-      .default(256 * 1024)
-      .describe('bytes of publisher `_meta` of one version; database.maxMetaSize counts before it'),
+    maxBodySize: bound([1024, 1024 * MIB], MIB, 'bytes of a request body').meta(AT_START),
+    maxInlineDataSize: bound(
+      [1024, 1024 * MIB],
+      10 * MIB,
+      'bytes of a request that brings a source, which may hold a catalogue',
+    ).meta(AT_START),
+    maxDocumentSize: bound(
+      [1024, MIB],
+      256 * 1024,
+      'bytes of the document of one version: publishing a larger one is refused, sources leave it out',
+    ),
+    maxDescriptionSize: bound([1, MIB], 64 * 1024, 'bytes of its description, in the same way'),
+    maxEntryVersions: bound(
+      [1, 100_000],
+      1000,
+      'versions that may be published of one entry; each publish of it reads them all',
+    ),
+    maxEntrySize: bound([1024, 1024 * MIB], 16 * MIB, 'bytes of the documents of all of them'),
+    maxMetaSize: bound(
+      [1],
+      256 * 1024,
+      'bytes of publisher `_meta` of one version; database.maxMetaSize counts before it',
+    ),
     claims: claimLimits.describe('of sources, registries, entries and roles; what is stored already stays'),
     requestTimeout: duration({ milliseconds: 300_000, text: '5m0s' })
       .refine((milliseconds) => milliseconds >= 1000, 'must be at least 1s')

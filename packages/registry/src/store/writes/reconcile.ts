@@ -9,16 +9,10 @@ import {
   type ReconcileReport,
 } from '../desired-state.ts';
 import { listRegistries, writeRegistry } from './registries.ts';
-import type { StoredRegistry, StoredSource } from '../rows.ts';
+import type { NamedSource, StoredSource } from '../rows.ts';
 import { listSources, lockedSource, registriesOf, removeSource, writeSource } from './sources.ts';
 import { addMissingStatus } from './statuses.ts';
 import type { Write } from '../database.ts';
-
-/** The rows that a start compares with the file. */
-interface Existing {
-  readonly sources: ReadonlyMap<string, StoredSource>;
-  readonly registries: ReadonlyMap<string, StoredRegistry>;
-}
 
 const NOTHING: NameChanges = { created: [], updated: [], deleted: [] };
 const SUPERSEDED: ReconcileReport = { inForce: false, sources: NOTHING, registries: NOTHING, blocked: [] };
@@ -38,46 +32,69 @@ export async function reconcile(
 ): Promise<ReconcileReport> {
   await write.lockAdministration();
   if (!(await takesForce(write, desired, replica))) return SUPERSEDED;
-  const existing = await readExisting(write);
-  refuseOverwriting(existing, desired);
-  const goneRegistries = gone(existing.registries, desired.registries);
-  const changedRegistries = desired.registries.filter((registry) =>
-    differs(registry, existing.registries.get(registry.name), registryText),
+  const storedSources = await listSources(write.db);
+  // Locked in one order by everybody, so that nobody waits in a circle.
+  for (const { name } of storedSources) await lockedSource(write, name);
+  const sources = compare(desired.sources, storedSources, textWithOrphans);
+  const registries = compare(desired.registries, await listRegistries(write.db), registryText);
+  refuseOverwriting(sources.taken, registries.taken);
+  await unlink(write, [...registries.gone, ...registries.created, ...registries.updated], registries.gone);
+  const { deleted, blocked } = await removeGone(write, sources);
+  refuseSecondManaged(storedSources, desired, blocked);
+  // The one that gives the managed place up comes before the one that takes it.
+  const inOrder = sources.changed.toSorted(
+    (a, b) => Number(a.kind === 'managed') - Number(b.kind === 'managed'),
   );
-  await unlink(write, [...goneRegistries, ...changedRegistries.map(({ name }) => name)], goneRegistries);
-  const { deleted, blocked } = await removeGone(write, existing, desired);
-  refuseSecondManaged(existing, desired, blocked);
-  const sources = await writeSources(write, existing, desired);
-  for (const registry of changedRegistries) {
+  for (const source of inOrder) {
+    write.record({ subject: 'source', name: source.name });
+    await writeSource(write, source, sources.before.get(source.name) ?? 'CONFIG');
+  }
+  for (const registry of registries.changed) {
     write.record({ subject: 'registry', name: registry.name });
-    await writeRegistry(write, registry, existing.registries.get(registry.name) ?? 'CONFIG');
+    await writeRegistry(write, registry, registries.before.get(registry.name) ?? 'CONFIG');
   }
   for (const source of desired.sources) await addMissingStatus(write.db, source);
   return {
     inForce: true,
-    sources: { ...sources, deleted },
-    registries: { ...split(changedRegistries, existing.registries), deleted: goneRegistries },
+    sources: { created: sources.created, updated: sources.updated, deleted },
+    registries: { created: registries.created, updated: registries.updated, deleted: registries.gone },
     blocked,
   };
 }
 
-async function readExisting(write: Write): Promise<Existing> {
-  const sources = await listSources(write.db);
-  // Locked in one order by everybody, so that nobody waits in a circle.
-  for (const { name } of sources) await lockedSource(write, name);
-  const registries = await listRegistries(write.db);
+/** One that is in the file again is written again. */
+function textWithOrphans(source: NamedSource & { readonly orphaned?: boolean }): string {
+  return `${sourceText(source)} ${source.orphaned === true}`;
+}
+
+/** What the file says of sources or registries beside those that there are; equal texts are equal settings. */
+function compare<
+  Wanted extends { readonly name: string },
+  Row extends Wanted & Pick<StoredSource, 'creationType'>,
+>(wanted: readonly Wanted[], rows: readonly Row[], text: (settings: Wanted) => string) {
+  const before = new Map(rows.map((row) => [row.name, row]));
+  const kept = new Set(wanted.map(({ name }) => name));
+  const changed = wanted.filter((settings) => {
+    const row = before.get(settings.name);
+    return row === undefined || text(settings) !== text(row);
+  });
+  const names = changed.map(({ name }) => name);
   return {
-    sources: new Map(sources.map((source) => [source.name, source])),
-    registries: new Map(registries.map((registry) => [registry.name, registry])),
+    before,
+    changed,
+    created: names.filter((name) => !before.has(name)),
+    updated: names.filter((name) => before.has(name)),
+    /** Made by an earlier file and not in this one. */
+    gone: rows.flatMap(({ name, creationType }) =>
+      creationType === 'CONFIG' && !kept.has(name) ? name : [],
+    ),
+    /** Made through the API. */
+    taken: [...kept].filter((name) => before.get(name)?.creationType === 'API'),
   };
 }
 
 /** The file must not take over what somebody made through the API. All names at once. */
-function refuseOverwriting(existing: Existing, desired: DesiredState): void {
-  const taken = (rows: Existing['sources'] | Existing['registries'], names: readonly { name: string }[]) =>
-    names.map(({ name }) => name).filter((name) => rows.get(name)?.creationType === 'API');
-  const sources = taken(existing.sources, desired.sources);
-  const registries = taken(existing.registries, desired.registries);
+function refuseOverwriting(sources: readonly string[], registries: readonly string[]): void {
   const parts = [
     ...(sources.length > 0 ? [`cannot overwrite API-created sources: [${sources.join(', ')}]`] : []),
     ...(registries.length > 0 ? [`cannot overwrite API-created registries: [${registries.join(', ')}]`] : []),
@@ -87,13 +104,13 @@ function refuseOverwriting(existing: Existing, desired: DesiredState): void {
 
 /** There is room for one managed source, and one made through the API or kept for its registries may have it. */
 function refuseSecondManaged(
-  existing: Existing,
+  stored: readonly StoredSource[],
   desired: DesiredState,
   blocked: readonly BlockedSource[],
 ): void {
   const wanted = desired.sources.find(({ kind }) => kind === 'managed');
   if (wanted === undefined) return;
-  const holder = [...existing.sources.values()].find(
+  const holder = stored.find(
     ({ name, kind, creationType }) =>
       kind === 'managed' &&
       name !== wanted.name &&
@@ -121,12 +138,11 @@ async function unlink(write: Write, names: readonly string[], remove: readonly s
 
 async function removeGone(
   write: Write,
-  existing: Existing,
-  desired: DesiredState,
+  { gone, before }: { readonly gone: readonly string[]; readonly before: ReadonlyMap<string, StoredSource> },
 ): Promise<{ readonly deleted: readonly string[]; readonly blocked: readonly BlockedSource[] }> {
   const deleted: string[] = [];
   const blocked: BlockedSource[] = [];
-  for (const name of gone(existing.sources, desired.sources)) {
+  for (const name of gone) {
     const registries = await registriesOf(write.db, name);
     if (registries.length === 0) {
       write.record({ subject: 'source', name });
@@ -135,53 +151,9 @@ async function removeGone(
       continue;
     }
     blocked.push({ source: name, registries });
-    if (existing.sources.get(name)?.orphaned === true) continue;
+    if (before.get(name)?.orphaned === true) continue;
     write.record({ subject: 'source', name });
     await write.db.updateTable('source').set({ orphaned: 1 }).where('name', '=', name).execute();
   }
   return { deleted, blocked };
-}
-
-async function writeSources(
-  write: Write,
-  existing: Existing,
-  desired: DesiredState,
-): Promise<Omit<NameChanges, 'deleted'>> {
-  const changed = desired.sources.filter((source) => {
-    const before = existing.sources.get(source.name);
-    return before?.orphaned === true || differs(source, before, sourceText);
-  });
-  // The one that gives the managed place up comes before the one that takes it.
-  const inOrder = changed.toSorted((a, b) => Number(a.kind === 'managed') - Number(b.kind === 'managed'));
-  for (const source of inOrder) {
-    write.record({ subject: 'source', name: source.name });
-    await writeSource(write, source, existing.sources.get(source.name) ?? 'CONFIG');
-  }
-  return split(changed, existing.sources);
-}
-
-/** Made by an earlier file and not in this one. */
-function gone(
-  rows: Existing['sources'] | Existing['registries'],
-  desired: readonly { name: string }[],
-): string[] {
-  const kept = new Set(desired.map(({ name }) => name));
-  return [...rows.values()]
-    .filter(({ name, creationType }) => creationType === 'CONFIG' && !kept.has(name))
-    .map(({ name }) => name);
-}
-
-function split(
-  changed: readonly { readonly name: string }[],
-  before: Existing['sources'] | Existing['registries'],
-): Omit<NameChanges, 'deleted'> {
-  const names = changed.map(({ name }) => name);
-  return {
-    created: names.filter((name) => !before.has(name)),
-    updated: names.filter((name) => before.has(name)),
-  };
-}
-
-function differs<T>(wanted: T, held: T | undefined, text: (value: T) => string): boolean {
-  return held === undefined || text(wanted) !== text(held);
 }
