@@ -26,6 +26,7 @@ export interface Step {
   readonly run: Run;
 }
 
+/** What the steps of a listener are made from. */
 export interface StepOptions {
   readonly routes: readonly Route[];
   readonly context: ApiContext;
@@ -44,6 +45,7 @@ export interface StepOptions {
   readonly hosts?: () => HostRules | undefined;
 }
 
+/** For a request to arrive, and for its handler after that. */
 export const DEFAULT_REQUEST_MS = 10_000;
 
 const step = (name: string, reads: readonly Facet[], writes: readonly Facet[], run: Run): Step => ({
