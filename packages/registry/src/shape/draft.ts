@@ -10,9 +10,8 @@ export type Draft<T> = T extends string
       : T;
 
 /**
- * What of a value has the types of a shape, for rules between members: the shape has reported everything else already,
- * and its rules for single members count for nothing here. A member whose type is wrong stays, as undefined; members
- * that the shape does not know stay as they are.
+ * The part of a value that has the types of a shape, for rules between members; the shape has reported everything else.
+ * A member of a wrong type stays as undefined, and members that the shape does not know stay as they are.
  */
 export function draftOf<Shape extends z.ZodType>(
   shape: Shape,

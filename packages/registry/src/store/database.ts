@@ -45,19 +45,13 @@ export interface Database {
   readonly writer: Kysely<Tables>;
   /** Sees what has been committed, and does not wait for writers. */
   readonly reader: Kysely<Tables>;
-  /**
-   * Calls with each row of a query on `reader`, all as they are at one moment, and never holds more than a few of them. The
-   * callback must not ask the store for anything, which may have to wait for it.
-   */
+  /** Visits each row of a query on `reader` as of one moment, few at a time; `visit` must not ask the store. */
   readonly eachRow: <Row>(query: RowQuery<Row>, visit: (row: Row) => void) => Promise<void>;
   /** Opens a write transaction on the connection. */
   begin(connection: Kysely<Tables>): Promise<void>;
   /** Opens a write transaction, locks the row of the managed source, and gives the rows of the query as they are then. */
   beginManaged<Row>(connection: Kysely<Tables>, read: RawBuilder<Row>): Promise<readonly Row[]>;
-  /**
-   * Writes the batch, gives the transaction the next revision, and commits it; other processes are told. Nothing is left of
-   * it when it fails, but the transaction may have to be rolled back.
-   */
+  /** Writes the batch as the next revision, commits, and tells other processes. Roll back where it fails. */
   commitBatch(connection: Kysely<Tables>, batch: EntryBatch): Promise<Revision>;
   /**
    * One statement and a transaction of its own: writes the batch as the revision after `current`, which proves that what

@@ -97,10 +97,7 @@ export interface NamedSource extends SourceSettings {
 
 export interface StoredSource extends NamedSource {
   readonly creationType: CreationType;
-  /**
-   * No longer in the configuration file, but kept because a registry made through the API still names it. It is served
-   * and no longer synchronised.
-   */
+  /** Left the file, but a registry made through the API still names it: it is served, and no longer synchronised. */
   readonly orphaned: boolean;
   readonly createdAt: string;
   readonly updatedAt: string;

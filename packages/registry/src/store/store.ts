@@ -45,10 +45,9 @@ export function sqlStore({ database, feed, clock }: StoreOptions) {
     ...writingMethods(writes),
     ...momentaryMethods(database, clock),
     /**
-     * Calls back with the newest revision soon after any commit: at once in this process, below a second in others, and
-     * after a lost notice within the interval of the periodic check. Also calls once soon after it was asked for, so that
-     * nothing falls between a first read and this. One call may stand for many commits. The callback must not throw. The
-     * returned function ends it.
+     * Calls back with the newest revision soon after any commit (at once in this process, below a second in others, by the
+     * periodic check after a lost notice), and once soon after it was asked for, so that nothing falls between a first read
+     * and this. One call may stand for many commits. The callback must not throw. The returned function ends it.
      */
     onChange: (listener: ChangeListener, prepare?: PrepareForChange) => feed.subscribe(listener, prepare),
     /** Waits for writes that run. Idempotent. */

@@ -7,10 +7,7 @@ import { AND_AT_ONCE } from './prepared-pool.ts';
 import { KEPT_REVISIONS, PRUNE_EVERY } from '../writes/revisions.ts';
 import type { Tables } from '../schema/tables.ts';
 
-/**
- * One round trip. What is read comes from a statement of its own: one that waits for a lock goes on with what it had seen
- * before.
- */
+/** One round trip, in two statements: one that waits for a lock goes on with what it had seen before. */
 export async function beginManaged<Row>(db: Kysely<Tables>, read: RawBuilder<Row>): Promise<readonly Row[]> {
   const { rows } = await sql<Row>`begin isolation level read committed;
     select from source where kind = 'managed' for no key update ${sql.raw(AND_AT_ONCE)} ${read}`.execute(db);

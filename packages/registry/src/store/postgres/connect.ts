@@ -25,10 +25,7 @@ export function placeText({ host, port, database }: PostgresSettings): string {
   return `${host}:${port}/${database}`;
 }
 
-/**
- * What every connection of a role is made with. In the mode `prefer` the server is asked once whether it takes TLS.
- * Fails with `store/invalid-settings` for an unreadable root certificate.
- */
+/** What every connection of a role is made with; `store/invalid-settings` for an unreadable root certificate. */
 export async function connectionConfig(place: PostgresPlace, role: PostgresRole): Promise<ClientConfig> {
   const login = loginOf(place.settings, role);
   const plain: ClientConfig = {
@@ -132,10 +129,7 @@ const REFUSED = new Set(['28000', '28P01', '3D000', '42501']);
 /** admin_shutdown, crash_shutdown, cannot_connect_now, too_many_connections, idle_in_transaction_session_timeout. */
 const AWAY = new Set(['57P01', '57P02', '57P03', '53300', '25P03']);
 
-/**
- * Whatever the driver throws, in our words (PostgreSQL manual, "Error Codes"). `place` is `host:port/database`; values of
- * rows stay out of messages.
- */
+/** The driver's error in our words (PostgreSQL manual, "Error Codes"), without values of rows. `place` is for messages. */
 export function postgresFailure(place: string, cause: unknown): SkepError {
   if (cause instanceof SkepError) return cause;
   const text = cause instanceof Error ? cause.message : String(cause);

@@ -41,8 +41,8 @@ export class PostgresNotices {
 
   /**
    * Sends a statement on the connection that listens. Undefined where another one is better: while one is under way, and
-   * where nothing was heard of it lately, because what was silent for hours may have been cut without a word. A connection
-   * that was cut meanwhile is given up after a while; the system would wait a quarter of an hour, and all publishes with it.
+   * where nothing was heard of it lately, for it may have been cut without a word. One that was cut meanwhile is given up
+   * after a while; the system would wait a quarter of an hour, and all publishes with it.
    */
   query<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>> | undefined {
     const client = this.#client;

@@ -13,9 +13,8 @@ export interface PasswordFilePlace {
 }
 
 /**
- * The password that libpq's password file has for a login ("The Password File" of the PostgreSQL manual); undefined where
- * there is no file or no line fits. The first line that fits counts. A file that others may read is refused with
- * `store/password-file`; libpq ignores it with a warning, which then looks like a wrong password.
+ * The password of the first line of libpq's password file that fits ("The Password File" of the PostgreSQL manual), if any.
+ * A file that others may read is refused with `store/password-file`; libpq ignores it, which looks like a wrong password.
  */
 export async function passwordFromFile(place: PasswordFilePlace, login: Login): Promise<string | undefined> {
   const path = place.named ?? join(place.homeDirectory, '.pgpass');

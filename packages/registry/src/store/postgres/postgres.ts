@@ -37,9 +37,8 @@ const ROWS_AT_ONCE = 2_000;
 const ADMINISTRATION_LOCK = 7_302_512;
 
 /**
- * Opens the store in a PostgreSQL database (14 and later) as the application's user. The schema must be there already
- * (`store/older`, see migratePostgres) and be one that this program can use (`store/newer`). Any number of processes may
- * have the same database open.
+ * Opens the store in a PostgreSQL database (14 and later) as the application's user, beside any number of processes. Its
+ * schema must be there already (`store/older`, see migratePostgres) and one that this program can use (`store/newer`).
  */
 export async function openPostgres(options: PostgresOptions) {
   const { clock, log, settings } = options;

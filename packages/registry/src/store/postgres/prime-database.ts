@@ -33,8 +33,7 @@ export type PrimedLogin =
 
 /**
  * SQL that lets the application's user work in the database: a group role with the rights, and the user in it. Running it
- * again changes nothing; the password of a user who is there already stays. Names and the password are data: nothing in
- * them can end the place they stand in.
+ * again changes nothing, not even the password. Names and the password are data: nothing in them ends their place.
  */
 export function primeStatements({ database, migrationUser, user, login: by }: PrimeRequest): string[] {
   const group = escapeIdentifier(GROUP_ROLE);

@@ -22,10 +22,7 @@ export async function readEntries(database: Readable, source: string): Promise<S
   return entries;
 }
 
-/**
- * Calls with the same entries in the same order, for a reader who does not need all of them together. The callback must
- * not ask the store for anything.
- */
+/** Calls with the same entries in the same order, one at a time. The callback must not ask the store for anything. */
 export async function visitEntries(
   { reader, eachRow }: Readable,
   source: string,

@@ -31,10 +31,7 @@ export function migrationTarget(version: number, direction: 'up' | 'down', steps
   return steps === 0 ? NEWEST_SCHEMA : Math.min(NEWEST_SCHEMA, version + steps);
 }
 
-/**
- * Takes the schema to version `target`, step by step in the transaction of the connection. Fails with `store/newer` when
- * the store has seen migrations that this program does not know: it could not take them back either.
- */
+/** Takes the schema to a version, step by step; `store/newer` after migrations that this program does not know. */
 export async function migrateTo(
   connection: SchemaConnection,
   target: (before: number) => number,
@@ -54,10 +51,7 @@ export async function migrateTo(
   return { before, after };
 }
 
-/**
- * May this program use a store of that schema? A newer one, if its last migration says that it only added; an older one
- * never (`store/older`), because queries would miss columns.
- */
+/** Refuses an older schema (`store/older`), and a newer one (`store/newer`) whose last migration did more than add. */
 export function checkSchema({ version, compatibleFrom }: SchemaVersion): void {
   if (version > NEWEST_SCHEMA && compatibleFrom > NEWEST_SCHEMA) throw newerSchema(version);
   if (version < NEWEST_SCHEMA) {

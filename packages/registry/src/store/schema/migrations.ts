@@ -23,10 +23,7 @@ interface Migration {
   readonly down: (words: SqlWords) => readonly string[];
 }
 
-/**
- * Natural keys: the whole identity of a version is what callers ask for, so no numbers have to be looked up while
- * writing. A source takes its entries with it, an entry its versions.
- */
+/** Natural keys, because callers ask by the whole identity. A source takes its entries along, an entry its versions. */
 const sourcesAndEntries: Migration = {
   compatibleFrom: 1,
   up: ({ text, tableEnd }) => [

@@ -1,9 +1,6 @@
 import type { EntryIdentity, NewVersion, SourceSettings, StoredSource, SyncStatus } from '../rows.ts';
 
-/**
- * The tables as queries see them; migrations.ts creates them. Times are RFC 3339 UTC text, documents JSON text. Columns that
- * have the name of a member hold what it says.
- */
+/** The tables as queries see them; migrations.ts makes them. Times are RFC 3339 UTC text, documents JSON text. */
 export interface Tables {
   source: SourceTable;
   registry: RegistryTable;

@@ -56,10 +56,7 @@ export async function openSqlite({ path, clock, log }: SqliteOptions) {
   const store = sqlStore({ database, feed, clock });
   return {
     ...store,
-    /**
-     * Ends all leases: those of a process that was killed would hold up the first synchronisation. Another process that
-     * shares the file loses what it is at, and synchronises again soon.
-     */
+    /** Ends all leases: those of a killed process would delay the first synchronisation. Other processes begin anew. */
     forgetLeases: async (): Promise<void> => {
       const forget = () => database.writer.deleteFrom('sync_lease').execute();
       await guarded(database.failure, () => patiently(clock, forget));

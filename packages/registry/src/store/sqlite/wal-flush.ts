@@ -1,11 +1,9 @@
 import { type FileHandle, open } from 'node:fs/promises';
 
 /**
- * Makes commits durable without stopping the thread that answers requests. SQLite's own flush (`synchronous = full`)
- * blocks for as long as the disk takes; here the connection only writes the log, and the log is flushed from another
- * thread before the commit is acknowledged. Commits that come while a flush runs share the next one.
- *
- * The log file stays the same as long as a connection is open. It holds no locks, so a second descriptor does no harm.
+ * Makes commits durable without stopping the thread that answers requests, as SQLite's own flush (`synchronous = full`)
+ * does: the connection writes the log, and another thread flushes it before the commit is acknowledged. A second
+ * descriptor does no harm: the log holds no locks, and stays the same file as long as a connection is open.
  */
 export class WalFlush {
   readonly #path: string;

@@ -29,10 +29,7 @@ export interface EntryDiff {
 /** A few milliseconds of work. */
 const VERSIONS_AT_ONCE = 500;
 
-/**
- * What has to be written so that `heads` becomes `entries` in the source. `now` is the time new and changed versions get.
- * Between two parts of the work other requests have their turn.
- */
+/** What makes `entries` of `heads`; new and changed versions get the time `now`. Other requests have turns in between. */
 export async function diffEntries(
   source: string,
   heads: readonly VersionHead[],

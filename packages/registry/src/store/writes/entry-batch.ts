@@ -54,10 +54,7 @@ export function digestOf({ document, official }: Pick<NewVersion, 'document' | '
   return hash('sha256', `${document}\n${official ?? ''}`, 'base64url');
 }
 
-/**
- * PostgreSQL text cannot hold U+0000. Title and description are copies to search in; the document, where the character is
- * written as an escape, keeps it.
- */
+/** PostgreSQL text cannot hold U+0000. The document keeps it, as an escape; its copies are for searching. */
 function storable(text: string | null): string | null {
   return text?.replaceAll('\0', '\u{FFFD}') ?? null;
 }
@@ -65,10 +62,7 @@ function storable(text: string | null): string | null {
 /** PostgreSQL takes 65,535 parameters and SQLite 32,766; our widest row has 12. */
 const MAX_ROWS_AT_ONCE = 100;
 
-/**
- * Writes any number of rows, all with the same members in the same order. The statement is compiled once and not for each
- * chunk of rows, which takes longer than the database needs for them.
- */
+/** Writes rows of the same members in the same order. Compiling takes longer than writing, so it is done once. */
 export async function insertRows<Row extends object, Tables>(
   db: Kysely<Tables>,
   rows: readonly Row[],

@@ -13,10 +13,7 @@ import type {
 import { identityOf } from '../rows.ts';
 import type { ChosenEntry, EntryWork } from './managed-entries.ts';
 
-/**
- * Adds a version to the managed source, with its entry if it is the first. Publishes of one managed source judge and write
- * one after the other: its row is the lock.
- */
+/** Adds a version, and its entry if it is the first. One publish at a time: the row of the managed source is the lock. */
 export function publishing(request: PublishRequest, decide: DecideOnPublish): EntryWork<PublishedVersion> {
   const identity = identityOf(request);
   return {
@@ -37,10 +34,7 @@ export function publishing(request: PublishRequest, decide: DecideOnPublish): En
   };
 }
 
-/**
- * The last version takes the entry with it; the value is the entry as it was before. Fails with `registry/not-found` when
- * the version is not there.
- */
+/** The last version takes its entry along; gives the entry as it was. `registry/not-found` for an unknown version. */
 export function deletingVersion(
   address: EntryAddress,
   version: string,

@@ -8,10 +8,7 @@ export interface Lease {
   readonly owner: string;
 }
 
-/**
- * Takes the lease for so many milliseconds if nobody holds it; false otherwise. A holder may take it again. One statement, so
- * that of two replicas that ask at the same time one hears no.
- */
+/** Takes the lease, or keeps it, unless somebody else holds it. One statement: of two who ask at once one hears no. */
 export async function acquireLease(
   { db, now }: Moment,
   { source, owner }: Lease,

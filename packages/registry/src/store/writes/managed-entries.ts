@@ -110,10 +110,7 @@ export class ManagedEntries {
     return found.map(existing);
   }
 
-  /**
-   * The entry that the decision picks; fails as the decision does, or with `registry/not-found`, also where the entry does
-   * not have the version that is asked for.
-   */
+  /** The entry that the decision picks. Fails as that does, or with `registry/not-found`, also for an unknown version. */
   choose(address: EntryAddress, choose: ChooseEntry, version?: string): ChosenEntry {
     const found = this.find(address);
     const entry = choose(found, { target: this.source, registry: this.registry(address.registry) });

@@ -11,10 +11,7 @@ import type { Write } from '../database.ts';
 
 export interface Replacement {
   readonly source: string;
-  /**
-   * Everything the source holds now, each identity and each version once. Entries of a synced source get the claims of
-   * the source, whatever theirs are.
-   */
+  /** Everything the source holds now, each version once. In a synchronised source its claims count, and not theirs. */
   readonly entries: readonly NewEntry[];
   /** Time of new and changed versions. */
   readonly at: string;
@@ -24,10 +21,7 @@ export interface Replacement {
   readonly lease?: Lease;
 }
 
-/**
- * Makes the source hold exactly these entries and returns them as stored. Unchanged versions are not written, and keep
- * their times.
- */
+/** Makes the source hold exactly these entries, and gives them as stored. Unchanged versions keep their times. */
 export async function replaceEntries(
   write: Write,
   { source, entries, at, status, lease }: Replacement,

@@ -43,10 +43,7 @@ function statusUpdate(db: Kysely<Tables>, source: string, status: SyncStatus) {
   return db.updateTable('sync_status').set(statusRow(source, status)).where('source', '=', source);
 }
 
-/**
- * A source that is gone is left alone. With a lease it is refused with `store/lease-lost` when that is not held any more;
- * that is part of the statement.
- */
+/** A source that is gone is left alone. Fails with `store/lease-lost` where the lease is not held any more. */
 export async function writeStatus(
   { db }: Moment,
   source: string,
