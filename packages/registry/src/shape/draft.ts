@@ -44,7 +44,7 @@ function isMap(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What a shape says about a value that is written, without what makes it optional, fills it in or turns it into another. */
+/** The shape of a value as it is written, without what makes it optional, fills it in or turns it into another. */
 export function innerShape(shape: unknown): unknown {
   const wraps =
     shape instanceof z.ZodOptional ||

@@ -75,7 +75,7 @@ const claimLimits = z
   .readonly()
   .prefault({});
 
-/** What callers and sources are held to: a row for each limit. Who is held to one reads it from `Limits` by its name. */
+/** The limits of callers and sources, a row each. Code reads a limit from `Limits` by its name. */
 export const limitsShape = z
   .strictObject({
     allowedPaths: z

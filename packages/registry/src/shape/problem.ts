@@ -27,7 +27,7 @@ export function problemsText(problems: readonly Problem[]): string {
   return texts.join('; ');
 }
 
-/** What a check that throws says against a value; undefined when it says nothing. */
+/** The message of the error that a check throws; undefined where it throws none. */
 export function faultOf(check: () => unknown): string | undefined {
   try {
     check();

@@ -14,12 +14,12 @@ export type PrepareForChange = (written: WrittenEntries) => void;
 export interface ChangeFeedOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** Milliseconds between looks for what no notice told. */
+  /** Milliseconds between polls, for commits that no notice told of. */
   readonly checkEvery: number;
   readonly readRevision: () => Promise<Revision>;
 }
 
-/** Tells listeners of commits: those it is told of, and by looking those that it is not. */
+/** Tells listeners of commits: of those that it is told of at once, of others when it polls. */
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions;
   readonly #listeners = new Map<ChangeListener, PrepareForChange | undefined>();
@@ -29,7 +29,7 @@ export class ChangeFeed {
   #newest: Revision = 0;
   #failing = false;
   #cancelTimer: (() => void) | undefined;
-  #looking: Promise<void> | undefined;
+  #polling: Promise<void> | undefined;
 
   constructor(options: ChangeFeedOptions) {
     this.#options = options;
@@ -54,7 +54,7 @@ export class ChangeFeed {
 
   /**
    * This process is about to commit. Notices wait until it has told what the commit left, for they may be here sooner than
-   * the answer to it, and what is known need not be read. Who listens may prepare for `written` as soon as the commit has
+   * the answer to it, and what is known need not be read. Listeners may prepare for `written` as soon as the commit has
    * been sent. Returns what ends the waiting, however the commit went; idempotent.
    */
   hold(written?: WrittenEntries): () => void {
@@ -94,11 +94,11 @@ export class ChangeFeed {
     if (this.#holds === 0) this.told(this.#heard);
   }
 
-  /** Looks now. A store that does not answer is logged once, and asked again at the next turn. */
+  /** Polls now. A store that does not answer is logged once, and asked again after the interval. */
   check(): Promise<void> {
     this.#stopTimer();
-    return (this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined;
+    return (this.#polling ??= this.#poll().finally(() => {
+      this.#polling = undefined;
       this.#startTimer();
     }));
   }
@@ -109,7 +109,7 @@ export class ChangeFeed {
     this.#stopTimer();
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     try {
       this.told(await this.#options.readRevision());
       this.#failing = false;

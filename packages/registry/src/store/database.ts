@@ -28,7 +28,10 @@ export interface Moment {
 }
 
 /** Does the work, and says in our words what went wrong. */
-export async function guarded<T>(failure: Database['failure'], work: () => T | Promise<T>): Promise<T> {
+export async function translateFailures<T>(
+  failure: Database['failure'],
+  work: () => T | Promise<T>,
+): Promise<T> {
   try {
     return await work();
   } catch (cause) {
@@ -67,7 +70,7 @@ export interface Database {
   lockAdministration(connection: Kysely<Tables>): Promise<void>;
   /** Tells other processes, when and if the transaction commits. */
   announce(connection: Kysely<Tables>, revision: Revision): Promise<void>;
-  /** Whether a commit is durable when it returns, so that who waits for it is answered before the next one begins. */
+  /** Whether a commit is durable when it returns, so that waiting callers are answered before the next one begins. */
   readonly answersAtCommit: boolean;
   /** Resolves when everything committed so far survives a power cut. */
   flush(): Promise<void>;

@@ -28,7 +28,7 @@ export interface EntryAddress {
   readonly kind: EntryKind;
   readonly namespace?: string;
   readonly name: string;
-  /** The registry at whose door it was named, where there is one: decisions see it as it stands. */
+  /** The registry in which the caller named it, if any: decisions see it as it stands. */
   readonly registry?: string | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface PublishFacts {
 export type DecideOnPublish = (facts: PublishFacts) => void;
 
 export interface PublishRequest extends EntryIdentity {
-  /** The registry whose door it came by; the decision sees it as it is then. */
+  /** The registry that the caller publishes to; the decision sees it as it is then. */
   readonly registry?: string | undefined;
   readonly claims: ClaimSet;
   readonly version: NewVersion;

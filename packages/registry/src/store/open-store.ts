@@ -9,7 +9,7 @@ import { migratePostgres, postgresSchema } from './postgres/migrate.ts';
 import { openPostgres, type PoolState } from './postgres/postgres.ts';
 import { placeText, type PostgresPlace } from './postgres/connect.ts';
 import { openSqlite } from './sqlite/sqlite.ts';
-import { guarded } from './database.ts';
+import { translateFailures } from './database.ts';
 import type { Store } from './store.ts';
 import { migrateSqlite, readSqliteSchema } from './sqlite/migrate.ts';
 import { createPrivately } from './sqlite/private-file.ts';
@@ -65,7 +65,7 @@ export async function migrateStore(
 
 async function withFile<T>(path: string, work: (database: DatabaseSync) => Promise<T>): Promise<T> {
   const failure = (cause: unknown) => sqliteFailure(path, cause);
-  return guarded(failure, async () => {
+  return translateFailures(failure, async () => {
     using database = new DatabaseSync(path, { timeout: 1_000 });
     return await work(database);
   });

@@ -142,7 +142,7 @@ export interface SyncStatus {
   readonly report: string | null;
 }
 
-/** Only what makes the identity, of something that has more. */
+/** The identity alone, of something that has more members. */
 export function identityOf({ kind, namespace, name }: EntryIdentity): EntryIdentity {
   return { kind, namespace, name };
 }

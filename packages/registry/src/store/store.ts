@@ -1,14 +1,14 @@
 import { utcTime, type Clock } from '@skep/core/time/clock.ts';
 import type { Kysely } from 'kysely';
 import type { ChangeFeed, ChangeListener, PrepareForChange } from './change-feed.ts';
-import { guarded, type Database, type Moment, type Write } from './database.ts';
+import { translateFailures, type Database, type Moment, type Write } from './database.ts';
 import type { EntryAddress } from './decisions.ts';
 import { readEntries, readSomeEntries, visitEntries } from './reads/entries.ts';
 import { listEntries, listVersions } from './reads/listed-entries.ts';
 import type { StoredEntry } from './rows.ts';
 import type { Tables } from './schema/tables.ts';
 import { removeReplica, renewReplica } from './writes/config-generation.ts';
-import { deletingVersion, marking, publishing, relabelling } from './writes/entry-writes.ts';
+import { deleteVersionWork, markWork, publishWork, relabelWork } from './writes/entry-writes.ts';
 import { acquireLease, releaseLease, renewLease } from './writes/leases.ts';
 import { findManaged, type EntryWork } from './writes/managed-entries.ts';
 import { reconcile } from './writes/reconcile.ts';
@@ -62,66 +62,67 @@ async function closeStore(feed: ChangeFeed, writes: Writes, database: Database):
 }
 
 function readingMethods(database: Database) {
-  const reading =
+  const readMethod =
     <Given extends unknown[], T>(read: (db: Kysely<Tables>, ...given: Given) => Promise<T>) =>
     (...given: Given) =>
-      guarded(database.failure, () => read(database.reader, ...given));
+      translateFailures(database.failure, () => read(database.reader, ...given));
   return {
-    listSources: reading(listSources),
-    readSource: reading(readSource),
-    listRegistries: reading(listRegistries),
-    readRegistry: reading(readRegistry),
-    readEntries: (source: string) => guarded(database.failure, () => readEntries(database, source)),
+    listSources: readMethod(listSources),
+    readSource: readMethod(readSource),
+    listRegistries: readMethod(listRegistries),
+    readRegistry: readMethod(readRegistry),
+    readEntries: (source: string) => translateFailures(database.failure, () => readEntries(database, source)),
     visitEntries: (source: string, visit: (entry: StoredEntry) => void) =>
-      guarded(database.failure, () => visitEntries(database, source, visit)),
-    readSomeEntries: reading(readSomeEntries),
-    listEntries: reading(listEntries),
-    listVersions: reading(listVersions),
-    findManaged: (address: EntryAddress) => guarded(database.failure, () => findManaged(database, address)),
-    readStatus: reading(readStatus),
-    readStatuses: reading(readStatuses),
-    changesSince: reading(changesSince),
+      translateFailures(database.failure, () => visitEntries(database, source, visit)),
+    readSomeEntries: readMethod(readSomeEntries),
+    listEntries: readMethod(listEntries),
+    listVersions: readMethod(listVersions),
+    findManaged: (address: EntryAddress) =>
+      translateFailures(database.failure, () => findManaged(database, address)),
+    readStatus: readMethod(readStatus),
+    readStatuses: readMethod(readStatuses),
+    changesSince: readMethod(changesSince),
     /** Resolves when the store answers. */
-    ping: () => guarded(database.failure, () => database.ping()),
+    ping: () => translateFailures(database.failure, () => database.ping()),
   };
 }
 
 /** Each call is one transaction; those of entries may share theirs with others. */
 function writingMethods(writes: Writes) {
-  const alone =
+  const writeMethod =
     <Given extends unknown[], T>(work: (write: Write, ...given: Given) => Promise<T>) =>
     (...given: Given) =>
       writes.alone((write) => work(write, ...given));
-  const shared =
+  const sharedMethod =
     <Given extends unknown[], T>(work: (...given: Given) => EntryWork<T>) =>
     (...given: Given) =>
       writes.shared(work(...given));
   return {
-    reconcile: alone(reconcile),
-    putSource: alone(putSource),
-    deleteSource: alone(deleteSource),
-    putRegistry: alone(putRegistry),
-    deleteRegistry: alone(deleteRegistry),
-    replaceEntries: alone(replaceEntries),
-    publish: shared(publishing),
-    markVersions: shared(marking),
-    deleteVersion: shared(deletingVersion),
-    setEntryClaims: shared(relabelling),
+    reconcile: writeMethod(reconcile),
+    putSource: writeMethod(putSource),
+    deleteSource: writeMethod(deleteSource),
+    putRegistry: writeMethod(putRegistry),
+    deleteRegistry: writeMethod(deleteRegistry),
+    replaceEntries: writeMethod(replaceEntries),
+    publish: sharedMethod(publishWork),
+    markVersions: sharedMethod(markWork),
+    deleteVersion: sharedMethod(deleteVersionWork),
+    setEntryClaims: sharedMethod(relabelWork),
   };
 }
 
 /** Each call is one statement, which needs no transaction and is no change: nothing that is served depends on it. */
 function momentaryMethods(database: Database, clock: Clock) {
-  const stating =
+  const statementMethod =
     <Given extends unknown[], T>(state: (moment: Moment, ...given: Given) => Promise<T>) =>
     (...given: Given) =>
-      guarded(database.failure, () => state({ db: database.writer, now: clock.now() }, ...given));
+      translateFailures(database.failure, () => state({ db: database.writer, now: clock.now() }, ...given));
   return {
-    renewReplica: stating(renewReplica),
-    removeReplica: stating(removeReplica),
-    writeStatus: stating(writeStatus),
-    acquireLease: stating(acquireLease),
-    renewLease: stating(renewLease),
-    releaseLease: stating(releaseLease),
+    renewReplica: statementMethod(renewReplica),
+    removeReplica: statementMethod(removeReplica),
+    writeStatus: statementMethod(writeStatus),
+    acquireLease: statementMethod(acquireLease),
+    renewLease: statementMethod(renewLease),
+    releaseLease: statementMethod(releaseLease),
   };
 }

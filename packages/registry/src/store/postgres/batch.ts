@@ -40,7 +40,7 @@ export type SendBatch = (statement: QueryConfig) => Promise<QueryResult<BatchRow
 
 /**
  * One statement, whose text is the same for any number of rows. Everything hangs on the row of the revision: a statement
- * that waited for it looks at it again as it is then, and leaves it alone where somebody was faster. References are checked
+ * that waited for it reads it again as it is then, and leaves it alone where somebody was faster. References are checked
  * when all of it is done, and the revision's row stays locked until the commit.
  */
 const WRITE = `/* prepared: write-batch */

@@ -77,7 +77,7 @@ export async function readVersion(client: Pick<Client, 'query'>): Promise<Schema
   };
 }
 
-/** The group role of `prime-db`. Where it was not used, whoever migrates also serves, or grants in their own way. */
+/** The group role of `prime-db`. Without it the user who migrates also serves, or grants rights in another way. */
 export const GROUP_ROLE = 'skep_registry';
 
 async function grantToApplication(client: Client): Promise<void> {

@@ -23,7 +23,7 @@ export interface NoticesOptions {
 
 /**
  * Listens on a connection of its own and hands revisions to the feed. A lost connection is made again, with growing
- * pauses; what was missed meanwhile the feed finds by looking, and once more right after a new connection stands.
+ * pauses; what was missed meanwhile the feed finds by polling, and once more right after a new connection stands.
  */
 export class PostgresNotices {
   readonly #options: NoticesOptions;
@@ -107,7 +107,7 @@ export class PostgresNotices {
     this.#client = undefined;
     this.#heardAt = 0;
     this.#options.log.warn({ err: error }, 'lost the connection that tells of changes of other replicas');
-    // It may only be the listening that failed. Whoever waits for an answer on it hears that there will be none.
+    // It may only be the listening that failed. Callers who wait for an answer on it hear that there will be none.
     void client.end().catch(() => {});
     this.#later();
   }

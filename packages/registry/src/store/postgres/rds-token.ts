@@ -66,10 +66,10 @@ export async function instanceRegion({ endpoint = LINK_LOCAL, deadline }: Metada
       signal,
     });
     if (/^[a-z]{2,}(?:-[a-z0-9]+)+$/.test(region)) return region;
-    throw undetected('the answer of the instance metadata service is no region');
+    throw undetectedRegion('the answer of the instance metadata service is no region');
   } catch (cause) {
     if (cause instanceof SkepError && cause.code === 'store/no-token') throw cause;
-    throw undetected(
+    throw undetectedRegion(
       signal.aborted
         ? 'the instance metadata service does not answer within 2 s'
         : 'the instance metadata service cannot be asked',
@@ -83,12 +83,12 @@ async function ask(url: URL, init: RequestInit): Promise<string> {
   const response = await fetch(url, { ...init, redirect: 'error' });
   if (!response.ok || response.body === null) {
     await response.body?.cancel();
-    throw undetected(`the instance metadata service answers with status ${response.status}`);
+    throw undetectedRegion(`the instance metadata service answers with status ${response.status}`);
   }
   return (await readLimited(response.body, MAX_BYTES)).toString('latin1').trim();
 }
 
-function undetected(why: string, cause?: unknown): SkepError {
+function undetectedRegion(why: string, cause?: unknown): SkepError {
   return new SkepError('store/no-token', {
     message: `database.dynamicAuth.awsRdsIam.region: cannot detect the region: ${why}`,
     hint: 'name the region of the database in place of "detect"',

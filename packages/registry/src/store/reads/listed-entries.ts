@@ -60,7 +60,7 @@ export async function listVersions(
     );
     return rows;
   };
-  // Servers, which most entries are, lie in this order: what is asked for is found without a look at the others.
+  // Servers, which most entries are, lie in this order: what is asked for is found without reading the others.
   const servers = await some(sql`kind = 'server' and namespace = ''`);
   const bundles = await some(sql`kind in ('skill', 'plugin')`);
   return [...servers, ...bundles].toSorted(compareVersions).slice(0, limit);

@@ -3,7 +3,7 @@ import { type Dialect, SqliteDialect, type SqliteDatabase, type SqliteStatement 
 import { LRUCache } from 'lru-cache';
 
 /** Statements that stay prepared; a batch of publishes has another text for each number of rows. */
-const KEPT_STATEMENTS = 100;
+const MAX_CACHED_STATEMENTS = 100;
 
 /** Lets Kysely speak to Node's own SQLite: the same statements as its other drivers, one prepared per query text. */
 export function nodeSqliteDialect(database: DatabaseSync): Dialect {
@@ -11,13 +11,13 @@ export function nodeSqliteDialect(database: DatabaseSync): Dialect {
 }
 
 function adapt(database: DatabaseSync): SqliteDatabase {
-  const kept = new LRUCache<string, SqliteStatement>({ max: KEPT_STATEMENTS });
+  const cached = new LRUCache<string, SqliteStatement>({ max: MAX_CACHED_STATEMENTS });
   return {
     prepare: (sql) => {
-      const known = kept.get(sql);
+      const known = cached.get(sql);
       if (known !== undefined) return known;
       const statement = adaptStatement(database, sql);
-      kept.set(sql, statement);
+      cached.set(sql, statement);
       return statement;
     },
     close: () => database.close(),
@@ -31,7 +31,7 @@ function adaptStatement(database: DatabaseSync, sql: string): SqliteStatement {
     reader: statement.columns().length > 0,
     all: (parameters) => statement.all(...parameters.map(bindable)),
     run: (parameters) => statement.run(...parameters.map(bindable)),
-    // Its own: rows that are still being read would end when the kept one is run again.
+    // Its own: rows that are still being read would end when the cached one is run again.
     iterate: (parameters) => database.prepare(sql).iterate(...parameters.map(bindable)),
   };
 }

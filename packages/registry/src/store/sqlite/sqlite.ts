@@ -6,7 +6,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import { Kysely, sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { ChangeFeed } from '../change-feed.ts';
-import { type Database, guarded } from '../database.ts';
+import { type Database, translateFailures } from '../database.ts';
 import { checkSchema, NEWEST_SCHEMA } from '../schema/migrate.ts';
 import { migrateSqlite, readSqliteSchema } from './migrate.ts';
 import { nodeSqliteDialect } from './dialect.ts';
@@ -27,7 +27,7 @@ export interface SqliteOptions {
 
 export type SqliteStore = Awaited<ReturnType<typeof openSqlite>>;
 
-/** SQLite tells other processes nothing, so they look; one row of a file that is in memory anyway. */
+/** SQLite tells other processes nothing, so they poll; one row of a file that is in memory anyway. */
 const CHECK_EVERY_MS = 1_000;
 /** How long to wait for another process that writes. */
 const PATIENCE_MS = 5_000;
@@ -40,7 +40,7 @@ const RETRY_MS = 20;
  */
 export async function openSqlite({ path, clock, log }: SqliteOptions) {
   const failure = (cause: unknown) => sqliteFailure(path, cause);
-  const { files, isNew } = await guarded(failure, async () => {
+  const { files, isNew } = await translateFailures(failure, async () => {
     if (path !== IN_MEMORY) await mkdir(dirname(path), { recursive: true, mode: 0o750 });
     const isNew = path !== IN_MEMORY && (await createPrivately(path));
     return { files: await openFiles(path, clock), isNew };
@@ -59,7 +59,7 @@ export async function openSqlite({ path, clock, log }: SqliteOptions) {
     /** Ends all leases: those of a killed process would delay the first synchronisation. Other processes begin anew. */
     forgetLeases: async (): Promise<void> => {
       const forget = () => database.writer.deleteFrom('sync_lease').execute();
-      await guarded(database.failure, () => patiently(clock, forget));
+      await translateFailures(database.failure, () => patiently(clock, forget));
     },
     /** Closes, and removes the file if this opening has made it and nobody else has it open: for a start that failed. */
     discard: async (): Promise<void> => {

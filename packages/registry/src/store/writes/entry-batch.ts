@@ -39,8 +39,8 @@ export function versionRow(
     namespace,
     name,
     version: version.version,
-    title: storable(version.title),
-    description: storable(version.description),
+    title: storableText(version.title),
+    description: storableText(version.description),
     document: version.document,
     official: version.official,
     digest,
@@ -55,7 +55,7 @@ export function digestOf({ document, official }: Pick<NewVersion, 'document' | '
 }
 
 /** PostgreSQL text cannot hold U+0000. The document keeps it, as an escape; its copies are for searching. */
-function storable(text: string | null): string | null {
+function storableText(text: string | null): string | null {
   return text?.replaceAll('\0', '\u{FFFD}') ?? null;
 }
 

@@ -14,7 +14,7 @@ import { identityOf } from '../rows.ts';
 import type { ChosenEntry, EntryWork } from './managed-entries.ts';
 
 /** Adds a version, and its entry if it is the first. One publish at a time: the row of the managed source is the lock. */
-export function publishing(request: PublishRequest, decide: DecideOnPublish): EntryWork<PublishedVersion> {
+export function publishWork(request: PublishRequest, decide: DecideOnPublish): EntryWork<PublishedVersion> {
   const identity = identityOf(request);
   return {
     address: request,
@@ -35,7 +35,7 @@ export function publishing(request: PublishRequest, decide: DecideOnPublish): En
 }
 
 /** The last version takes its entry along; gives the entry as it was. `registry/not-found` for an unknown version. */
-export function deletingVersion(
+export function deleteVersionWork(
   address: EntryAddress,
   version: string,
   choose: ChooseEntry,
@@ -51,7 +51,7 @@ export function deletingVersion(
 }
 
 /** Replaces the status of versions of the managed source. Fails with `registry/not-found` when one is not there. */
-export function marking(request: MarkRequest, choose: ChooseEntry): EntryWork<MarkedVersions> {
+export function markWork(request: MarkRequest, choose: ChooseEntry): EntryWork<MarkedVersions> {
   const { address, version, mark } = request;
   return {
     address,
@@ -70,7 +70,7 @@ export function marking(request: MarkRequest, choose: ChooseEntry): EntryWork<Ma
 }
 
 /** Replaces the claims of an entry of the managed source. The value is the entry as it is now. */
-export function relabelling(
+export function relabelWork(
   address: EntryAddress,
   claims: ClaimSet,
   choose: ChooseEntry,

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Kysely, type RawBuilder, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { allowed, publishOf } from '../contract/fixture.ts';
-import { marking, publishing } from './entry-writes.ts';
+import { markWork, publishWork } from './entry-writes.ts';
 import { type EntryWork, ManagedEntries } from './managed-entries.ts';
 import { NEWEST_SCHEMA } from '../schema/migrate.ts';
 import { migrateSqlite } from '../sqlite/migrate.ts';
@@ -25,7 +25,7 @@ describe('ManagedEntries', () => {
   async function publishTogether(count: number, prefix: string): Promise<number> {
     statements = 0;
     await perform(
-      Array.from({ length: count }, (_, index) => publishing(publishOf(`${prefix}/${index}`, '1'), allowed)),
+      Array.from({ length: count }, (_, index) => publishWork(publishOf(`${prefix}/${index}`, '1'), allowed)),
     );
     return statements;
   }
@@ -57,17 +57,17 @@ describe('ManagedEntries', () => {
     const markAll = async (): Promise<number> => {
       statements = 0;
       await perform([
-        marking({ address, mark: { status: 'deprecated' } }, ([entry]) => {
+        markWork({ address, mark: { status: 'deprecated' } }, ([entry]) => {
           if (entry === undefined) throw new Error('the entry is there');
           return entry;
         }),
       ]);
       return statements;
     };
-    await perform([publishing(publishOf('a/a', '0'), allowed)]);
+    await perform([publishWork(publishOf('a/a', '0'), allowed)]);
     const one = await markAll();
     const more = Array.from({ length: 200 }, (_, index) => publishOf('a/a', String(index + 1)));
-    await perform(more.map((request) => publishing(request, allowed)));
+    await perform(more.map((request) => publishWork(request, allowed)));
     expect(await markAll()).toBe(one);
     const rows = await db.selectFrom('entry_version').select('official').execute();
     expect(rows.filter(({ official }) => official?.includes('deprecated') === true)).toHaveLength(201);
@@ -77,7 +77,7 @@ describe('ManagedEntries', () => {
     const version = (name: string, number: number, length = 0) => {
       const request = publishOf(name, String(number));
       const document = JSON.stringify({ text: 'x'.repeat(length) });
-      return publishing({ ...request, version: { ...request.version, document } }, allowed);
+      return publishWork({ ...request, version: { ...request.version, document } }, allowed);
     };
     await perform(Array.from({ length: 1000 }, (_, number) => version('many/many', number)));
     await expect(perform([version('many/many', 1000)])).rejects.toMatchObject({

@@ -107,7 +107,7 @@ export class ManagedEntries {
       namespace === undefined
         ? [...this.#entries.values()].filter((entry) => entry.kind === kind && entry.name === name)
         : [this.#entries.get(identityKey({ kind, namespace, name })) ?? []].flat();
-    return found.map(existing);
+    return found.map(existingEntry);
   }
 
   /** The entry that the decision picks. Fails as that does, or with `registry/not-found`, also for an unknown version. */
@@ -233,7 +233,7 @@ export class ManagedEntries {
 
   #now(entry: StoredEntry): ExistingEntry {
     this.#entries.set(this.#countChange(entry), entry);
-    return existing(entry);
+    return existingEntry(entry);
   }
 
   #countChange(entry: EntryIdentity): string {
@@ -265,9 +265,9 @@ export async function findManaged(
   address: EntryAddress,
 ): Promise<ExistingEntry[]> {
   const { rows } = await managedQuery(database, [address]).execute(database.reader);
-  return managedRows(rows).entries.map(existing);
+  return managedRows(rows).entries.map(existingEntry);
 }
 
-function existing({ versions, ...entry }: StoredEntry): ExistingEntry {
+function existingEntry({ versions, ...entry }: StoredEntry): ExistingEntry {
   return { ...entry, versions: versions.map(({ version }) => version) };
 }

@@ -9,11 +9,11 @@ import type { Write } from '../database.ts';
 
 /** Ascending by name. */
 export async function listRegistries(db: Kysely<Tables>): Promise<StoredRegistry[]> {
-  return grouped(await linkRows(db).execute());
+  return storedRegistries(await linkRows(db).execute());
 }
 
 export async function readRegistry(db: Kysely<Tables>, name: string): Promise<StoredRegistry | undefined> {
-  return grouped(await linkRows(db).where('r.name', '=', name).execute())[0];
+  return storedRegistries(await linkRows(db).where('r.name', '=', name).execute())[0];
 }
 
 /** Creates or replaces a registry with creation type API. Fails with `store/source-unknown`. */
@@ -88,7 +88,9 @@ function linkRows(db: Kysely<Tables>) {
     .orderBy('l.position');
 }
 
-function grouped(rows: readonly (RegistryTable & { readonly source: string | null })[]): StoredRegistry[] {
+function storedRegistries(
+  rows: readonly (RegistryTable & { readonly source: string | null })[],
+): StoredRegistry[] {
   return [...Map.groupBy(rows, (row) => row.name).values()].flatMap((links) => {
     const sources = links.flatMap(({ source }) => source ?? []);
     return links.slice(0, 1).map((row) => storedRegistry(row, sources));

@@ -97,7 +97,7 @@ export async function removeSource(db: Kysely<Tables>, name: string): Promise<vo
   await forgetLease(db, name);
 }
 
-/** Whoever reads a source while it changes, on whichever replica, must not write what the source was before. */
+/** A replica that synchronises a source while it changes must not write what the source was before. */
 async function forgetLease(db: Kysely<Tables>, source: string): Promise<void> {
   await db.deleteFrom('sync_lease').where('source', '=', source).execute();
 }

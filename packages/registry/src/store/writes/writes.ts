@@ -19,8 +19,8 @@ export interface WritesOptions {
 
 /** One try and this many repetitions when others were faster. */
 const REPETITIONS = 3;
-/** So many publishes share a commit at most: enough to hide the disk, few enough to answer the first ones soon. */
-const BATCH = 64;
+/** At most this many publishes share one commit: enough to hide the disk, few enough to answer the first ones soon. */
+const MAX_BATCH = 64;
 
 /** How long a commit may wait for the company that the one before had, milliseconds. */
 const GATHER_MS = 2;
@@ -103,7 +103,7 @@ export class Writes {
         // Requests that arrived together get to the queue before the transaction begins.
         if (this.#options.database.answersAtCommit) await this.#gather(this.#lastBatch);
         else await setImmediate();
-        const batch = this.#waiting.splice(0, BATCH);
+        const batch = this.#waiting.splice(0, MAX_BATCH);
         this.#lastBatch = batch.length;
         await this.#batch(batch);
       }
