@@ -39,7 +39,7 @@ export async function buildImage(client: EngineClient, request: BuildRequest): P
 }
 
 /** How long the engine may take to notice that a build was given up, in milliseconds. */
-const ABORT_MS = 15_000;
+const ABORT_MS = 30_000;
 const LOOK_MS = 250;
 
 /**

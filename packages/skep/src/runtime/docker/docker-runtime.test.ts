@@ -198,6 +198,28 @@ describe('to start a workload', () => {
     expect(engine.calls()).toContain('POST /networks/n1/connect');
   });
 
+  test('whose new network goes away too gives it one more, and not for ever', async () => {
+    const gone = { status: 404, body: refusal('network n1 not found') };
+    const script = {
+      'GET /containers/a1/json': { body: container() },
+      'GET /networks': { body: [network('n1')] },
+      'POST /networks/skep-external/disconnect': {},
+    };
+    const twice = await scriptedEngine({
+      ...script,
+      'POST /containers/a1/start': [gone, gone, { status: 204 }],
+      'POST /networks/n1/connect': [gone, { status: 200 }],
+    });
+    await twice.runtime.start('a1');
+    const always = await scriptedEngine({
+      ...script,
+      'POST /containers/a1/start': gone,
+      'POST /networks/n1/connect': {},
+    });
+    await expect(always.runtime.start('a1')).rejects.toMatchObject({ code: 'runtime/start-failed' });
+    expect(always.calls().filter((call) => call === 'POST /containers/a1/start')).toHaveLength(3);
+  });
+
   test('on a network of somebody else that is gone only says so', async () => {
     const engine = await scriptedEngine({
       'POST /containers/a1/start': { status: 404, body: refusal('network mine not found') },

@@ -15,7 +15,7 @@ import type {
 import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import { attachment } from './attach.ts';
-import type { EngineAnswer, EngineClient, EngineRequest } from './client.ts';
+import type { EngineAnswer, EngineClient } from './client.ts';
 import { containerBody, MANAGED, sharesNetwork } from './container-body.ts';
 import {
   containerIds,
@@ -34,6 +34,7 @@ import {
   ensureExternalNetwork,
   isNetworkGone,
   isOnSharedNetwork,
+  NETWORK_TRIES,
   reconnect,
   removeUnusedNetwork,
 } from './network.ts';
@@ -116,7 +117,7 @@ export class DockerRuntime implements Runtime {
   async #post(spec: WorkloadSpec): Promise<EngineAnswer> {
     const { podman } = await this.#client.about();
     const shared = sharesNetwork(spec);
-    for (let tries = 3; ; tries -= 1) {
+    for (let tries = NETWORK_TRIES; ; tries -= 1) {
       const sharedNetwork = shared ? await ensureExternalNetwork(this.#client) : undefined;
       const made = await this.#client.call({
         method: 'POST',
@@ -140,15 +141,15 @@ export class DockerRuntime implements Runtime {
     return isFromCurrentImage(this.#client, name);
   }
 
-  /** A network that is gone, by another's removal or by a prune, is replaced. */
+  /** A network that is gone, by another's removal or by a prune, is replaced; so is one that goes away meanwhile. */
   async start(name: string): Promise<void> {
-    const request: EngineRequest = { method: 'POST', path: containerPath(name, '/start') };
-    let answer = await this.#client.call(request);
-    if (isNetworkGone(answer) && (await isOnSharedNetwork(this.#client, name))) {
+    for (let tries = NETWORK_TRIES; ; tries -= 1) {
+      const answer = await this.#client.call({ method: 'POST', path: containerPath(name, '/start') });
+      if (answer.status < 400) return;
+      const replaceable = tries > 1 && isNetworkGone(answer) && (await isOnSharedNetwork(this.#client, name));
+      if (!replaceable) throw startFailure(name, answer);
       await reconnect(this.#client, name);
-      answer = await this.#client.call(request);
     }
-    if (answer.status >= 400) throw startFailure(name, answer);
   }
 
   async attach(name: string): Promise<Attachment> {

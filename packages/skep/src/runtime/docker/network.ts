@@ -7,6 +7,9 @@ import { networkNames, observedNetworks, type ObservedNetwork } from './observed
 /** Network that non-isolated workloads share. */
 export const EXTERNAL_NETWORK = 'skep-external';
 
+/** How often a network that others take away in between is looked for again. */
+export const NETWORK_TRIES = 3;
+
 /**
  * The id of `skep-external`, which is made when it is not there. Engines before version 25 check the name without a
  * lock, so callers at the same time can make several networks of one name, to which nothing can be attached by name any
@@ -44,15 +47,23 @@ export async function removeUnusedNetwork(client: EngineClient): Promise<void> {
  * by name and by force is the one way that works for a network that does not exist.
  */
 export async function reconnect(client: EngineClient, container: string): Promise<void> {
-  const id = await ensureExternalNetwork(client);
-  const steps = [
-    { network: EXTERNAL_NETWORK, action: 'disconnect', body: { Container: container, Force: true } },
-    { network: id, action: 'connect', body: { Container: container } },
-  ];
-  for (const { network, action, body } of steps) {
-    const path = `/networks/${network}/${action}`;
-    await client.ask(`${action} "${container}"`, { method: 'POST', path, body });
+  const change = (network: string, action: 'connect' | 'disconnect', ...expected: readonly number[]) =>
+    client.ask(
+      `${action} "${container}"`,
+      {
+        method: 'POST',
+        path: `/networks/${network}/${action}`,
+        body: { Container: container, ...(action === 'disconnect' ? { Force: true } : {}) },
+      },
+      ...expected,
+    );
+  let id = await ensureExternalNetwork(client);
+  await change(EXTERNAL_NETWORK, 'disconnect');
+  for (let tries = NETWORK_TRIES; tries > 1; tries -= 1) {
+    if ((await change(id, 'connect', 404)).status !== 404) return;
+    id = await ensureExternalNetwork(client);
   }
+  await change(id, 'connect');
 }
 
 /** True when a container was put on the shared network, which may be gone by now. */
