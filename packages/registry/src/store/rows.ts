@@ -6,6 +6,7 @@ import type { ClaimSet } from '../access/claim-set.ts';
 export type EntryKind = 'server' | 'skill' | 'plugin';
 export type PerKind<T> = Readonly<Record<EntryKind, T>>;
 
+/** A value for each kind, made by the function. */
 export function perKind<T>(of: (kind: EntryKind) => T): PerKind<T> {
   return { server: of('server'), skill: of('skill'), plugin: of('plugin') };
 }
