@@ -48,7 +48,10 @@ export interface Database {
   readonly writer: Kysely<Tables>;
   /** Sees what has been committed, and does not wait for writers. */
   readonly reader: Kysely<Tables>;
-  /** Visits each row of a query on `reader` as of one moment, few at a time; `visit` must not ask the store. */
+  /**
+   * Visits each row of a query on `reader`, all as they are at one moment, and never holds more than a few of them. `visit`
+   * must not ask the store for anything, which may have to wait for it.
+   */
   readonly eachRow: <Row>(query: RowQuery<Row>, visit: (row: Row) => void) => Promise<void>;
   /** Opens a write transaction on the connection. */
   begin(connection: Kysely<Tables>): Promise<void>;

@@ -68,10 +68,12 @@ export async function openPostgres(options: PostgresOptions) {
   const store = sqlStore({ database: { ...database, close }, feed, clock });
   return {
     ...store,
-    pool: (): PoolState => {
-      const { options, totalCount, idleCount, waitingCount } = pool;
-      return { max: options.max, total: totalCount, idle: idleCount, waiting: waitingCount };
-    },
+    pool: (): PoolState => ({
+      max: pool.options.max,
+      total: pool.totalCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
     discard: store.close,
   };
 }

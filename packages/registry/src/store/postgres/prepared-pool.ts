@@ -8,7 +8,10 @@ const MARK = /^\/\* prepared: ([a-z-]+) \*\//u;
 /** Stands between two messages that are sent together: neither waits for the answer to the other. */
 export const AND_AT_ONCE = '/* and at once */';
 
-/** The pool for Kysely. Of messages sent together the prepared one has the parameters and gives the rows. */
+/**
+ * The pool for Kysely. A statement that says so stays prepared. Of messages that are sent together the prepared one has the
+ * parameters and gives the rows; the first that fails is what is thrown.
+ */
 export function preparedPool(pool: Pool): PostgresPool {
   return {
     options: pool.options,

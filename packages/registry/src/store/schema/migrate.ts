@@ -31,7 +31,10 @@ export function migrationTarget(version: number, direction: 'up' | 'down', steps
   return steps === 0 ? NEWEST_SCHEMA : Math.min(NEWEST_SCHEMA, version + steps);
 }
 
-/** Takes the schema to a version, step by step; `store/newer` after migrations that this program does not know. */
+/**
+ * Takes the schema to version `target`, step by step in the transaction of the connection. Fails with `store/newer` when
+ * the store has seen migrations that this program does not know: it could not take them back either.
+ */
 export async function migrateTo(
   connection: SchemaConnection,
   target: (before: number) => number,
@@ -51,7 +54,10 @@ export async function migrateTo(
   return { before, after };
 }
 
-/** Refuses an older schema (`store/older`), and a newer one (`store/newer`) whose last migration did more than add. */
+/**
+ * Refuses an older schema (`store/older`), because queries would miss columns, and a newer one (`store/newer`) unless its
+ * last migration says that it only added.
+ */
 export function checkSchema({ version, compatibleFrom }: SchemaVersion): void {
   if (version > NEWEST_SCHEMA && compatibleFrom > NEWEST_SCHEMA) throw newerSchema(version);
   if (version < NEWEST_SCHEMA) {

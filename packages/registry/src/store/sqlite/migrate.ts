@@ -7,7 +7,10 @@ import {
 } from '../schema/migrate.ts';
 import { SQLITE_WORDS } from '../schema/migrations.ts';
 
-/** The version is SQLite's `user_version`; the oldest program that may use it stands in a table since schema 2. */
+/**
+ * The schema version of a file is SQLite's own `user_version`, which every program of ours has read since the first. The
+ * oldest program that may use the schema stands in a table, from the second on.
+ */
 export function readSqliteSchema(database: DatabaseSync): SchemaVersion {
   const version = Number(database.prepare('pragma user_version').get()?.['user_version'] ?? 0);
   const known = database.prepare(`select 1 from sqlite_schema where name = 'schema_version'`).get();

@@ -2,8 +2,10 @@ import { type FileHandle, open } from 'node:fs/promises';
 
 /**
  * Makes commits durable without stopping the thread that answers requests, as SQLite's own flush (`synchronous = full`)
- * does: the connection writes the log, and another thread flushes it before the commit is acknowledged. A second
- * descriptor does no harm: the log holds no locks, and stays the same file as long as a connection is open.
+ * does: the connection writes the log, and another thread flushes it before the commit is acknowledged. Commits that come
+ * while a flush runs share the next one.
+ *
+ * A second descriptor does no harm: the log holds no locks, and stays the same file as long as a connection is open.
  */
 export class WalFlush {
   readonly #path: string;

@@ -145,7 +145,7 @@ export class ManagedEntries {
       this.#now({ ...before, versions });
     } else {
       await this.#ground.db.deleteFrom('entry').where(ofEntry(source, entry)).execute();
-      this.#entries.delete(this.#countChange(entry));
+      this.#entries.delete(this.#recordChange(entry));
     }
   }
 
@@ -232,11 +232,11 @@ export class ManagedEntries {
   }
 
   #now(entry: StoredEntry): ExistingEntry {
-    this.#entries.set(this.#countChange(entry), entry);
+    this.#entries.set(this.#recordChange(entry), entry);
     return existingEntry(entry);
   }
 
-  #countChange(entry: EntryIdentity): string {
+  #recordChange(entry: EntryIdentity): string {
     const key = identityKey(entry);
     this.#changes += 1;
     this.#changed.set(key, identityOf(entry));

@@ -24,8 +24,8 @@ export interface ManagedRow extends WithEntry<OrNull<StoredVersion>> {
 
 /**
  * The revision, the managed source, every entry of it under one of the addresses with all its versions, and the registries
- * that they name, and perhaps entries of like names: one statement however many are asked for. It names them of both
- * tables of the join: PostgreSQL takes one that it has not analysed yet for empty, and walks all of it.
+ * that they name, and perhaps entries of like names: one statement, the same however many are asked for. The names are said
+ * of both tables of the join: PostgreSQL takes one that it has not analysed yet for empty, and walks all of it.
  */
 export function managedQuery(
   { among }: Pick<Database, 'among'>,

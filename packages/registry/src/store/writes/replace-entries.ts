@@ -11,7 +11,7 @@ import type { Write } from '../database.ts';
 
 export interface Replacement {
   readonly source: string;
-  /** Everything the source holds now, each version once. In a synchronised source its claims count, and not theirs. */
+  /** Everything the source holds now, each entry and version once. In a synchronised source its claims count, and not theirs. */
   readonly entries: readonly NewEntry[];
   /** Time of new and changed versions. */
   readonly at: string;

@@ -43,7 +43,7 @@ function statusUpdate(db: Kysely<Tables>, source: string, status: SyncStatus) {
   return db.updateTable('sync_status').set(statusRow(source, status)).where('source', '=', source);
 }
 
-/** A source that is gone is left alone. Fails with `store/lease-lost` where the lease is not held any more. */
+/** One statement: a source that is gone is left alone, and a lease that is not held any more fails it (`store/lease-lost`). */
 export async function writeStatus(
   { db }: Moment,
   source: string,
