@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { offersFor } from '@skep/core/command/offers.ts';
+import { offersFor } from '@skep/core/command/completion.ts';
 import type { Program } from '@skep/core/command/command.ts';
 import type { Context } from './cli/context.ts';
 import { COMMANDS, SKEP } from './commands.ts';

@@ -1,4 +1,4 @@
-import { offersFor } from '@skep/core/command/offers.ts';
+import { offersFor } from '@skep/core/command/completion.ts';
 import { runProgram } from '@skep/core/command/program.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { expect, test } from 'vitest';

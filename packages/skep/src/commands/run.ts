@@ -40,14 +40,11 @@ export const run = defineCommand({
         throw new SkepError('usage/missing-argument', { message: 'missing argument SERVER' });
       return explainOr(values, await planRun({ target, values, settings, args: rest }, around), context);
     }
-    const other = [...given].filter((name) => !besideFromConfig.some((allowed) => allowed === name));
-    if (other.length > 0 || target !== undefined || rest !== undefined) {
-      const flags = other.map((name) => `--${flagOf(name)}`);
-      const offending = [
-        ...flags,
-        ...(target === undefined ? [] : [target]),
-        ...(rest === undefined ? [] : ['--']),
-      ];
+    const isOther = (name: string): boolean => !besideFromConfig.some((allowed) => allowed === name);
+    const offending = [...given].filter(isOther).map((name) => `--${flagOf(name)}`);
+    if (target !== undefined) offending.push(target);
+    if (rest !== undefined) offending.push('--');
+    if (offending.length > 0) {
       throw new SkepError('usage/conflict', {
         message: `--from-config cannot be used with other configuration flags: ${offending.join(', ')}`,
         hint: 'edit the file instead',
