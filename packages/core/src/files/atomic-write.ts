@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { mkdir, open, rename, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { SkepError } from '../errors/skep-error.ts';
-import { errnoOf } from './errno.ts';
+import { errnoOf, ifThere } from './errno.ts';
 
 export interface AtomicWriteOptions {
   /** Permission bits of the file; default 0600. */
@@ -41,6 +41,11 @@ export async function removeFile(path: string): Promise<void> {
   } catch (cause) {
     throw failure('remove', path, cause);
   }
+}
+
+/** Removes a directory that has nothing in it; one that is not there, or in use, is fine. */
+export async function removeEmpty(directory: string): Promise<void> {
+  await ifThere(rmdir(directory), 'ENOTEMPTY', 'EEXIST');
 }
 
 function failure(what: 'write' | 'remove', path: string, cause: unknown): SkepError {

@@ -1,9 +1,10 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
-import { mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { hasCode, SkepError } from '../errors/skep-error.ts';
 import { systemClock } from '../time/clock.ts';
+import { removeEmpty } from './atomic-write.ts';
 import { errnoOf, ifThere } from './errno.ts';
 
 export interface LockOptions {
@@ -82,11 +83,6 @@ export async function removeUnusedLocks(directory: string): Promise<void> {
     await unlessHeld(withLock(path, { waitMs: 0, what: name }, () => rm(path, { force: true })));
   }
   await removeEmpty(directory);
-}
-
-/** Removes a directory that has nothing in it; one that is not there, or in use, is fine. */
-export async function removeEmpty(directory: string): Promise<void> {
-  await ifThere(rmdir(directory), 'ENOTEMPTY', 'EEXIST');
 }
 
 /**

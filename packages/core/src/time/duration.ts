@@ -30,7 +30,7 @@ export function parseDuration(text: string): number {
   return (sign * Number(nanos)) / 1e6;
 }
 
-/** Go's `Duration.String()` of milliseconds: `30m0s`, `1.5s`, `500ms`, `0s`. */
+/** Go's `Duration.String()` of milliseconds: `30m0s`, `1.5s`, `500ms`, `0s`; no parts of nanoseconds. */
 export function formatDuration(milliseconds: number): string {
   const nanos = BigInt(Math.round(Math.abs(milliseconds) * 1e6));
   const sign = milliseconds < 0 && nanos !== 0n ? '-' : '';

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
-import { removeEmpty, removeUnusedLocks } from '@skep/core/files/lock.ts';
+import { removeEmpty } from '@skep/core/files/atomic-write.ts';
+import { removeUnusedLocks } from '@skep/core/files/lock.ts';
 import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { openRuntime } from '../cli/open-runtime.ts';

@@ -68,7 +68,7 @@ const NO_TERMINAL: Omit<Terminal, 'err'> = {
   width: 100,
 };
 
-/** Both would start a supervisor with the same variables. */
+/** Both would start a supervisor with the same variables, and a process finds the same in its own. */
 function haveSameSurroundings(one: Context['env'], other: Context['env']): boolean {
   const [ours, theirs] = [supervisorEnv(one), supervisorEnv(other)];
   const names = new Set([...Object.keys(ours), ...Object.keys(theirs)]);

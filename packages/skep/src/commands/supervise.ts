@@ -138,7 +138,7 @@ async function letGo(hosted: Host, clock: Clock): Promise<boolean> {
   }
 }
 
-/** This process's own watcher. That of the supervisor before it is ended. */
+/** This process's own watcher. That of the supervisor before it would start that one again, and is ended. */
 async function soleWatcher({ env, places, uid, platform, isAlive, end }: Context) {
   const own = identify(Number(env['SKEP_WATCHER'] ?? 0), platform);
   const other = (await readAddress(places, uid))?.watcher;

@@ -43,7 +43,7 @@ export function nameOfEntry(name: string): string {
   return toWorkloadName(name.replaceAll(/[./]/g, '-'));
 }
 
-/** `a/b/c/d:foo` → `c-d`, `localhost:5000/image` → `localhost-image`. */
+/** The last two path segments without tag and port: `a/b/c:tag` → `b-c`, `host:5000/image` → `host-image`. */
 export function nameOfImage(reference: string): string {
   const lastSlash = reference.lastIndexOf('/');
   const lastColon = reference.lastIndexOf(':');

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, open, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { removeEmpty } from '@skep/core/files/lock.ts';
+import { removeEmpty } from '@skep/core/files/atomic-write.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { members, optional, text, wholeNumber, type ShapeType } from '@skep/core/settings/shape.ts';

@@ -5,7 +5,7 @@ import { pid } from 'node:process';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
-import { removeEmpty } from '@skep/core/files/lock.ts';
+import { removeEmpty } from '@skep/core/files/atomic-write.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { identify } from './linux-process.ts';
 import { killBelow } from './stop.ts';
