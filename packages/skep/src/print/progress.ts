@@ -11,7 +11,7 @@ export interface Progress extends Report {
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const FRAME_MS = 80;
 
-/** Two lines that are rewritten on a terminal; without one, a plain line per step. */
+/** Two lines that are rewritten on a terminal; without one, a plain line per step. Data never passes here. */
 export function openProgress(terminal: Terminal): Progress {
   return terminal.liveErr ? liveProgress(terminal) : plainProgress(terminal);
 }
