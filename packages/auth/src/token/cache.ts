@@ -21,9 +21,10 @@ const REFUSED_MS = 5_000;
 const MOST_REFUSED = 10_000;
 
 /**
- * What checking tokens ended in, by SHA-256: no token is kept. One that was accepted is forgotten when it expires or the cap
- * passes. Refusals are remembered apart, a few seconds and so many at most, and can only ever refuse; an outage is not.
- * The same token gives the same `identity` object while it is cached, so that others may hang their own answers on it.
+ * What checking tokens ended in, by SHA-256: no token is kept. One that was accepted is forgotten when it
+ * expires or the cap passes. Refusals are remembered apart, a few seconds and so many at most, and can only
+ * ever refuse; an outage is not. The same token gives the same `identity` object while it is cached, so that
+ * others may hang their own answers on it.
  */
 export class TokenCache {
   readonly #now: () => number;

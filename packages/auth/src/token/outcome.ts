@@ -2,8 +2,8 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Identity } from './identity.ts';
 
 /**
- * Why a token was not accepted, and how that is told. For logs and for the proxy's short texts, so it holds nothing of the
- * token and nothing about the provider; a registry never tells its callers which.
+ * Why a token was not accepted, and how that is told. For logs and for the proxy's short texts, so it holds
+ * nothing of the token and nothing about the provider; a registry never tells its callers which.
  */
 export const INVALID = {
   malformed: 'the bearer token is malformed',

@@ -70,7 +70,7 @@ function input({ name, description, required, secret, ...rest }: z.infer<typeof 
   };
 }
 
-/** `target` says where it runs, which `at` names; members that have no place in a server document make the extension. */
+/** `target` says where it runs, which `at` names; what a server document has no place for is the extension. */
 function serverOf(
   key: string,
   { name, title, description, repository_url: repository, status, ...extension }: Common,

@@ -49,8 +49,8 @@ const oauthConfig = z.looseObject({
 });
 
 /**
- * Members that decide how a server runs: one of a wrong type is an error, never silently dropped. Those for display are
- * left out; see extensionSummary.
+ * Members that decide how a server runs: one of a wrong type is an error, never silently dropped. Those for
+ * display are left out; see extensionSummary.
  */
 const extension = z.object({
   permissions: permissions.nullish(),

@@ -147,9 +147,9 @@ export function runPlans(document: ServerDocument): readonly RunPlan[] {
 }
 
 /**
- * The best way to run a server on a machine that may, or may not, run images: those need a container engine, and packages
- * run in the OS sandbox too.
- * Throws as `runPlans`, and `catalog/unusable-server` when the server comes only as an image and there is no engine.
+ * The best way to run a server on a machine that may, or may not, run images: those need a container engine,
+ * and packages run in the OS sandbox too.
+ * Throws as `runPlans`, and `catalog/unusable-server` when there is only an image, and no engine.
  */
 export function choosePlan(document: ServerDocument, means: { readonly images: boolean }): RunPlan {
   const plan = runPlans(document).find(({ target }) => target.kind !== 'image' || means.images);
@@ -166,9 +166,9 @@ function labelOf(argument: ServerArgument, index: number): string {
 }
 
 /**
- * Flattens `packageArguments`: a named argument is its flag and then its value, a positional one its value. A named
- * argument with an empty value, and a required boolean one without a value, is a bare flag. An optional argument
- * without value and default is left out; a required one is `missing`, to be given by the person who runs the server.
+ * Flattens `packageArguments`: a named argument is its flag and then its value, a positional one its value. A
+ * named argument with an empty value, and a required boolean one without a value, is a bare flag. An optional
+ * argument without value and default is left out; a required one is `missing`, for the person to give.
  */
 function planArguments(list: readonly ServerArgument[] | null | undefined) {
   const args: string[] = [];

@@ -14,8 +14,8 @@ export interface Host {
 }
 
 /**
- * Aborts at the first of these signals; the second ends the process at once, with the status given here. The signals no
- * longer do anything by themselves.
+ * Aborts at the first of these signals; the second ends the process at once, with the status given here. The
+ * signals no longer do anything by themselves.
  */
 export function abortOnSignals(
   process: Pick<NodeJS.Process, 'on' | 'exit'>,

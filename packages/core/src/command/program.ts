@@ -103,7 +103,8 @@ function overview<H extends Host>(program: Program<H>, color: boolean): string {
 
 function familyHelp<H extends Host>(program: Program<H>, family: CommandFamily<H>, color: boolean): string {
   const lines = family.members.map((row) => line(program, row)).join('\n');
-  return `${family.brief}\n\n${paint('bold', 'Usage:', color)} ${program.name} ${family.name} COMMAND\n\n${lines}\n`;
+  const usage = `${paint('bold', 'Usage:', color)} ${program.name} ${family.name} COMMAND`;
+  return `${[family.brief, usage, lines].join('\n\n')}\n`;
 }
 
 function line({ commands }: { commands: readonly Named[] }, entry: Named): string {

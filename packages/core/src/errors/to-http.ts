@@ -8,8 +8,8 @@ export interface HttpError {
 }
 
 /**
- * Status and body of an HTTP answer. Failures on our side are named by their title only: their messages hold addresses,
- * paths and words of drivers, which are the operator's. `tellsAll` says where a log must have them.
+ * Status and body of an HTTP answer. Failures on our side are named by title only: their messages hold
+ * addresses, paths and words of drivers, which are the operator's. `tellsAll` says where a log must have them.
  */
 export function toHttp(error: unknown): HttpError {
   const row = error instanceof SkepError ? CODES[error.code] : CODES['internal/bug'];

@@ -19,8 +19,8 @@ export interface TerminalError {
 }
 
 /**
- * One line `Error: <message>; <hint>`, which may quote others, and with `debug` the facts behind it. Other errors than
- * SkepErrors are defects: their text may hold anything, so only `debug` shows it, redacted as in logs.
+ * One line `Error: <message>; <hint>`, which may quote others, and with `debug` the facts behind it. Other
+ * errors are defects, whose text may hold anything: only `debug` shows it, redacted as in logs.
  */
 export function toTerminal(error: unknown, style: TerminalStyle): TerminalError {
   const known = error instanceof SkepError ? error : new SkepError('internal/bug', { cause: error });

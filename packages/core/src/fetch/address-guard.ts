@@ -11,8 +11,8 @@ export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 const IPV4_COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
 
 /**
- * True for globally routable unicast addresses (IANA special-purpose registries). IPv4 addresses mapped into IPv6 count
- * as what they embed; tunnels (6to4, Teredo, NAT64) are refused, they can lead anywhere.
+ * True for globally routable unicast addresses (IANA special-purpose registries). IPv4 addresses mapped into
+ * IPv6 count as what they embed; tunnels (6to4, Teredo, NAT64) are refused, they can lead anywhere.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;

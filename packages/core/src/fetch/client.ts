@@ -178,8 +178,9 @@ const MAX_SHOWN = 300;
 const PATIENCE_MS = 1_000;
 
 /**
- * What the body of an error says: `error`, `detail` or `message` of a JSON document and the first of its `errors` (as
- * RFC 9457); undefined when it says nothing in time. Hostile text: clean it for a terminal. Never fails.
+ * What the body of an error says: `error`, `detail` or `message` of a JSON document and the first of its
+ * `errors` (as RFC 9457); undefined when it says nothing in time. Hostile text: clean it for a terminal.
+ * Never fails.
  */
 async function saidIn(body: Readable): Promise<string | undefined> {
   const timer = setTimeout(() => body.destroy(), PATIENCE_MS);

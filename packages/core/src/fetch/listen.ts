@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { Server as AnyServer } from 'node:net';
 import type { Clock } from '../time/clock.ts';
 
-/** Opens the server and gives back its port; 0 picks a free one. Fails with what the operating system says. */
+/** Opens the server and gives back its port; 0 picks a free one. Fails with the system's own error. */
 export async function listen(server: AnyServer, host: string, port: number): Promise<number> {
   await once(server.listen({ host, port }), 'listening');
   const bound = server.address();
@@ -27,8 +27,8 @@ export interface Draining {
 }
 
 /**
- * Stops accepting and waits for requests that run; what still runs when the grace is over is cut off. A connection whose last
- * request has just been answered would stay open for the next, so idle ones are closed again and again.
+ * Stops accepting and waits for requests that run; what still runs when the grace is over is cut off. A
+ * connection whose last request was just answered would stay open: idle ones are closed again and again.
  */
 export async function drain(server: Server, { clock, graceMs, beforeCut }: Draining): Promise<void> {
   const sweep = clock.every(SWEEP_MS, () => server.closeIdleConnections());

@@ -148,7 +148,7 @@ function createAgent(
   agent.createConnection = ({ host, port, servername }: Dialled, done) => {
     const to = { host: host ?? '', port: Number(port) };
     openTunnel(proxy, to, { ...trusted, timeoutMs: CONNECT_MS })
-      // Of an address there is no server name: its certificate is compared with the host, else with that of the proxy.
+      // An address is no server name: its certificate is compared with the host, else with that of the proxy.
       .then((socket) =>
         secure ? connectTls({ ...tls, socket, host: to.host, servername: servername ?? '' }) : socket,
       )

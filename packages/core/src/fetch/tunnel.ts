@@ -128,7 +128,7 @@ async function readExactly(socket: Socket, length: number, signal: AbortSignal):
 
 function sized(text: string): Buffer {
   const bytes = Buffer.from(text);
-  // The length is one byte: of a longer name the proxy would take the beginning, and the rest for a port and a request.
+  // The length is one byte: the proxy would take the rest of a longer name for a port and a request.
   if (bytes.length > 255) throw refusal('takes no name or login of more than 255 bytes');
   return Buffer.concat([Buffer.from([bytes.length]), bytes]);
 }

@@ -12,8 +12,9 @@ export interface AtomicWriteOptions {
 }
 
 /**
- * Replaces `path` so that readers and a crash see the old content or the new, never a mix. Missing directories are made
- * with mode 0750; a symbolic link is replaced, not followed. On failure (`file/write-failed`) nothing new is left.
+ * Replaces `path` so that readers and a crash see the old content or the new, never a mix. Missing
+ * directories are made with mode 0750; a symbolic link is replaced, not followed. On failure
+ * (`file/write-failed`) nothing new is left.
  */
 export async function atomicWrite(
   path: string,

@@ -25,8 +25,9 @@ export function isSecretName(name: string): boolean {
 }
 
 /**
- * A copy of `value` fit for logs: members with secret names become `[redacted]` at any depth, as do values that a server
- * document calls secret; texts are redacted (`redactText`), errors become plain objects, byte arrays their length.
+ * A copy of `value` fit for logs: members with secret names become `[redacted]` at any depth, as do values
+ * that a server document calls secret; texts are redacted (`redactText`), errors become plain objects, byte
+ * arrays their length.
  */
 export function redact(value: unknown): unknown {
   return copy(value, 0);

@@ -63,8 +63,8 @@ type NameOf<Row extends DeclaredRow> = Row extends { readonly name: infer Name e
     : never;
 
 /**
- * A row with a flag: the kind of its value, the flag without dashes, its line of help, and further facts. `NoInfer`,
- * because the facts are what is given, whatever is expected where the row stands.
+ * A row with a flag: the kind of its value, the flag without dashes, its line of help, and further facts.
+ * `NoInfer`, because the facts are what is given, whatever is expected where the row stands.
  */
 export function flag<
   const Kind extends FieldKind,

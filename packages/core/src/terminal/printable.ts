@@ -1,6 +1,6 @@
 /**
- * Control characters could move the cursor, rename the window or worse; format characters (bidirectional overrides,
- * invisible ones) make a text read as another.
+ * Control characters could move the cursor, rename the window or worse; format characters (bidirectional
+ * overrides, invisible ones) make a text read as another.
  */
 const UNSAFE = /[\p{Cc}\p{Cf}]/gu;
 const REPLACEMENT = '\u{FFFD}';

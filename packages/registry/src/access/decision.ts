@@ -55,7 +55,7 @@ export function denyIf(isRefused: boolean, code: Code, cause: DenyCause): Decisi
   return isRefused ? deny(code, cause) : allow('all-passed');
 }
 
-/** Answers a refusal as if what it is about did not exist, so that a hidden name cannot be told from a missing one. */
+/** Refuses as if the subject did not exist, so that a hidden name cannot be told from a missing one. */
 export function hideDenied(decision: Decision): Decision {
   return decision.allowed ? decision : { ...decision, code: 'access/hidden' };
 }
@@ -96,9 +96,9 @@ export function unlessExempt(authority: Authority, check: (caller: FullAuthority
 }
 
 /**
- * Does the caller satisfy a registry, source or entry that exists? Direction and meaning of no claims by switch. An entry
- * without claims may be touched by everyone with the role, else its own publisher could never clean it up;
- * `unlabeled: deny` leaves it to super-admins.
+ * Does the caller satisfy a registry, source or entry that exists? Direction and meaning of no claims by
+ * switch. An entry without claims may be touched by everyone with the role, else its own publisher could
+ * never clean it up; `unlabeled: deny` leaves it to super-admins.
  */
 export function satisfiesExisting(authority: Authority, claims: RawClaims): Decision {
   return unlessExempt(authority, (caller) =>
@@ -107,8 +107,8 @@ export function satisfiesExisting(authority: Authority, claims: RawClaims): Deci
 }
 
 /**
- * Are claims about to be written held by the writer? Nobody may make what they could not satisfy themselves: always all of
- * them; no claims are held by everyone.
+ * Are claims about to be written held by the writer? Nobody may make what they could not satisfy themselves:
+ * always all of them; no claims are held by everyone.
  */
 export function coversNew(authority: Authority, claims: Claims): Decision {
   return unlessExempt(authority, (caller) => containment(caller, claims, 'all'));

@@ -103,8 +103,8 @@ export class StoreFollower {
   }
 
   /**
-   * Which single entries the commit after that one left, if it is of this process and their source is served already;
-   * unless what is served may be newer, which would then be put back.
+   * Which single entries the commit after that one left, if it is of this process and their source is served
+   * already; unless what is served may be newer, which would then be put back.
    */
   #nextKnown(revision: Revision): WrittenEntries | undefined {
     const known = revision < this.#readAt ? undefined : this.#known.get(revision + 1);

@@ -85,7 +85,7 @@ export class KeptPages {
     return state;
   }
 
-  /** The page, made once for all who see the same, also while it is being made, and for as long as one of them waits. */
+  /** The page, made once for all who see the same, also while it is made, as long as one of them waits. */
   page(
     key: PageKey,
     caller: Connection,

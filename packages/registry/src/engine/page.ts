@@ -84,7 +84,7 @@ export function pageKey(reader: Reader, query: PageQuery): PageKey {
 
 const HEADS = perKind((kind) => Buffer.from(`{"${KINDS[kind].list}":[`));
 const COMMA = Buffer.from(',');
-/** A write to a socket costs more than copying a few kilobytes, and a page of many sources has hundreds of pieces. */
+/** Writing a piece costs more than copying a few kilobytes, and pages of many sources have hundreds. */
 const MAX_PIECES = 16;
 
 /**

@@ -116,9 +116,9 @@ export function winner(group: KeyGroup, visible: Visibility['visible']): ServedE
 }
 
 /**
- * The names that have a copy of a visible class, ascending from `from` on (all of them where it is undefined); gives the
- * next one each time. Names of which the caller sees no copy are not even passed over, so the time that a list takes tells
- * nothing about them.
+ * The names that have a copy of a visible class, ascending from `from` on (all of them where it is
+ * undefined); gives the next one each time. Names of which the caller sees no copy are not even passed over,
+ * so the time that a list takes tells nothing about them.
  */
 export function visibleGroups(
   { all, byClass }: GroupIndex,

@@ -67,8 +67,8 @@ export class SortedList<T extends Keyed> implements Iterable<T> {
 }
 
 /**
- * The items of several lists from a key on (all of them where it is undefined), ascending: the next one each time,
- * undefined after the last. What is in several lists comes once.
+ * The items of several lists from a key on (all of them where it is undefined), ascending: the next one each
+ * time, undefined after the last. What is in several lists comes once.
  */
 export function mergedFrom<T extends Keyed>(
   lists: readonly SortedList<T>[],

@@ -2,8 +2,8 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { SyncStatus } from '../store/rows.ts';
 import type { IngestReport } from './ingest.ts';
 
-// How the status of a source goes on (docs/behaviour/registry.md#source-status), and when it is synchronised again. Times
-// are RFC 3339 UTC.
+// How the status of a source goes on (docs/behaviour/registry.md#source-status), and when it is synchronised
+// again. Times are RFC 3339 UTC.
 
 export function syncStarted(status: SyncStatus, now: string): SyncStatus {
   return { ...status, phase: 'syncing', message: 'Synchronising', lastAttempt: now };

@@ -47,9 +47,10 @@ function split(token: Token): Token[] {
 }
 
 /**
- * Reads `runtimeArguments`, options of `docker run` or of a package runner. `isSubject` recognises the image or package
- * itself, which many entries repeat here; everything after it is ignored. `env` comes from `-e` and `--env`; volumes,
- * ports, networks and so on are shown to the person, who may ask for them with flags of the own command line.
+ * Reads `runtimeArguments`, options of `docker run` or of a package runner. `isSubject` recognises the image
+ * or package itself, which many entries repeat here; everything after it is ignored. `env` comes from `-e`
+ * and `--env`; volumes, ports, networks and so on are shown to the person, who may ask for them with flags of
+ * the own command line.
  */
 export function planRuntimeArguments(
   list: readonly ServerArgument[] | null | undefined,

@@ -14,7 +14,7 @@ type Resource = StoredSource | StoredRegistry;
 type Settings = { readonly claims: ClaimSet };
 type Note<R> = (existing: R | undefined) => void;
 
-/** What tells sources and registries apart, for the endpoints that both have: how each is kept, shown and described. */
+/** What tells sources and registries apart in the endpoints that both have. */
 export interface ResourceKind<R extends Resource, S extends Settings> {
   readonly what: 'source' | 'registry';
   readonly many: 'sources' | 'registries';

@@ -69,8 +69,8 @@ export function hostFault(request: IncomingMessage, rules: HostRules): SkepError
 }
 
 /**
- * Every value as received, by the lower-case name: Node keeps only the first of repeated ones in `headers`, and whatever
- * stands before us may have looked at another. Without a closure, because every request comes through here.
+ * Every value as received, by the lower-case name: Node keeps only the first of repeated ones in `headers`,
+ * and whatever stands before us may have looked at another. No closure: every request comes through here.
  */
 export function headerValues(rawHeaders: readonly string[], header: 'host' | 'authorization'): string[] {
   const values: string[] = [];

@@ -92,7 +92,7 @@ function readerOf(snapshot: Snapshot, registry: string, authority: Authority): O
   return { view, visibility: snapshot.visibility(authority), pages: snapshot.pages };
 }
 
-/** Its tag says what is in it, and nothing of the snapshot: a tag that changes when something hidden does would tell of it. */
+/** The tag is of its bytes alone: one that changed when something hidden does would tell of it. */
 function pageAnswer({ etag, pieces }: Page): Answer {
   return { status: 200, etag, body: () => pieces };
 }
@@ -240,7 +240,7 @@ function keyOf({ serverName: server = '', namespace = '', name = server }: Reado
   return entryKey({ namespace, name });
 }
 
-/** What callers read from the snapshot (docs/behaviour/registry.md#skills-and-plugins for the last two kinds). */
+/** What callers read from the snapshot (docs/behaviour/registry.md#skills-and-plugins for two kinds). */
 export const ENTRY_ROUTES: readonly Route[] = [
   listServers,
   listVersions(SERVERS),

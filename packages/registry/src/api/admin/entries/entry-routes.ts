@@ -197,8 +197,8 @@ export function chooseForChange(
 }
 
 /**
- * The one entry under an address, if it has the version: what is unknown is 404 before what is forbidden is 403. Fails
- * with `registry/not-found`, or `registry/ambiguous-name` where several have the name.
+ * The one entry under an address, if it has the version: what is unknown is 404 before what is forbidden is
+ * 403. Fails with `registry/not-found`, or `registry/ambiguous-name` where several have the name.
  */
 function chooseEntry(
   { kind, name }: EntryAddress,

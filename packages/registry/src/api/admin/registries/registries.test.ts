@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type AdminUnderTest, adminUnderTest, type CallerName } from '../admin.fixture.ts';
 
 interface Page {
@@ -197,6 +197,19 @@ describe('reading', () => {
       expect([as, one.sources, all.registries]).toEqual([as, shown, [one]]);
     }
     await mixed.close();
+  });
+
+  test('does not name a source that came in between, of which it is not known who sees it', async () => {
+    const mixed = await adminUnderTest({
+      registries: [{ name: 'mixed', sources: ['foreign', 'internal'], claims: '' }],
+    });
+    onTestFinished(() => mixed.close());
+    const { listSources } = mixed.store;
+    vi.spyOn(mixed.store, 'listSources').mockImplementation(async () =>
+      (await listSources()).filter(({ name }) => name !== 'foreign'),
+    );
+    const { registries } = (await mixed.send('GET', '/v1/registries', { as: 'reader' })).json();
+    expect(registries).toMatchObject([{ name: 'mixed', sources: ['internal'] }]);
   });
 
   test('lists the entries of its sources flat, with claims, source and position, never shadowed', async () => {

@@ -63,22 +63,23 @@ export const REGISTRY_ROUTES = resourceRoutes<StoredRegistry, RegistrySettings>(
 });
 
 /**
- * How the caller sees registries: without the names of sources that are hidden from it. Whoever manages registries sees
- * all of them, because replacing a registry replaces all its links, and the entries listing names them too.
+ * How the caller sees registries: only with the names of sources that it is known to see, because registries
+ * are read at the same time and may name one that came in between. Whoever manages registries sees all names,
+ * because replacing a registry replaces all its links, and the entries listing names them too.
  */
 async function showFor({ authority, store }: AdminCall): Promise<(registry: StoredRegistry) => object> {
   const seesAll = decideRole(authority, 'manageRegistries').allowed;
   const sources = seesAll ? [] : await store.listSources();
-  const hidden = new Set(
+  const seen = new Set(
     sources
-      .filter(({ claims }) => !decideRead(authority, storedClaims(claims)).allowed)
+      .filter(({ claims }) => decideRead(authority, storedClaims(claims)).allowed)
       .map(({ name }) => name),
   );
   return ({ name, claims, creationType, sources: links, createdAt, updatedAt }) => ({
     name,
     claims: shownClaims(claims),
     creationType,
-    sources: links.filter((link) => !hidden.has(link)),
+    sources: seesAll ? links : links.filter((link) => seen.has(link)),
     createdAt,
     updatedAt,
   });
@@ -96,8 +97,8 @@ function decide(
   } else {
     enforceUpdate('registry', authority, existing, claims);
   }
-  // In the order of the request: 400 for a source that does not exist, 403 for one that the caller may not use, although
-  // that reveals that it exists.
+  // In the order of the request: 400 for a source that does not exist, 403 for one that the caller may not
+  // use, although that reveals that it exists.
   for (const link of body.sources) {
     const source = sources.get(link);
     if (source === undefined) throw badRequest(`source not found: ${link}`);
