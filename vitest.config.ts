@@ -12,6 +12,7 @@ export default defineConfig({
           setupFiles: ['scripts/left-behind.ts'],
           isolate: false,
           testTimeout: 10_000,
+          maxWorkers: '100%',
         },
       },
       {
