@@ -150,7 +150,10 @@ async function startProgram(launching: Launch, { child, release }: Confined): Pr
   const { value } = init;
   if (value === undefined) return undefined;
   release();
-  return look(async () => ((await programInside(value)) === undefined ? undefined : value), ended.signal);
+  return untilFound(
+    async () => ((await programInside(value)) === undefined ? undefined : value),
+    ended.signal,
+  );
 }
 
 /** The first process inside, with its network. */
@@ -159,7 +162,7 @@ async function connected(
   child: ChildProcess,
   ended: AbortSignal,
 ): Promise<number | undefined> {
-  const init = await look(async () => (await readStatus(places.status)).initPid, ended);
+  const init = await untilFound(async () => (await readStatus(places.status)).initPid, ended);
   if (init === undefined || tools === undefined) return init;
   const { inherited, setpriv } = bubblewrap;
   const asRoot = setpriv !== undefined;
@@ -167,8 +170,14 @@ async function connected(
   return init;
 }
 
-async function look(ask: () => Promise<number | undefined>, ended: AbortSignal): Promise<number | undefined> {
-  for (let waited = 0; waited < LAUNCH_MS && !ended.aborted; waited += LOOK_MS) {
+/** What `ask` finds, asked again until `ended` aborts or the time is up, however long each answer takes. */
+export async function untilFound(
+  ask: () => Promise<number | undefined>,
+  ended: AbortSignal,
+  limitMs = LAUNCH_MS,
+): Promise<number | undefined> {
+  const over = AbortSignal.any([ended, AbortSignal.timeout(limitMs)]);
+  while (!over.aborted) {
     const found = await ask();
     if (found !== undefined) return found;
     await pause(LOOK_MS);

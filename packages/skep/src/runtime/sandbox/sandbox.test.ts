@@ -1,12 +1,13 @@
 import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Observed, WorkloadSpec } from '../runtime.ts';
 import { checkSpec } from './check-spec.ts';
 import { differences } from './events.ts';
-import { confinedWorkload } from './launch.ts';
+import { confinedWorkload, untilFound } from './launch.ts';
 import { followFile, logTail } from './log-file.ts';
 import { packageCommand, treeManifest } from './package-trees.ts';
 import { workloadPlaces } from './places.ts';
@@ -30,6 +31,21 @@ const spec: WorkloadSpec = {
   ports: [],
   privileged: false,
 };
+
+test('waiting for the first process inside is bounded in time, however long a machine takes for each answer', async () => {
+  let asked = 0;
+  const found = untilFound(
+    async () => {
+      asked += 1;
+      await pause(5);
+      return undefined;
+    },
+    new AbortController().signal,
+    30,
+  );
+  expect(await found).toBeUndefined();
+  expect(asked).toBeLessThan(20);
+});
 
 describe('confinedWorkload', () => {
   const program = confinedWorkload({
