@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { homedir, tmpdir, userInfo } from 'node:os';
-import { abortOnSignals } from '@skep/core/command/host.ts';
+import { abortOnSignals, workingDirectory } from '@skep/core/command/host.ts';
 import { runProgram } from '@skep/core/command/program.ts';
 import { openTerminal } from '@skep/core/command/terminal.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
@@ -45,7 +45,7 @@ function openContext(version: string, terminal: Context['terminal']): Context {
   return {
     env,
     home,
-    cwd: process.cwd(),
+    cwd: workingDirectory(process),
     platform,
     uid,
     ...osUser(),

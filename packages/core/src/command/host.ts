@@ -1,3 +1,4 @@
+import { SkepError } from '../errors/skep-error.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -11,6 +12,21 @@ export interface Host {
   readonly clock: Clock;
   /** Aborts when the program is asked to end; a second time ends it at once. */
   readonly signal: AbortSignal;
+}
+
+/** The working directory. Fails with `file/not-found` when it was removed, or may not be entered any more. */
+export function workingDirectory({ cwd, env }: Pick<NodeJS.Process, 'cwd' | 'env'>): string {
+  try {
+    return cwd();
+  } catch (cause) {
+    // Shells keep its name.
+    const name = env['PWD'] ? ` "${env['PWD']}"` : '';
+    throw new SkepError('file/not-found', {
+      message: `the working directory${name} is not there any more`,
+      hint: 'change to one that exists with cd, and try again',
+      cause,
+    });
+  }
 }
 
 /**

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { homedir, tmpdir } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { abortOnSignals } from '@skep/core/command/host.ts';
+import { abortOnSignals, workingDirectory } from '@skep/core/command/host.ts';
 import { runProgram } from '@skep/core/command/program.ts';
 import { openTerminal, type Terminal } from '@skep/core/command/terminal.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
@@ -23,7 +23,7 @@ function processHost(entry: URL, terminal: Terminal): Host {
   let signal: AbortSignal | undefined;
   return {
     env: process.env,
-    cwd: process.cwd(),
+    cwd: workingDirectory(process),
     home: homedir(),
     temp: tmpdir(),
     platform: process.platform,
