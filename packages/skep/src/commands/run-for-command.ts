@@ -28,7 +28,7 @@ export async function runForCommand(
   { tell, signal }: RunWays,
   { context, host, connectRuntime }: Supervisor,
 ): Promise<Endpoint> {
-  if (!haveSameSurroundings(env, context.env)) handOver('its environment differs');
+  if (!haveSameSurroundings({ env, cwd }, context)) handOver('its environment differs');
   const terminal = { ...NO_TERMINAL, err: (text: string) => tell({ kind: 'told', text }) };
   let endpoint: Endpoint | undefined;
   const inside: Inside = {
@@ -69,7 +69,10 @@ const NO_TERMINAL: Omit<Terminal, 'err'> = {
 };
 
 /** Both would start a supervisor with the same variables, and a process finds the same in its own. */
-function haveSameSurroundings(one: Context['env'], other: Context['env']): boolean {
+function haveSameSurroundings(
+  one: Pick<Context, 'env' | 'cwd'>,
+  other: Pick<Context, 'env' | 'cwd'>,
+): boolean {
   const [ours, theirs] = [supervisorEnv(one), supervisorEnv(other)];
   const names = new Set([...Object.keys(ours), ...Object.keys(theirs)]);
   return [...names].every((name) => ours[name] === theirs[name]);

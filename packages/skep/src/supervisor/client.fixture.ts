@@ -12,6 +12,7 @@ export function testClient(
     uid: process.getuid?.(),
     program: { node: '/bin/false', entry: 'x', version: '1.0.0' },
     env: {},
+    cwd: '/',
     platform: 'linux',
     clock: systemClock,
     ...processes,

@@ -16,6 +16,7 @@ export interface ClientOptions extends ConnectOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   /** One that comes up already. */
+  readonly cwd: string;
   readonly woken?: Woken;
 }
 

@@ -15,7 +15,17 @@ test('a supervisor gets what it needs to find its places, its engine and its cer
     NODE_EXTRA_CA_CERTS: '/ca.pem',
     SKEP_RUNTIME: 'sandbox',
   };
-  expect(supervisorEnv(needed)).toEqual({ ...needed, SKEP_DETACHED: '1' });
+  expect(supervisorEnv({ env: needed, cwd: '/work' })).toEqual({ ...needed, SKEP_DETACHED: '1' });
+});
+
+test('a path that the shell reads against its own directory means the same to a supervisor', () => {
+  const env = { DOCKER_CONFIG: 'config/docker', SSL_CERT_FILE: '../ca.pem', TMPDIR: '' };
+  expect(supervisorEnv({ env, cwd: '/home/me/work' })).toEqual({
+    DOCKER_CONFIG: '/home/me/work/config/docker',
+    SSL_CERT_FILE: '/home/me/ca.pem',
+    TMPDIR: '',
+    SKEP_DETACHED: '1',
+  });
 });
 
 test('a supervisor gets no secret of the shell that it was started from', () => {
@@ -30,7 +40,8 @@ test('a supervisor gets no secret of the shell that it was started from', () => 
     NODE_OPTIONS: '--require /tmp/evil.js',
     LD_PRELOAD: '/tmp/evil.so',
   };
-  expect(supervisorEnv({ PATH: '/bin', ...secrets })).toEqual({ PATH: '/bin', SKEP_DETACHED: '1' });
+  const env = { PATH: '/bin', ...secrets };
+  expect(supervisorEnv({ env, cwd: '/' })).toEqual({ PATH: '/bin', SKEP_DETACHED: '1' });
 });
 
 test('whatever the environment holds, only known names pass, with the values that they had', () => {
@@ -40,7 +51,7 @@ test('whatever the environment holds, only known names pass, with the values tha
   );
   fc.assert(
     fc.property(env, (given) => {
-      const { SKEP_DETACHED: detached, ...passed } = supervisorEnv(given);
+      const { SKEP_DETACHED: detached, ...passed } = supervisorEnv({ env: given, cwd: '/' });
       expect(detached).toBe('1');
       for (const [name, value] of Object.entries(passed)) {
         expect(name).toMatch(/^[A-Z_]+$/);

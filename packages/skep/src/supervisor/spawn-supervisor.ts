@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { devNull } from 'node:os';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { Places } from '@skep/core/files/places.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { coverInherited, inheritedDescriptors } from '../runtime/sandbox/inherited-descriptors.ts';
@@ -18,11 +18,24 @@ export interface Program {
   readonly version: string;
 }
 
+/** Paths among them that programs read against their working directory, which the supervisor does not share. */
+const PATHS = new Set([
+  'DOCKER_CONFIG',
+  'DOCKER_CERT_PATH',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'NODE_COMPILE_CACHE',
+  'TMPDIR',
+  'TEMP',
+  'TMP',
+]);
+
 /**
  * Variables the supervisor needs: to find its places, the engine, its certificates and proxies. Everything else of the
  * caller's environment stays out of a process that lives for weeks and whose environment can be read.
  */
 const KEPT = new Set([
+  ...PATHS,
   'HOME',
   'USER',
   'LOGNAME',
@@ -30,9 +43,6 @@ const KEPT = new Set([
   'LANG',
   'LC_ALL',
   'TZ',
-  'TMPDIR',
-  'TEMP',
-  'TMP',
   'LOCALAPPDATA',
   'SYSTEMROOT',
   'XDG_CONFIG_HOME',
@@ -42,25 +52,24 @@ const KEPT = new Set([
   'XDG_RUNTIME_DIR',
   'DOCKER_HOST',
   'DOCKER_CONTEXT',
-  'DOCKER_CONFIG',
-  'DOCKER_CERT_PATH',
   'DOCKER_TLS_VERIFY',
   'SKEP_RUNTIME',
   'SKEP_DOCKER_SOCKET',
   'SKEP_PODMAN_SOCKET',
   'SKEP_COLIMA_SOCKET',
   'SKEP_DEBUG',
-  'NODE_EXTRA_CA_CERTS',
-  'SSL_CERT_FILE',
-  'NODE_COMPILE_CACHE',
 ]);
 
-/** The part of an environment that the supervisor gets. */
-export function supervisorEnv(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+/** The part of an environment that the supervisor gets, with the paths that it names made absolute. */
+export function supervisorEnv({ env, cwd }: Pick<SpawnOptions, 'env' | 'cwd'>): Record<string, string> {
   const kept = Object.entries(env).filter(
     (pair): pair is [string, string] => KEPT.has(pair[0]) && pair[1] !== undefined,
   );
-  return { ...Object.fromEntries(kept), SKEP_DETACHED: '1' };
+  const absolute = kept.map(([name, value]) => [
+    name,
+    PATHS.has(name) && value !== '' ? resolve(cwd, value) : value,
+  ]);
+  return { ...Object.fromEntries(absolute), SKEP_DETACHED: '1' };
 }
 
 export interface SpawnedSupervisor {
@@ -73,6 +82,8 @@ export interface SpawnedSupervisor {
 export interface SpawnOptions {
   readonly program: Program;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** What relative paths of the environment start from. */
+  readonly cwd: string;
   readonly platform: NodeJS.Platform;
   readonly places: Pick<Places, 'supervisorLog'>;
 }
@@ -86,7 +97,7 @@ export const READY_FD = 3;
  * it for weeks, a lock of the user's shell among it.
  */
 export async function spawnSupervisor(options: SpawnOptions): Promise<SpawnedSupervisor> {
-  const { env, places, platform } = options;
+  const { places, platform } = options;
   await mkdir(dirname(places.supervisorLog), { recursive: true, mode: 0o750 });
   const log = await open(places.supervisorLog, 'a', 0o600);
   const nowhere = openSync(devNull, 'r+');
@@ -97,7 +108,7 @@ export async function spawnSupervisor(options: SpawnOptions): Promise<SpawnedSup
       detached: true,
       cwd: '/',
       stdio: coverInherited(['ignore', log.fd, log.fd, 'pipe'], inherited, nowhere),
-      env: { ...supervisorEnv(env), SKEP_READY_FD: String(READY_FD) },
+      env: { ...supervisorEnv(options), SKEP_READY_FD: String(READY_FD) },
     });
     const over = once(child, 'exit').then(
       () => {},

@@ -43,6 +43,7 @@ async function wake(...argv: readonly string[]): Promise<Woken | undefined> {
     uid: process.getuid?.(),
     program: { node: join(home, 'node'), entry: 'x', version: '1.0.0' },
     env: {},
+    cwd: '/',
     platform: 'linux',
     isAlive: ({ pid }) => alive.has(pid),
   });

@@ -74,7 +74,7 @@ export class DockerRuntime implements Runtime {
     const { source, report, signal } = request;
     const { env, home } = this.#environment;
     const dockerConfig = await userFile(
-      path.join(env['DOCKER_CONFIG'] ?? path.join(home, '.docker'), 'config.json'),
+      path.join(env['DOCKER_CONFIG'] || path.join(home, '.docker'), 'config.json'),
     );
     const credentials = { env, ...(dockerConfig === undefined ? {} : { dockerConfig }) };
     const ensureBase = (reference: string) =>

@@ -153,7 +153,7 @@ const metaShape = z.object({ Endpoints: z.object({ docker: z.object({ Host: z.st
  * context is named and cannot be read.
  */
 async function currentContext({ env, home, readText }: EngineSearch): Promise<Named | undefined> {
-  const directory = env['DOCKER_CONFIG'] ?? path.join(home, '.docker');
+  const directory = env['DOCKER_CONFIG'] || path.join(home, '.docker');
   const read = async (...file: string[]) => parsedJson((await readText(path.join(directory, ...file))) ?? '');
   const name = env['DOCKER_CONTEXT'] || configShape.safeParse(await read('config.json')).data?.currentContext;
   if (!name || name === 'default') return undefined;
