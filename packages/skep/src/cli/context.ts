@@ -41,6 +41,9 @@ export interface Context extends Host {
 export interface Inside {
   /** Fails with `supervisor/not-here`, before anything is made: the command does it itself. */
   readonly handOver: (why: string) => never;
-  /** Starts a saved workload in this very process, and tells who asked how it goes. */
-  readonly launch: (config: RunConfig, runtime: Runtime) => Promise<void>;
+  /** Starts a saved workload in this very process, and tells who asked how it goes; `movable` as in `StartRequest`. */
+  readonly launch: (
+    config: RunConfig,
+    on: { readonly runtime: Runtime; readonly movable: boolean },
+  ) => Promise<void>;
 }

@@ -256,7 +256,7 @@ describe('a file meets what is there already', () => {
     const { port } = server.address() as AddressInfo;
     const skep = await commandUnderTest({ files: { x: { ...PLAIN, port } } });
     expect(await skep.refusal('run --from-config x')).toBe(
-      `Error: requested proxy port ${port} is not available; set another "port" in the file, or 0 for a free one\n`,
+      `Error: requested proxy port ${port} is not available: another program listens there; set another "port" in the file, or 0 for a free one\n`,
     );
   });
 

@@ -33,13 +33,13 @@ export async function runForCommand(
   let endpoint: Endpoint | undefined;
   const inside: Inside = {
     handOver,
-    async launch(config, runtime) {
+    async launch(config, { runtime, movable }) {
       const { name } = config;
       const unheard = signal.aborted;
       warnOpen(config.host, terminal);
       tell({ kind: 'saved', name, url: workloadUrl(config) });
       try {
-        endpoint = await host.start(name, { how: 'start', tell, signal, runtime });
+        endpoint = await host.start(name, { how: 'start', tell, signal, runtime, movable });
       } catch (error) {
         // Whoever waits removes what is left, or has the next supervisor start it.
         const waits = !signal.aborted || hasCode(signal.reason, 'supervisor/unreachable');

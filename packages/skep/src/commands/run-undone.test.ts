@@ -75,7 +75,7 @@ test.each(WAYS)('a port that somebody listens on is never silently another one (
   const skep = await commandUnderTest({ supervisor });
   const port = await busyPort();
   expect(await skep.refusal(`run fake:1 --proxy-port ${port}`)).toBe(
-    `Error: requested proxy port ${port} is not available; choose another --proxy-port, or leave the flag out for a free one\n`,
+    `Error: requested proxy port ${port} is not available: another program listens there; choose another --proxy-port, or leave the flag out for a free one\n`,
   );
 });
 
@@ -84,7 +84,7 @@ test.each(WAYS)('a port of a stopped workload is promised to it (%s)', async (su
   const port = Number(new URL(await skep.output('run fake:1 --name a1')).port);
   await skep.output('stop a1');
   expect(await skep.refusal(`run fake:1 --name a2 --proxy-port ${port}`)).toContain(
-    `requested proxy port ${port} is not available`,
+    `requested proxy port ${port} is not available: workload "a1" has it`,
   );
   await skep.output('rm a1');
   await skep.output(`run fake:1 --name a2 --proxy-port ${port}`);

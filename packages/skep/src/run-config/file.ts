@@ -63,6 +63,13 @@ export async function savedNames(places: Places): Promise<readonly string[]> {
   return namesIn(places.runConfigsDir, '.json');
 }
 
+/** Ports that saved workloads will want again when they are started, with their names. */
+export async function promisedPorts(places: Places): Promise<ReadonlyMap<number, string>> {
+  const names = await savedNames(places);
+  const configs = await Promise.all(names.map((name) => findRunConfig(places, name)));
+  return new Map(configs.flatMap((config) => (config ? [[config.port, config.name] as const] : [])));
+}
+
 /** Workload names of the files `<name><suffix>` in a directory, sorted; a missing directory is empty. */
 export function namesIn(directory: string, suffix: string): readonly string[] {
   let files;

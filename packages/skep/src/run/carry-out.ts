@@ -11,13 +11,13 @@ import { mergeEnv } from '../plan/merge-env.ts';
 import type { NewWorkload, Plan, Preparation, SavedWorkload, Surroundings } from '../plan/plan.ts';
 import { wantedPort } from '../plan/settings-of-run.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
-import { deleteRunConfig, loadRunConfig, saveRunConfig } from '../run-config/file.ts';
+import { deleteRunConfig, loadRunConfig, promisedPorts, saveRunConfig } from '../run-config/file.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { planPort } from '../runtime/free-port.ts';
 import type { Prepared, Runtime } from '../runtime/runtime.ts';
 import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { holdPreparing } from '../workloads/name-lock.ts';
-import { claimName, promisedPorts } from './claim-name.ts';
+import { claimName } from './claim-name.ts';
 import { launchSaved } from './launch-saved.ts';
 import { startEvents } from './tell-start.ts';
 
@@ -58,8 +58,9 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
     await tellLimits(config, runtime, context);
     // From here on whoever launches it removes all of it, where it cannot be used.
     work.undo = [];
-    if (context.inside) await context.inside.launch(config, runtime);
-    else await launchSaved(config, { ...work, foreground });
+    const movable = (wantedPort(plan.settings).wanted ?? 0) === 0;
+    if (context.inside) await context.inside.launch(config, { runtime, movable });
+    else await launchSaved(config, { ...work, foreground, movable });
   });
 }
 
@@ -84,7 +85,7 @@ async function make(plan: NewWorkload, work: Work): Promise<RunConfig> {
   const { context } = work;
   const { places, random, ask } = context;
   const wanted = { host: plan.host, ...wantedPort(plan.settings) };
-  const choosePort = await planPort({ ...wanted, promised: () => promisedPorts(context), random });
+  const choosePort = await planPort({ ...wanted, promised: () => promisedPorts(places), random });
   const merged = await mergeEnv(plan.settings, plan.env, ask);
   for (const warning of plan.warnings) context.terminal.err(warning);
   const prepared = await prepare(plan, work);

@@ -5,7 +5,7 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
-import { findRunConfig, savedNames } from '../run-config/file.ts';
+import { savedNames } from '../run-config/file.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { inspectOwn } from '../supervisor/launch.ts';
 import { ensureOwn } from '../supervisor/private-directory.ts';
@@ -48,13 +48,6 @@ function taken(name: string, rename: string): SkepError {
     message: `workload with name '${name}' already exists`,
     hint: `${rename}, or remove it with skep rm ${name}`,
   });
-}
-
-/** Ports that saved workloads will want again when they are started. */
-export async function promisedPorts({ places }: Context): Promise<ReadonlySet<number>> {
-  const names = await savedNames(places);
-  const configs = await Promise.all(names.map((name) => findRunConfig(places, name)));
-  return new Set(configs.flatMap((config) => config?.port ?? []));
 }
 
 /**

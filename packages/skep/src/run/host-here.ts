@@ -12,9 +12,9 @@ import { startEvents, whenReady } from './tell-start.ts';
 
 /**
  * Hosts a saved workload in this process until it ends or the person presses Ctrl-C, then removes it completely
- * (docs/behaviour/run.md#foreground). What fails at the start is removed too.
+ * (docs/behaviour/run.md#foreground). What fails at the start is removed too. `movable` as in `StartRequest`.
  */
-export async function hostHere(config: RunConfig, context: Context): Promise<void> {
+export async function hostHere(config: RunConfig, context: Context, movable = false): Promise<void> {
   const { terminal, signal, places, uid } = context;
   await refuseForeign(places, uid);
   const log = await openLog({ level: config.debug ? 'debug' : 'warn' });
@@ -24,9 +24,9 @@ export async function hostHere(config: RunConfig, context: Context): Promise<voi
   const logsKept = keepLogsSmall({ ...context, signal: ending.signal, log });
   try {
     const tell = startEvents(progress, terminal);
-    const endpoint = await host.start(config.name, { how: 'start', tell, signal });
+    const endpoint = await host.start(config.name, { how: 'start', tell, signal, movable });
     progress.end();
-    terminal.out(`${workloadUrl(config)}\n`);
+    terminal.out(`${workloadUrl({ ...config, port: endpoint.port })}\n`);
     terminal.err(`${whenReady(config.name, endpoint)}. Press Ctrl-C to stop and remove it.\n`);
     if (!signal.aborted) await Promise.race([host.over(config.name), once(signal, 'abort')]);
     if (signal.aborted) return;

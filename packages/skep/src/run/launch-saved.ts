@@ -13,6 +13,8 @@ import { startEvents, tellReady } from './tell-start.ts';
 
 export interface LaunchChoice {
   readonly foreground: boolean;
+  /** See `StartRequest`. */
+  readonly movable?: boolean;
   readonly progress: Progress;
   readonly context: Context;
   /** One that looks for the supervisor already. */
@@ -25,23 +27,24 @@ export interface LaunchChoice {
  */
 export async function launchSaved(
   config: RunConfig,
-  { foreground, progress, context, client = new SupervisorClient(context) }: LaunchChoice,
+  { foreground, movable = false, progress, context, client = new SupervisorClient(context) }: LaunchChoice,
 ): Promise<void> {
   const { terminal, signal } = context;
   warnOpen(config.host, terminal);
   if (foreground) {
     progress.end();
     const { hostHere } = await import('./host-here.ts');
-    return hostHere(config, context);
+    return hostHere(config, context, movable);
   }
   try {
-    const endpoint = await client.start(config.name, { signal, tell: startEvents(progress, terminal) });
+    const tell = startEvents(progress, terminal);
+    const endpoint = await client.start(config.name, { movable, signal, tell });
     progress.end();
-    tellReady(config.name, workloadUrl(config), endpoint, terminal);
+    tellReady(config.name, workloadUrl({ ...config, port: endpoint.port }), endpoint, terminal);
   } catch (error) {
     progress.end();
     // The person may have pressed Ctrl-C: cleaning up must not be cut short by the same signal.
-    await undoStart(config.name, context);
+    await undoStart(config.name, context, client);
     throw error;
   }
 }
@@ -66,10 +69,14 @@ export async function launchAgain(name: string, context: Context): Promise<void>
 }
 
 /** Removes what was begun; that it cannot be is told, but what the person must hear is why the start failed. */
-export async function undoStart(name: string, context: Context): Promise<void> {
+export async function undoStart(
+  name: string,
+  context: Context,
+  client = new SupervisorClient(context),
+): Promise<void> {
   const { signal } = new AbortController();
   try {
-    await new SupervisorClient(context).remove(name, { signal }).catch(async (error: unknown) => {
+    await client.remove(name, { signal }).catch(async (error: unknown) => {
       // Without a supervisor nobody hosts it, and it can be removed from here.
       if (!hasCode(error, 'supervisor/unreachable') || (await isHosted(name, context))) throw error;
       const { openHost } = await import('../cli/open-host.ts');

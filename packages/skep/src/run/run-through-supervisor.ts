@@ -39,8 +39,10 @@ async function runOver(connection: Connection, argv: readonly string[], context:
       tell(event) {
         // What is told before belongs to a run that may yet have to be done here, and is told again then.
         if (saved === undefined && event.kind === 'told') told += event.text;
-        if (event.kind === 'saved') saved = event;
-        if (event.kind === 'saved' && told !== '') terminal.err(told);
+        if (event.kind === 'saved') {
+          if (saved === undefined && told !== '') terminal.err(told);
+          saved = event;
+        }
         if (saved !== undefined) show(event);
       },
     });

@@ -25,7 +25,7 @@ async function unused(): Promise<number> {
   return port;
 }
 
-const none = new Set<number>();
+const none = new Map<number, string>();
 
 describe('the proxy port', () => {
   test('a busy wanted port is an error that names it', async () => {
@@ -33,17 +33,20 @@ describe('the proxy port', () => {
     const request = { host: '127.0.0.1', wanted: port, promised: async () => none, random: () => 1 };
     await expect(choosePort(request)).rejects.toMatchObject({
       code: 'run/port-busy',
-      message: `requested proxy port ${port} is not available`,
+      message: `requested proxy port ${port} is not available: another program listens there`,
     });
   });
   test('a wanted port promised to another workload is an error', async () => {
     const request = {
       host: '127.0.0.1',
       wanted: 40_001,
-      promised: async () => new Set([40_001]),
+      promised: async () => new Map([[40_001, 'a1']]),
       random: () => 1,
     };
-    await expect(choosePort(request)).rejects.toMatchObject({ code: 'run/port-busy' });
+    await expect(choosePort(request)).rejects.toMatchObject({
+      code: 'run/port-busy',
+      message: 'requested proxy port 40001 is not available: workload "a1" has it',
+    });
   });
   test('a drawn port that is busy is drawn again', async () => {
     const busy = await occupy();
@@ -67,11 +70,11 @@ describe('the proxy port', () => {
     expect(await isFree('127.0.0.1', port)).toBe(true);
   });
   test('a port that another run was promised while a package is fetched is chosen anew', async () => {
-    const promised = new Set<number>();
+    const promised = new Map<number, string>();
     const random = (min: number): number => min + 5_431 + promised.size;
     const choose = await planPort({ host: '127.0.0.1', promised: async () => promised, random });
     const first = await choose();
-    promised.add(first);
+    promised.set(first, 'a1');
     expect(await choose()).not.toBe(first);
   });
   test('a wanted port that is taken while a package is fetched is an error that names it', async () => {
@@ -81,7 +84,7 @@ describe('the proxy port', () => {
     await occupy(wanted);
     await expect(choose()).rejects.toMatchObject({
       code: 'run/port-busy',
-      message: `requested proxy port ${wanted} is not available`,
+      message: `requested proxy port ${wanted} is not available: another program listens there`,
     });
   });
   test('a wanted port that is taken from the start is told before anything is fetched', async () => {

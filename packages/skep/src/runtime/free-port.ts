@@ -18,8 +18,8 @@ export interface PortRequest {
   readonly host: string;
   /** 0 or absent asks for any free port. */
   readonly wanted?: number | undefined;
-  /** Ports promised to other workloads: taken, even while nothing listens on them. */
-  readonly promised: () => Promise<ReadonlySet<number>>;
+  /** Ports promised to other workloads, with their names: taken, even while nothing listens on them. */
+  readonly promised: () => Promise<ReadonlyMap<number, string>>;
   /** A whole number in [min, max]. */
   readonly random: (min: number, max: number) => number;
   /** How the person can choose another port, where it is not the flag. */
@@ -45,8 +45,10 @@ export async function choosePort(request: PortRequest): Promise<number> {
   const usable = async (port: number): Promise<boolean> => !promised.has(port) && (await isFree(host, port));
   if (wanted !== undefined && wanted !== 0) {
     if (await usable(wanted)) return wanted;
+    const holder = promised.get(wanted);
+    const whose = holder === undefined ? 'another program listens there' : `workload "${holder}" has it`;
     throw new SkepError('run/port-busy', {
-      message: `requested proxy port ${wanted} is not available`,
+      message: `requested proxy port ${wanted} is not available: ${whose}`,
       hint,
     });
   }

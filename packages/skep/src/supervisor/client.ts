@@ -6,6 +6,7 @@ import { clearAddress, readAddress, supervisorLock } from './address.ts';
 import { readEndpoint, fromFailure, type Request } from './protocol.ts';
 import { connect, exchange, type Connection, type ConnectOptions, type CallOptions } from './connect.ts';
 import type { Endpoint } from './protocol.ts';
+import type { StartRequest } from './host.ts';
 import { ensureOwn } from './private-directory.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { spawnSupervisor, type Program, type SpawnedSupervisor } from './spawn-supervisor.ts';
@@ -15,8 +16,8 @@ export interface ClientOptions extends ConnectOptions {
   readonly program: Program;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
-  /** One that comes up already. */
   readonly cwd: string;
+  /** One that comes up already. */
   readonly woken?: Woken;
 }
 
@@ -59,8 +60,11 @@ export class SupervisorClient {
   }
 
   /** Starts a saved workload and waits until it can be used. */
-  async start(name: string, options: CallOptions): Promise<Endpoint> {
-    return readEndpoint((await this.#call({ op: 'start', name }, options)).result);
+  async start(
+    name: string,
+    { movable = false, ...options }: CallOptions & Pick<StartRequest, 'movable'>,
+  ): Promise<Endpoint> {
+    return readEndpoint((await this.#call({ op: 'start', name, movable }, options)).result);
   }
 
   /** False when it was not running. */

@@ -8,7 +8,7 @@ import { silentLog } from '@skep/core/log/log.ts';
 import type { ProxyOptions } from '@skep/proxy/start.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
-import { saveRunConfig } from '../run-config/file.ts';
+import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { Host } from './host.ts';
 import type { StartEvent } from './protocol.ts';
@@ -40,6 +40,9 @@ let alive: Set<number>;
 let terminated: number[];
 /** Sleeps resolve at once while true, else only when aborted. */
 let timeFlies: boolean;
+/** Ports that another program has taken since they were free. */
+let takenPorts: readonly number[];
+let drawn: (min: number) => number;
 let host: Host;
 
 beforeEach(async () => {
@@ -52,6 +55,8 @@ beforeEach(async () => {
   alive = new Set([self.pid]);
   terminated = [];
   timeFlies = true;
+  takenPorts = [];
+  drawn = (min) => min + 1234;
   host = newHost();
 });
 afterEach(async () => {
@@ -65,6 +70,7 @@ function newHost(): Host {
     openRuntime: async () => runtime,
     connectRuntime: async () => runtime,
     async startProxy(options) {
+      if (takenPorts.includes(options.port)) throw new SkepError('proxy/port-busy');
       const proxy = { options, restarts: 0, closed: false };
       proxies.push(proxy);
       return {
@@ -88,7 +94,7 @@ function newHost(): Host {
         await new Promise((_, reject) => signal.addEventListener('abort', () => reject(abortError(signal))));
       },
     },
-    random: (min) => min + 1234,
+    random: (min) => drawn(min),
     fetch,
     self,
     isAlive: (other) => alive.has(other.pid),
@@ -153,6 +159,31 @@ describe('starting', () => {
     await start('a1');
     await start('b1');
     expect(verbose).toEqual([true, false]);
+  });
+  test('a port that was drawn and taken meanwhile is drawn again, saved and told', async () => {
+    await save('a1');
+    takenPorts = [4001, 11_234];
+    const told: StartEvent[] = [];
+    const tell = (event: StartEvent): void => void told.push(event);
+    const draws = [0, 1];
+    drawn = (min) => min + 1234 + (draws.shift() ?? 0);
+    const started = host.start('a1', { how: 'start', tell, signal: never, movable: true });
+    await expect(started).resolves.toMatchObject({ url: 'http://127.0.0.1:11235/mcp', port: 11_235 });
+    expect(await loadRunConfig(where, 'a1')).toMatchObject({ port: 11_235 });
+    const url = 'http://127.0.0.1:11235/mcp';
+    expect(told.filter(({ kind }) => kind === 'saved').at(-1)).toEqual({ kind: 'saved', name: 'a1', url });
+    expect((await runtime.inspect('a1'))?.labels['skep.port']).toBe('11235');
+  });
+  test('a port that somebody relies on is never another one: who has taken it, and what to do, is told', async () => {
+    await save('a1');
+    takenPorts = [4001];
+    await expect(start('a1')).rejects.toMatchObject({
+      code: 'run/port-busy',
+      message: 'port 4001 on 127.0.0.1, where the proxy of "a1" is to listen, is taken by another program',
+      hint: expect.stringContaining('lsof -i :4001'),
+    });
+    expect(await runtime.inspect('a1')).toBeUndefined();
+    expect(await loadRunConfig(where, 'a1')).toMatchObject({ port: 4001 });
   });
   test('a second start of a running workload changes nothing', async () => {
     await save('a1');

@@ -1,11 +1,12 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
-import { loadRunConfig } from '../run-config/file.ts';
+import { loadRunConfig, promisedPorts, saveRunConfig } from '../run-config/file.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { type Endpoint } from './protocol.ts';
+import { choosePort } from '../runtime/free-port.ts';
+import type { Endpoint, Tell } from './protocol.ts';
 import { inspectOwn } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { removeWorkload } from './remove-workload.ts';
@@ -34,6 +35,19 @@ export interface WorkloadLog {
 export interface StartRequest extends SuperviseOptions {
   /** What the workload runs on, where whoever asks is connected to it and has made sure of it. */
   readonly runtime?: Runtime;
+  /** The run has drawn the port, and nobody relies on it yet: where another program was faster, it may be another one. */
+  readonly movable?: boolean | undefined;
+}
+
+/** How often another port is chosen for a proxy whose port was taken. */
+const MAX_MOVES = 10;
+
+function takenPort({ name, host, port }: RunConfig, cause: SkepError): SkepError {
+  return new SkepError('run/port-busy', {
+    message: `port ${port} on ${host}, where the proxy of "${name}" is to listen, is taken by another program`,
+    hint: `end what listens there (lsof -i :${port} shows it), or run it with another --proxy-port`,
+    cause,
+  });
 }
 
 /**
@@ -147,7 +161,12 @@ export class Host {
     let supervised: Supervised;
     try {
       const status = this.record(config.name);
-      supervised = await supervise(config, request, { ...this.#deps, runtime, status, log: file.log });
+      supervised = await this.#superviseOnFreePort(config, request, {
+        ...this.#deps,
+        runtime,
+        status,
+        log: file.log,
+      });
     } catch (error) {
       file.close();
       throw error;
@@ -158,6 +177,35 @@ export class Host {
       file.close();
     });
     return supervised.endpoint;
+  }
+
+  /** Another program may have taken the proxy's port since it was found free. */
+  async #superviseOnFreePort(
+    config: RunConfig,
+    request: StartRequest,
+    deps: SuperviseDeps,
+  ): Promise<Supervised> {
+    let on = config;
+    for (let moves = 0; ; moves += 1) {
+      try {
+        return await supervise(on, request, deps);
+      } catch (error) {
+        if (!hasCode(error, 'proxy/port-busy')) throw error;
+        if (request.movable !== true || moves === MAX_MOVES) throw takenPort(on, error);
+        // From the start, because what is made for a workload says its port.
+        on = await this.#move(on, request.tell);
+      }
+    }
+  }
+
+  /** The workload with another port for its proxy, saved and told. */
+  async #move(config: RunConfig, tell: Tell): Promise<RunConfig> {
+    const { places, random } = this.#deps;
+    const { name, host } = config;
+    const port = await choosePort({ host, promised: () => promisedPorts(places), random });
+    await saveRunConfig(places, { ...config, port });
+    tell({ kind: 'saved', name, url: workloadUrl({ host, port }) });
+    return { ...config, port };
   }
 
   /** A resume is tried again, so its failure is no end; another engine's workload keeps the status it has. */

@@ -136,7 +136,7 @@ async function hostPortFor(
   if (left?.state === 'exited' && earlier > 0 && (await isFree('127.0.0.1', earlier))) return earlier;
   return choosePort({
     host: '127.0.0.1',
-    promised: async () => new Set([config.port]),
+    promised: async () => new Map([[config.port, config.name]]),
     random: options.random,
   });
 }

@@ -3,6 +3,7 @@ import { CODES, type Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import {
+  bool,
   listOf,
   members,
   oneOf,
@@ -32,8 +33,11 @@ const greeting = members({
 export type Greeting = ShapeType<typeof greeting>;
 
 const request = variants('op', {
-  /** Starts a saved workload. Result: endpoint. Closing the connection before the result undoes it. */
-  start: { name: text },
+  /**
+   * Starts a saved workload, on another port where its own is taken and it is `movable`. Result: endpoint. Closing the
+   * connection before the result undoes it.
+   */
+  start: { name: text, movable: optional(bool) },
   /**
    * Carries out `skep run` with these arguments, in this environment and working directory, where everything for it is
    * ready; fails with `supervisor/not-here`, and nothing made, where it is not (decision 0048). Events: `told`, then
@@ -60,7 +64,7 @@ const event = variants('kind', {
   output: { line: text },
   /** Text for standard error, from a run that the supervisor carries out for a command. */
   told: { text },
-  /** From here on such a run is the start of a saved workload; `url` is what clients will connect to. */
+  /** From here on such a run is the start of a saved workload; `url` is what clients will connect to. Told again where that changes. */
   saved: { name: text, url: text },
 });
 /** What the supervisor tells the person who waits for a start. */

@@ -161,8 +161,10 @@ async function perform(socket: Socket, request: Request, { options, gone }: Turn
     if (!gone.aborted) writeLine(socket, { event });
   };
   switch (request.op) {
-    case 'start':
-      return { ...(await host.start(request.name, { how: 'start', tell, signal: gone })) };
+    case 'start': {
+      const { name, movable } = request;
+      return { ...(await host.start(name, { how: 'start', tell, signal: gone, movable })) };
+    }
     case 'run':
       return { ...(await options.run(request, { tell, signal: gone })) };
     case 'stop':
