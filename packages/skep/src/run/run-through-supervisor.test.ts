@@ -4,13 +4,16 @@ import { join } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { places } from '@skep/core/files/places.ts';
 import { silentLog, type Log } from '@skep/core/log/log.ts';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Context } from '../cli/context.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import type { Host } from '../supervisor/host.ts';
 import type { Endpoint } from '../supervisor/protocol.ts';
 import { testServer } from '../supervisor/server.fixture.ts';
 import type { RunOperation, RunWays } from '../supervisor/server.ts';
+import { saveRunConfig } from '../run-config/file.ts';
+import { decodeRunConfig } from '../run-config/run-config.ts';
+import { isBeingMade } from '../workloads/name-lock.ts';
 import { runThroughSupervisor } from './run-through-supervisor.ts';
 
 type Run = (request: RunOperation, ways: RunWays) => Promise<Endpoint>;
@@ -22,6 +25,8 @@ const self = { pid: process.pid, started: 'me' };
 let home: string;
 let printed: string;
 let removed: string[];
+let heldAtRemoval: boolean;
+let lacksGroups: boolean;
 let logged: object[];
 let ending: AbortController;
 let served: Promise<void>;
@@ -32,6 +37,8 @@ beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'skep-through-'));
   printed = '';
   removed = [];
+  heldAtRemoval = false;
+  lacksGroups = false;
   logged = [];
   ending = new AbortController();
   interrupt = new AbortController();
@@ -52,6 +59,7 @@ beforeEach(async () => {
     fetch,
     signal: interrupt.signal,
     isAlive: () => true,
+    lacksGroups: () => lacksGroups,
     end() {},
     onFault: () => () => {},
     exit() {},
@@ -73,6 +81,7 @@ async function supervisor(run: Run, version = '1.0.0'): Promise<void> {
     busyWith: [],
     async remove(name: string) {
       removed.push(name);
+      heldAtRemoval = await isBeingMade(name, where);
     },
     start: async () => ready,
   } as unknown as Host;
@@ -114,6 +123,12 @@ test('a supervisor of another version is not asked', async () => {
   expect(await run()).toBe(context);
 });
 
+test('a supervisor that is not in a group of this command may not reach its engine, and is not asked', async () => {
+  await supervisor(() => Promise.reject(new Error('asked')));
+  lacksGroups = true;
+  expect(await run()).toBe(context);
+});
+
 test('an environment that is too long for a request stays here', async () => {
   await supervisor(() => Promise.reject(new Error('asked')));
   context = { ...context, env: { LONG: 'x'.repeat(1024 * 1024) } };
@@ -149,7 +164,36 @@ test('a start that fails after it was saved is removed', async () => {
   });
   await expect(run()).rejects.toMatchObject({ code: 'run/crashed-at-start' });
   expect(removed).toEqual(['a1']);
+  expect(heldAtRemoval).toBe(true);
   expect(printed).toBe('err:   no token\n');
+});
+
+describe('what another command has made of that name since', () => {
+  const other = decodeRunConfig({ name: 'a1', image: 'x', transport: 'stdio', port: 4002 }, 'test');
+
+  test('is not removed with a start that failed', async () => {
+    await supervisor(async (_, { tell }) => {
+      tell({ kind: 'saved', name: 'a1', url: URL });
+      await saveRunConfig(context.places, other);
+      throw new SkepError('run/crashed-at-start');
+    });
+    await expect(run()).rejects.toMatchObject({ code: 'run/crashed-at-start' });
+    expect(removed).toEqual([]);
+  });
+
+  test('is not started for one whose supervisor has died', async () => {
+    await supervisor(async (_, { tell }) => {
+      tell({ kind: 'saved', name: 'a1', url: URL });
+      await saveRunConfig(context.places, other);
+      ending.abort();
+      return new Promise(() => {});
+    });
+    await expect(run()).rejects.toMatchObject({
+      code: 'run/name-taken',
+      message: expect.stringContaining('another command has the name'),
+    });
+    expect(printed).toBe('');
+  });
 });
 
 test('an interruption reaches the supervisor, which ends what it had begun', async () => {

@@ -1,10 +1,18 @@
+import { unlessHeld } from '@skep/core/files/lock.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context } from '../cli/context.ts';
 import { openProgress } from '../print/progress.ts';
-import { readEndpoint, MAX_LINE_CHARS, type Request } from '../supervisor/protocol.ts';
+import { workloadUrl } from '../run-config/workload-url.ts';
+import { readEndpoint, MAX_LINE_CHARS, type Request, type StartEvent } from '../supervisor/protocol.ts';
 import { connect, exchange, type Connection } from '../supervisor/connect.ts';
 import { wakeEarly } from '../supervisor/wake-early.ts';
 import { startEvents, tellReady } from './tell-start.ts';
+
+/** A workload whose run configuration is saved, by a supervisor for this command. */
+type Saved = Pick<Extract<StartEvent, { readonly kind: 'saved' }>, 'name' | 'url'>;
+
+/** Longer than a supervisor that ends takes to let go of what it carries out. */
+const LETTING_GO_MS = 10_000;
 
 /**
  * `skep run` by a supervisor that is up and has everything ready (decision 0048): undefined when that is done. Else
@@ -32,7 +40,7 @@ async function runOver(connection: Connection, argv: readonly string[], context:
   const progress = openProgress(terminal);
   const show = startEvents(progress, terminal);
   let told = '';
-  let saved: { readonly name: string; readonly url: string } | undefined;
+  let saved: Saved | undefined;
   try {
     const result = await exchange(connection, request, {
       signal,
@@ -52,25 +60,45 @@ async function runOver(connection: Connection, argv: readonly string[], context:
     return true;
   } catch (error) {
     progress.end();
-    if (saved !== undefined) return await endOrGoOn(saved.name, error, context);
+    if (saved !== undefined) return await endOrGoOn(saved, error, context);
     if (hasCode(error, 'supervisor/not-here') || hasCode(error, 'supervisor/unreachable')) return false;
     if (told !== '') terminal.err(told);
     throw error;
   }
 }
 
-/** What was saved is started by the supervisor that comes after one that died, and removed after any other failure. */
-async function endOrGoOn(name: string, error: unknown, context: Context): Promise<true> {
+/**
+ * What was saved is started by the supervisor that comes after one that died, and removed after any other failure: under
+ * the lock of its name, which whoever carried it out has let go, and unless another command has the name by now.
+ */
+async function endOrGoOn(saved: Saved, error: unknown, context: Context): Promise<true> {
   const { launchAgain, undoStart } = await import('./launch-saved.ts');
-  if (!hasCode(error, 'supervisor/unreachable')) {
-    await undoStart(name, context);
-    throw error;
+  const { lockName } = await import('../workloads/name-lock.ts');
+  // Whether or not the person interrupts: what was begun is undone.
+  const { signal } = new AbortController();
+  using lock = await unlessHeld(lockName(saved.name, { ...context, signal, waitMs: LETTING_GO_MS }));
+  const died = hasCode(error, 'supervisor/unreachable');
+  if (lock && (await isStillSaved(saved, context))) {
+    if (died) await launchAgain(saved.name, context);
+    else await undoStart(saved.name, context);
+  } else if (died) {
+    throw new SkepError('run/name-taken', {
+      message: `the supervisor ended while it started "${saved.name}", and another command has the name by now`,
+      cause: error,
+    });
   }
-  await launchAgain(name, context);
+  if (!died) throw error;
   return true;
 }
 
 function definedOf(env: Context['env']): Record<string, string> {
+/** Another command that has taken the name has saved its own, with another port. */
+async function isStillSaved({ name, url }: Saved, { places }: Context): Promise<boolean> {
+  const { findRunConfig } = await import('../run-config/file.ts');
+  const config = await findRunConfig(places, name);
+  return config === undefined || workloadUrl(config) === url;
+}
+
   return Object.fromEntries(
     Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined),
   );

@@ -7,6 +7,8 @@ import { statusNames } from '../supervisor/state.ts';
 export interface LockWait {
   readonly places: Places;
   readonly signal: AbortSignal;
+  /** How long to wait for another holder, milliseconds; a moment by default. */
+  readonly waitMs?: number;
 }
 
 /** Where no workload's own lock can be: its name begins with a letter or digit. */
@@ -29,11 +31,11 @@ export function holdPreparing({ places, signal }: LockWait): Promise<Lock> {
 
 /** Makes a name this command's own, with everything that is made for it. Fails with `file/locked` when it is another's. */
 export async function lockName(name: string, wait: LockWait): Promise<Lock> {
-  const { places, signal } = wait;
+  const { places, signal, waitMs = LOOKING_MS } = wait;
   const gate = await holdPreparing(wait);
   try {
     const what = `workload "${name}"`;
-    const own = await acquireLock(namePath(places, name), { waitMs: LOOKING_MS, what, signal });
+    const own = await acquireLock(namePath(places, name), { waitMs, what, signal });
     const release = (): void => {
       own.release();
       gate.release();
