@@ -236,6 +236,7 @@ export class CommandUnderTest {
       fetch,
       signal: situation.signal ?? new AbortController().signal,
       isAlive: (other) => this.#isAlive(other),
+      lacksGroups: () => false,
       end: (pid, how) => void this.ended.push({ pid, how }),
       onFault: () => () => {},
       exit() {},

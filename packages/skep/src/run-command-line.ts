@@ -10,7 +10,7 @@ import { places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Ask, Confirm } from './cli/ask.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
-import { identify, isAlive } from './supervisor/process-identity.ts';
+import { identify, isAlive, lacksGroups } from './supervisor/process-identity.ts';
 import type { Context } from './cli/context.ts';
 import { SKEP } from './commands.ts';
 
@@ -59,6 +59,7 @@ function openContext(version: string, terminal: Context['terminal']): Context {
     fetch,
     signal: abortOnSignals(process, STATUSES, new SkepError('run/cancelled')),
     isAlive: (other) => isAlive(other, platform),
+    lacksGroups: (other) => uid !== 0 && lacksGroups(other, process.getgroups?.() ?? [], platform),
     end: endProcess,
     onFault(listener) {
       process.on('uncaughtException', listener);

@@ -24,6 +24,8 @@ export interface Context extends Host {
   readonly random: (min: number, max: number) => number;
   readonly fetch: typeof fetch;
   readonly isAlive: (process: ProcessIdentity) => boolean;
+  /** True when this process is in a group that the other is not. */
+  readonly lacksGroups: (process: ProcessIdentity) => boolean;
   /** Ends a process: asks it (SIGTERM), or leaves it no choice (SIGKILL). */
   readonly end: (pid: number, how: 'SIGTERM' | 'SIGKILL') => void;
   readonly onFault: OnFault;

@@ -38,6 +38,7 @@ beforeEach(async () => {
     fetch,
     self,
     isAlive: () => true,
+    lacksGroups: () => false,
   };
   context = {
     ...shared,

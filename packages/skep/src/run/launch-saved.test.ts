@@ -38,6 +38,7 @@ function command(uid = process.getuid?.()) {
     clock: systemClock,
     signal: new AbortController().signal,
     isAlive: ({ pid }: { pid: number }) => pid === supervisor.pid && signalled.length === 0,
+    lacksGroups: () => false,
     end: (pid: number) => void signalled.push(pid),
   } as unknown as Context;
   const launch = async (config: RunConfig, foreground = false): Promise<void> =>

@@ -33,7 +33,8 @@ export async function runThroughSupervisor(
 async function runOver(connection: Connection, argv: readonly string[], context: Context): Promise<boolean> {
   const { env, cwd, program, signal, terminal } = context;
   const request: Request = { op: 'run', argv: [...argv], env: definedOf(env), cwd };
-  if (connection.version !== program.version || JSON.stringify(request).length > MAX_LINE_CHARS) {
+  const isOther = connection.version !== program.version || context.lacksGroups(connection.process);
+  if (isOther || JSON.stringify(request).length > MAX_LINE_CHARS) {
     connection.socket.destroy();
     return false;
   }
@@ -91,7 +92,6 @@ async function endOrGoOn(saved: Saved, error: unknown, context: Context): Promis
   return true;
 }
 
-function definedOf(env: Context['env']): Record<string, string> {
 /** Another command that has taken the name has saved its own, with another port. */
 async function isStillSaved({ name, url }: Saved, { places }: Context): Promise<boolean> {
   const { findRunConfig } = await import('../run-config/file.ts');
@@ -99,6 +99,7 @@ async function isStillSaved({ name, url }: Saved, { places }: Context): Promise<
   return config === undefined || workloadUrl(config) === url;
 }
 
+function definedOf(env: Context['env']): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined),
   );

@@ -5,7 +5,7 @@ import { systemClock } from '@skep/core/time/clock.ts';
 /** A client for tests of one home directory; a supervisor that it starts ends at once, without ever listening. */
 export function testClient(
   where: Places,
-  processes: Pick<ClientOptions, 'isAlive' | 'end'>,
+  processes: Pick<ClientOptions, 'isAlive' | 'end'> & Partial<ClientOptions>,
 ): SupervisorClient {
   return new SupervisorClient({
     places: where,
@@ -15,6 +15,7 @@ export function testClient(
     cwd: '/',
     platform: 'linux',
     clock: systemClock,
+    lacksGroups: () => false,
     ...processes,
   });
 }

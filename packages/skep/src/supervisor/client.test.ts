@@ -29,6 +29,7 @@ let client: SupervisorClient;
 let isTheOne: boolean;
 let alive: Set<number>;
 let ended: [number, string][];
+let groupless: number | undefined;
 
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'skep-client-'));
@@ -39,6 +40,7 @@ beforeEach(async () => {
   isTheOne = true;
   alive = new Set();
   ended = [];
+  groupless = undefined;
   client = openClient();
 });
 afterEach(async () => {
@@ -49,6 +51,7 @@ afterEach(async () => {
 
 function openClient(): SupervisorClient {
   return testClient(where, {
+    lacksGroups: ({ pid }) => pid === groupless,
     isAlive: (other) => alive.has(other.pid),
     end: (pid, how) => ended.push([pid, how]),
   });
@@ -273,6 +276,44 @@ describe('what does not behave like a supervisor', () => {
       peer.once('data', () => void supervisor().then(() => peer.destroy()));
     });
     await client.settle({ signal });
+  });
+  /** One of another version, or that lacks a group, which is there again each time it was asked to retire. */
+  async function standing(greets: Partial<Greeting>, onRetire: (times: number) => Promise<unknown>) {
+    const { state, data } = await whatIsKept(where);
+    const greeting = { skep: 'supervisor', version: '1.0.0', ...self, state, data, ...greets };
+    let times = 0;
+    await listen((peer) => {
+      peer.write(`${JSON.stringify(greeting)}\n`);
+      peer.on('error', () => peer.destroy());
+      peer.once('data', () => {
+        times += 1;
+        void onRetire(times).then(() => peer.end(`${JSON.stringify({ result: { ending: true } })}\n`));
+      });
+    });
+    return () => times;
+  }
+  test('one of a newer version that comes back stays: the command that uses it would replace ours in turn', async () => {
+    const times = await standing({ version: '9.0.0' }, () => done);
+    await expect(client.settle({ signal })).rejects.toMatchObject({
+      code: 'supervisor/unreachable',
+      message: expect.stringContaining('9.0.0; its supervisor stays, and this is the older Skep 1.0.0'),
+      hint: expect.stringContaining('one version'),
+    });
+    await expect(client.remove('a1', { signal })).rejects.toMatchObject({ code: 'supervisor/unreachable' });
+    expect(times()).toBe(1);
+  });
+  test('one of an older version that comes back is replaced again', async () => {
+    const times = await standing({ version: '0.9.0' }, (time) => (time === 2 ? supervisor() : done));
+    await client.settle({ signal });
+    expect(times()).toBe(2);
+  });
+  test('one that is not in a group of this command is replaced, and no second time', async () => {
+    groupless = 4711;
+    const times = await standing({ pid: 4711 }, () => supervisor());
+    await client.settle({ signal });
+    groupless = self.pid;
+    await client.settle({ signal });
+    expect(times()).toBe(1);
   });
   test('a supervisor that keeps its data elsewhere is refused by name', async () => {
     await supervisor({ data: '/elsewhere' });

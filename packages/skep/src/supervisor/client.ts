@@ -1,12 +1,13 @@
 import { unlessHeld, withLock } from '@skep/core/files/lock.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
+import { compareVersions } from '@skep/core/catalog/version-order.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { clearAddress, readAddress, supervisorLock } from './address.ts';
 import { readEndpoint, fromFailure, type Request } from './protocol.ts';
 import { connect, exchange, type Connection, type ConnectOptions, type CallOptions } from './connect.ts';
-import type { Endpoint } from './protocol.ts';
 import type { StartRequest } from './host.ts';
+import type { Endpoint } from './protocol.ts';
 import { ensureOwn } from './private-directory.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { spawnSupervisor, type Program, type SpawnedSupervisor } from './spawn-supervisor.ts';
@@ -15,8 +16,8 @@ import { startLock, type Woken } from './wake-early.ts';
 export interface ClientOptions extends ConnectOptions {
   readonly program: Program;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly clock: Clock;
   readonly cwd: string;
+  readonly clock: Clock;
   /** One that comes up already. */
   readonly woken?: Woken;
 }
@@ -35,6 +36,8 @@ export class SupervisorClient {
   readonly #options: ClientOptions;
   #awake: Promise<Connection> | undefined;
   readonly #asleep = new AbortController();
+  /** A supervisor was asked to retire by this client. */
+  #replaced = false;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -126,7 +129,7 @@ export class SupervisorClient {
   async #reachStarting(signal: AbortSignal): Promise<Connection> {
     const { places, uid, isAlive, woken } = this.#options;
     const found =
-      (await this.#reach(signal)) ??
+      (await this.#reachAble(signal)) ??
       // What was started before this client was is there no more when it had to wait too long.
       (await (woken && this.#arrival(woken.spawned, signal).finally(() => woken.lock.release())));
     if (found) return found;
@@ -150,6 +153,13 @@ export class SupervisorClient {
         });
       },
     );
+  }
+
+  /** One that is not in a group of this command may not reach what this command can, and is replaced, once. */
+  async #reachAble(signal: AbortSignal): Promise<Connection | undefined> {
+    const found = await this.#reach(signal);
+    if (!found || this.#replaced || !this.#options.lacksGroups(found.process)) return found;
+    return this.#retire(found, signal);
   }
 
   async #spawn(signal: AbortSignal): Promise<Connection | undefined> {
@@ -186,10 +196,25 @@ export class SupervisorClient {
     }
   }
 
-  /** A connection to a supervisor of this version; one of another version is asked to retire, its workloads run on. */
+  /**
+   * A connection to a supervisor of this version; one of another version is asked to retire. Where commands of two
+   * versions are at work, each would replace what the other has started: the newer version stays.
+   */
   async #reach(signal: AbortSignal): Promise<Connection | undefined> {
     const found = await connect(this.#options);
-    if (found === undefined || found.version === this.#options.program.version) return found;
+    const { version } = this.#options.program;
+    if (found === undefined || found.version === version) return found;
+    if (!this.#replaced || compareVersions(version, found.version) > 0) return this.#retire(found, signal);
+    found.socket.destroy();
+    throw new SkepError('supervisor/unreachable', {
+      message: `another command uses Skep ${found.version}; its supervisor stays, and this is the older Skep ${version}`,
+      hint: 'use one version of Skep at a time; type -a skep shows where they are',
+    });
+  }
+
+  /** Asks a supervisor to end; its workloads run on, and the next one takes them up. */
+  async #retire(found: Connection, signal: AbortSignal): Promise<undefined> {
+    this.#replaced = true;
     try {
       await exchange(found, { op: 'retire' }, { signal });
     } catch (error) {

@@ -24,6 +24,8 @@ export interface ConnectOptions {
   readonly uid: number | undefined;
   readonly platform: NodeJS.Platform;
   readonly isAlive: (process: ProcessIdentity) => boolean;
+  /** True when this process is in a group that the other is not, and so may reach an engine that the other may not. */
+  readonly lacksGroups: (process: ProcessIdentity) => boolean;
   /** Ends a process: asks it (SIGTERM), or leaves it no choice (SIGKILL). */
   readonly end: (pid: number, how: 'SIGTERM' | 'SIGKILL') => void;
 }

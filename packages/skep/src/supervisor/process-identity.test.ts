@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { identify, isAlive } from './process-identity.ts';
+import { identify, isAlive, lacksGroups } from './process-identity.ts';
 
 const OTHER_BOOT = '00000000-0000-4000-8000-000000000000';
 
@@ -18,6 +18,18 @@ describe.runIf(process.platform === 'linux')('identity of a process on Linux', (
     const [boot = '', ticks = ''] = started.split(' ');
     expect(boot).toMatch(/^[0-9a-f-]{36}$/);
     expect(isAlive({ pid, started: `${OTHER_BOOT} ${ticks}` }, 'linux')).toBe(false);
+  });
+
+  test('lacks a group that this process has got since', () => {
+    const self = identify(process.pid, 'linux') ?? { pid: 0, started: '' };
+    const groups = process.getgroups?.() ?? [];
+    const added = Math.max(0, ...groups) + 1;
+    expect(lacksGroups(self, groups, 'linux')).toBe(false);
+    expect(lacksGroups(self, [], 'linux')).toBe(false);
+    expect(lacksGroups(self, [...groups, added], 'linux')).toBe(true);
+    // Nothing is known of one that has ended, nor on a system that does not say.
+    expect(lacksGroups({ ...self, started: 'then' }, [added], 'linux')).toBe(false);
+    expect(lacksGroups(self, [added], 'darwin')).toBe(false);
   });
 
   test('is not that of the process with its pid that started at another tick', () => {

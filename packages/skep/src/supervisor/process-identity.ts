@@ -21,6 +21,27 @@ export function isAlive(process: ProcessIdentity, platform: NodeJS.Platform): bo
 }
 
 /**
+ * True when a process is not in all of these groups: it began before its user was added to one. What cannot be known is
+ * false. Supplementary groups stand in proc_pid_status(5).
+ */
+export function lacksGroups(
+  process: ProcessIdentity,
+  groups: readonly number[],
+  platform: NodeJS.Platform,
+): boolean {
+  if (platform !== 'linux' || !isAlive(process, platform)) return false;
+  let status;
+  try {
+    status = readFileSync(`/proc/${process.pid}/status`, 'utf8');
+  } catch {
+    return false;
+  }
+  const lines = status.match(/^(?:Gid|Groups):.*$/gm) ?? [];
+  const theirs = new Set(lines.flatMap((line) => line.split(/\s+/).slice(1).map(Number)));
+  return groups.some((group) => !theirs.has(group));
+}
+
+/**
  * The boot, and field 22 of proc_pid_stat(5), in ticks since that boot: services start at about the same tick with about
  * the same pid each time. The name in field 2 may hold spaces and parentheses.
  */
