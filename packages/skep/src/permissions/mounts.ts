@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, posix, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { silentSource, type Asking } from './silent-source.ts';
 
 /** A directory or file of the host that a workload sees. */
 export interface Mount {
@@ -72,13 +73,21 @@ export async function mountSources(mounts: readonly Mount[]): Promise<MountSourc
 /**
  * Refuses a start when the source of a mount leads elsewhere than on the day it was granted: whoever may write the
  * directory above, a server among them, could have put a link to the user's keys in its place. Fails with
- * `run/not-granted`.
+ * `run/not-granted`, or with `run/source-silent` where a file system does not answer, before anything else looks at it.
  */
 export async function checkMountSources(
   name: string,
   mounts: readonly Mount[],
   granted: MountSources,
+  asking: Asking = {},
 ): Promise<void> {
+  const silent = await silentSource([...new Set(mounts.map(({ source }) => source))], asking);
+  if (silent !== undefined) {
+    throw new SkepError('run/source-silent', {
+      message: `mount source "${silent}" of "${name}" lies on a file system that does not answer`,
+      hint: `bring back the machine or program behind it, or unmount it; then skep start ${name}`,
+    });
+  }
   for (const { source } of mounts) {
     const before = Object.hasOwn(granted, source) ? granted[source] : undefined;
     if (before === undefined) continue;
