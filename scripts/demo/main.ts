@@ -56,7 +56,7 @@ async function chooseRuntime(): Promise<readonly string[] | undefined> {
     return ensureBaseImage(engine, screen);
   }
   if (!ensureBubblewrap(screen)) return undefined;
-  screen.done("no container engine is used: the operating system's sandbox (bubblewrap) it is");
+  screen.done("no container engine is used: servers run in this system's sandbox, bubblewrap");
   return [];
 }
 

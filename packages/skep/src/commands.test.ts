@@ -18,6 +18,14 @@ test.each(rows.map((row) => [row.name, row] as const))(
   },
 );
 
+test('what people type who come from another tool leads to a command, and is none', () => {
+  const names = COMMANDS.flatMap((row) => [row.name, ...(row.aliases ?? [])]);
+  for (const [word, here] of SKEP.elsewhere ?? []) {
+    expect(names).not.toContain(word);
+    expect(here).toMatch(new RegExp(`^skep (?:${names.join('|')})\\b`));
+  }
+});
+
 test('no two commands share a name', () => {
   const names = COMMANDS.flatMap((row) =>
     'members' in row ? [row.name] : [row.name, ...(row.aliases ?? [])],

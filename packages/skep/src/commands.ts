@@ -140,6 +140,31 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
   },
 ];
 
+/** What other tools call it. A command of that name takes the line away. */
+const ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  ['ps', 'skep list'],
+  ['inspect', 'skep status NAME'],
+  ['show', 'skep status NAME'],
+  ['describe', 'skep status NAME'],
+  ['log', 'skep logs NAME'],
+  ['remove', 'skep rm NAME'],
+  ['delete', 'skep rm NAME'],
+  ['del', 'skep rm NAME'],
+  ['uninstall', 'skep rm NAME'],
+  ['kill', 'skep stop NAME'],
+  ['down', 'skep stop NAME'],
+  ['up', 'skep run SERVER'],
+  ['add', 'skep run SERVER'],
+  ['create', 'skep run SERVER'],
+  ['install', 'skep run SERVER'],
+  ['pull', 'skep run SERVER, which fetches what it needs'],
+  ['update', 'skep rm NAME, then skep run SERVER'],
+  ['upgrade', 'skep rm NAME, then skep run SERVER'],
+  ['find', 'skep search QUERY'],
+  ['info', 'skep registry info SERVER'],
+  ['client', 'skep list --format mcpservers, which prints what MCP clients read'],
+]);
+
 export const SKEP: Program<Context> = {
   name: 'skep',
   about: [
@@ -150,6 +175,7 @@ export const SKEP: Program<Context> = {
   commands: COMMANDS,
   prefix: 'skep ',
   debugVariable: 'SKEP_DEBUG',
+  elsewhere: ELSEWHERE,
   repeated: ['workload'],
   offers: {
     workload: async (context) => (await import('./commands/completion.ts')).offerWorkloads(context),

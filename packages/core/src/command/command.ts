@@ -56,6 +56,8 @@ export interface Program<H extends Host> {
   readonly offers?: Readonly<Record<string, (host: H) => Promise<readonly Offer[]>>>;
   /** Those of `offers` that stand for any number of arguments. */
   readonly repeated?: readonly string[];
+  /** What people type who come from another tool, with the command that does it here. */
+  readonly elsewhere?: ReadonlyMap<string, string>;
 }
 
 /** What is shown of a command or a family of them. */
@@ -100,7 +102,7 @@ export function commonSettings(debug: string, env: Pick<Field, 'env'>, help = 'S
 /** `--format` of commands that show data. */
 export function formatSettings(brief: string) {
   return settingsOf({ group: 'Output' }, [
-    flag('choice', 'format', brief, { choices: ['text', 'json'], default: 'text' }),
+    flag('choice', 'format', brief, { short: 'o', choices: ['text', 'json'], default: 'text' }),
   ]);
 }
 

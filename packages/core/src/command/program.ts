@@ -31,6 +31,8 @@ export async function runProgram<H extends Host>(
   }
 }
 
+const VERSION_FLAGS: ReadonlySet<string | undefined> = new Set(['--version', '-v', '-V']);
+
 /** Runs the command that `argv` names; without one, shows what there is. */
 async function dispatch<H extends Host>(
   program: Program<H>,
@@ -38,11 +40,11 @@ async function dispatch<H extends Host>(
   host: H,
 ): Promise<void> {
   const { terminal } = host;
-  const { name, commands, prefix } = program;
+  const { name, commands, prefix, elsewhere } = program;
   // `--debug` belongs to every command and may also stand before its name.
   const debug = argv.slice(0, argv[0] === '--debug' ? 1 : 0);
   const [first, ...rest] = argv.slice(debug.length);
-  const word = first === '--version' ? 'version' : first;
+  const word = VERSION_FLAGS.has(first) ? 'version' : first;
   if (word === undefined || ['--help', '-h', 'help'].includes(word)) {
     if (word === 'help' && rest.length > 0) return dispatch(program, [...rest, '--help'], host);
     return terminal.out(overview(program, terminal.colorOut));
@@ -53,7 +55,7 @@ async function dispatch<H extends Host>(
       hint: `flags come after the command: ${name} ${commands[0]?.name ?? ''} --help`,
     });
   }
-  const entry = find(commands, word, { prefix, help: name });
+  const entry = find(commands, word, { prefix, help: name, elsewhere });
   if (!('members' in entry)) return execute(entry, [...debug, ...rest], { program, host });
   const [member, ...left] = rest;
   if (member === undefined || member === '--help' || member === '-h') {
@@ -74,17 +76,27 @@ async function execute<H extends Host>(
   if (left) await (await row.load(program)).execute(argv, left);
 }
 
+interface FindOptions {
+  readonly prefix: string;
+  /** What is called with `--help`. */
+  readonly help: string;
+  readonly elsewhere?: ReadonlyMap<string, string> | undefined;
+}
+
 function find<E extends Named>(
   entries: readonly E[],
   word: string,
-  { prefix, help }: { prefix: string; help: string },
+  { prefix, help, elsewhere }: FindOptions,
 ): E {
   const found = findEntry(entries, word);
   if (found !== undefined) return found;
   const isShown = (entry: E): boolean => entry.group !== undefined || entries.every((one) => !one.group);
+  const here = elsewhere?.get(word);
   throw new SkepError('usage/unknown-command', {
     message: `unknown command "${prefix}${word}"`,
-    hint: suggestion(word, entries.filter(isShown).flatMap(namesOf), `see ${help} --help`),
+    hint: here
+      ? `use ${here}`
+      : suggestion(word, entries.filter(isShown).flatMap(namesOf), `see ${help} --help`),
   });
 }
 

@@ -12,6 +12,15 @@ test('a person can be asked where standard input and standard error are terminal
   expect(interactive({ isTTY: true }, pipe)).toBe(false);
 });
 
+test.each([
+  [screen, 80],
+  [{ ...pipe, isTTY: true, columns: 0 }, 100],
+  [{ ...pipe, columns: 80 }, Infinity],
+  [pipe, Infinity],
+])('a table on %j has %d columns', (stdout, columns) => {
+  expect(openTerminal({ stdin: {}, stdout, stderr: screen, env: {} }).widthOut).toBe(columns);
+});
+
 test('nothing is asked about standard input where no question could be shown', () => {
   const stdin = {
     get isTTY(): boolean {

@@ -12,6 +12,8 @@ export interface Terminal {
   readonly colorErr: boolean;
   /** Columns. */
   readonly width: number;
+  /** Columns of standard output; Infinity where that is no terminal, so that nothing is cut. */
+  readonly widthOut: number;
 }
 
 export interface StreamLike {
@@ -41,5 +43,7 @@ export function openTerminal({ stdin, stdout, stderr, env }: TerminalInput): Ter
     colorOut: stdout.isTTY === true && mayColor,
     colorErr: stderr.isTTY === true && mayColor,
     width: Math.min(stderr.columns ?? stdout.columns ?? DEFAULT_WIDTH, 140),
+    // A terminal that tells no size says 0.
+    widthOut: stdout.isTTY === true ? stdout.columns || DEFAULT_WIDTH : Infinity,
   };
 }

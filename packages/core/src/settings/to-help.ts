@@ -130,11 +130,11 @@ function laterBlock(rows: readonly Field[], style: HelpStyle): string[] {
 }
 
 /** Lines of at most `width` columns, broken at spaces; a longer word stands alone. */
-export function wrapText(text: string, width: number): string[] {
+export function wrapText(text: string, width: number, widthOf = (part: string) => part.length): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(/\s+/u).filter((part) => part !== '')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
+    if (line !== '' && widthOf(`${line} ${word}`) > width) {
       lines.push(line);
       line = word;
     } else line = line === '' ? word : `${line} ${word}`;

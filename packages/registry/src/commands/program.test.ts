@@ -17,6 +17,7 @@ async function run(...argv: string[]): Promise<{ status: number; out: string; er
     colorOut: false,
     colorErr: false,
     width: 100,
+    widthOut: Infinity,
   };
   const host = { terminal, env: {} } as Host;
   const status = await runProgram(REGISTRY, argv, { terminal, env: {}, open: () => host });

@@ -86,6 +86,10 @@ describe('what is no command', () => {
     ['strat', 'unknown command "skep strat"; did you mean "start"?'],
     ['supervis', 'unknown command "skep supervis"; see skep --help'],
     ['help nope', 'unknown command "skep nope"; see skep --help'],
+    ['ps', 'unknown command "skep ps"; use skep list'],
+    ['remove x', 'unknown command "skep remove"; use skep rm NAME'],
+    ['inspect x', 'unknown command "skep inspect"; use skep status NAME'],
+    ['constructor', 'unknown command "skep constructor"; see skep --help'],
     ['registry nope', 'unknown command "skep registry nope"; see skep registry --help'],
     ['registry lits', 'unknown command "skep registry lits"; did you mean "list"?'],
     ['config get', 'unknown command "skep config get"; see skep config --help'],
@@ -126,6 +130,7 @@ describe('an error', () => {
 describe('skep version', () => {
   test('says it for people and for scripts', async () => {
     const skep = await bench();
+    for (const flag of ['--version', '-v', '-V']) expect(await skep.output(flag)).toBe('skep 1.0.0\n');
     expect(await skep.output('version')).toBe('skep 1.0.0\n');
     expect(JSON.parse(await skep.output('version --format json'))).toEqual({
       version: '1.0.0',

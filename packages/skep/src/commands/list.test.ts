@@ -45,11 +45,35 @@ describe('skep list', () => {
     for (const line of [head, ...rows]) expect(line).not.toMatch(/\s$/);
   });
 
-  test.each([80, 135])('is the same on a terminal of %d columns, and to a file', async (width) => {
+  test.each([60, 80, 120, 200])(
+    'fits a terminal of %d columns, with nothing of a URL cut',
+    async (widthOut) => {
+      const urls = JSON.parse(await servers.output('list --all --format json')) as readonly { url: string }[];
+      const shown = await servers.output('list --all', { terminal: { widthOut, liveOut: true } });
+      const [head = '', ...rows] = shown.trimEnd().split('\n');
+      const full = ['NAME', 'PACKAGE', 'STATUS', 'URL', 'AGE'];
+      const expected = widthOut === 60 ? ['NAME', 'STATUS', 'URL'] : full;
+      expect(head.split(/ {2,}/)).toEqual(expected);
+      for (const [index, row] of rows.entries()) {
+        expect(row.length).toBeLessThanOrEqual(widthOut);
+        expect(row).toContain(`   ${urls[index]?.url ?? '?'}`);
+      }
+    },
+  );
+
+  test('shows all there is with -o wide, as to a file', async () => {
     const plain = await servers.output('list --all');
-    expect(await servers.output('list --all', { terminal: { width, liveOut: true, colorOut: true } })).toBe(
-      plain,
-    );
+    expect(await servers.output('list --all -o wide')).toBe(plain);
+    const terminal = { widthOut: 80, liveOut: true };
+    expect(await servers.output('list --all -o wide', { terminal })).toBe(plain);
+  });
+
+  test('colours a state where there are colours', async () => {
+    const terminal = { widthOut: 80, liveOut: true, colorOut: true };
+    const shown = await servers.output('list --all', { terminal });
+    expect(shown).toContain('\u001B[32mrunning\u001B[39m');
+    expect(shown).toContain('\u001B[2mstopped\u001B[22m');
+    expect(await servers.output('status alpha', { terminal })).toContain('\u001B[32mrunning\u001B[39m\n');
   });
 
   test('shows stopped ones with --all, and under its short name', async () => {

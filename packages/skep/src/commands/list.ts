@@ -1,17 +1,32 @@
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
+import type { Context } from '../cli/context.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
-import { toTable } from '../print/table.ts';
+import { toTable, type Column } from '../print/table.ts';
 import { toJsonText, toListItem, toMcpServers } from '../workloads/to-json.ts';
+import { ageText, formatOfStatus, timeText } from '../workloads/to-text.ts';
 import { viewWorkloads, type WorkloadView } from '../workloads/view.ts';
 
-const HEAD = ['NAME', 'PACKAGE', 'STATUS', 'URL', 'PORT', 'GROUP', 'CREATED'];
+const STATUS: Column = { title: 'STATUS', format: formatOfStatus };
+
+/** Everything, for files and `--format wide`. */
+const WIDE = ['NAME', 'PACKAGE', STATUS, 'URL', 'PORT', 'GROUP', 'CREATED'];
+
+/** What a person looks for, on a terminal. The end of a package tells it from others, and the URL is there to be copied. */
+const NARROW: readonly Column[] = [
+  { title: 'NAME', least: 20 },
+  { title: 'PACKAGE', least: 10, keepsEnd: true, optional: 1 },
+  STATUS,
+  { title: 'URL' },
+  { title: 'AGE', optional: 2 },
+];
 
 export const list = defineCommand({
   usage: 'skep list [flags]',
   summary: 'List running servers',
   examples: [
     { command: 'skep list --all', what: 'Also stopped and failed ones' },
+    { command: 'skep list -o wide', what: 'Also port, group and time, with nothing cut' },
     { command: 'skep list --format mcpservers', what: 'For the configuration of an MCP client' },
   ],
   settings: [
@@ -25,7 +40,8 @@ export const list = defineCommand({
     ]),
     ...settingsOf({ group: 'Output' }, [
       flag('choice', 'format', 'How to print; mcpservers is what MCP clients read', {
-        choices: ['text', 'json', 'mcpservers'],
+        short: 'o',
+        choices: ['text', 'wide', 'json', 'mcpservers'],
         default: 'text',
       }),
     ]),
@@ -47,7 +63,7 @@ export const list = defineCommand({
     const troubled = matching.filter((view) => !views.includes(view) && view.status !== 'stopped');
     if (troubled.length > 0)
       terminal.err(`Not running: ${troubled.map(trouble).join(', ')}; see skep list --all\n`);
-    if (views.length > 0) return terminal.out(toTable(HEAD, views.map(toRow)));
+    if (views.length > 0) return terminal.out(tableOf(views, values.format === 'wide', context));
     const where = values.group === undefined ? '' : ` in group '${values.group}'`;
     terminal.out(`No MCP servers found${where}\n`);
   },
@@ -55,7 +71,22 @@ export const list = defineCommand({
 
 const trouble = ({ name, status }: WorkloadView): string => `${name} (${status})`;
 
-function toRow(view: WorkloadView): string[] {
-  const created = view.createdAt?.toISOString().replace('T', ' ').slice(0, 19) ?? '';
-  return [view.name, view.package, view.status, view.url, String(view.port), view.group, created];
+/** Files get everything, as `wide` shows it. */
+function tableOf(
+  views: readonly WorkloadView[],
+  wide: boolean,
+  { terminal, clock }: Pick<Context, 'terminal' | 'clock'>,
+): string {
+  if (wide || !terminal.liveOut) {
+    const rows = views.map((view) => [...shared(view), `${view.port}`, view.group, timeText(view.createdAt)]);
+    return toTable(WIDE, rows, { ...terminal, widthOut: Infinity });
+  }
+  const now = new Date(clock.now());
+  return toTable(
+    NARROW,
+    views.map((view) => [...shared(view), ageText(view.createdAt, now)]),
+    terminal,
+  );
 }
+
+const shared = (view: WorkloadView): string[] => [view.name, view.package, view.status, view.url];

@@ -66,6 +66,7 @@ const NO_TERMINAL: Omit<Terminal, 'err'> = {
   colorOut: false,
   colorErr: false,
   width: 100,
+  widthOut: Infinity,
 };
 
 /** Both would start a supervisor with the same variables, and a process finds the same in its own. */

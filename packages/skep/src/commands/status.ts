@@ -1,7 +1,8 @@
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
-import { toFacts } from '../print/table.ts';
+import { toFacts, type Fact } from '../print/table.ts';
 import { toJsonText, toStatusItem, uptimeOf } from '../workloads/to-json.ts';
+import { formatOfStatus, timeText } from '../workloads/to-text.ts';
 import { viewWorkload } from '../workloads/view.ts';
 
 export const status = defineCommand({
@@ -14,21 +15,20 @@ export const status = defineCommand({
     const view = await viewWorkload(name, context);
     const now = new Date(context.clock.now());
     if (values.format === 'json') return context.terminal.out(toJsonText(toStatusItem(view, now)));
-    context.terminal.out(
-      toFacts([
-        ['Name', view.name],
-        ['Status', view.status],
-        ['Health', view.context],
-        ['Package', view.package],
-        ['URL', view.url],
-        ['Port', String(view.port)],
-        ['Transport', view.transport],
-        ['Proxy Mode', view.proxyMode],
-        ['Not Enforced', view.notEnforced?.join('; ')],
-        ['Group', view.group],
-        ['Created', view.createdAt?.toISOString().replace('T', ' ').slice(0, 19)],
-        ['Uptime', uptimeOf(view, now)],
-      ]),
-    );
+    const facts: readonly Fact[] = [
+      ['Name', view.name],
+      ['Status', view.status, formatOfStatus(view.status)],
+      ['Health', view.context],
+      ['Package', view.package],
+      ['URL', view.url],
+      ['Port', String(view.port)],
+      ['Transport', view.transport],
+      ['Proxy Mode', view.proxyMode],
+      ['Not Enforced', view.notEnforced?.join('; ')],
+      ['Group', view.group],
+      ['Created', timeText(view.createdAt)],
+      ['Uptime', uptimeOf(view, now)],
+    ];
+    context.terminal.out(toFacts(facts, context.terminal));
   },
 });

@@ -2,19 +2,29 @@ import { isSecretName, redactText } from '@skep/core/log/redact.ts';
 import type { Field, FieldValue, Setting } from '@skep/core/settings/field.ts';
 import { labelOf } from '@skep/core/settings/merge.ts';
 import { showValue } from '@skep/core/settings/show-value.ts';
-import { toTable } from '../print/table.ts';
+import { toTable, type Column, type Screen } from '../print/table.ts';
 import { isPackageReference } from '../protocol/reference.ts';
 import type { NewWorkload } from './plan.ts';
 import { runSettings } from '../settings/run-settings.ts';
 
 const MASKED = '********';
 
+const COLUMNS: readonly Column[] = [
+  { title: 'SETTING', least: 16 },
+  { title: 'VALUE', least: 16 },
+  { title: 'FROM', least: 16, keepsEnd: true },
+  { title: 'INSTEAD OF', least: 12, optional: 1 },
+];
+
 /**
  * A line for each setting that somebody gave: its key, its value, who gave it, and what it was taken instead of. Mappings
  * of names, such as variables, have a line for each name. Values of variables that are secret,
  * by the catalogue's word or by their name, are masked.
  */
-export function explainPlan({ settings, env }: Pick<NewWorkload, 'settings' | 'env'>): string {
+export function explainPlan(
+  { settings, env }: Pick<NewWorkload, 'settings' | 'env'>,
+  screen: Screen,
+): string {
   const secret = new Set(env.requirements.filter((one) => one.secret).map((one) => one.name));
   const rows: readonly Field[] = runSettings;
   const lines = rows.flatMap((row) => {
@@ -22,7 +32,7 @@ export function explainPlan({ settings, env }: Pick<NewWorkload, 'settings' | 'e
     if (setting === undefined || setting.origin === 'default' || row.name === 'explain') return [];
     return linesOf(row, setting, secret);
   });
-  return toTable(['SETTING', 'VALUE', 'FROM', 'INSTEAD OF'], lines);
+  return toTable(COLUMNS, lines, screen);
 }
 
 function linesOf(row: Field, { over = [], ...first }: Setting, secret: ReadonlySet<string>): string[][] {

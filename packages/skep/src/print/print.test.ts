@@ -1,8 +1,10 @@
+import { stripVTControlCharacters } from 'node:util';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { openTerminal } from '@skep/core/command/terminal.ts';
 import { openProgress } from './progress.ts';
-import { toFacts, toTable, displayWidth } from './table.ts';
+import { toFacts, toTable, displayWidth, type Column } from './table.ts';
 
 const ESCAPE = '\u001B';
 
@@ -63,6 +65,98 @@ describe('tables', () => {
       ]),
     ).toBe('Name:       x\nA long one: y\n');
   });
+});
+
+const onScreen = (widthOut: number, colorOut = false) => ({ widthOut, colorOut });
+
+describe('on a terminal that is too narrow', () => {
+  const columns: readonly Column[] = [
+    { title: 'NAME' },
+    { title: 'PACKAGE', least: 8, keepsEnd: true, optional: 1 },
+    { title: 'ABOUT', least: 6 },
+    { title: 'AGE', optional: 2 },
+  ];
+  const row = ['everything', '@example/server@1.2.3', 'says hello', '3d'];
+
+  test.each([
+    [
+      60,
+      'NAME         PACKAGE                 ABOUT        AGE\neverything   @example/server@1.2.3   says hello   3d\n',
+    ],
+    [
+      50,
+      'NAME         PACKAGE              ABOUT        AGE\neverything   …mple/server@1.2.3   says hello   3d\n',
+    ],
+    [36, 'NAME         PACKAGE    ABOUT    AGE\neverything   …r@1.2.3   says…    3d\n'],
+    [30, 'NAME         ABOUT        AGE\neverything   says hello   3d\n'],
+    [20, 'NAME         ABOUT\neverything   says h…\n'],
+    [15, 'NAME     ABOUT\nevery…   says…\n'],
+  ])('of %d columns, columns are cut, then left out, then all are cut', (width, text) => {
+    expect(toTable(columns, [row], onScreen(width))).toBe(text);
+  });
+
+  test('no line of a table is wider, no cell loses all of its text, and what stands below each other begins there', () => {
+    const cell = fc.oneof(fc.string({ maxLength: 120 }), fc.string({ unit: 'grapheme', maxLength: 60 }));
+    const column = fc.record(
+      {
+        title: fc.stringMatching(/^[A-Z]{1,12}$/),
+        least: fc.integer({ min: 1, max: 40 }),
+        keepsEnd: fc.constant(true as const),
+        optional: fc.integer({ min: 1, max: 3 }),
+      },
+      { requiredKeys: ['title'] },
+    );
+    const table = fc
+      .array(column, { minLength: 1, maxLength: 7 })
+      .chain((head) =>
+        fc.tuple(
+          fc.constant(head),
+          fc.array(fc.array(cell, { minLength: head.length, maxLength: head.length })),
+        ),
+      );
+    fc.assert(
+      fc.property(table, fc.integer({ min: 60, max: 200 }), ([head, rows], width) => {
+        // Between the columns, nothing else is a bar.
+        const barred = rows.map((one) => one.map((text) => `|${text.replaceAll('|', '')}`));
+        const titles = head.map((one) => ({ ...one, title: `|${one.title}` }));
+        const lines = toTable(titles, barred, onScreen(width)).trimEnd().split('\n');
+        const starts = lines.map((line) =>
+          [...line.matchAll(/\|/gu)].map(({ index }) => displayWidth(line.slice(0, index))),
+        );
+        for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(width);
+        // A cell that is cut at its start has its mark there.
+        if (head.some(({ keepsEnd }) => keepsEnd)) return;
+        for (const start of starts) expect(start).toEqual(starts[0]);
+      }),
+    );
+  });
+
+  test('nothing is cut where there is no terminal', () => {
+    const long = 'x'.repeat(500);
+    expect(toTable(columns, [[long, long, long, long]])).toContain(`${long}   ${long}   ${long}   ${long}\n`);
+    expect(toFacts([['Name', `${long} ${long}`]])).toBe(`Name: ${long} ${long}\n`);
+  });
+
+  test('facts go on below themselves', () => {
+    expect(toFacts([['Health', 'its proxy process is not running']], onScreen(34))).toBe(
+      'Health: its proxy process is not\n        running\n',
+    );
+  });
+});
+
+test('colours change nothing but colours', () => {
+  const head: readonly Column[] = [
+    { title: 'A' },
+    { title: 'B', format: (text) => (text === 'x' ? 'red' : undefined) },
+  ];
+  const rows = [
+    ['1', 'x'],
+    ['2', 'y'],
+  ];
+  const colored = toTable(head, rows, onScreen(80, true));
+  expect(colored).toContain(`${ESCAPE}[31mx${ESCAPE}[39m\n`);
+  expect(stripVTControlCharacters(colored)).toBe(toTable(head, rows, onScreen(80)));
+  expect(toFacts([['Status', 'x', 'red']], onScreen(80, true))).toBe(`Status: ${ESCAPE}[31mx${ESCAPE}[39m\n`);
 });
 
 test('neither names nor values of a catalogue can steer the terminal', () => {

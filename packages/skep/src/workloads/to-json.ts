@@ -1,10 +1,7 @@
 import { printableJson } from '@skep/core/terminal/printable.ts';
 import type { WorkloadView } from './view.ts';
 
-/** What an unknown time reads as, as in Go's zero time. */
-const ZERO_TIME = '0001-01-01T00:00:00Z';
-
-/** One element of `list --format json`. The keys and their order are a promise to scripts. */
+/** One element of `list --format json`. The keys and their order are a promise to scripts; an unknown time is null. */
 export function toListItem(view: WorkloadView): Record<string, unknown> {
   return {
     name: view.name,
@@ -15,8 +12,8 @@ export function toListItem(view: WorkloadView): Record<string, unknown> {
     ...(view.proxyMode === undefined ? {} : { proxy_mode: view.proxyMode }),
     status: view.status,
     ...(view.context === undefined ? {} : { status_context: view.context }),
-    created_at: view.createdAt?.toISOString() ?? ZERO_TIME,
-    started_at: view.startedAt?.toISOString() ?? ZERO_TIME,
+    created_at: view.createdAt?.toISOString() ?? null,
+    started_at: view.startedAt?.toISOString() ?? null,
     ...(Object.keys(view.labels).length === 0 ? {} : { labels: view.labels }),
     group: view.group,
   };

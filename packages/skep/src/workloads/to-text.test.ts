@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { toListItem } from './to-json.ts';
+import { ageText, formatOfStatus, timeText } from './to-text.ts';
+
+const then = new Date('2026-01-02T03:04:05.678Z');
+const later = (seconds: number): Date => new Date(then.getTime() + seconds * 1000);
+
+test.each([
+  [-5, '0s'],
+  [59.9, '59s'],
+  [60, '1m'],
+  [3599, '59m'],
+  [3600, '1h'],
+  [86_399, '23h'],
+  [86_400 * 400, '400d'],
+])('%d seconds are an age of %s', (seconds, text) => {
+  expect(ageText(then, later(seconds))).toBe(text);
+});
+
+test('what has no time has no text for it, and null in JSON', () => {
+  expect(ageText(undefined, then)).toBe('');
+  expect(timeText(undefined)).toBe('');
+  expect(timeText(then)).toBe('2026-01-02 03:04:05');
+  const known = {
+    name: 'a1',
+    package: 'fake:1',
+    url: '',
+    port: 1,
+    transport: 'stdio',
+    group: 'default',
+    labels: {},
+  };
+  const item = toListItem({ ...known, status: 'unknown' });
+  expect(item).toMatchObject({ created_at: null, started_at: null });
+  expect(toListItem({ ...known, status: 'running', createdAt: then })).toMatchObject({
+    created_at: '2026-01-02T03:04:05.678Z',
+    started_at: null,
+  });
+});
+
+test.each([
+  ['running', 'green'],
+  ['stopped', 'dim'],
+  ['error', 'red'],
+  ['constructor', undefined],
+])('%s looks %s', (status, format) => {
+  expect(formatOfStatus(status)).toBe(format);
+});
