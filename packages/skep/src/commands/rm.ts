@@ -1,3 +1,5 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { savedNames } from '../run-config/file.ts';
@@ -10,15 +12,25 @@ export const rm = defineCommand({
   usage: 'skep rm [flags] [NAME...]',
   summary: 'Remove servers and everything made for them',
   description: [
-    'Containers, images built by Skep, fetched packages, logs and saved settings go, with everything that the servers wrote for themselves. Removing what is not there is no error.',
+    'Containers, images built by Skep, fetched packages, logs and saved settings go, with everything that the servers wrote for themselves. Removing what is not there is no error. On a terminal, --all and --group ask first.',
   ],
   positionals: [{ name: 'NAME', variadic: true }],
-  settings: [...selectionSettings, ...commonSettings],
+  settings: [
+    ...selectionSettings,
+    ...settingsOf({ group: 'Selection' }, [
+      flag('bool', 'yes', 'Remove all without a question', { short: 'y', default: false }),
+    ]),
+    ...commonSettings,
+  ],
   async run({ values, positionals }, context) {
     const { names, all } = checkSelection(positionals, values, 'rm');
-    const { places, signal, terminal } = context;
+    const { places, signal, terminal, confirm } = context;
     const known = await knownNames(places);
     const chosen = names.length > 0 ? names.map(checkWorkloadName) : known;
+    if (names.length === 0 && chosen.length > 0 && !values.yes && confirm) {
+      const agreed = await confirm(`Remove ${chosen.join(', ')}, with everything that they wrote?`);
+      if (!agreed) throw new SkepError('run/cancelled', { hint: 'nothing was removed' });
+    }
     for (const name of chosen) {
       if (!known.includes(name)) terminal.err(`Warning: workload "${name}" not found\n`);
     }
@@ -26,7 +38,11 @@ export const rm = defineCommand({
     const saved = new Set([...known, ...(await savedNames(places))]);
     const there = chosen.filter((name) => saved.has(name));
     const client = new SupervisorClient(context);
-    await onlyWaiting(eachOf(there, (name) => client.remove(name, { signal })));
+    const remove = async (name: string): Promise<void> => {
+      await client.remove(name, { signal });
+      terminal.out(`${name}\n`);
+    };
+    await onlyWaiting(eachOf(there, remove));
     if (!all) return;
     if (chosen.length === 0) terminal.out('No running workloads to delete\n');
     await removeLeftovers(context);

@@ -23,22 +23,23 @@ async function twoServers(): Promise<CommandUnderTest> {
 describe('skep stop', () => {
   test('ends the named ones and no other', async () => {
     const skep = await twoServers();
-    expect(await skep.run('stop a1')).toEqual({ status: 0, out: '', err: '' });
+    expect(await skep.run('stop a1')).toEqual({ status: 0, out: 'a1\n', err: '' });
     expect([await stateOf(skep, 'a1'), await stateOf(skep, 'a2')]).toEqual(['exited', 'running']);
     expect([await statusOf(skep, 'a1'), await statusOf(skep, 'a2')]).toEqual(['stopped', 'running']);
   });
 
   test.each(['--all', '-a', '--group default', 'a1 a2', 'a1 a2 a1'])('ends all with %s', async (which) => {
     const skep = await twoServers();
-    await skep.output(`stop ${which}`);
+    const stopped = await skep.output(`stop ${which}`);
+    expect(stopped.trimEnd().split('\n').toSorted()).toEqual(['a1', 'a2']);
     expect([await stateOf(skep, 'a1'), await stateOf(skep, 'a2')]).toEqual(['exited', 'exited']);
   });
 
   test('is no failure where nothing runs, so that scripts can stop before they start', async () => {
     const skep = await twoServers();
     await skep.output('stop a1');
-    const { status, err } = await skep.run('stop a1 missing b/c');
-    expect(status).toBe(0);
+    const { status, out, err } = await skep.run('stop a1 missing b/c');
+    expect({ status, out }).toEqual({ status: 0, out: '' });
     // All at once, so in any order.
     expect(new Set(err.split('\n'))).toEqual(
       new Set([
@@ -203,7 +204,7 @@ describe('skep start', () => {
 describe('skep rm', () => {
   test('takes the named one with all that was made for it, and no other', async () => {
     const skep = await twoServers();
-    expect(await skep.run('rm a1')).toEqual({ status: 0, out: '', err: '' });
+    expect(await skep.run('rm a1')).toEqual({ status: 0, out: 'a1\n', err: '' });
     expect(await skep.left()).toEqual({ saved: ['a2'], statuses: ['a2'], workloads: ['a2'] });
   });
 
@@ -244,6 +245,24 @@ describe('skep rm', () => {
     await skep.output('rm --all');
     expect(await skep.left()).toEqual(NOTHING_LEFT);
     expect(await skep.output('rm --all')).toBe('No running workloads to delete\n');
+  });
+
+  test.each(['--all', '--group default'])('asks a person before %s takes data away', async (which) => {
+    const skep = await twoServers();
+    const refused = await skep.run(`rm ${which}`, { agrees: false });
+    expect(refused).toEqual({ status: 1, out: '', err: 'Error: cancelled; nothing was removed\n' });
+    expect(await skep.left()).toMatchObject({ saved: ['a1', 'a2'], workloads: ['a1', 'a2'] });
+    expect(await skep.run(`rm ${which}`, { agrees: true })).toMatchObject({ status: 0 });
+    expect(await skep.left()).toEqual(NOTHING_LEFT);
+    expect(skep.asked).toEqual(Array(2).fill('Remove a1, a2, with everything that they wrote?'));
+  });
+
+  test.each(['a1', '--all --yes', '--all -y'])('asks nobody for rm %s', async (which) => {
+    const skep = await commandUnderTest();
+    await skep.output('run fake:1 --name a1');
+    expect(await skep.output(`rm ${which}`, { agrees: false })).toBe('a1\n');
+    expect(await skep.output('rm --all', { agrees: false })).toBe('No running workloads to delete\n');
+    expect(skep.asked).toEqual([]);
   });
 
   test('what the engine has of ours without any saved state goes with --all', async () => {

@@ -55,7 +55,8 @@ export const stop = defineCommand({
         // What is not there, or stopped, needs no supervisor.
         await loadRunConfig(places, name);
         const wasRunning = !stopped.has(name) && (await client.stop(name, values.timeout * 1000, { signal }));
-        if (!wasRunning) terminal.err(`Warning: workload "${name}" was not running\n`);
+        if (wasRunning) terminal.out(`${name}\n`);
+        else terminal.err(`Warning: workload "${name}" was not running\n`);
       } catch (error) {
         // Stopping what does not run is no failure: scripts stop before they start.
         if (!hasCode(error, 'workload/not-found') && !hasCode(error, 'run/invalid-name')) throw error;
