@@ -40,6 +40,15 @@ describe.skipIf(!engine.available)(title('logs of a stdio server', engine), () =
     expect(await printedBy('--tail', '0')).toBe('');
   });
 
+  test('have the time of the engine before each line, and leave out what is older than asked for', async () => {
+    const line = await printedBy('--timestamps');
+    expect(line).toMatch(/^\S+ tiny server is up\n$/);
+    const time = Date.parse(line.split(' ', 1)[0] ?? '');
+    expect(Math.abs(Date.now() - time)).toBeLessThan(600_000);
+    expect(await printedBy('--since', '1h')).toBe('tiny server is up\n');
+    expect(await printedBy('--since', new Date(time + 1000).toISOString())).toBe('');
+  });
+
   test('--follow begins with the last lines too', async () => {
     const following = user.start(['logs', '--follow', '--tail', '1', name]);
     const over = ended(following);

@@ -87,6 +87,47 @@ describe('skep logs', () => {
     expect(await skep.output('logs --tail 1 a1')).toBe(`${written}\n`);
   });
 
+  test('puts the time before each line, of last lines and followed ones too', async () => {
+    const { skep, server } = await talker();
+    const lines = /^(\S+) (?:one|two|three)$/;
+    const times = (await skep.output('logs a1 --timestamps'))
+      .trimEnd()
+      .split('\n')
+      .map((line) => Date.parse(lines.exec(line)?.[1] ?? ''));
+    expect(times[0]).not.toBeNaN();
+    expect(times).toEqual([times[0], times[0], times[0]]);
+    expect(await skep.output('logs a1 -t --tail 1')).toMatch(/^\S+Z three\n$/);
+    const pressed = ctrlC();
+    const { out } = await skep.run('logs -f -t --tail 1 a1', {
+      signal: pressed.signal,
+      onOut(text) {
+        if (text.endsWith('three\n')) setImmediate(() => server().warn('four\n'));
+        if (text.endsWith('four\n')) pressed.press();
+      },
+    });
+    expect(out).toMatch(/^\S+Z three\n\S+Z four\n$/);
+  });
+
+  test('leaves out what was written before a time, or longer ago', async () => {
+    const { skep, server } = await talker();
+    server().warn('four\n');
+    const [last = ''] = (await skep.output('logs a1 -t --tail 1')).split(' ');
+    expect(await skep.output(`logs a1 --since ${last}`)).toBe('four\n');
+    expect(await skep.output(`logs a1 --since ${last.replace('Z', '+00:00')} --tail 5`)).toBe('four\n');
+    // The clock of the runtime in memory stands in 1970.
+    expect(await skep.output('logs a1 --since 10m')).toBe('');
+    expect(await skep.output('logs a1 --since 2000000h')).toBe('one\ntwo\nthree\nfour\n');
+  });
+
+  test.each(['--timestamps', '--since 10m'])('refuses %s where the runtime keeps no times', async (flag) => {
+    const { skep } = await talker();
+    skep.runtime.timesLogs = false;
+    const [name = ''] = flag.split(' ');
+    expect(await skep.refusal(`logs a1 ${flag}`)).toBe(
+      `Error: the docker keeps no time of what "a1" wrote; leave out ${name}; the proxy's log has times: skep logs --proxy a1\n`,
+    );
+  });
+
   test('is kept while a server is stopped', async () => {
     const { skep } = await talker();
     await skep.output('stop a1');
@@ -112,6 +153,15 @@ describe('skep logs', () => {
       'logs a1 --tail -1',
       'Error: invalid value "-1" for --tail: it must be at least 0; run the command with --help to see what is accepted\n',
     ],
+    [
+      'logs a1 --since yesterday',
+      'Error: invalid value "yesterday" for --since; give a duration, such as 10m or 1h30m, or a time, such as 2026-01-02T15:04:05Z\n',
+    ],
+    [
+      'logs a1 --since -5m',
+      'Error: invalid value "-5m" for --since; give a duration, such as 10m or 1h30m, or a time, such as 2026-01-02T15:04:05Z\n',
+    ],
+    ['logs a1 --proxy -t', 'Error: --timestamps cannot be used together with --proxy; keep one of them\n'],
     [
       'logs a1 --tail many',
       'Error: invalid value "many" for --tail: it must be a whole number; run the command with --help to see what is accepted\n',

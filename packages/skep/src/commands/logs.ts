@@ -1,7 +1,8 @@
 import { access } from 'node:fs/promises';
 import { ifThere } from '@skep/core/files/errno.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
+import { parseDuration } from '@skep/core/time/duration.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { openRuntime } from '../cli/open-runtime.ts';
@@ -21,14 +22,26 @@ export const logs = defineCommand({
     ...settingsOf({ group: 'Selection' }, [
       flag('bool', 'follow', 'Keep printing what is written', { short: 'f', default: false }),
       flag('int', 'tail', 'Only the last lines', { placeholder: 'lines', min: 0 }),
+      flag('string', 'since', 'Only what is newer: a duration such as 10m, or an RFC 3339 time', {
+        placeholder: 'time',
+        excludes: ['proxy'],
+      }),
       flag('bool', 'proxy', "The proxy's log instead of the server's", { short: 'p', default: false }),
+    ]),
+    ...settingsOf({ group: 'Output' }, [
+      flag('bool', 'timestamps', 'Put its time before each line', {
+        short: 't',
+        default: false,
+        excludes: ['proxy'],
+      }),
     ]),
     ...commonSettings,
   ],
   async run({ values, positionals: [name = ''] }, context) {
+    const { follow, tail, timestamps } = values;
+    const since = values.since === undefined ? undefined : sinceTime(values.since, context.clock.now());
     const config = await loadRunConfig(context.places, name);
-    const { follow, tail } = values;
-    const request = { follow, tail, signal: context.signal };
+    const request = { follow, tail, since, timestamps, signal: context.signal };
     if (values.proxy) return proxyLog(name, request, context);
     const runtime = await openRuntime(context, { reference: config.runtime, signal: context.signal });
     if ((await runtime.inspect(name)) === undefined) {
@@ -37,10 +50,39 @@ export const logs = defineCommand({
         hint: `see why with skep logs --proxy ${name}`,
       });
     }
+    if ((timestamps || since !== undefined) && !runtime.timesLogs) {
+      throw new SkepError('usage/not-available', {
+        message: `the ${runtime.kind} keeps no time of what "${name}" wrote`,
+        hint: `leave out ${timestamps ? '--timestamps' : '--since'}; the proxy's log has times: skep logs --proxy ${name}`,
+      });
+    }
     const isTalk = config.transport === 'stdio';
     await print(isTalk ? talk(runtime, name, request) : whatWasWritten(runtime, name, request), context);
   },
 });
+
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/iu;
+
+/** Milliseconds since 1970 of a time, or of a duration before now. Fails with `usage/invalid-value`. */
+function sinceTime(text: string, now: number): number {
+  const time = RFC_3339.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(time)) return time;
+  const ago = durationOf(text);
+  if (ago !== undefined && ago >= 0) return now - ago;
+  throw new SkepError('usage/invalid-value', {
+    message: `invalid value "${text}" for --since`,
+    hint: 'give a duration, such as 10m or 1h30m, or a time, such as 2026-01-02T15:04:05Z',
+  });
+}
+
+function durationOf(text: string): number | undefined {
+  try {
+    return parseDuration(text);
+  } catch (error) {
+    if (!hasCode(error, 'usage/invalid-value')) throw error;
+    return undefined;
+  }
+}
 
 /** Everything a server wrote. */
 async function* whatWasWritten(
@@ -53,16 +95,16 @@ async function* whatWasWritten(
 
 /** The stderr of a stdio server: its stdout is the protocol. An engine counts last lines over both. */
 async function* talk(runtime: Runtime, name: string, wanted: LogRequest): AsyncGenerator<Uint8Array> {
-  const { follow, tail, signal } = wanted;
+  const { tail, ...all } = wanted;
   const stderr = async function* (request: LogRequest): AsyncGenerator<Uint8Array> {
     for await (const { stream, bytes } of runtime.logs(name, request)) if (stream === 'stderr') yield bytes;
   };
   if (tail === undefined) {
-    yield* stderr({ follow, signal });
+    yield* stderr(all);
     return;
   }
-  yield lastLinesOf(await Array.fromAsync(stderr({ follow: false, signal })), tail);
-  if (follow) yield* stderr({ follow, tail: 0, signal });
+  yield lastLinesOf(await Array.fromAsync(stderr({ ...all, follow: false })), tail);
+  if (wanted.follow) yield* stderr({ ...all, tail: 0 });
 }
 
 /** The last `count` lines; a last line without its end counts. */

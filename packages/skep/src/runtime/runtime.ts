@@ -106,6 +106,10 @@ export interface LogRequest {
   readonly follow: boolean;
   /** Last n lines only. */
   readonly tail?: number | undefined;
+  /** Only what was written at that time or later, in milliseconds since 1970. Only where the runtime `timesLogs`. */
+  readonly since?: number | undefined;
+  /** Each line begins with its time in RFC 3339 and a space. Only where the runtime `timesLogs`. */
+  readonly timestamps?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -127,6 +131,8 @@ export interface Runtime {
   readonly reachesLoopback: boolean;
   /** What a server wrote for itself stays when it is made anew from another version of its package. */
   readonly keepsFiles: boolean;
+  /** Keeps the time of each line that a server wrote. */
+  readonly timesLogs: boolean;
   /** Why the network `bridge` is that of the machine here; absent where workloads get one of their own. */
   readonly sharesNetwork?: string;
   /** Fails with a hint when the runtime cannot be used now. */

@@ -31,6 +31,22 @@ export function logsContract(bench: ContractBench): void {
       expect(text).toMatch(/^(?:two\n)?three\n$/);
     });
 
+    test('gives the time of each line, and only what was written since one, where it keeps them', async ({
+      skip,
+    }) => {
+      if (!bench.runtime.timesLogs) skip('its log holds no times');
+      const { name, probe } = await bench.running();
+      await probe.call('probe/stderr', { text: 'one\ntwo\n' });
+      const read = (since?: number): Promise<string> =>
+        stderrOf(bench.runtime.logs(name, { follow: false, timestamps: true, since, signal: forever() }));
+      const lines = (await read()).trimEnd().split('\n');
+      expect(lines.map((line) => line.replace(/^\S+ /, ''))).toEqual(['probe ready', 'one', 'two']);
+      const times = lines.map((line) => Date.parse(line.split(' ', 1)[0] ?? ''));
+      expect(times).not.toContain(Number.NaN);
+      expect(await read(Math.min(...times))).toBe(`${lines.join('\n')}\n`);
+      expect(await read(Math.max(...times) + 1)).toBe('');
+    });
+
     test('ends a followed log with the workload', async () => {
       const { name, probe } = await bench.running();
       const text = stderrOf(bench.runtime.logs(name, { follow: true, signal: forever() }));

@@ -360,6 +360,21 @@ describe('to look at workloads', () => {
     const read = engine.runtime.logs('a1', { follow: false, tail: 5, signal });
     await expect(Array.fromAsync(read)).rejects.toMatchObject({ code: 'runtime/no-such-workload' });
     expect(engine.asked[0]?.query).toMatchObject({ tail: '5', follow: '0' });
+    expect(engine.asked[0]?.query).not.toHaveProperty('timestamps');
+    expect(engine.asked[0]?.query).not.toHaveProperty('since');
+  });
+
+  test('the time before each line is the engine’s, and so is what is older', async () => {
+    const engine = await scriptedEngine({});
+    const request = { follow: false, timestamps: true, signal };
+    for (const since of [1_700_000_000_123, -1]) {
+      const read = engine.runtime.logs('a1', { ...request, since });
+      await expect(Array.fromAsync(read)).rejects.toMatchObject({ code: 'runtime/no-such-workload' });
+    }
+    expect(engine.asked.map(({ query }) => query)).toMatchObject([
+      { timestamps: '1', since: '1700000000.123' },
+      { timestamps: '1', since: '0.000' },
+    ]);
   });
 });
 

@@ -54,6 +54,7 @@ export class DockerRuntime implements Runtime {
   readonly runsImages = true;
   readonly reachesLoopback = false;
   readonly keepsFiles = false;
+  readonly timesLogs = true;
   readonly #client: EngineClient;
   readonly #environment: RuntimeEnvironment;
 

@@ -12,8 +12,16 @@ export async function* containerLogs(
   request: LogRequest,
 ): AsyncGenerator<LogChunk> {
   if (request.signal.aborted) return;
-  const { follow, tail, signal } = request;
-  const query = { stdout: '1', stderr: '1', follow: follow ? '1' : '0', tail: String(tail ?? 'all') };
+  const { follow, tail, since, timestamps, signal } = request;
+  const query = {
+    stdout: '1',
+    stderr: '1',
+    follow: follow ? '1' : '0',
+    tail: String(tail ?? 'all'),
+    ...(timestamps === true ? { timestamps: '1' } : {}),
+    // Seconds, with a fraction (Engine API, ContainerLogs).
+    ...(since === undefined ? {} : { since: (Math.max(0, since) / 1000).toFixed(3) }),
+  };
   const response = await client.stream({ path: containerPath(name, '/logs'), query, signal }, (answer) =>
     answer.status === 404 ? noSuchWorkload(name) : refused(`read the logs of "${name}"`, answer),
   );

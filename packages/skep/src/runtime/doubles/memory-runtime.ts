@@ -25,6 +25,7 @@ export class MemoryRuntime implements Runtime {
   readonly runsImages = true;
   readonly reachesLoopback = false;
   readonly keepsFiles = false;
+  timesLogs = true;
   readonly #programs: Map<string, MemoryProgram>;
   readonly #workloads = new Map<string, MemoryWorkload>();
   readonly #news = new EventEmitter();

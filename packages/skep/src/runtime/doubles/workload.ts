@@ -27,7 +27,7 @@ export class MemoryWorkload {
   #exitCode: number | undefined;
   #stubborn = false;
   #input = new PassThrough();
-  #log = '';
+  readonly #log: { readonly at: Date; readonly text: string }[] = [];
   starts = 0;
 
   constructor({ spec, program, now }: MemoryWorkloadOptions) {
@@ -99,7 +99,7 @@ export class MemoryWorkload {
 
   /** Adds to its log. */
   say(text: string): void {
-    this.#log += text;
+    this.#log.push({ at: this.#now(), text });
     this.#changes.emit('changed');
   }
 
@@ -108,19 +108,29 @@ export class MemoryWorkload {
     return this.#exitCode;
   }
 
-  async *logs({ follow, tail, signal }: LogRequest): AsyncGenerator<LogChunk> {
-    let at = tail === undefined ? 0 : this.#log.length - lastLines(this.#log, tail).length;
+  async *logs(request: LogRequest): AsyncGenerator<LogChunk> {
+    const { follow, tail, signal } = request;
+    const before = this.#written(request);
+    let at = tail === undefined ? 0 : before.length - lastLines(before, tail).length;
     for (;;) {
-      const text = this.#log.slice(at);
-      at = this.#log.length;
+      const written = this.#written(request);
+      const text = written.slice(at);
+      at = written.length;
       if (text !== '') yield { stream: 'stderr', bytes: Buffer.from(text) };
       if (signal.aborted) return;
-      if (at < this.#log.length) continue;
+      if (at < this.#written(request).length) continue;
       if (!follow || !this.running) return;
       await this.#change(signal).catch(() => {
         // Aborted: the loop sees it.
       });
     }
+  }
+
+  #written({ since = 0, timestamps }: LogRequest): string {
+    return this.#log
+      .filter(({ at }) => at.getTime() >= since)
+      .map(({ at, text }) => (timestamps ? text.replaceAll(/^(?=[^])/gm, `${at.toISOString()} `) : text))
+      .join('');
   }
 
   #detach(stdout: PassThrough): void {
@@ -138,8 +148,6 @@ export class MemoryWorkload {
 }
 
 function lastLines(text: string, count: number): string {
-  return text
-    .split(/(?<=\n)/)
-    .slice(-count)
-    .join('');
+  const lines = text.split(/(?<=\n)/);
+  return lines.slice(Math.max(0, lines.length - count)).join('');
 }

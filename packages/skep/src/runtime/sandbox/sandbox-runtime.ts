@@ -81,6 +81,8 @@ export class SandboxRuntime implements Runtime {
   readonly runsImages = false;
   readonly reachesLoopback = true;
   readonly keepsFiles = true;
+  /** Servers write their log themselves, so that it goes on when the supervisor dies. */
+  readonly timesLogs = false;
   readonly sharesNetwork?: string;
   readonly #environment: RuntimeEnvironment;
   readonly #bubblewrap: Bubblewrap;
