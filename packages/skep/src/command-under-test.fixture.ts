@@ -85,6 +85,7 @@ const NOT_A_TERMINAL = {
   colorOut: false,
   colorErr: false,
   width: 100,
+  widthOut: Infinity,
 };
 /** What takes the place of the programs that the machine would run. */
 const PROGRAMS = { 'fake:1': idle, 'example/tools:2': idle, fake: idle };
@@ -102,6 +103,8 @@ export class CommandUnderTest {
   readonly runtime: MemoryRuntime;
   /** Questions that the person was asked, in order. */
   readonly asked: string[] = [];
+  /** The kinds of runtime that commands connected to, where they wanted one. */
+  readonly wanted: (string | undefined)[] = [];
   /** Processes that were to be ended. */
   readonly ended: { readonly pid: number; readonly how: string }[] = [];
   readonly #machine: MachineUnderTest;
@@ -240,7 +243,10 @@ export class CommandUnderTest {
       end: (pid, how) => void this.ended.push({ pid, how }),
       onFault: () => () => {},
       exit() {},
-      connectRuntime: async () => this.runtime,
+      connectRuntime: async (reference) => {
+        this.wanted.push(reference?.kind);
+        return this.runtime;
+      },
     };
   }
 

@@ -1,7 +1,8 @@
 import type { Host } from '@skep/core/command/host.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Ask, Confirm } from './ask.ts';
-import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import type { WantedRuntime } from '../runtime/detect.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { OnFault } from '../supervisor/faults.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
@@ -34,7 +35,7 @@ export interface Context extends Host {
   /** The supervisor that was started before the command was; see `wakeEarly`. */
   readonly woken?: Woken;
   /** What workloads run on; absent where it is looked for on this machine. */
-  readonly connectRuntime?: (reference: RuntimeReference | undefined) => Promise<Runtime>;
+  readonly connectRuntime?: (reference: WantedRuntime | undefined) => Promise<Runtime>;
   /** Set where the supervisor runs this for a command that asked it to. */
   readonly inside?: Inside;
 }

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { RuntimeReference } from '../run-config/run-config.ts';
+import type { WantedRuntime } from '../runtime/detect.ts';
 import type { RuntimeEnvironment } from '../runtime/environment.ts';
 import type { Runtime, RuntimeInfo } from '../runtime/runtime.ts';
 import { ownerOf } from '../supervisor/workload-spec.ts';
 import type { Context } from './context.ts';
 
 export interface OpenRuntimeOptions {
-  /** The runtime a saved workload belongs to. */
-  readonly reference?: RuntimeReference | undefined;
+  readonly reference?: WantedRuntime | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -16,7 +15,7 @@ const neverAborts = new AbortController().signal;
 const PROBE_MS = 10_000;
 
 /**
- * The runtime a workload belongs to, or the best one there is. Connects now, so commands that need none never call it.
+ * The runtime that is wanted, or the best one there is. Connects now, so commands that need none never call it.
  * Fails with `runtime/*` when it does not answer, with `workload/other-engine` when another one answers by now.
  */
 export async function openRuntime(context: Context, options: OpenRuntimeOptions = {}): Promise<Runtime> {
@@ -39,10 +38,10 @@ export async function beginRuntime(
 async function identify(
   runtime: Runtime,
   signal: AbortSignal,
-  reference: RuntimeReference | undefined,
+  reference: WantedRuntime | undefined,
 ): Promise<RuntimeInfo> {
   const info = await runtime.probe(signal);
-  if (!reference || info.id === reference.id) return info;
+  if (reference?.id === undefined || info.id === reference.id) return info;
   throw new SkepError('workload/other-engine', {
     message: `the workload belongs to another ${reference.kind} engine than the one at ${info.endpoint}`,
   });
@@ -51,7 +50,7 @@ async function identify(
 /** As `openRuntime` without asking who it is, where a workload's runtime is known to be there. */
 export async function connectRuntime(
   context: Context,
-  reference: RuntimeReference | undefined,
+  reference: WantedRuntime | undefined,
 ): Promise<Runtime> {
   if (context.connectRuntime) return context.connectRuntime(reference);
   const { detectRuntime } = await import('../runtime/detect.ts');

@@ -49,6 +49,13 @@ describe('skep run --explain', () => {
     },
   );
 
+  test('says which runtime was named, and that a flag comes before the variable', async () => {
+    const lines = await explained('run --explain --runtime sandbox fake:1', {
+      env: { SKEP_RUNTIME: 'docker' },
+    });
+    expect(lines.get('runtime')).toBe('sandbox | --runtime | docker (SKEP_RUNTIME)');
+  });
+
   test('says of each setting which flag, variable or file it comes from', async () => {
     const lines = await explained(
       'run --explain --host 0.0.0.0 -l team=blue --env-file env -e TZ=UTC fake:1 -- -v',

@@ -49,7 +49,7 @@ beforeEach(async () => {
     uid: process.getuid?.(),
     program: { node: '/bin/false', entry: 'x', version: '1.0.0' },
     // Nobody reads what the supervisor writes.
-    terminal: { out() {}, err() {}, interactive: false, liveErr: false, liveOut: false, colorOut: false, colorErr: false, width: 80 }, // prettier-ignore
+    terminal: { out() {}, err() {}, interactive: false, liveErr: false, liveOut: false, colorOut: false, colorErr: false, width: 80, widthOut: Infinity }, // prettier-ignore
     signal: never,
     end() {},
     onFault: () => () => {},
@@ -130,6 +130,7 @@ test.each<[string, readonly string[], Asked]>([
   ['an exported configuration', ['--from-config', '/dev/zero'], {}],
   ['a folder, which may be one of a machine that does not answer', ['fake:1', '-v', '/:/x:ro'], {}],
   ['a host that has to be looked up', ['fake:1', '--host', 'one.invalid'], {}],
+  ['another runtime', ['fake:1', '--runtime', 'sandbox'], {}],
   ['another PATH', ['fake:1'], { env: { PATH: '/usr/bin' } }],
   ['another engine', ['fake:1'], { env: { DOCKER_HOST: 'tcp://127.0.0.1:1' } }],
 ])('%s is left to the command, and nothing is made', async (_, argv, asked) => {

@@ -34,7 +34,7 @@ export const run = defineCommand({
     handOverByFlags(values, context);
     const agree = (): Promise<boolean> => Promise.resolve(true);
     // What is only explained is granted nothing.
-    const around = surroundingsOf(values.explain ? { ...context, confirm: agree } : context);
+    const around = surroundingsOf(values.explain ? { ...context, confirm: agree } : context, values.runtime);
     if (values.fromConfig === undefined) {
       if (target === undefined)
         throw new SkepError('usage/missing-argument', { message: 'missing argument SERVER' });
@@ -59,7 +59,7 @@ export const run = defineCommand({
 async function explainOr({ explain }: RunValues, plan: NewWorkload, context: Context): Promise<void> {
   if (!explain) return carryOut(plan, context);
   const { explainPlan } = await import('../plan/explain.ts');
-  context.terminal.out(explainPlan(plan));
+  context.terminal.out(explainPlan(plan, context.terminal));
 }
 
 function flagOf(name: string): string {

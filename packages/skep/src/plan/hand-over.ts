@@ -14,10 +14,11 @@ import type { Target } from './resolve-target.ts';
 type Where = Pick<Surroundings, 'env' | 'inside'>;
 
 /** Flags that name a file or folder to be looked at, that keep the command attached, or that show what only this process knows. */
-export function handOverByFlags(values: RunValues, { inside }: Where): void {
+export function handOverByFlags(values: RunValues, { inside, env }: Where): void {
   if (!inside) return;
-  const { foreground, explain, debug, host, permissionProfile = '' } = values;
+  const { foreground, explain, debug, host, permissionProfile = '', runtime = '' } = values;
   if (foreground || explain || debug === true) inside.handOver('it shows what happens');
+  if (runtime !== (env['SKEP_RUNTIME'] ?? '')) inside.handOver('--runtime names another than its own');
   // Names are looked up by threads that everything in the process shares.
   if (!isIPv4(host) && host !== 'localhost') inside.handOver('--host is a name');
   const given: Readonly<Record<string, unknown>> = values;

@@ -66,7 +66,7 @@ export interface Surroundings {
   /** Set where a supervisor plans for a command that asked it to (decision 0048). */
   readonly inside?: { readonly handOver: (why: string) => never };
   /**
-   * The runtime that a saved workload belongs to, or the best one there is; and which one it is, asked for while other things
+   * The runtime that a saved workload belongs to, or for a new one what the person named or the best there is; and which one it is, asked for while other things
    * go on, because only what is saved says so.
    */
   readonly connect: (

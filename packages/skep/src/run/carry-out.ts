@@ -64,10 +64,11 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
   });
 }
 
-/** What a command of this context plans with. */
-export function surroundingsOf(context: Context): Surroundings {
+/** What a command of this context plans with; what is new runs on the kind of runtime that the person named. */
+export function surroundingsOf(context: Context, kind?: string): Surroundings {
   const { signal } = context;
-  return { ...context, connect: (reference) => beginRuntime(context, { reference, signal }) };
+  const named = kind === undefined ? undefined : { kind };
+  return { ...context, connect: (reference = named) => beginRuntime(context, { reference, signal }) };
 }
 
 /** Says in one line each what the person might take for granted about a workload and is not so. */

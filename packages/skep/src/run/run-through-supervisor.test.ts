@@ -53,7 +53,7 @@ beforeEach(async () => {
     uid: process.getuid?.(),
     self,
     program: { node: '/bin/false', entry: 'x', version: '1.0.0' },
-    terminal: { out: (text) => print(`out: ${text}`), err: (text) => print(`err: ${text}`), interactive: false, liveErr: false, liveOut: false, colorOut: false, colorErr: false, width: 80 }, // prettier-ignore
+    terminal: { out: (text) => print(`out: ${text}`), err: (text) => print(`err: ${text}`), interactive: false, liveErr: false, liveOut: false, colorOut: false, colorErr: false, width: 80, widthOut: Infinity }, // prettier-ignore
     clock: systemClock,
     random: (min) => min,
     fetch,

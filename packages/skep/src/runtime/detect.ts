@@ -9,18 +9,25 @@ const RUNTIMES: Readonly<Record<RuntimeKind, () => Promise<FindRuntime>>> = {
   sandbox: async () => (await import('./sandbox/bubblewrap.ts')).findSandbox,
 };
 
-/** The kind that a saved workload names, or `SKEP_RUNTIME`, or the first that works. Fails as `selectRuntime` does. */
+/** The runtime that a saved workload belongs to, or only the kind that a person named. */
+export interface WantedRuntime {
+  readonly kind: string;
+  readonly id?: string;
+  readonly endpoint?: string;
+}
+
+/** What is wanted, or what `SKEP_RUNTIME` names, or the first that works. Fails as `selectRuntime` does. */
 export async function detectRuntime(
   environment: RuntimeEnvironment,
-  saved?: { readonly kind: RuntimeKind; readonly endpoint?: string },
+  wanted?: WantedRuntime,
 ): Promise<Runtime> {
   const find = async (kind: RuntimeKind): ReturnType<FindRuntime> =>
-    (await RUNTIMES[kind]())(environment, saved?.endpoint);
-  return selectRuntime(find, saved?.kind ?? environment.env['SKEP_RUNTIME']);
+    (await RUNTIMES[kind]())(environment, wanted?.endpoint);
+  return selectRuntime(find, wanted?.kind ?? environment.env['SKEP_RUNTIME']);
 }
 
 /**
- * The first kind that is found, or the one that is wanted and nothing else. What the person named in a variable is never
+ * The first kind that is found, or the one that is wanted and nothing else. What the person named is never
  * replaced by something else. Fails with `runtime/unknown`, or with `runtime/unavailable` and everything that was tried.
  */
 export async function selectRuntime<Found>(

@@ -11,7 +11,7 @@ const rows: readonly Field[] = runSettings;
 const flagRows = rows.filter((row) => row.flag !== undefined);
 
 /** Flags of Skep alone (decision 0146). */
-const ownFlags = ['explain', 'no-check', 'sandbox-user', 'trust-config'];
+const ownFlags = ['explain', 'no-check', 'runtime', 'sandbox-user', 'trust-config'];
 
 /** Which kinds may stand for a type of the fixture. */
 const kindsOf: Record<ContractType, readonly FieldKind[]> = {
@@ -118,6 +118,7 @@ describe('what this release delivers', () => {
         'proxy-mode',
         'proxy-port',
         'publish',
+        'runtime',
         'runtime-add-package',
         'runtime-image',
         'sandbox-user',

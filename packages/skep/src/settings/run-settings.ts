@@ -31,6 +31,7 @@ export type RunValues = Values<typeof runSettings>;
 export const besideFromConfig: readonly (keyof RunValues)[] = [
   'fromConfig',
   'trustConfig',
+  'runtime',
   'explain',
   'foreground',
   'debug',

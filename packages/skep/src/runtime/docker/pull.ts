@@ -66,7 +66,7 @@ function notFound(reference: string, reason: string): SkepError {
     message: `image not found in registry: "${reference}" (${reason})`,
     ...(UNREACHED.test(reason)
       ? {
-          hint: 'the engine cannot reach that registry: check its name, the network, and the proxy of the engine',
+          hint: 'the engine cannot reach that registry: check its name, the network, and the proxy of the engine, or run an npm package without it: --runtime sandbox',
         }
       : {}),
   });
