@@ -1,6 +1,8 @@
 import type { Log } from '@skep/core/log/log.ts';
 import { silentLog } from '@skep/core/log/log.ts';
+import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import type { Backend } from '../backend/backend.ts';
+import { proxySettings } from '../settings.ts';
 import { startProxy, type Proxy, type ProxyOptions } from '../start.ts';
 import { postJson, type Answer } from './http-client.ts';
 
@@ -12,9 +14,7 @@ export const SETTINGS = {
   host: '127.0.0.1',
   port: 0,
   trustProxyHeaders: false,
-  requestTimeoutMs: 60_000,
-  sessionTtlMs: 7_200_000,
-  bodyLimitBytes: 8 * 1024 * 1024,
+  ...valuesOf(proxySettings, new Map()),
   graceMs: 1_000,
   skepVersion: '1',
   log: silentLog,

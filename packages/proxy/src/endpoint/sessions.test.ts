@@ -7,7 +7,7 @@ const sessions = () => {
   const left: string[] = [];
   const all = new Sessions({
     clock,
-    ttlMs: 1_000,
+    sessionTtlMs: 1_000,
     mux: { join() {}, leave: ({ key }) => void left.push(key) },
   });
   const create = (principal = 'me'): Session => {

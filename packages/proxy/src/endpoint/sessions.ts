@@ -88,7 +88,7 @@ export class Session implements Peer {
 
 export interface SessionsOptions {
   readonly clock: Clock;
-  readonly ttlMs: number;
+  readonly sessionTtlMs: number;
   /** Who hears of sessions that begin and end. */
   readonly mux: Pick<Mux, 'join' | 'leave'>;
 }
@@ -102,7 +102,7 @@ export class Sessions {
 
   constructor(options: SessionsOptions) {
     this.#options = options;
-    this.#sweep = options.clock.every(options.ttlMs / 2, () => this.#expire());
+    this.#sweep = options.clock.every(options.sessionTtlMs / 2, () => this.#expire());
   }
 
   get size(): number {
@@ -123,7 +123,7 @@ export class Sessions {
     const session = this.#sessions.get(id);
     if (session?.principal !== principal) return undefined;
     const now = this.#options.clock.now();
-    if (this.#isIdle(session) && now - session.lastSeen > this.#options.ttlMs) {
+    if (this.#isIdle(session) && now - session.lastSeen > this.#options.sessionTtlMs) {
       this.end(session);
       return undefined;
     }
@@ -155,7 +155,7 @@ export class Sessions {
     const now = this.#options.clock.now();
     for (const session of this.#sessions.values()) {
       if (!this.#isIdle(session)) session.lastSeen = now;
-      else if (now - session.lastSeen > this.#options.ttlMs) this.end(session);
+      else if (now - session.lastSeen > this.#options.sessionTtlMs) this.end(session);
     }
   }
 

@@ -11,14 +11,13 @@ import { sharedBodyOf } from './event.ts';
 import { post } from './post.ts';
 import { refuse } from '../call/refuse.ts';
 import { readEventId } from './replay.ts';
-import { principalOf, Sessions, type Session } from './sessions.ts';
+import { principalOf, Sessions, type Session, type SessionsOptions } from './sessions.ts';
 import { SseSocket } from './sse-socket.ts';
 import type { UnreadBudget } from './unread-budget.ts';
 
 export const ENDPOINT_PATH = '/mcp';
 
-interface StreamableHttpOptions extends MuxOptions {
-  readonly sessionTtlMs: number;
+interface StreamableHttpOptions extends MuxOptions, Omit<SessionsOptions, 'mux'> {
   readonly unread: UnreadBudget;
 }
 
@@ -37,11 +36,10 @@ export class StreamableHttp implements Front {
   readonly #budget: UnreadBudget;
 
   constructor(options: StreamableHttpOptions) {
-    const { clock, sessionTtlMs, unread } = options;
-    this.#clock = clock;
+    this.#clock = options.clock;
     this.#mux = new Mux(options);
-    this.#sessions = new Sessions({ clock, ttlMs: sessionTtlMs, mux: this.#mux });
-    this.#budget = unread;
+    this.#sessions = new Sessions({ ...options, mux: this.#mux });
+    this.#budget = options.unread;
   }
 
   readonly step: Step = (call) => {
