@@ -1,3 +1,4 @@
+import { KIND_LIST } from '@skep/registry/sources/source-body.ts';
 import type { CallerName } from './governed.ts';
 
 // The refusals (docs/behaviour/registry.md#status-codes): who asks what, and the exact answer. `io.acme/linter` was
@@ -55,7 +56,7 @@ export const REFUSALS: readonly Refusal[] = [
   ['claims that are nested', 'both', ENTRIES, 400, 'claim "o": value must be a string or array of strings', { server: LINTER, claims: { o: { p: 'x' } } }],
   ['ten thousand claims', 'both', ENTRIES, 400, 'claims have 10000 keys, at most 64 are allowed', { server: LINTER, claims: MANY }],
   ['an entry type nobody knows', 'both', 'DELETE /v1/entries/robot/x/versions/1', 400, KIND],
-  ['a source of no kind', 'both', 'PUT /v1/sources/new', 400, 'invalid source configuration: one of git, api, file, managed, or kubernetes configuration must be specified', {}],
+  ['a source of no kind', 'both', 'PUT /v1/sources/new', 400, `invalid source configuration: one of ${KIND_LIST} configuration must be specified`, {}],
   ['a source without interval', 'both', 'PUT /v1/sources/new', 400, 'invalid source configuration: syncPolicy.interval is required for file registries', { file: { url: 'https://a.test/x.json' } }],
   ['another kind for a source', 'root', 'PUT /v1/sources/extra', 400, 'changing source type is not allowed: extra is a file source, not managed', { managed: {} }],
   ['a registry of no source', 'both', 'PUT /v1/registries/new', 400, 'invalid registry configuration: at least one source is required', { sources: [] }],

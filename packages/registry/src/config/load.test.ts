@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Loaded, loadConfig } from './load.ts';
+import { KIND_LIST } from '../sources/source-body.ts';
 import { DEFAULT_LIMITS } from '../shape/limits.ts';
 import { withAliases } from './environment.ts';
 import { overridesFrom, unreadVariables } from './overrides.ts';
@@ -115,7 +116,7 @@ limits: { claims: { maxValues: ${most} } }
     [
       '    file: { path: catalog.json }\n',
       '',
-      'c.yaml:2:5: sources[0]: one of git, api, file, managed, or kubernetes configuration must be specified',
+      `c.yaml:2:5: sources[0]: one of ${KIND_LIST} configuration must be specified`,
     ],
     ['{ path: catalog.json }', '{}', 'c.yaml:3:11: sources[0].file: file.path or file.url is required'],
     [

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { SOURCE_KINDS } from '../store/rows.ts';
 import { KINDS } from './kinds.ts';
 import { decodeSource } from './open-source.ts';
-import { parseSourceBody, sourceMembers, sourceProblems, unavailable } from './source-body.ts';
+import { KIND_LIST, parseSourceBody, sourceMembers, sourceProblems, unavailable } from './source-body.ts';
 import { CLAIM_LIMITS } from '@skep/auth/claims/claims.ts';
 
 test('names every source that is not read yet, and nothing of a plain configuration', () => {
@@ -13,6 +13,10 @@ test('names every source that is not read yet, and nothing of a plain configurat
     'source "a": kubernetes sources are not available yet',
     'source "b": kubernetes sources are not available yet',
   ]);
+});
+
+test('messages name the kinds in the order of the table', () => {
+  expect(KIND_LIST).toBe('git, api, file, managed, or kubernetes');
 });
 
 /** A block of each kind with nothing but what it needs. */

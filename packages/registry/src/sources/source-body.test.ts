@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { NamedSource } from '../store/rows.ts';
 import { loadConfig } from '../config/load.ts';
 import { CLAIM_LIMITS } from '@skep/auth/claims/claims.ts';
-import { parseSourceBody } from './source-body.ts';
+import { KIND_LIST, parseSourceBody } from './source-body.ts';
 
 let directory: string;
 beforeEach(async () => {
@@ -103,13 +103,10 @@ describe('sources of a configuration', () => {
   });
 
   test.each<[string, ...problems: string[]]>([
-    [
-      '{ name: one }',
-      '2:5: sources[0]: one of git, api, file, managed, or kubernetes configuration must be specified',
-    ],
+    ['{ name: one }', `2:5: sources[0]: one of ${KIND_LIST} configuration must be specified`],
     [
       `{ name: one, managed: {}, git: { repository: "${REPO}" } }`,
-      '2:5: sources[0]: only one of git, api, file, managed, or kubernetes configuration may be specified, found git and managed',
+      `2:5: sources[0]: only one of ${KIND_LIST} configuration may be specified, found git and managed`,
     ],
     [`{ name: one, git: { repository: "${REPO}" } }`, '2:5: sources[0]: syncPolicy.interval is required'],
     [`{ name: one, git: {}, ${EVERY} }`, '2:23: sources[0].git.repository: is required (a text)'],
@@ -202,7 +199,7 @@ describe('sources of a configuration', () => {
       await problemsOf('{ name: one, managed: {} }', '{ name: two, managed: {} }', '{ name: x }'),
     ).toEqual([
       '3:27: sources[1].managed: at most one managed source is allowed, found 2',
-      '4:5: sources[2]: one of git, api, file, managed, or kubernetes configuration must be specified',
+      `4:5: sources[2]: one of ${KIND_LIST} configuration must be specified`,
     ]);
   });
 });

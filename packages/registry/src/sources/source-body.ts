@@ -13,7 +13,7 @@ import type { SourceOrigin } from './kind.ts';
 import { KINDS } from './kinds.ts';
 
 /** `git, api, file, managed, or kubernetes` */
-const LIST = new Intl.ListFormat('en', { type: 'disjunction' }).format(SOURCE_KINDS);
+export const KIND_LIST = new Intl.ListFormat('en', { type: 'disjunction' }).format(SOURCE_KINDS);
 
 type Block = z.ZodOptional<z.ZodObject>;
 
@@ -73,8 +73,8 @@ export function* sourceProblems(
   if (kind === undefined || others.length > 0) {
     const message =
       kind === undefined
-        ? `one of ${LIST} configuration must be specified`
-        : `only one of ${LIST} configuration may be specified, found ${[kind, ...others].join(' and ')}`;
+        ? `one of ${KIND_LIST} configuration must be specified`
+        : `only one of ${KIND_LIST} configuration may be specified, found ${[kind, ...others].join(' and ')}`;
     yield { path, message };
     return;
   }

@@ -59,7 +59,7 @@ describe('creating and replacing', () => {
       'admin',
       {},
       400,
-      /^invalid source configuration: one of git, api, file, managed, or kubernetes/,
+      /^invalid source configuration: one of .* configuration must be specified/,
     ],
     [
       'two kinds',
