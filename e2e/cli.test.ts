@@ -70,8 +70,6 @@ describe('what is wrong is said in one line with a hint, exit 1', () => {
     [['run', 'a', 'b'], 'Error: unexpected argument "b"', 'after --'],
     [['run', 'x', '--transport', 'carrier-pigeon'], 'invalid value "carrier-pigeon" for --transport', ''],
     [['run', 'x', '--transport', 'sse'], 'not available yet', ''],
-    [['run', 'x', '--tools', 'a'], 'the flag "--tools" is not available yet', ''],
-    [['run', 'x', '--isolate-network'], 'the flag "--isolate-network" is not available yet', ''],
     [['run', 'everything', '--name', '../x'], 'invalid workload name', ''],
     [
       ['run', 'everything', '-v', '/nowhere-at-all:/x'],

@@ -1,5 +1,5 @@
 import { expect, expectTypeOf, test } from 'vitest';
-import { defineSettings, valuesOf } from './define-settings.ts';
+import { defineSettings, flag, settingsOf, valuesOf } from './define-settings.ts';
 import { didYouMean } from './did-you-mean.ts';
 import type { Settings } from './field.ts';
 import { fromEnv } from './from-env.ts';
@@ -20,6 +20,16 @@ test('values are typed by their rows', () => {
   expectTypeOf(values.mode).toEqualTypeOf<'a' | 'b' | undefined>();
   expectTypeOf(values.env).toEqualTypeOf<Readonly<Record<string, string>>>();
   expect(values).toEqual({ port: undefined, host: '127.0.0.1', mode: undefined, env: {} });
+});
+
+test('a row that is delivered in a group that waits says so itself', () => {
+  const [waiting, delivered] = settingsOf({ group: 'General', notYet: true }, [
+    flag('bool', 'later', 'x'),
+    flag('string', 'target-host', 'x', { notYet: false }),
+  ]);
+  expectTypeOf(waiting.notYet).toEqualTypeOf<true>();
+  expectTypeOf(delivered.notYet).toEqualTypeOf<false>();
+  expect([waiting, delivered]).toMatchObject([{ notYet: true }, { notYet: false, name: 'targetHost' }]);
 });
 
 test.each([

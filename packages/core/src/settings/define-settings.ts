@@ -79,14 +79,16 @@ export function flag<
   return { kind, flag: name, brief, ...(facts as Facts) };
 }
 
-/** The rows of one group. A row without a name has that of its flag, in camelCase. */
+/** The rows of one group; what a row says itself counts. One without a name has that of its flag, in camelCase. */
 export function settingsOf<
   const Shared extends Pick<Field, 'group' | 'notYet'>,
   const Rows extends readonly DeclaredRow[],
 >(
   shared: Shared,
   rows: Rows,
-): { readonly [I in keyof Rows]: Rows[I] & Shared & { readonly name: NameOf<Rows[I]> } } {
+): {
+  readonly [I in keyof Rows]: Rows[I] & Omit<Shared, keyof Rows[I]> & { readonly name: NameOf<Rows[I]> };
+} {
   const named = rows.map((row) => ({
     ...shared,
     ...row,

@@ -76,9 +76,9 @@ export interface Field {
   /**
    * Behaviour arrives with a later release: giving the flag or key fails with `usage/not-available`, unless the value is
    * what happens anyway (`holdsAnyway`). Its environment variable is not read: it may be set for good, and alone it
-   * switches nothing on.
+   * switches nothing on. A row that is delivered in a group that waits says `false`.
    */
-  readonly notYet?: true;
+  readonly notYet?: boolean;
   /** With `notYet`: an imported file may have the key, running without it harms nobody. */
   readonly harmless?: true;
 }

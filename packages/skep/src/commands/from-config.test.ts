@@ -78,11 +78,8 @@ describe('a file that is no run configuration is refused with the key that is wr
       '"x" is not a run configuration: "nonsense": unknown key; remove it, or correct its name',
     ],
     [{ group: 'team' }, `"x" is in group 'team', which does not exist; ${CORRECT}`],
-    [{ tools_filter: ['a'] }, `"x" uses "tools_filter", which is not available yet; ${LEAVE_OUT}`],
-    [{ oidc_config: { issuer: 'x' } }, `"x" uses "oidc_config", which is not available yet; ${LEAVE_OUT}`],
-    [{ remote_url: 'https://x' }, `"x" uses "remote_url", which is not available yet; ${LEAVE_OUT}`],
-    [{ secrets: ['a,target=b'] }, `"x" uses "secrets", which is not available yet; ${LEAVE_OUT}`],
-    [{ isolate_network: true }, `"x" uses "isolate_network", which is not available yet; ${LEAVE_OUT}`],
+    [{ authz_config: { version: '1' } }, `"x" uses "authz_config", which is not available yet; ${LEAVE_OUT}`],
+    [{ mutating_webhooks: ['x'] }, `"x" uses "mutating_webhooks", which is not available yet; ${LEAVE_OUT}`],
     [
       { container_labels: { 'bad key': 'x' } },
       '"x" is not a run configuration: "container_labels.bad key": is not a label; keys and values have up to 63 letters, digits, dots, dashes and underscores',
