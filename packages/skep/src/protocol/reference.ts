@@ -1,16 +1,18 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isNpmName, isNpmVersion } from './npm-name.ts';
 
+export const ECOSYSTEMS = ['npm', 'pypi', 'go'] as const;
+
+type Ecosystem = (typeof ECOSYSTEMS)[number];
+
 /** A validated package of a protocol scheme (`npx://`, `uvx://`, `go://`). */
 export interface PackageSource {
   readonly kind: 'package';
-  readonly ecosystem: 'npm' | 'pypi' | 'go';
+  readonly ecosystem: Ecosystem;
   readonly name: string;
   /** Version or tag; absent means the newest. */
   readonly version?: string;
 }
-
-type Ecosystem = PackageSource['ecosystem'];
 
 interface Grammar {
   readonly ecosystem: Ecosystem;

@@ -2,6 +2,7 @@ import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import * as shape from '@skep/core/settings/shape.ts';
 import { profileShape, type PermissionProfile } from '../permissions/profile.ts';
+import { ECOSYSTEMS } from '../protocol/reference.ts';
 
 type KeyOnly = Pick<Field, 'stored' | 'local' | 'notYet' | 'harmless' | 'brief'>;
 type KeyRow<Name, Facts> = Facts & {
@@ -36,7 +37,7 @@ const imageName: shape.Shape<string> = (value, fail) => shape.noNul(value, fail)
 
 const packageSource = shape.exactly({
   kind: shape.oneOf('package'),
-  ecosystem: shape.oneOf('npm', 'pypi', 'go'),
+  ecosystem: shape.oneOf(...ECOSYSTEMS),
   name: imageName,
   version: shape.optional(shape.noNul),
 });
