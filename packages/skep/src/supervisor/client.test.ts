@@ -1,4 +1,5 @@
 import { systemClock } from '@skep/core/time/clock.ts';
+import { once } from 'node:events';
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -252,9 +253,14 @@ describe('what does not behave like a supervisor', () => {
     await new Promise<void>((resolve) => fake?.listen(address.socket, resolve));
   }
 
-  test.each(['not json\n', '{"hello":1}\n', '[]\n'])('a greeting like %j is refused', async (greeting) => {
-    await listen((peer) => void peer.end(greeting));
+  test.each(['not json\n', '{"hello":1}\n', '[]\n'])('a greeting like %j is refused, and the connection ended', async (greeting) => {
+    let over: Promise<unknown> | undefined;
+    await listen((peer) => {
+      over = once(peer, 'close');
+      peer.resume().write(greeting);
+    });
     await expect(client.settle({ signal })).rejects.toMatchObject({ code: 'supervisor/protocol' });
+    await over;
   });
   test('the supervisor of another state directory is never asked for anything', async () => {
     const heard: string[] = [];

@@ -56,7 +56,8 @@ export async function connect(options: ConnectOptions): Promise<Connection | und
   // Anybody may have made it anew, where the directory for temporary files was emptied.
   if (platform !== 'win32' && (await whyNotPrivate(dirname(address.socket), uid)) !== undefined)
     return undefined;
-  const socket = createConnection(address.socket);
+  using opened = new DisposableStack();
+  const socket = opened.adopt(createConnection(address.socket), (one) => void one.destroy());
   socket.on('error', () => socket.destroy());
   try {
     await once(socket, 'connect');
@@ -79,17 +80,15 @@ export async function connect(options: ConnectOptions): Promise<Connection | und
   const { version, pid, started, state, data } = readGreeting(first);
   const own = await whatIsKept(places);
   // The address came with a copy of another state directory.
-  if (state !== own.state) {
-    socket.destroy();
-    return undefined;
-  }
+  if (state !== own.state) return undefined;
   if (data !== own.data) {
-    socket.destroy();
     throw new SkepError('supervisor/unreachable', {
       message: `the supervisor of "${state}" keeps its data in "${data}", and this command in "${own.data}"`,
       hint: 'give both the same HOME or XDG_DATA_HOME',
     });
   }
+  // From here on it is the caller's: an exchange ends it.
+  opened.move();
   return { socket, lines, process: { pid, started }, version };
 }
 
