@@ -325,7 +325,10 @@ describe('mounts and permissions', () => {
       'run fake:1 -v .:/x:ro -v bad.env:/x',
       'two mounts for "/x": "WORK" and "WORK/bad.env"; give each container path once, in --volume or in the permission profile',
     ],
-    ['run fake:1 --permission-profile nosuch', 'permission profile "nosuch" does not exist; check the path'],
+    [
+      'run fake:1 --permission-profile nosuch',
+      'permission profile "WORK/nosuch" does not exist; check the path',
+    ],
     [
       'run fake:1 --permission-profile ./missing.json',
       'permission profile "WORK/missing.json" does not exist; check the path',

@@ -126,6 +126,7 @@ test.each<[string, readonly string[], Asked]>([
   ['--help', ['--help'], {}],
   ['a file of variables', ['fake:1', '--env-file', '/dev/zero'], {}],
   ['a profile in a file', ['fake:1', '--permission-profile', '/dev/zero'], {}],
+  ['a profile in a file beside it', ['fake:1', '--permission-profile', 'strict'], {}],
   ['a certificate in a file', ['fake:1', '--ca-cert', '/dev/zero'], {}],
   ['an exported configuration', ['--from-config', '/dev/zero'], {}],
   ['a folder, which may be one of a machine that does not answer', ['fake:1', '-v', '/:/x:ro'], {}],

@@ -29,6 +29,14 @@ describe('--permission-profile', () => {
     const path = await file('p.json', '{"read":["/a"],"network":{"mode":"none"}}');
     expect(await loadProfile(path, '/')).toEqual({ read: ['/a'], network: { mode: 'none' } });
   });
+  test('a file is found from the directory that is given, whatever its name looks like', async () => {
+    await file('strict', '{"read":["/a"]}');
+    expect(await loadProfile('strict', folder)).toEqual({ read: ['/a'] });
+  });
+  test('a built-in name is no file', async () => {
+    await file('none', '{"read":["/a"]}');
+    expect(await loadProfile('none', folder)).not.toHaveProperty('read');
+  });
   test('a name that is neither built in nor a file is an error', async () => {
     await expect(loadProfile('nowhere', '/')).rejects.toMatchObject({ code: 'file/not-found' });
   });

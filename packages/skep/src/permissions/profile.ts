@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { readJson } from '@skep/core/files/read-limited.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import * as shape from '@skep/core/settings/shape.ts';
@@ -57,12 +58,13 @@ export function decodeProfile(value: unknown, where: string, cwd: string): Permi
   return profile;
 }
 
-/** `--permission-profile`: a built-in name, or the path of a JSON file. */
+/** `--permission-profile`: a built-in name, whatever lies in `cwd`, or the path of a JSON file. */
 export async function loadProfile(nameOrPath: string, cwd: string): Promise<PermissionProfile> {
   const builtin = builtinProfile(nameOrPath);
   if (builtin) return builtin;
-  const value = await readJson(nameOrPath, { maxBytes: MAX_PROFILE_BYTES, what: 'permission profile' });
-  return decodeProfile(value, `"${nameOrPath}"`, cwd);
+  const path = resolve(cwd, nameOrPath);
+  const value = await readJson(path, { maxBytes: MAX_PROFILE_BYTES, what: 'permission profile' });
+  return decodeProfile(value, `"${path}"`, cwd);
 }
 
 /**

@@ -58,7 +58,7 @@ export async function checkInputs(
     labels: checkLabels(values.label ?? {}),
     env: { file: await readEnvFile(values.envFile, cwd), flags: readEnvFlags(values.env ?? [], env) },
     volumes: await Promise.all((values.volume ?? []).map((item) => checkVolume(item, cwd))),
-    profile: permissionProfile === undefined ? undefined : await loadProfileAt(permissionProfile, cwd),
+    profile: permissionProfile === undefined ? undefined : await loadProfile(permissionProfile, cwd),
   };
 }
 
@@ -119,9 +119,4 @@ async function checkVolume(item: string, cwd: string): Promise<Mount> {
       cause: error,
     });
   }
-}
-
-function loadProfileAt(nameOrPath: string, cwd: string): Promise<PermissionProfile> {
-  // A built-in name is no path, whatever lies in the directory.
-  return loadProfile(/[/.]/.test(nameOrPath) ? resolve(cwd, nameOrPath) : nameOrPath, cwd);
 }

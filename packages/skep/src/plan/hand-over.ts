@@ -2,6 +2,7 @@ import { isIPv4 } from 'node:net';
 import type { AppConfig } from '../config/app-config.ts';
 import type { Source } from '../runtime/runtime.ts';
 import type { Field } from '@skep/core/settings/field.ts';
+import { builtinProfile } from '../permissions/profile.ts';
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
 import { pythonIndex } from '../runtime/docker/python-index.ts';
 import type { Surroundings } from './plan.ts';
@@ -16,7 +17,7 @@ type Where = Pick<Surroundings, 'env' | 'inside'>;
 /** Flags that name a file or folder to be looked at, that keep the command attached, or that show what only this process knows. */
 export function handOverByFlags(values: RunValues, { inside, env }: Where): void {
   if (!inside) return;
-  const { foreground, explain, debug, host, permissionProfile = '', runtime = '' } = values;
+  const { foreground, explain, debug, host, permissionProfile = 'none', runtime = '' } = values;
   if (foreground || explain || debug === true) inside.handOver('it shows what happens');
   if (runtime !== (env['SKEP_RUNTIME'] ?? '')) inside.handOver('--runtime names another than its own');
   // Names are looked up by threads that everything in the process shares.
@@ -28,7 +29,7 @@ export function handOverByFlags(values: RunValues, { inside, env }: Where): void
   if (file) inside.handOver(`${file.flag ?? file.name} names a file`);
   // Looked at by the same threads, and what lies on a machine that does not answer holds them for good.
   if ((values.volume ?? []).length > 0) inside.handOver('--volume names a folder');
-  if (/[/.]/.test(permissionProfile)) inside.handOver('--permission-profile names a file');
+  if (!builtinProfile(permissionProfile)) inside.handOver('--permission-profile names a file');
 }
 
 /** Catalogues of others are read where they can hold up nobody else. */
