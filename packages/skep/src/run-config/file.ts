@@ -65,9 +65,12 @@ export async function savedNames(places: Places): Promise<readonly string[]> {
 
 /** Ports that saved workloads will want again when they are started, with their names. */
 export async function promisedPorts(places: Places): Promise<ReadonlyMap<number, string>> {
-  const names = await savedNames(places);
-  const configs = await Promise.all(names.map((name) => findRunConfig(places, name)));
-  return new Map(configs.flatMap((config) => (config ? [[config.port, config.name] as const] : [])));
+  const ports = new Map<number, string>();
+  for (const name of await savedNames(places)) {
+    const config = await findRunConfig(places, name);
+    if (config) ports.set(config.port, config.name);
+  }
+  return ports;
 }
 
 /** Workload names of the files `<name><suffix>` in a directory, sorted; a missing directory is empty. */

@@ -57,7 +57,9 @@ async function isOurs(name: string, runtime: Runtime, owner: string): Promise<bo
 
 /** True when a saved workload other than `except` runs from this image or package tree. */
 export async function isImageUsed(image: string, except: string, places: Places): Promise<boolean> {
-  const others = (await savedNames(places)).filter((name) => name !== except);
-  const configs = await Promise.all(others.map((name) => findRunConfig(places, name)));
-  return configs.some((other) => other?.image === image);
+  // One after the other: one that could not be opened for want of descriptors would count as no user of it.
+  for (const name of await savedNames(places)) {
+    if (name !== except && (await findRunConfig(places, name))?.image === image) return true;
+  }
+  return false;
 }
