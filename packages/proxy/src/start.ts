@@ -119,7 +119,7 @@ function requestHandler(
     chain({
       ...guard,
       'body-limit': bodyLimit(options.bodyLimitBytes, options.budgets.bodies),
-      // Without an identity provider everybody is the person who started the proxy; an Authorization header says nothing.
+      // Without an identity provider everybody is who started the proxy; an Authorization header says nothing.
       auth(call, next) {
         call.identity = localIdentity(options.osUser, clock.now());
         return next();

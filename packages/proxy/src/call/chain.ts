@@ -19,10 +19,10 @@ export interface Link extends Row {
 }
 
 /**
- * Every step that a chain can have, outermost first (docs/behaviour/proxy.md#the-chain). The order is the security of the
- * proxy: audit sees refusals, auth comes before any look into the body, renaming before everything that judges a tool name,
- * mutation before validation before authorization, credentials last. A row whose step is absent drops out; nothing else may
- * move.
+ * Every step that a chain can have, outermost first (docs/behaviour/proxy.md#the-chain). The order is the security of
+ * the proxy: audit sees refusals, auth comes before any look into the body, renaming before everything that judges a
+ * tool name, mutation before validation before authorization, credentials last. A row whose step is absent drops out;
+ * nothing else may move.
  */
 export const CHAIN = [
   { name: 'recovery', reads: [], writes: ['response'] },

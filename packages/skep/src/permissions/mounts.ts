@@ -31,7 +31,7 @@ export function parseMount(text: string, readOnly: boolean, cwd: string): Mount 
   return { source, target: target.length > 1 ? target.replace(/\/$/, '') : target, readOnly };
 }
 
-/** Reads `--volume host-path:container-path[:ro]`; a lone path or any option but `ro` is an error (`run/invalid-volume`). */
+/** Reads `--volume host-path:container-path[:ro]`; a lone path or another option is `run/invalid-volume`. */
 export function parseVolume(text: string, cwd: string): Mount {
   const readOnly = text.endsWith(':ro');
   const declaration = readOnly ? text.slice(0, -':ro'.length) : text;

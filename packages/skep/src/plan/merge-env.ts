@@ -17,9 +17,9 @@ export interface MergedEnv {
 }
 
 /**
- * The server's variables (docs/behaviour/run.md#variables): what the settings say, each by the strongest that names it, then
- * questions. Fails with `run/missing-env` naming everything that is required and missing, and with `run/invalid-env` for
- * a value that is none of the choices.
+ * The server's variables (docs/behaviour/run.md#variables): what the settings say, each by the strongest that names it,
+ * then questions. Fails with `run/missing-env` naming everything that is required and missing, and with
+ * `run/invalid-env` for a value that is none of the choices.
  */
 export async function mergeEnv(
   settings: Settings,

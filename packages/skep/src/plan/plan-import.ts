@@ -119,9 +119,9 @@ interface ImportContext extends Pick<Surroundings, 'cwd'> {
 }
 
 /**
- * Reads and checks the file of `--from-config`; nothing is made yet. With the configuration comes what it was read from: the
- * text, to name places in it, and what that says under the names that Skep has for it. Fails with `run/invalid-config`
- * and as its parts do.
+ * Reads and checks the file of `--from-config`; nothing is made yet. With the configuration comes what it was read from:
+ * the text, to name places in it, and what that says under the names that Skep has for it. Fails with
+ * `run/invalid-config` and as its parts do.
  */
 export async function readImport(path: string, { cwd, places, terminal }: ImportContext) {
   const { value, text } = await readJsonText(resolve(cwd, path), {
@@ -169,7 +169,7 @@ function profileOf(config: RunConfig, path: string): PermissionProfile {
   throw invalid(path, `"permission_profile": is missing, and "${name}" is not one that Skep knows`);
 }
 
-/** Volumes are a note of what was given; the profile says what is mounted. A note of something else would be lost silently. */
+/** Volumes are a note; the profile says what is mounted. A note of something else would be lost silently. */
 function checkVolumes(config: RunConfig, path: string, cwd: string): void {
   const mounts = profileMounts(config.permission_profile, cwd);
   for (const item of config.volumes) {

@@ -177,8 +177,8 @@ export function openReadyWord(env: Readonly<Record<string, string | undefined>>)
 /**
  * The program that starts the supervisor and, when it was killed or crashed, starts it again: a POSIX shell that waits,
  * about one megabyte. It ends with a supervisor that ends by itself (nothing to host, retired, another one is there)
- * or by a signal that asks for it (SIGHUP, SIGINT, SIGTERM), with one that told its starter why it cannot come up, and after seven quick deaths in a row, between which it waits
- * longer each time. The first line is what `ps` shows.
+ * or by a signal that asks for it (SIGHUP, SIGINT, SIGTERM), with one that told its starter why it cannot come up, and
+ * after seven quick deaths in a row, between which it waits longer each time. The first line is what `ps` shows.
  */
 export const WATCHER = `# skep watcher: starts the supervisor again when it was killed
 n=0

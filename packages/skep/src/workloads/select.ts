@@ -55,7 +55,7 @@ export async function eachOf(
   });
 }
 
-/** For what the supervisor does to its end even when nobody waits any more: a Ctrl-C only ends the waiting, and says so. */
+/** For what the supervisor ends even when nobody waits any more: a Ctrl-C only ends the waiting, and says so. */
 export async function onlyWaiting(work: Promise<void>): Promise<void> {
   try {
     await work;

@@ -80,7 +80,7 @@ export class EngineClient {
     throw refused(what, answer);
   }
 
-  /** One request, its answer left unread; the caller reads or destroys it. Any status but 200 throws what `refusal` makes. */
+  /** One request; the caller reads or destroys its answer. Any status but 200 throws what `refusal` makes. */
   async stream(
     request: EngineRequest,
     refusal: (answer: EngineAnswer) => SkepError,

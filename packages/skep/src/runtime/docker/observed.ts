@@ -88,7 +88,7 @@ export function observedNetworks(body: unknown) {
     .toSorted((a, b) => (a.createdNs < b.createdNs || (a.createdNs === b.createdNs && a.id < b.id) ? -1 : 1));
 }
 
-/** Since 1970. Go's RFC 3339 times leave out trailing zeros, and may be in any time zone, so they do not sort as text. */
+/** Since 1970. Go's RFC 3339 times leave out trailing zeros, in any time zone: they do not sort as text. */
 function nanoseconds(time: string): bigint {
   const fraction = /\.(\d{1,9})/.exec(time)?.[1] ?? '';
   return BigInt(Math.floor(Date.parse(time) / 1000)) * 1_000_000_000n + BigInt(fraction.padEnd(9, '0'));

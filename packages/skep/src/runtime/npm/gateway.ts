@@ -20,10 +20,10 @@ export interface GatewayOptions {
 const TARBALLS = '-/';
 
 /**
- * The one thing that an npm which is confined can reach. It is a registry that has what the person's own registries have
- * and nothing else: documents of packages by name, and the tarballs that those documents name, wherever these lie. It
- * serves no address that is asked for, so whoever asks can reach no other host, and it adds the logins itself, so whoever
- * asks never sees one.
+ * The one thing that an npm which is confined can reach. It is a registry that has what the person's own registries
+ * have and nothing else: documents of packages by name, and the tarballs that those documents name, wherever these lie.
+ * It serves no address that is asked for, so whoever asks can reach no other host, and it adds the logins itself, so
+ * whoever asks never sees one.
  */
 export class Gateway {
   readonly #server = createServer((request, response) => void this.#answer(request, response));
