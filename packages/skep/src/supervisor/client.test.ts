@@ -253,15 +253,18 @@ describe('what does not behave like a supervisor', () => {
     await new Promise<void>((resolve) => fake?.listen(address.socket, resolve));
   }
 
-  test.each(['not json\n', '{"hello":1}\n', '[]\n'])('a greeting like %j is refused, and the connection ended', async (greeting) => {
-    let over: Promise<unknown> | undefined;
-    await listen((peer) => {
-      over = once(peer, 'close');
-      peer.resume().write(greeting);
-    });
-    await expect(client.settle({ signal })).rejects.toMatchObject({ code: 'supervisor/protocol' });
-    await over;
-  });
+  test.each(['not json\n', '{"hello":1}\n', '[]\n'])(
+    'a greeting like %j is refused, and the connection ended',
+    async (greeting) => {
+      let over: Promise<unknown> | undefined;
+      await listen((peer) => {
+        over = once(peer, 'close');
+        peer.resume().write(greeting);
+      });
+      await expect(client.settle({ signal })).rejects.toMatchObject({ code: 'supervisor/protocol' });
+      await over;
+    },
+  );
   test('the supervisor of another state directory is never asked for anything', async () => {
     const heard: string[] = [];
     const greeting = { skep: 'supervisor', version: '1.0.0', ...self, state: '/other', data: '/other' };
