@@ -19,6 +19,21 @@ const CONNECT_MS = 10_000;
 /** What a statement or a wait for a lock may take; a lock that is held longer is answered as a conflict. */
 const STATEMENT_MS = 60_000;
 export const LOCK_MS = 10_000;
+/** Beyond what the server lets a statement take: without an answer by then the connection was cut without a word. */
+const ANSWER_MS = STATEMENT_MS + 5_000;
+/** Saying goodbye needs no answer, only a moment to be sent. */
+const GOODBYE_MS = 1_000;
+
+/** A connection that ends also where the server cannot be reached any more: a stop waits for it, and the process too. */
+export class EndingClient extends Client {
+  override end(): Promise<void>;
+  override end(ended: (error: Error) => void): void;
+  override end(ended?: (error: Error) => void): Promise<void> | void {
+    const cut = setTimeout(() => this.connection.stream.destroy(), GOODBYE_MS).unref();
+    this.once('end', () => clearTimeout(cut));
+    return ended === undefined ? super.end() : super.end(ended);
+  }
+}
 
 /** `host:port/database`, for messages. */
 export function placeText({ host, port, database }: PostgresSettings): string {
@@ -40,6 +55,8 @@ export async function connectionConfig(place: PostgresPlace, role: PostgresRole)
     keepAlive: true,
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: STATEMENT_MS,
+    // A migration may wait for another one for as long as that takes.
+    ...(role === 'app' ? { query_timeout: ANSWER_MS } : {}),
     lock_timeout: LOCK_MS,
     idle_in_transaction_session_timeout: STATEMENT_MS,
     types: { getTypeParser: typeParser },
@@ -53,7 +70,7 @@ export async function connectionConfig(place: PostgresPlace, role: PostgresRole)
 
 /** A connection of its own, outside of any pool. The caller ends it. */
 export async function connect(place: PostgresPlace, role: PostgresRole): Promise<Client> {
-  const client = new Client(await connectionConfig(place, role));
+  const client = new EndingClient(await connectionConfig(place, role));
   // Without a listener the loss of an idle connection would end the process.
   client.on('error', () => {});
   try {
@@ -101,7 +118,7 @@ async function rootCertificate(path: string): Promise<string> {
 
 /** The driver has no `prefer`; its error for a server without TLS is a fixed text. */
 async function takesTls(config: ClientConfig): Promise<boolean> {
-  const client = new Client(config);
+  const client = new EndingClient(config);
   client.on('error', () => {});
   try {
     await client.connect();

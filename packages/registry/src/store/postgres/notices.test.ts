@@ -1,55 +1,28 @@
-import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
 import { silentLog } from '@skep/core/log/log.ts';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { ChangeFeed } from '../change-feed.ts';
+import { EndingClient } from './connect.ts';
 import { PostgresNotices } from './notices.ts';
+import { silentDatabase } from './silent-database.fixture.ts';
 
 const STATEMENT = { name: 'write-batch', text: 'select 1' };
 
-/** AuthenticationOk, CommandComplete and ReadyForQuery (PostgreSQL manual, "Message Formats"). */
-const LET_IN = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0]);
-const DONE = Buffer.from('C\0\0\0\x0bLISTEN\0');
-const READY = Buffer.from('Z\0\0\0\x05I');
-/** What a simple query begins with; a prepared one begins otherwise. */
-const QUERY = 'Q'.charCodeAt(0);
-
-/** A database that lets everybody listen, and answers nothing else, as behind a connection that was cut without a word. */
-async function silentDatabase(): Promise<number> {
-  const open = new Set<Socket>();
-  const server = createServer((socket) => {
-    open.add(socket);
-    socket.on('error', () => socket.destroy());
-    socket.once('data', () => {
-      socket.write(Buffer.concat([LET_IN, READY]));
-      socket.on('data', ([type]) => void (type === QUERY && socket.write(Buffer.concat([DONE, READY]))));
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    for (const socket of open) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
-
-async function listening() {
-  const port = await silentDatabase();
+async function listening({ answers = true, isLost = false } = {}) {
+  const { port, asked } = await silentDatabase({ answers, isLost });
   const clock = manualClock();
   const feed = new ChangeFeed({ clock, log: silentLog, checkEvery: 3_000, readRevision: async () => 1 });
   const connect = async (): Promise<Client> => {
-    const client = new Client({ host: '127.0.0.1', port, user: 'u', database: 'd', ssl: false });
+    const client = new EndingClient({ host: '127.0.0.1', port, user: 'u', database: 'd', ssl: false });
     client.on('error', () => undefined);
     await client.connect();
     return client;
   };
   const notices = new PostgresNotices({ connect, feed, clock, log: silentLog });
   onTestFinished(() => notices.close());
-  await notices.listen();
+  const listened = notices.listen();
+  await (answers ? listened : asked);
   return { clock, notices };
 }
 
@@ -70,3 +43,11 @@ test('a connection of which nothing was heard lately takes no statement, also wh
     expect(notices.query(STATEMENT)).toBeUndefined();
   }
 });
+
+test.each([true, false])(
+  'closing does not wait for a server that is out of reach, whether it has said that it listens: %s',
+  async (answers) => {
+    const { notices } = await listening({ answers, isLost: true });
+    await notices.close();
+  },
+);

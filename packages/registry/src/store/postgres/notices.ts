@@ -69,10 +69,11 @@ export class PostgresNotices {
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelPause?.();
-    await this.#connecting;
     const client = this.#client;
     this.#client = undefined;
+    // Before what is being connected: the server may never answer that it listens.
     await client?.end();
+    await this.#connecting;
   }
 
   #now(): number {
@@ -96,6 +97,7 @@ export class PostgresNotices {
       this.#heardAt = this.#now();
       void feed.check();
     } catch (error) {
+      if (this.#closed) return;
       if (this.#client !== undefined) return this.#lost(this.#client, error);
       log.warn({ err: error }, 'cannot listen for changes of other replicas; looking for them instead');
       this.#later();

@@ -7,7 +7,14 @@ import type { Database, RowQuery } from '../database.ts';
 import { checkSchema } from '../schema/migrate.ts';
 import { readVersion } from './migrate.ts';
 import { beginManaged, commitAt, commitBatch, type BatchRow, type SendBatch } from './batch.ts';
-import { connect, connectionConfig, placeText, postgresFailure, type PostgresPlace } from './connect.ts';
+import {
+  connect,
+  connectionConfig,
+  EndingClient,
+  placeText,
+  postgresFailure,
+  type PostgresPlace,
+} from './connect.ts';
 import { CHANNEL, PostgresNotices } from './notices.ts';
 import { MAX_CONNECTIONS } from './settings.ts';
 import { preparedPool } from './prepared-pool.ts';
@@ -78,11 +85,13 @@ export async function openPostgres(options: PostgresOptions) {
   };
 }
 
-async function openPool(options: PostgresOptions): Promise<Pool> {
+/** Connections for statements of any kind. Each is given up when it does not answer. */
+export async function openPool(options: Omit<PostgresOptions, 'clock'>): Promise<Pool> {
   const { maxOpenConns, maxIdleConns, connMaxLifetime } = options.settings;
   const max = maxOpenConns ?? MAX_CONNECTIONS;
   const pool = new Pool({
     ...(await connectionConfig(options, 'app')),
+    Client: EndingClient,
     // What is sent together is answered together; Kysely sends one statement after the other all the same.
     pipeline: true,
     max,
