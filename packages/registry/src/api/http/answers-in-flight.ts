@@ -6,11 +6,6 @@ const MAX_BYTES = 256 * 1024 * 1024;
 /** The system takes smaller answers at once, whether or not they are read. */
 const MIN_BYTES = 64 * 1024;
 
-interface Unread {
-  readonly answers: Map<ServerResponse, readonly Buffer[]>;
-  readonly forget: () => void;
-}
-
 /**
  * The memory of answers that callers have asked for and not read yet. Beyond the bound the connection that has waited
  * longest is cut: who asks for many pages and reads none would otherwise take all memory, and those who read are quicker.
@@ -19,7 +14,7 @@ interface Unread {
 export class AnswersInFlight {
   readonly #most: number;
   /** Those that have waited longest first. */
-  readonly #unread = new Map<Socket, Unread>();
+  readonly #unread = new Map<Socket, Map<ServerResponse, readonly Buffer[]>>();
   readonly #holders = new Map<Buffer, number>();
   #bytes = 0;
 
@@ -36,7 +31,8 @@ export class AnswersInFlight {
     const { socket } = response.req;
     if (!pieces.some(isCounted) || response.closed || socket.destroyed) return;
     const own = pieces.filter(isCounted);
-    this.#unreadOf(socket).answers.set(response, own);
+    const answers = this.#unread.get(socket) ?? new Map<ServerResponse, readonly Buffer[]>();
+    this.#unread.set(socket, answers.set(response, own));
     for (const piece of own) this.#hold(piece, 1);
     response.once('close', () => this.#forget(socket, response));
     for (const longest of this.#unread.keys()) {
@@ -46,27 +42,15 @@ export class AnswersInFlight {
     }
   }
 
-  #unreadOf(socket: Socket): Unread {
-    const known = this.#unread.get(socket);
-    if (known !== undefined) return known;
-    // Of several requests on one connection only the first has an answer that hears of its end.
-    const unread = { answers: new Map(), forget: () => this.#forgetAll(socket) };
-    socket.once('close', unread.forget);
-    this.#unread.set(socket, unread);
-    return unread;
-  }
-
   #forgetAll(socket: Socket): void {
-    for (const response of this.#unread.get(socket)?.answers.keys() ?? []) this.#forget(socket, response);
+    for (const response of this.#unread.get(socket)?.keys() ?? []) this.#forget(socket, response);
   }
 
   #forget(socket: Socket, response: ServerResponse): void {
-    const unread = this.#unread.get(socket);
-    for (const piece of unread?.answers.get(response) ?? []) this.#hold(piece, -1);
-    unread?.answers.delete(response);
-    if (unread === undefined || unread.answers.size > 0) return;
-    socket.off('close', unread.forget);
-    this.#unread.delete(socket);
+    const answers = this.#unread.get(socket);
+    for (const piece of answers?.get(response) ?? []) this.#hold(piece, -1);
+    answers?.delete(response);
+    if (answers?.size === 0) this.#unread.delete(socket);
   }
 
   #hold(piece: Buffer, by: 1 | -1): void {

@@ -1,8 +1,13 @@
-import { IncomingMessage, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
+import { once } from 'node:events';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { connect, Socket, type AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { readsPerTurn } from './listener.ts';
+
+const line = (method: string, url: string, connection: string): string =>
+  `${method} ${url} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: ${connection}\r\n\r\n`;
 
 function opened() {
   const handled: string[] = [];
@@ -11,8 +16,8 @@ function opened() {
     ({ method, url }) => handled.push(`${method} ${url}`),
     () => clock.now,
   );
-  const arrive = (method: string, url: string): ServerResponse => {
-    const request = Object.assign(new IncomingMessage(new Socket()), { method, url });
+  const arrive = (method: string, url: string, socket = new Socket()): ServerResponse => {
+    const request = Object.assign(new IncomingMessage(socket), { method, url });
     const response = new ServerResponse(request);
     handle(request, response);
     return response;
@@ -39,6 +44,40 @@ describe('reads beside changes', () => {
     await setImmediate();
     await setImmediate();
     expect(handled.slice(3)).toEqual(['GET /b', 'GET /c']);
+  });
+
+  test('are answered before a change that was sent behind them on the same connection', async () => {
+    const { handled, arrive } = opened();
+    const socket = new Socket();
+    arrive('POST', '/publish');
+    arrive('GET', '/before', socket);
+    arrive('GET', '/other');
+    arrive('DELETE', '/entry', socket);
+    expect(handled).toEqual(['POST /publish', 'GET /before', 'DELETE /entry']);
+    await setImmediate();
+    expect(handled.at(-1)).toBe('GET /other');
+  });
+
+  test('and a change behind them on one connection are answered in their order while another change is under way', async () => {
+    const held = Promise.withResolvers<ServerResponse>();
+    const handle = readsPerTurn(
+      ({ url }, response) => (url === '/held' ? held.resolve(response) : response.end(url)),
+      () => 0,
+    );
+    const server = createServer(handle).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const open = () =>
+      connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', noDelay: true });
+    const [other, client] = [open(), open()];
+    other.write(line('POST', '/held', 'keep-alive'));
+    const response = await held.promise;
+    client.write(
+      line('GET', '/a', 'keep-alive') + line('POST', '/b', 'keep-alive') + line('GET', '/c', 'close'),
+    );
+    expect((await text(client)).match(/\/[abc]$|\/[abc](?=HTTP)/gm)).toEqual(['/a', '/b', '/c']);
+    response.end();
+    other.destroy();
   });
 
   test('do not wait behind thousands that one connection has sent at once', async () => {

@@ -101,13 +101,19 @@ const MAX_WAITING = 64;
  * read only: whoever reads waits as long as before, and a change waits for one read instead of one of every reader.
  */
 export function readsPerTurn(handle: Handle, now: () => number): Handle {
-  const waiting: (readonly [IncomingMessage, ServerResponse])[] = [];
+  let waiting: (readonly [IncomingMessage, ServerResponse])[] = [];
   let changes = 0;
   let lastAt = -Infinity;
-  const turn = (): void => {
-    const next = waiting.shift();
-    if (waiting.length > 0) setImmediate(turn);
-    if (next !== undefined) handle(...next);
+  let isTurnDue = false;
+  const takeTurns = (): void => {
+    if (isTurnDue || waiting.length === 0) return;
+    isTurnDue = true;
+    setImmediate(() => {
+      isTurnDue = false;
+      const next = waiting.shift();
+      takeTurns();
+      if (next !== undefined) handle(...next);
+    });
   };
   return (request, response) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -116,11 +122,21 @@ export function readsPerTurn(handle: Handle, now: () => number): Handle {
         changes -= 1;
         lastAt = now();
       });
+      // What was asked for before it on the same connection must not see what it changes (RFC 9112 §9.3.2).
+      const { own = [], others = [] } = Object.groupBy(waiting, ([{ socket }]) =>
+        socket === request.socket ? 'own' : 'others',
+      );
+      waiting = others;
+      for (const read of own) handle(...read);
       handle(request, response);
       return;
     }
     const isBusy = waiting.length > 0 || changes > 0 || now() - lastAt < LINGER_MS;
-    if (!isBusy || waiting.length >= MAX_WAITING) handle(request, response);
-    else if (waiting.push([request, response]) === 1) setImmediate(turn);
+    if (!isBusy || waiting.length >= MAX_WAITING) {
+      handle(request, response);
+      return;
+    }
+    waiting.push([request, response]);
+    takeTurns();
   };
 }
