@@ -74,6 +74,14 @@ test('an HTTP proxy is asked for a tunnel, with its login', async () => {
   expect(await get(`http://me:pass@127.0.0.1:${await httpProxy()}`)).toBe(`answer of server.test:${port}`);
 });
 
+test.each([201, 204, 299])('an HTTP proxy may grant the tunnel with status %i', async (status) => {
+  const proxy = createServer().on('connect', (_request, client: Socket) => {
+    client.write(`HTTP/1.1 ${status} Granted\r\n\r\n`);
+    joinTo(client);
+  });
+  expect(await get(`http://127.0.0.1:${await listen(proxy)}`)).toBe(`answer of server.test:${port}`);
+});
+
 test('a proxy that refuses makes the server unreachable', async () => {
   const refused = { code: 'fetch/unreachable', message: 'the forward proxy refused with status 407' };
   await expect(get(`http://127.0.0.1:${await httpProxy()}`)).rejects.toMatchObject(refused);

@@ -74,11 +74,11 @@ function openHttpTunnel(proxy: URL, { host, port }: Target, options: TunnelOptio
     const late = (): void => void request.destroy(refusal('did not answer in time'));
     const timer = setTimeout(late, options.timeoutMs);
     request.on('error', reject).once('close', () => clearTimeout(timer));
-    request.on('connect', ({ statusCode }, socket: Socket) => {
+    request.on('connect', ({ statusCode = 0 }, socket: Socket) => {
       clearTimeout(timer);
-      if (statusCode === 200) return resolve(socket);
+      if (statusCode >= 200 && statusCode < 300) return resolve(socket);
       socket.on('error', () => undefined).destroy();
-      reject(refusal(`refused with status ${statusCode ?? ''}`));
+      reject(refusal(`refused with status ${statusCode}`));
     });
     request.on('response', (response) => {
       response.destroy();
