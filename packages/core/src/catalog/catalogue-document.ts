@@ -1,3 +1,4 @@
+import { parseJson } from '../json/parsed-json.ts';
 import { compactText, type CompactText } from '../json/scan.ts';
 import { MAX_DEPTH, notJson, tooDeep } from './catalogue-text.ts';
 
@@ -14,7 +15,7 @@ export function openDocument(bytes: Buffer, label: string) {
     cause instanceof SyntaxError ? notJson(text(), label, cause) : cause;
   const parsed = (json: string): unknown => {
     try {
-      return JSON.parse(json);
+      return parseJson(json);
     } catch (cause) {
       throw explained(cause);
     }
@@ -144,7 +145,7 @@ function* listElements(bytes: Buffer, { start, end }: List): Generator<Element> 
       else if (isSpace(byte)) hasSpace = true;
     }
     const json = bytes.toString('utf8', from, at);
-    const value: unknown = JSON.parse(json);
+    const value = parseJson(json);
     yield { value, ...(hasSpace ? compactText(json) : { json, members }) };
     if (at === end) return;
     from = skipSpace(bytes, at + 1, end);

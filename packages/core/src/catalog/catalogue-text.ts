@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { SkepError } from '../errors/skep-error.ts';
 import { jsonErrorPlace } from '../json/judge.ts';
+import { parseJson } from '../json/parsed-json.ts';
 import { isDeeperThan } from '../json/scan.ts';
 
 export const MAX_CATALOGUE_BYTES = 100 * 1024 * 1024;
@@ -75,7 +76,7 @@ export function notJson(text: string, label: string, cause: unknown): SkepError 
 
 function parsed(text: string, label: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (cause) {
     throw notJson(text, label, cause);
   }

@@ -169,6 +169,14 @@ describe('readCatalogue leaves out', () => {
     );
   });
 
+  test('an entry that names a member twice, once with escapes that an entry before it has V8 misread', () => {
+    const before = server('a/b', { '\\u00': 0 });
+    const text = `[${JSON.stringify(before)},${JSON.stringify(server('a/x')).slice(0, -1)},"\\u006eame":"a/y"}]`;
+    expect(readCatalogue(text, { label }).skipped[0]?.reason).toBe(
+      'the member "name" occurs twice in one object',
+    );
+  });
+
   test('nothing of an entry whose members have names of array methods or indexes', () => {
     const meta = { length: 1, 0: { 0: [], 1: [{ constructor: {} }] }, hasOwnProperty: [null, [[{}]]] };
     expect(read([server('a/b', { _meta: { meta } })])).toMatchObject({ skippedTotal: 0 });

@@ -3,6 +3,7 @@ import { systemClock } from '../time/clock.ts';
 import { SkepError } from '../errors/skep-error.ts';
 import { isRecord } from '../json/is-record.ts';
 import { jsonErrorPlace } from '../json/judge.ts';
+import { parseJson } from '../json/parsed-json.ts';
 import { redactUrl } from '../log/redact.ts';
 import { readLimited } from './read-limited.ts';
 import {
@@ -163,7 +164,7 @@ function withoutCredentials(headers: Readonly<Record<string, string>>): Record<s
 function parseBody(answer: Answer): unknown {
   const text = answer.body.toString('utf8');
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (cause) {
     const place = jsonErrorPlace(text);
     const where = place === undefined ? '' : ` (line ${place.line}, column ${place.column})`;

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { SkepError } from '../errors/skep-error.ts';
 import { jsonErrorPlace } from '../json/judge.ts';
+import { parseJson } from '../json/parsed-json.ts';
 import { errnoOf } from './errno.ts';
 
 export interface ReadLimits {
@@ -54,7 +55,7 @@ export async function readJsonText(
 ): Promise<{ readonly value: unknown; readonly text: string }> {
   const text = await readText(path, limits);
   try {
-    return { value: JSON.parse(text) as unknown, text };
+    return { value: parseJson(text), text };
   } catch (cause) {
     throw new SkepError('file/not-json', {
       message: `${limits.what ?? 'file'} "${path}" is not valid JSON${whereItBreaks(text)}`,

@@ -1,5 +1,7 @@
 import { SkepError } from '../errors/skep-error.ts';
 import { jsonErrorPlace } from './judge.ts';
+import { parseJson } from './parsed-json.ts';
+import { withPlainNames } from './scan.ts';
 
 export interface ParseLimits {
   /** UTF-8 bytes. */
@@ -44,7 +46,7 @@ export function parseLossless(input: string | Uint8Array, limits: ParseLimits): 
   }
   const text = typeof input === 'string' ? input : decodeUtf8(input, what);
   try {
-    return mayLoseDigits(text) ? json.parse(text, keepSource) : JSON.parse(text);
+    return mayLoseDigits(text) ? json.parse(withPlainNames(text), keepSource) : parseJson(text);
   } catch (cause) {
     throw invalidJson(text, what, cause);
   }

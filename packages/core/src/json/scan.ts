@@ -163,6 +163,22 @@ export function splice(text: string, edits: readonly Edit[]): string {
 }
 
 /**
+ * The same JSON, with no escape in the name of a member but those that it cannot do without. Fails as `JSON.parse` for
+ * a name that is no string.
+ */
+export function withPlainNames(text: string): string {
+  if (!text.includes('\\')) return text;
+  const edits: Edit[] = [];
+  for (let at = text.indexOf('"'), end = 0; at !== -1; at = text.indexOf('"', end)) {
+    end = skipString(text, at);
+    if (text.charCodeAt(skipSpace(text, end)) !== COLON) continue;
+    const name = text.slice(at, end);
+    if (name.includes('\\')) edits.push({ span: { start: at, end }, text: JSON.stringify(JSON.parse(name)) });
+  }
+  return edits.length === 0 ? text : splice(text, edits);
+}
+
+/**
  * The same JSON on one line. A raw line break is legal only between tokens (RFC 8259 §7), so a space is equal. Overwrites
  * in a buffer, because `replaceAll` makes something of every match: megabytes of line breaks were seconds.
  */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { errorText, readMessage, resultOf, withId, withToken } from './json-rpc.ts';
+import { errorText, findToken, readMessage, resultOf, withId, withToken } from './json-rpc.ts';
 
 const read = (text: string) => {
   const message = readMessage(text);
@@ -56,6 +56,15 @@ describe('changing a message', () => {
   test('withToken leaves messages without that token alone', () => {
     const message = read('{"jsonrpc":"2.0","method":"a","params":{"progressToken":{"x":1}}}');
     expect(withToken(message, ['params', 'progressToken'], '1')).toBe(message);
+  });
+
+  test('a token is found whose name is spelled with escapes that an earlier message has V8 misread', () => {
+    const spelling = String.raw`progress\u0054oken`;
+    const say = (name: string) =>
+      read(`{"jsonrpc":"2.0","method":"a","params":{"_meta":{"a":1,"${name}":7}}}`);
+    say(JSON.stringify(spelling.slice(0, 'progressToken'.length)).slice(1, -1));
+    const path = ['params', '_meta', 'progressToken'];
+    expect(findToken(say(spelling), path)).toBeDefined();
   });
 
   test('a made result can be put under another id', () => {

@@ -1,5 +1,6 @@
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { judge, MAX_DEPTH } from '@skep/core/json/judge.ts';
+import { parseJson } from '@skep/core/json/parsed-json.ts';
 import { outline, OUTLINED_FROM } from './outline.ts';
 import {
   findElements,
@@ -83,7 +84,7 @@ export function memberAt(value: unknown, path: readonly string[]): unknown {
 function parse(text: string): JsonObject | Unreadable {
   if (isDeeperThan(MAX_DEPTH, text)) return 'too-deep';
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     if (Array.isArray(value)) return 'batch';
     return isRecord(value) ? value : 'not-json-rpc';
   } catch {
@@ -199,7 +200,7 @@ function response(id: string, text: string, failed: boolean): Response {
 
 /** What `readMessage` would give for a text of our own, which may hold a large result of the server. */
 function valueOf(text: string): JsonObject {
-  const value: unknown = text.length < OUTLINED_FROM ? JSON.parse(text) : outline(text);
+  const value = text.length < OUTLINED_FROM ? parseJson(text) : outline(text);
   return isRecord(value) ? value : {};
 }
 

@@ -1,3 +1,4 @@
+import { parseJson } from '@skep/core/json/parsed-json.ts';
 import { findMembers, rawAt, type Span } from '@skep/core/json/scan.ts';
 
 /** Texts of so many characters and more are not parsed whole. */
@@ -46,7 +47,7 @@ function within(text: string, span: Span, levels: number): unknown {
   if (members === undefined || (members.size === 0 && levels === LEVELS)) return undefined;
   const found: Record<string, unknown> = {};
   for (const [name, at] of members) {
-    const value = at.end - at.start < OUTLINED_FROM ? JSON.parse(rawAt(text, at)) : large(text, at, levels);
+    const value = at.end - at.start < OUTLINED_FROM ? parseJson(rawAt(text, at)) : large(text, at, levels);
     if (value === undefined) return undefined;
     found[name] = value;
   }

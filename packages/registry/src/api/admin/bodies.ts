@@ -3,6 +3,7 @@ import { canonicalClaims } from '@skep/auth/claims/same.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { jsonErrorPlace } from '@skep/core/json/judge.ts';
+import { parseJson } from '@skep/core/json/parsed-json.ts';
 import { isDeeperThan, repeatedMember } from '@skep/core/json/scan.ts';
 import { z } from 'zod';
 import { claims } from '../../shape/claims.ts';
@@ -195,7 +196,7 @@ function textOf(bytes: Buffer): string {
 function parsed(text: string): unknown {
   if (text.trim() === '') throw invalidBody('it is empty');
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     const place = jsonErrorPlace(text);
     throw invalidBody(

@@ -1,3 +1,4 @@
+import { parseJson } from '@skep/core/json/parsed-json.ts';
 import { PUBLISHER_META } from '@skep/core/catalog/extension-summary.ts';
 import { newestVersion } from '@skep/core/catalog/version-order.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
@@ -93,7 +94,7 @@ const publishOfficial = officialRoute({
 function withClaims(body: JsonBody): JsonBody {
   const { claims: _, ...value } = body.value;
   const block = memberSlice(body.text, ['_meta', PUBLISHER_META, 'dev.skep', 'claims']);
-  return { text: body.text, value: block === undefined ? value : { ...value, claims: JSON.parse(block) } };
+  return { text: body.text, value: block === undefined ? value : { ...value, claims: parseJson(block) } };
 }
 
 function readServer({ limits }: AdminCall, body: JsonBody): Payload {

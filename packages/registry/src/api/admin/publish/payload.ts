@@ -1,4 +1,5 @@
 import { isRecord } from '@skep/core/json/is-record.ts';
+import { parseJson } from '@skep/core/json/parsed-json.ts';
 import { NO_CLAIMS, type Claims } from '@skep/auth/claims/claims.ts';
 import { decodeEntry, type Entry, type EntryKind } from '@skep/core/catalog/entry.ts';
 import { serverNameFault, versionFault } from '@skep/core/catalog/entry-name.ts';
@@ -51,7 +52,7 @@ export interface PayloadRules {
 /** Checks claims, name, version and document, in this order. Fails with `claims/invalid` or `registry/bad-request`. */
 export function readPayload(body: JsonBody, draft: Draft, rules: PayloadRules): Payload {
   const claims = claimsOf(body, rules.limits.claims);
-  const value: unknown = JSON.parse(draft.document);
+  const value = parseJson(draft.document);
   if (draft.kind === 'server') requireServerName(value, rules);
   requireVersion(value);
   requireHttpRemotes(value);
