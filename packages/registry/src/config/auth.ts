@@ -21,7 +21,9 @@ const provider = z.strictObject({
   clientId: text.optional().describe('for introspection'),
   clientSecretFile: text.optional().describe('absolute; for introspection'),
   caCertPath: text.optional().describe('absolute; PEM file with the authorities to trust'),
-  authTokenFile: text.optional().describe('absolute; bearer token for requests to the provider'),
+  authTokenFile: text
+    .optional()
+    .describe('absolute; bearer token for its metadata and keys, also where it has them on another host'),
   allowPrivateIP: z.boolean().default(false).describe('lets the provider be at a private address'),
   grants: z
     .strictObject({
