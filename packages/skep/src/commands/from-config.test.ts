@@ -96,9 +96,15 @@ describe('a file that is no run configuration is refused with the key that is wr
     expect(await refused({ ...PLAIN, ...more })).toBe(`Error: ${message}\n`);
   });
 
-  test.each([{ transport: 'sse' }, { proxy_mode: 'sse' }])('%j', async (more) => {
+  test.each([
+    [
+      { transport: 'sse' },
+      'set "transport": "streamable-http" in the file, which most servers of today speak too',
+    ],
+    [{ proxy_mode: 'sse' }, 'set "proxy_mode": "streamable-http" in the file'],
+  ])('%j', async (more, hint) => {
     expect(await refused({ ...PLAIN, ...more })).toContain(
-      'uses the transport "sse", which is not available yet',
+      `uses the transport "sse", which is not available yet; ${hint}\n`,
     );
   });
 

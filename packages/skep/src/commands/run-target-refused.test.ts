@@ -215,11 +215,11 @@ describe('what the catalogue requires', () => {
     ],
     [
       'wide',
-      '"com.example/wide" of the catalogue asks to read "/home", write "/etc", run privileged, with all rights of the engine, use the network "host", which is not granted; to allow it, say so in a --permission-profile FILE, or mount single paths with -v',
+      '"com.example/wide" of the catalogue asks to read "/home", write "/etc", run privileged, with all rights of the engine, use the network "host", which is not granted; choose with --permission-profile: a FILE that grants it, or network to run it without',
     ],
     [
       'wide --network none',
-      '"com.example/wide" of the catalogue asks to read "/home", write "/etc", run privileged, with all rights of the engine, which is not granted; to allow it, say so in a --permission-profile FILE, or mount single paths with -v',
+      '"com.example/wide" of the catalogue asks to read "/home", write "/etc", run privileged, with all rights of the engine, which is not granted; choose with --permission-profile: a FILE that grants it, or network to run it without',
     ],
   ])('run %s is refused', isRefused);
 

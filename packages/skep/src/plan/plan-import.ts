@@ -133,7 +133,11 @@ export async function readImport(path: string, { cwd, places, terminal }: Import
   checkSupported(config, path);
   const profile = withVolumes(withNetworkMode(profileOf(config, path)), [], cwd);
   checkVolumes({ ...config, permission_profile: profile }, path, cwd);
-  checkReachable(profile, config.transport === 'stdio' ? 'stdio' : 'streamable-http');
+  checkReachable(
+    profile,
+    config.transport === 'stdio' ? 'stdio' : 'streamable-http',
+    'give the "permission_profile" of the file a network, or set "transport": "stdio" if the server speaks it',
+  );
   await checkNothingToHide({
     file: places.ignoreFile,
     globally: config.ignore_config?.load_global ?? true,
@@ -148,6 +152,10 @@ function checkSupported(config: RunConfig, path: string): void {
   if (config.transport === 'sse' || config.proxy_mode === 'sse') {
     throw new SkepError('usage/not-available', {
       message: `"${path}" uses the transport "sse", which is not available yet`,
+      hint:
+        config.transport === 'sse'
+          ? 'set "transport": "streamable-http" in the file, which most servers of today speak too'
+          : 'set "proxy_mode": "streamable-http" in the file',
     });
   }
   if (config.transport === 'streamable-http' && config.target_port === undefined) {

@@ -37,12 +37,16 @@ export async function planPermissions(inputs: PermissionInputs): Promise<Permiss
   return withVolumes(withNetworkMode(chosen, network), volumes, cwd);
 }
 
-/** HTTP needs a network to be reached over. Fails with `usage/conflict`. */
-export function checkReachable(profile: PermissionProfile, transport: 'stdio' | 'streamable-http'): void {
+/** HTTP needs a network to be reached over. Fails with `usage/conflict`; `hint` says where that is put right. */
+export function checkReachable(
+  profile: PermissionProfile,
+  transport: 'stdio' | 'streamable-http',
+  hint = 'use --permission-profile network, or --transport stdio if the server speaks it',
+): void {
   if (transport === 'stdio' || profile.network?.mode !== 'none') return;
   throw new SkepError('usage/conflict', {
     message: 'a server without network cannot be reached over HTTP',
-    hint: 'use --permission-profile network, or --transport stdio if the server speaks it',
+    hint,
   });
 }
 
@@ -57,7 +61,7 @@ async function granted(inputs: PermissionInputs): Promise<PermissionProfile | un
   await requireConsent({
     who: entry,
     grants: grantsOf(open, cwd),
-    hint: 'to allow it, say so in a --permission-profile FILE, or mount single paths with -v',
+    hint: 'choose with --permission-profile: a FILE that grants it, or network to run it without',
     confirm,
   });
   return rest;
