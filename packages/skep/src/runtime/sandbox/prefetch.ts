@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
@@ -14,6 +16,8 @@ import { GATEWAY, npmInstall } from './npm-install.ts';
 import { hasTree, packageCommand, treeId, treeManifest } from './package-trees.ts';
 import { packagesDirectory } from './places.ts';
 import { scratchDirectory } from './own-directories.ts';
+
+const run = promisify(execFile);
 
 /**
  * Fetches an npm package with everything it needs into the package cache and returns the id of the tree. No code of the
@@ -73,6 +77,8 @@ export async function writeManifest(tree: string, packageName: string): Promise<
 /** When another process was faster its tree is the same one. */
 async function moveIntoPlace(tree: string, target: string): Promise<void> {
   try {
+    // Else a machine that goes down now may come back with the name and half of the files.
+    await run('sync', ['-f', tree]);
     await rename(tree, target);
   } catch (cause) {
     const code = errnoOf(cause);

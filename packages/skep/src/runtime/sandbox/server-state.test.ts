@@ -71,6 +71,29 @@ describe('a server', () => {
     expect([await text('dist/index.js'), await text('dist/other.js')]).toEqual(['one', 'one']);
   });
 
+  test('gets anew what of its package was not on the disk when the machine went down, and keeps what it added', async () => {
+    const root = await tree('one', ['dist/index.js', 'dist/other.js']);
+    await state(root);
+    await writeFile(own('dist/memory.jsonl'), 'remembered');
+    await writeFile(own('dist/index.js'), '');
+    await rm(own('dist/other.js'));
+    const isFromBefore = async (boot: string): Promise<void> => {
+      const made = JSON.parse(await readFile(places.shipped, 'utf8')) as object;
+      await writeFile(places.shipped, JSON.stringify({ ...made, boot }));
+    };
+    await isFromBefore('another boot');
+    await state(root);
+    const files = ['dist/index.js', 'dist/other.js', 'dist/memory.jsonl'];
+    expect(await Promise.all(files.map(text))).toEqual(['one', 'one', 'remembered']);
+    await writeFile(own('dist/index.js'), 'changed');
+    await isFromBefore('another boot');
+    await state(root);
+    expect(await text('dist/index.js')).toBe('changed');
+    await writeFile(own('dist/index.js'), '');
+    await state(root);
+    expect(await text('dist/index.js')).toBe('');
+  });
+
   test('finds in another version what it had added, with the code of that version', async () => {
     await state(await tree('one', ['dist/index.js', 'dist/old.js']));
     await mkdir(own('dist/deep'));

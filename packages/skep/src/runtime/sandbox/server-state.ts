@@ -1,16 +1,18 @@
 import { execFile } from 'node:child_process';
 import { constants, copyFileSync, lchownSync, mkdirSync, readlinkSync, statSync, symlinkSync } from 'node:fs'; // prettier-ignore
-import { copyFile, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { z } from 'zod';
 import type { Mount } from '../../permissions/mounts.ts';
 import { CONFINED_HOME } from './confine.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
+import { bootId } from './linux-process.ts';
 import { APP, packageHome } from './package-trees.ts';
 import type { WorkloadPlaces } from './places.ts';
 import { removeFiles } from './own-directories.ts';
@@ -47,9 +49,14 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
   const inTree = await packageHome(tree);
   const source = path.join(tree, inTree);
   const copy = path.join(places.state, 'package');
+  const boot = await bootId();
   const made = await readMade(places);
   if (made === undefined) await beginCopy(copy);
   else if (made.reference !== reference) await renew(owner, made, source, copy);
+  else if (made.boot !== boot) {
+    if (await hasLost(made.files, source, copy)) await renew(owner, made, source, copy);
+    else await writeMade(places, { ...made, boot }, { durable: true });
+  }
   const mounts = [
     { source: home, target: CONFINED_HOME, readOnly: false },
     { source: copy, target: path.posix.join(APP, inTree), readOnly: false },
@@ -64,14 +71,19 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
     async complete() {
       if (made === undefined) {
         const files = await copyFolder(source, copy, isNew ? user : undefined);
-        await writeMade(places, { reference, files });
+        await writeMade(places, { reference, files, boot });
       }
       if (user !== undefined) await give(places.state, user, isNew);
     },
   };
 }
 
-const madeShape = z.object({ reference: z.string(), files: z.array(z.string()) });
+const madeShape = z.object({
+  reference: z.string(),
+  files: z.array(z.string()),
+  /** Since when the copy is known to be whole; a machine that goes down may lose what was not on its disk yet. */
+  boot: z.string().default(''),
+});
 type Made = z.infer<typeof madeShape>;
 
 /** What the copy was made from, and the files that came with the package. */
@@ -94,11 +106,26 @@ async function renew({ places, reference }: StateOwner, made: Made, source: stri
   await carryAllOver(copy, next, new Set(made.files));
   await removeFiles(copy);
   await rename(next, copy);
-  await writeMade(places, { reference, files });
+  await writeMade(places, { reference, files, boot: await bootId() });
 }
 
-function writeMade(places: WorkloadPlaces, made: Made): Promise<void> {
-  return writeFile(places.shipped, JSON.stringify(made), { mode: 0o600 });
+/** Not waiting for the disk, it may be gone after a crash of the machine, and the copy is made anew. */
+function writeMade(places: WorkloadPlaces, made: Made, { durable = false } = {}): Promise<void> {
+  return atomicWrite(places.shipped, JSON.stringify(made), { durable });
+}
+
+/** Whether files of the package are gone, or empty as after a power cut. Whatever a server has made of them is not. */
+async function hasLost(files: readonly string[], source: string, copy: string): Promise<boolean> {
+  const sizeOf = (file: string): Promise<number | undefined> =>
+    lstat(file).then(
+      ({ size }) => size,
+      (error: unknown) => (errnoOf(error) === 'ENOENT' ? 0 : undefined),
+    );
+  for (const file of files) {
+    if ((await sizeOf(path.join(copy, file))) !== 0) continue;
+    if ((await sizeOf(path.join(source, file))) !== 0) return true;
+  }
+  return false;
 }
 
 /** From this size on a file is copied beside everything else, in bytes: its copy takes longer than the detour. */
