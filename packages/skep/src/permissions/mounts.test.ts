@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, realpath, rename, rm, symlink } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, realpath, rename, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test, afterEach, beforeEach } from 'vitest';
-import { parseMount, parseVolume, checkMountSources, mountSources } from './mounts.ts';
+import { parseMount, parseVolume, checkMountSources, mountSources, openToOthers } from './mounts.ts';
 
 describe('--volume', () => {
   test.each([
@@ -109,4 +109,13 @@ describe('the source of a mount', () => {
     expect(await mountSources(absent)).toEqual({});
     await checkMountSources('a1', absent, {});
   });
+});
+
+test('what is writable and can be entered by other users is told from what only its user can get to', async () => {
+  const at = (source: string, readOnly = false) => ({ source, target: '/data', readOnly });
+  await chmod(data, 0o777);
+  await chmod(home, 0o700);
+  await symlink('/usr', join(home, 'linked'));
+  const given = [at('/usr'), at('/usr', true), at(data), at(join(home, 'linked')), at(join(home, 'absent'))];
+  expect(await openToOthers(given)).toEqual(['/usr', join(home, 'linked')]);
 });

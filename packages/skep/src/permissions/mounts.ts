@@ -1,5 +1,5 @@
-import { realpath } from 'node:fs/promises';
-import { isAbsolute, posix, resolve } from 'node:path';
+import { realpath, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, posix, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentSource, type Asking } from './silent-source.ts';
 
@@ -105,3 +105,20 @@ export async function checkMountSources(
 
 /** Undefined where the user who runs Skep finds nothing, at the end of a link too. */
 const realSource = (source: string): Promise<string | undefined> => realpath(source).catch(() => undefined);
+
+/** Sources that are mounted writable and that other users of this machine can get to, because each directory lets them in. */
+export async function openToOthers(mounts: readonly Mount[]): Promise<readonly string[]> {
+  const writable = mounts.filter(({ readOnly }) => !readOnly);
+  const open = await Promise.all(writable.map(({ source }) => letsOthersIn(source)));
+  return writable.flatMap(({ source }, at) => (open[at] === true ? [source] : []));
+}
+
+async function letsOthersIn(source: string): Promise<boolean> {
+  const real = await realSource(source);
+  if (real === undefined) return false;
+  for (let at = real; ; at = dirname(at)) {
+    const found = await stat(at).catch(() => undefined);
+    if (found === undefined || (found.isDirectory() && (found.mode & 0o001) === 0)) return false;
+    if (at === dirname(at)) return true;
+  }
+}

@@ -392,3 +392,11 @@ test('a user for the sandbox is told to have no effect', async () => {
   ]);
   expect(await runtime.cautions(wanted)).toEqual([]);
 });
+
+test('a mount in which other users could find setuid programs is told', async () => {
+  const { runtime } = await scriptedEngine({});
+  const mounts = [{ source: '/usr', target: '/data', readOnly: false }];
+  expect(await runtime.cautions({ name: 'a1', mounts })).toEqual([
+    'it may leave setuid programs in "/usr", which other users of this machine could run as the user it is in its image; mount a directory that only you can enter',
+  ]);
+});

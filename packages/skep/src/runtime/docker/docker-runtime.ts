@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
+import { openToOthers } from '../../permissions/mounts.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type {
   Attachment,
@@ -101,8 +102,15 @@ export class DockerRuntime implements Runtime {
     return sweepBuilds(this.#client, this.#environment);
   }
 
-  async cautions({ user }: Pick<WorkloadSpec, 'user'>): Promise<readonly string[]> {
-    return user === undefined ? [] : ['--sandbox-user has no effect on a container engine'];
+  async cautions({ user, mounts }: Pick<WorkloadSpec, 'user' | 'mounts'>): Promise<readonly string[]> {
+    return [
+      ...(user === undefined ? [] : ['--sandbox-user has no effect on a container engine']),
+      // Engines have nothing that keeps a server from it (decision 0234).
+      ...(await openToOthers(mounts)).map(
+        (source) =>
+          `it may leave setuid programs in "${source}", which other users of this machine could run as the user it is in its image; mount a directory that only you can enter`,
+      ),
+    ];
   }
 
   /** On failure the network made for it is removed again, unless another workload uses it. */
