@@ -49,6 +49,16 @@ describe('skep run --explain', () => {
     },
   );
 
+  test('says the same in two lines each where a table does not fit the terminal', async () => {
+    const skep = await commandUnderTest({ supervisor: 'none', env: { SKEP_RUNTIME: 'docker' } });
+    const shown = (widthOut: number): Promise<string> =>
+      skep.output('run --explain --runtime sandbox fake:1', { terminal: { widthOut, liveOut: true } });
+    expect(await shown(60)).toBe(await shown(Infinity));
+    expect(await shown(40)).toBe(
+      'runtime: sandbox\n  from --runtime, instead of docker\n  (SKEP_RUNTIME)\nimage: fake:1\n  from the command line\n',
+    );
+  });
+
   test('says which runtime was named, and that a flag comes before the variable', async () => {
     const lines = await explained('run --explain --runtime sandbox fake:1', {
       env: { SKEP_RUNTIME: 'docker' },

@@ -45,21 +45,21 @@ describe('skep list', () => {
     for (const line of [head, ...rows]) expect(line).not.toMatch(/\s$/);
   });
 
-  test.each([60, 80, 120, 200])(
-    'fits a terminal of %d columns, with nothing of a URL cut',
-    async (widthOut) => {
-      const urls = JSON.parse(await servers.output('list --all --format json')) as readonly { url: string }[];
-      const shown = await servers.output('list --all', { terminal: { widthOut, liveOut: true } });
-      const [head = '', ...rows] = shown.trimEnd().split('\n');
-      const full = ['NAME', 'PACKAGE', 'STATUS', 'URL', 'AGE'];
-      const expected = widthOut === 60 ? ['NAME', 'STATUS', 'URL'] : full;
-      expect(head.split(/ {2,}/)).toEqual(expected);
-      for (const [index, row] of rows.entries()) {
-        expect(row.length).toBeLessThanOrEqual(widthOut);
-        expect(row).toContain(`   ${urls[index]?.url ?? '?'}`);
-      }
-    },
-  );
+  test.each([
+    [60, ['NAME', 'STATUS', 'URL']],
+    [80, ['NAME', 'STATUS', 'URL', 'AGE']],
+    [120, ['NAME', 'PACKAGE', 'STATUS', 'URL', 'AGE']],
+    [200, ['NAME', 'PACKAGE', 'STATUS', 'URL', 'AGE']],
+  ])('fits a terminal of %d columns with %j, and nothing of a URL is cut', async (widthOut, columns) => {
+    const urls = JSON.parse(await servers.output('list --all --format json')) as readonly { url: string }[];
+    const shown = await servers.output('list --all', { terminal: { widthOut, liveOut: true } });
+    const [head = '', ...rows] = shown.trimEnd().split('\n');
+    expect(head.split(/ {2,}/)).toEqual(columns);
+    for (const [index, row] of rows.entries()) {
+      expect(row.length).toBeLessThanOrEqual(widthOut);
+      expect(row).toContain(`   ${urls[index]?.url ?? '?'}`);
+    }
+  });
 
   test('shows all there is with -o wide, as to a file', async () => {
     const plain = await servers.output('list --all');

@@ -7,17 +7,17 @@ import { toJsonText, toListItem, toMcpServers } from '../workloads/to-json.ts';
 import { ageText, formatOfStatus, timeText } from '../workloads/to-text.ts';
 import { viewWorkloads, type WorkloadView } from '../workloads/view.ts';
 
-const STATUS: Column = { title: 'STATUS', format: formatOfStatus };
+const STATUS: Column = { title: 'STATUS', whole: true, format: formatOfStatus };
 
 /** Everything, for files and `--format wide`. */
 const WIDE = ['NAME', 'PACKAGE', STATUS, 'URL', 'PORT', 'GROUP', 'CREATED'];
 
-/** What a person looks for, on a terminal. The end of a package tells it from others, and the URL is there to be copied. */
+/** What a person looks for, on a terminal. The end of a name or package is what tells it from others. */
 const NARROW: readonly Column[] = [
-  { title: 'NAME', least: 20 },
-  { title: 'PACKAGE', least: 10, keepsEnd: true, optional: 1 },
+  { title: 'NAME', keepsEnd: true },
+  { title: 'PACKAGE', least: 20, keepsEnd: true, optional: 1 },
   STATUS,
-  { title: 'URL' },
+  { title: 'URL', whole: true },
   { title: 'AGE', optional: 2 },
 ];
 

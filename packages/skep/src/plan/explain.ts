@@ -2,24 +2,20 @@ import { isSecretName, redactText } from '@skep/core/log/redact.ts';
 import type { Field, FieldValue, Setting } from '@skep/core/settings/field.ts';
 import { labelOf } from '@skep/core/settings/merge.ts';
 import { showValue } from '@skep/core/settings/show-value.ts';
-import { toTable, type Column, type Screen } from '../print/table.ts';
+import { wrapText } from '@skep/core/settings/to-help.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
+import { displayWidth, toTable, type Screen } from '../print/table.ts';
 import { isPackageReference } from '../protocol/reference.ts';
 import type { NewWorkload } from './plan.ts';
 import { runSettings } from '../settings/run-settings.ts';
 
 const MASKED = '********';
-
-const COLUMNS: readonly Column[] = [
-  { title: 'SETTING', least: 16 },
-  { title: 'VALUE', least: 16 },
-  { title: 'FROM', least: 16, keepsEnd: true },
-  { title: 'INSTEAD OF', least: 12, optional: 1 },
-];
+const INDENT = '  ';
 
 /**
  * A line for each setting that somebody gave: its key, its value, who gave it, and what it was taken instead of. Mappings
- * of names, such as variables, have a line for each name. Values of variables that are secret,
- * by the catalogue's word or by their name, are masked.
+ * of names, such as variables, have a line for each name. Values of variables that are secret, by the catalogue's word or
+ * by their name, are masked. Where the table does not fit the screen, each line is two.
  */
 export function explainPlan(
   { settings, env }: Pick<NewWorkload, 'settings' | 'env'>,
@@ -32,7 +28,16 @@ export function explainPlan(
     if (setting === undefined || setting.origin === 'default' || row.name === 'explain') return [];
     return linesOf(row, setting, secret);
   });
-  return toTable(COLUMNS, lines, screen);
+  const table = toTable(['SETTING', 'VALUE', 'FROM', 'INSTEAD OF'], lines);
+  if (table.split('\n').every((line) => displayWidth(line) <= screen.widthOut)) return table;
+  // Where each comes from is all that is asked for, so nothing of it is cut.
+  return lines
+    .map(([title = '', value = '', from = '', over = '']) => {
+      const source = printable(`from ${from}${over === '' ? '' : `, instead of ${over}`}`);
+      const below = wrapText(source, screen.widthOut - INDENT.length, displayWidth);
+      return `${printable(`${title}: ${value}`)}\n${below.map((line) => `${INDENT}${line}\n`).join('')}`;
+    })
+    .join('');
 }
 
 function linesOf(row: Field, { over = [], ...first }: Setting, secret: ReadonlySet<string>): string[][] {

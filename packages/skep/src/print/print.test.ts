@@ -95,6 +95,16 @@ describe('on a terminal that is too narrow', () => {
     expect(toTable(columns, [row], onScreen(width))).toBe(text);
   });
 
+  test('what is to be copied is cut last', () => {
+    const head: readonly Column[] = [
+      { title: 'NAME', keepsEnd: true },
+      { title: 'URL', whole: true },
+    ];
+    const names = [['a-long-name-of-a-server', 'http://127.0.0.1:4711/mcp']];
+    expect(toTable(head, names, onScreen(40))).toContain('…of-a-server   http://127.0.0.1:4711/mcp\n');
+    expect(toTable(head, names, onScreen(25))).toContain('…f-a-server   http://127…\n');
+  });
+
   test('no line of a table is wider, no cell loses all of its text, and what stands below each other begins there', () => {
     const cell = fc.oneof(fc.string({ maxLength: 120 }), fc.string({ unit: 'grapheme', maxLength: 60 }));
     const column = fc.record(
@@ -103,6 +113,7 @@ describe('on a terminal that is too narrow', () => {
         least: fc.integer({ min: 1, max: 40 }),
         keepsEnd: fc.constant(true as const),
         optional: fc.integer({ min: 1, max: 3 }),
+        whole: fc.constant(true as const),
       },
       { requiredKeys: ['title'] },
     );

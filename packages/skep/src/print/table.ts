@@ -15,6 +15,8 @@ export interface Column {
   readonly keepsEnd?: true;
   /** It is left out where cutting is not enough; the lowest number goes first. */
   readonly optional?: number;
+  /** It is cut when nothing else helps: somebody copies it. */
+  readonly whole?: true;
   /** How a cell looks where there are colours. */
   readonly format?: (cell: string) => Format | undefined;
 }
@@ -71,6 +73,10 @@ function fitColumns(columns: readonly MeasuredColumn[], room: number): readonly 
       room,
     );
   }
+  const cut = narrowColumns(columns, room, ({ title, whole, width }) =>
+    whole ? width : Math.min(width, displayWidth(title)),
+  );
+  if (cut) return cut;
   const all = columns.map((column) => ({ ...column, width: 1 }));
   return narrowColumns(columns, room, () => 1) ?? all;
 }
