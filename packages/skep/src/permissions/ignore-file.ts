@@ -4,6 +4,7 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import type { Mount } from './mounts.ts';
+import { requireAnswers } from './silent-source.ts';
 
 export interface IgnoreCheck {
   /** `~/.config/skep/skepignore` (docs/behaviour/run.md#ignore-files). */
@@ -22,9 +23,10 @@ const MAX_BYTES = 1024 * 1024;
 /**
  * Refuses to mount a directory while the user's ignore file, or one in that directory, names something: hiding it is not
  * available yet, and showing what somebody asked to hide would be worse than not to start. Fails with
- * `usage/not-available`.
+ * `usage/not-available`, or with `run/source-silent`.
  */
 export async function checkNothingToHide({ file, globally, mounts, override }: IgnoreCheck): Promise<void> {
+  await requireAnswers(mounts);
   const everywhere = globally && mounts.length > 0 && (await namesSomething(file));
   for (const { source } of mounts) {
     if (!(await isDirectory(source))) continue;

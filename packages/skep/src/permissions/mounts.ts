@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, posix, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { silentSource, type Asking } from './silent-source.ts';
+import { requireAnswers, type Asking } from './silent-source.ts';
 
 /** A directory or file of the host that a workload sees. */
 export interface Mount {
@@ -81,13 +81,7 @@ export async function checkMountSources(
   granted: MountSources,
   asking: Asking = {},
 ): Promise<void> {
-  const silent = await silentSource([...new Set(mounts.map(({ source }) => source))], asking);
-  if (silent !== undefined) {
-    throw new SkepError('run/source-silent', {
-      message: `mount source "${silent}" of "${name}" lies on a file system that does not answer`,
-      hint: `bring back the machine or program behind it, or unmount it; then skep start ${name}`,
-    });
-  }
+  await requireAnswers(mounts, asking);
   for (const { source } of mounts) {
     const before = Object.hasOwn(granted, source) ? granted[source] : undefined;
     if (before === undefined) continue;

@@ -52,8 +52,8 @@ test('a start whose mount lies on such a file system is refused, with what it is
   );
   await expect(refused).rejects.toMatchObject({
     code: 'run/source-silent',
-    message: `mount source "${source}" of "a1" lies on a file system that does not answer`,
-    hint: expect.stringContaining('skep start a1'),
+    message: `mount source "${source}" lies on a file system that does not answer`,
+    hint: expect.stringContaining('bring back'),
   });
 });
 

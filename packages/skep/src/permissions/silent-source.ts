@@ -19,6 +19,18 @@ const ASK = 'for source; do [ -e "$source" ]; echo; done';
 /** Sources that a process of this one still waits for: it cannot always be killed, so no second one is started. */
 const waitedFor = new Set<string>();
 
+/** Fails with `run/source-silent` when a mount lies on a file system that does not answer, before anything else looks at it. */
+export async function requireAnswers(
+  mounts: readonly { readonly source: string }[],
+  asking?: Asking,
+): Promise<void> {
+  const silent = await silentSource([...new Set(mounts.map(({ source }) => source))], asking);
+  if (silent === undefined) return;
+  throw new SkepError('run/source-silent', {
+    message: `mount source "${silent}" lies on a file system that does not answer`,
+  });
+}
+
 /**
  * The first of these absolute paths that lies on a file system which does not answer; undefined when all answer, be it
  * that nothing is there. Another process looks, because whoever asks such a file system waits for good: within this one

@@ -7,6 +7,7 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { parseVolume, type Mount } from '../permissions/mounts.ts';
+import { requireAnswers } from '../permissions/silent-source.ts';
 import { loadProfile, type PermissionProfile } from '../permissions/profile.ts';
 import { parseConfinedUser } from '../permissions/confined-user-name.ts';
 import { isLabel } from '../run-config/labels.ts';
@@ -57,7 +58,7 @@ export async function checkInputs(
     host: await toIPv4(values.host),
     labels: checkLabels(values.label ?? {}),
     env: { file: await readEnvFile(values.envFile, cwd), flags: readEnvFlags(values.env ?? [], env) },
-    volumes: await Promise.all((values.volume ?? []).map((item) => checkVolume(item, cwd))),
+    volumes: await checkVolumes((values.volume ?? []).map((item) => parseVolume(item, cwd))),
     profile: permissionProfile === undefined ? undefined : await loadProfile(permissionProfile, cwd),
   };
 }
@@ -104,11 +105,15 @@ async function readEnvFile(path: string | undefined, cwd: string): Promise<Reado
   return parseEnvFile(text, path);
 }
 
-async function checkVolume(item: string, cwd: string): Promise<Mount> {
-  const mount = parseVolume(item, cwd);
+async function checkVolumes(mounts: readonly Mount[]): Promise<readonly Mount[]> {
+  await requireAnswers(mounts);
+  await Promise.all(mounts.map(checkVolume));
+  return mounts;
+}
+
+async function checkVolume(mount: Mount): Promise<void> {
   try {
     await stat(mount.source);
-    return mount;
   } catch (error) {
     const missing = errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR';
     throw new SkepError('run/invalid-volume', {
