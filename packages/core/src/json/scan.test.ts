@@ -11,6 +11,7 @@ import {
   rawAt,
   repeatedMember,
   splice,
+  withPlainNames,
 } from './scan.ts';
 
 const names = fc.constantFrom('id', 'method', 'params', '_meta', 'a"b', 'c\\', 'é', '__proto__', '');
@@ -304,5 +305,30 @@ test('says of hostile text what JSON.parse says of it', () => {
       if (!isRepeated) expect(found?.size).toBe(Object.keys(value).length);
     }),
     { numRuns: 1_000 },
+  );
+});
+
+test.each([
+  [
+    String.raw`{"\u0061":"\u0061" , "\u0062" :{"c\u0022\\\u0000":[]}}`,
+    String.raw`{"a":"\u0061" , "b" :{"c\"\\\u0000":[]}}`,
+  ],
+  [String.raw`{"a\"\u0062":1,"":2}`, String.raw`{"a\"b":1,"":2}`],
+  [String.raw`["\"a\": \u0061",":"]`, String.raw`["\"a\": \u0061",":"]`],
+  [String.raw`:\ " :`, String.raw`:\ " :`],
+])('%s has the names of %s', (text, plain) => {
+  expect(withPlainNames(text)).toBe(plain);
+});
+
+test('names lose their escapes wherever they stand in hostile text, and nothing else changes', () => {
+  fc.assert(
+    fc.property(hostile, ({ text }) => {
+      const plain = withPlainNames(text);
+      expect(JSON.stringify(JSON.parse(plain))).toBe(JSON.stringify(JSON.parse(text)));
+      for (const [, name = ''] of plain.matchAll(/"((?:[^"\\]|\\.)*)"\s*:/gs)) {
+        if (!name.includes('\\')) continue;
+        expect(name).toBe(JSON.stringify(JSON.parse(`"${name}"`)).slice(1, -1));
+      }
+    }),
   );
 });

@@ -162,12 +162,25 @@ export function splice(text: string, edits: readonly Edit[]): string {
   return result + text.slice(at);
 }
 
+/** True also for some texts with JSON in a string; costs less than to find every string. */
+function mayEscapeNames(text: string): boolean {
+  for (let colon = text.indexOf(':'); colon !== -1; colon = text.indexOf(':', colon + 1)) {
+    let close = colon - 1;
+    while (text.charCodeAt(close) <= SPACE) close -= 1;
+    if (text.charCodeAt(close) !== QUOTE) continue;
+    // The quote before it opens the name, unless that is escaped itself.
+    const before = text.lastIndexOf('"', close - 1) - 1;
+    if (text.slice(Math.max(0, before), close).includes('\\')) return true;
+  }
+  return false;
+}
+
 /**
  * The same JSON, with no escape in the name of a member but those that it cannot do without. Fails as `JSON.parse` for
  * a name that is no string.
  */
 export function withPlainNames(text: string): string {
-  if (!text.includes('\\')) return text;
+  if (!text.includes('\\') || !mayEscapeNames(text)) return text;
   const edits: Edit[] = [];
   for (let at = text.indexOf('"'), end = 0; at !== -1; at = text.indexOf('"', end)) {
     end = skipString(text, at);
