@@ -1,3 +1,4 @@
+import { wrapText } from '@skep/core/settings/to-help.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Progress } from '../print/progress.ts';
@@ -28,7 +29,15 @@ export function whenReady(name: string, { readiness }: Endpoint): string {
 /** Prints what a person wanted of a run: the URL on stdout, and on stderr what there is to do with it. */
 export function tellReady(name: string, url: string, endpoint: Endpoint, terminal: Terminal): void {
   terminal.out(`${url}\n`);
-  terminal.err(
-    `${whenReady(name, endpoint)}: connect an MCP client to the URL above.\n  skep logs ${name}   skep stop ${name}   skep rm ${name}\n`,
-  );
+  const { liveOut, liveErr, width } = terminal;
+  // What went to a file stands above nothing.
+  const told = `${whenReady(name, endpoint)}: connect an MCP client to ${liveOut ? 'the URL above' : url}.`;
+  const next = ['logs', 'stop', 'rm'].map((command) => `skep ${command} ${name}`);
+  const line = next.join('   ');
+  const isTooWide = liveErr && line.length + 2 > width;
+  const lines = [
+    ...(liveErr ? wrapText(told, width) : [told]),
+    ...(isTooWide ? next : [line]).map((one) => `  ${one}`),
+  ];
+  terminal.err(`${lines.join('\n')}\n`);
 }

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import type { Terminal } from '@skep/core/command/terminal.ts';
+import { tellReady } from './tell-start.ts';
+
+const LONG = 'modelcontextprotocol-server-memory';
+
+test.each([
+  [
+    'a1',
+    { liveOut: true, liveErr: true, width: 80 },
+    'to the URL above.\n  skep logs a1   skep stop a1   skep rm a1\n',
+  ],
+  ['a1', { liveErr: true, width: 80 }, 'to http://x/mcp.\n  skep logs a1   skep stop a1   skep rm a1\n'],
+  [
+    LONG,
+    { liveOut: true, liveErr: true, width: 60 },
+    `connect an\nMCP client to the URL above.\n  skep logs ${LONG}\n  skep stop ${LONG}\n  skep rm ${LONG}\n`,
+  ],
+  [LONG, { width: 60 }, `to http://x/mcp.\n  skep logs ${LONG}   skep stop ${LONG}   skep rm ${LONG}\n`],
+])('%s on %j is told: …%s', (name, screen, end) => {
+  let out = '';
+  let err = '';
+  const terminal = {
+    ...screen,
+    out: (text: string) => void (out += text),
+    err: (text: string) => void (err += text),
+  } as Terminal;
+  tellReady(name, 'http://x/mcp', { url: 'http://x/mcp', port: 1 }, terminal);
+  expect(out).toBe('http://x/mcp\n');
+  expect(err.startsWith(`${name} is running: connect`)).toBe(true);
+  expect(err.endsWith(end)).toBe(true);
+});
