@@ -114,6 +114,13 @@ describe('a request of the table', () => {
     expect(await put('new', '{}')).toMatchObject({ type: 'source.create', outcome: 'success' });
   });
 
+  test('shows no secret whose name is spelled with escapes that an earlier text has V8 misread', async () => {
+    JSON.parse(String.raw`{"\\u0070as":[]}`);
+    expect(await put('a', String.raw`{"\u0070assword":"hunter2"}`)).toMatchObject({
+      data: { password: '[redacted]' },
+    });
+  });
+
   test('keeps no body beyond its limit, and says so', async () => {
     const event = await put('a', JSON.stringify({ text: 'x'.repeat(100) }));
     expect(event).not.toHaveProperty('data');

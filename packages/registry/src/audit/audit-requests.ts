@@ -1,4 +1,5 @@
 import type { Role } from '@skep/auth/claims/roles.ts';
+import { parseJson } from '@skep/core/json/parsed-json.ts';
 import { limitedField, type AuditEvent, type AuditOutcome } from '@skep/core/audit/audit-event.ts';
 import type { AuditLog } from '@skep/core/audit/audit-log.ts';
 import { redact, redactText } from '@skep/core/log/redact.ts';
@@ -145,7 +146,7 @@ function requestData({ method, body }: ApiRequest, maxBytes: number): RequestDat
 
 function redactedBody(text: string): unknown {
   try {
-    return redact(JSON.parse(text));
+    return redact(parseJson(text));
   } catch {
     // Not JSON, which is what the request will have been refused for.
     return redactText(text);
