@@ -106,6 +106,11 @@ function lazily(key: string, value: unknown): string {
  */
 const CHUNKS = [
   { name: 'zod', test: /\/node_modules\/zod\// },
+  // What finds servers and tells what they need, on this machine too; nothing of it leads to zod.
+  {
+    name: 'finding',
+    test: /\/core\/src\/(?:json\/scan|catalog\/(?:catalogue-|display-facts|entry-name|extension-summary|find\.ts|publisher-extension|quick-servers|rank\.ts|run-plan|version-order))|\/skep\/src\/(?:catalog\/(?:choose-server|outlook|rows|server-facts)|cli\/abilities|runtime\/(?:glance|docker\/(?:engine-sockets|glance)|sandbox\/(?:find-program|glance|places)))/,
+  },
   {
     name: 'shared',
     minShareCount: 2,

@@ -74,6 +74,13 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     load: async () => (await import('./commands/search.ts')).search,
   },
   {
+    name: 'info',
+    group: catalogue,
+    brief: 'Show one server of the catalogue, and how to run it',
+    argument: 'server',
+    load: async () => (await import('./commands/info.ts')).info,
+  },
+  {
     name: 'registry',
     group: catalogue,
     brief: 'Look into the catalogue',
@@ -87,7 +94,7 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
         name: 'info',
         brief: 'Show one server of the catalogue',
         argument: 'server',
-        load: async () => (await import('./commands/registry-info.ts')).registryInfo,
+        load: async () => (await import('./commands/info.ts')).registryInfo,
       },
     ],
   },
@@ -161,7 +168,6 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['update', 'skep rm NAME, then skep run SERVER'],
   ['upgrade', 'skep rm NAME, then skep run SERVER'],
   ['find', 'skep search QUERY'],
-  ['info', 'skep registry info SERVER'],
   ['client', 'skep list --format mcpservers, which prints what MCP clients read'],
 ]);
 
@@ -169,7 +175,7 @@ export const SKEP: Program<Context> = {
   name: 'skep',
   about: [
     'Skep runs MCP servers, each in its own container or sandbox, behind one local URL.',
-    'Try\n  skep search time\n  skep run everything\n  skep list',
+    'Try\n  skep search files\n  skep run everything\n  skep list',
   ],
   closing: ['skep COMMAND --help says more about a command.'],
   commands: COMMANDS,

@@ -1,9 +1,7 @@
 import { isRecord } from '../json/is-record.ts';
-import { parseLossless, serializeLossless } from '../json/lossless.ts';
 import { compactText, memberSlice } from '../json/scan.ts';
 import type { CatalogueDocument } from './catalogue-document.ts';
 import type { EntryKind, RawEntry } from './entry.ts';
-import { convertNative } from './native-format.ts';
 
 /** The file formats a catalogue comes in. */
 export type CatalogueFormat =
@@ -86,15 +84,41 @@ function member(value: unknown, key: string): unknown {
   return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
-function* listed(document: CatalogueDocument, lists: readonly EntryList[]): Generator<Candidate> {
+/**
+ * The candidates of a format with long lists, in file order, each with its exact text; undefined for other formats. Throws
+ * `catalog/not-json` where the document turns out to be none.
+ */
+export function listedEntries(
+  format: CatalogueFormat,
+  document: CatalogueDocument,
+): Generator<Candidate> | undefined {
+  const lists = LISTS[format];
+  return lists && elementsOf(document, lists);
+}
+
+/** The servers of a decoded catalogue as far as they are lists: each is the document, or the element that it stands in. */
+export function listedServers(format: CatalogueFormat, value: unknown): readonly unknown[] | undefined {
+  const list = LISTS[format]?.find(({ kind }) => kind === 'server');
+  const servers = list?.path.reduce(member, value);
+  if (!Array.isArray(servers)) return undefined;
+  return list?.wrapped === true ? servers.map((one: unknown) => serverWithin(one) ?? one) : servers;
+}
+
+/** The server document that an element of a registry's answer wraps. */
+function serverWithin(element: unknown): object | undefined {
+  const server = member(element, 'server');
+  return typeof server === 'object' && server !== null ? server : undefined;
+}
+
+function* elementsOf(document: CatalogueDocument, lists: readonly EntryList[]): Generator<Candidate> {
   const places = lists.map((list) => ({ ...list, at: list.path.reduce(member, document.frame) }));
   document.checkOthers(places.map(({ at }) => at));
   for (const { at, path, kind, wrapped = false } of places) {
     let index = 0;
     for (const element of document.elements(at)) {
       const label = `${path.join('.')}[${index++}]`;
-      const server = wrapped ? member(element.value, 'server') : undefined;
-      if (typeof server !== 'object' || server === null) {
+      const server = wrapped ? serverWithin(element.value) : undefined;
+      if (server === undefined) {
         yield { label, kind, ...element };
       } else {
         const inner = compactText(memberSlice(element.json, ['server']) ?? '');
@@ -102,33 +126,4 @@ function* listed(document: CatalogueDocument, lists: readonly EntryList[]): Gene
       }
     }
   }
-}
-
-/** Converted documents are new text, so their numbers have to come from a parse that keeps digits. */
-function* native(text: string): Generator<Candidate> {
-  const value = parseLossless(text, { maxBytes: Number.MAX_SAFE_INTEGER });
-  if (typeof value !== 'object' || value === null) return;
-  for (const converted of convertNative(value)) {
-    if ('fault' in converted) yield { label: converted.key, fault: converted.fault };
-    else {
-      const { key, document } = converted;
-      const json = serializeLossless(document);
-      yield { label: key, kind: 'server', value: JSON.parse(json), ...compactText(json) };
-    }
-  }
-}
-
-/**
- * All candidates of a catalogue in file order, each with its exact text. Throws `catalog/not-json` where the document
- * turns out to be none.
- */
-export function* rawEntries(format: CatalogueFormat, document: CatalogueDocument): Generator<Candidate> {
-  const lists = LISTS[format];
-  if (lists !== undefined) {
-    yield* listed(document, lists);
-    return;
-  }
-  const { value, json } = document.whole();
-  if (format === 'toolhive-native') yield* native(json);
-  else yield { label: 'the document', kind: 'server', value, ...compactText(json) };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ServerEntry } from './entry.ts';
-import { findServer, matchesSearch, newestPerName } from './find.ts';
+import { findServer, newestPerName } from './find.ts';
 import { readCatalogue } from './registry-file.ts';
 
 function servers(...list: [name: string, version: string, more?: object][]): ServerEntry[] {
@@ -60,21 +60,4 @@ test('newestPerName keeps one version of each name, in order of appearance', () 
     'a/b@2.0.0-beta',
     'a/c@1.0.0',
   ]);
-});
-
-test.each([
-  ['', true],
-  ['WEATHER', true],
-  ['says', true],
-  ['Forecast', true],
-  ['meteo', true],
-  ['rain', false],
-])('matchesSearch %j: %s', (term, expected) => {
-  const _meta = {
-    'io.modelcontextprotocol.registry/publisher-provided': {
-      'io.github.stacklok': { k: { tags: ['meteo'] } },
-    },
-  };
-  const [entry] = servers(['io.acme/weather', '1', { title: 'forecasts', _meta }]);
-  expect(entry !== undefined && matchesSearch(entry, term)).toBe(expected);
 });

@@ -1,7 +1,6 @@
 import { SkepError } from '../errors/skep-error.ts';
 import type { ServerEntry } from './entry.ts';
 import { splitName } from './entry-name.ts';
-import { extensionSummary } from './extension-summary.ts';
 import { compareVersions } from './version-order.ts';
 
 /** The newest version of every server name, in the order the names first appear. */
@@ -39,13 +38,4 @@ export function findServer(entries: Iterable<ServerEntry>, query: string): Serve
   const bySegment = servers.filter((entry) => splitName(entry.name).name === query);
   if (bySegment.length > 1) throw ambiguous(query, bySegment.map((entry) => entry.name).sort());
   return bySegment[0];
-}
-
-/** True when `term` occurs, in any case, in the name, title, description or a tag. An empty term matches all. */
-export function matchesSearch({ document }: ServerEntry, term: string): boolean {
-  const wanted = term.toLowerCase();
-  const { tags } = extensionSummary(document);
-  return [document.name, document.title ?? '', document.description, ...tags].some((text) =>
-    text.toLowerCase().includes(wanted),
-  );
 }

@@ -1,72 +1,73 @@
-import { z } from 'zod';
 import { SkepError } from '../errors/skep-error.ts';
-import { faultLine } from './checked-text.ts';
+import * as shape from '../settings/shape.ts';
 import { extensionBlocks } from './extension-summary.ts';
 import type { ServerDocument } from './server-json.ts';
 import { VARIABLE_NAME } from './variable-name.ts';
 
-const texts = z.array(z.string());
-const port = z.number().int().min(1).max(65535);
+const texts = shape.nullish(shape.listOf(shape.text));
+const text = shape.nullish(shape.text);
+const flag = shape.nullish(shape.bool);
+const port = shape.wholeNumber(1, 65_535);
 
-const outbound = z.looseObject({
-  insecure_allow_all: z.boolean().nullish(),
-  allow_host: texts.nullish(),
-  allow_port: z.array(port).nullish(),
+const permissions = shape.holding({
+  name: text,
+  read: texts,
+  write: texts,
+  privileged: flag,
+  network: shape.nullish(
+    shape.holding({
+      mode: text,
+      outbound: shape.nullish(
+        shape.holding({
+          insecure_allow_all: flag,
+          allow_host: texts,
+          allow_port: shape.nullish(shape.listOf(port)),
+        }),
+      ),
+      inbound: shape.nullish(shape.holding({ allow_host: texts })),
+    }),
+  ),
 });
 
-const permissions = z.looseObject({
-  name: z.string().nullish(),
-  read: texts.nullish(),
-  write: texts.nullish(),
-  privileged: z.boolean().nullish(),
-  network: z
-    .looseObject({
-      mode: z.string().nullish(),
-      outbound: outbound.nullish(),
-      inbound: z.looseObject({ allow_host: texts.nullish() }).nullish(),
-    })
-    .nullish(),
+const environmentVariable = shape.holding({
+  name: shape.textThat((name) => VARIABLE_NAME.test(name), 'is no name of an environment variable'),
+  description: text,
+  required: flag,
+  secret: flag,
+  default: text,
 });
 
-const environmentVariable = z.looseObject({
-  name: z.string().regex(VARIABLE_NAME),
-  description: z.string().nullish(),
-  required: z.boolean().nullish(),
-  secret: z.boolean().nullish(),
-  default: z.string().nullish(),
-});
-
-const oauthConfig = z.looseObject({
-  issuer: z.string().nullish(),
-  authorize_url: z.string().nullish(),
-  token_url: z.string().nullish(),
-  client_id: z.string().nullish(),
-  scopes: texts.nullish(),
-  use_pkce: z.boolean().nullish(),
-  oauth_params: z.record(z.string(), z.string()).nullish(),
-  callback_port: port.nullish(),
-  resource: z.string().nullish(),
+const oauthConfig = shape.holding({
+  issuer: text,
+  authorize_url: text,
+  token_url: text,
+  client_id: text,
+  scopes: texts,
+  use_pkce: flag,
+  oauth_params: shape.nullish(shape.recordOf(shape.text)),
+  callback_port: shape.nullish(port),
+  resource: text,
 });
 
 /**
  * Members that decide how a server runs: one of a wrong type is an error, never silently dropped. Those for
  * display are left out; see extensionSummary.
  */
-const extension = z.object({
-  permissions: permissions.nullish(),
-  args: texts.nullish(),
-  env_vars: z.array(environmentVariable).nullish(),
-  proxy_port: port.nullish(),
-  target_port: port.nullish(),
-  stateless: z.boolean().nullish(),
-  oauth_config: oauthConfig.nullish(),
-  provenance: z.record(z.string(), z.unknown()).nullish(),
-  tools: texts.nullish(),
+const extension = shape.members({
+  permissions: shape.nullish(permissions),
+  args: texts,
+  env_vars: shape.nullish(shape.listOf(environmentVariable)),
+  proxy_port: shape.nullish(port),
+  target_port: shape.nullish(port),
+  stateless: flag,
+  oauth_config: shape.nullish(oauthConfig),
+  provenance: shape.nullish(shape.recordOf<unknown>((value) => value)),
+  tools: texts,
 });
 
-export type PublisherExtension = z.infer<typeof extension>;
-export type ExtensionPermissions = z.infer<typeof permissions>;
-export type OAuthConfig = z.infer<typeof oauthConfig>;
+export type PublisherExtension = shape.ShapeType<typeof extension>;
+export type ExtensionPermissions = shape.ShapeType<typeof permissions>;
+export type OAuthConfig = shape.ShapeType<typeof oauthConfig>;
 
 /** The block of `key`; a document with a single package or remote may key it differently. */
 function blockOf(document: ServerDocument, key: string): unknown {
@@ -82,10 +83,11 @@ function blockOf(document: ServerDocument, key: string): unknown {
  * that cannot be read must not turn into the default one.
  */
 export function publisherExtension(document: ServerDocument, key: string): PublisherExtension {
-  const decoded = extension.safeParse(blockOf(document, key) ?? {});
-  if (decoded.success) return decoded.data;
-  throw new SkepError('catalog/invalid-extension', {
-    message: `the publisher extension of "${document.name}" is invalid: ${faultLine(decoded.error)}`,
-    detail: { server: document.name, key },
+  return extension(blockOf(document, key) ?? {}, (why, ...path) => {
+    const at = path.length === 0 ? '' : `${path.join('.')} `;
+    throw new SkepError('catalog/invalid-extension', {
+      message: `the publisher extension of "${document.name}" is invalid: ${at}${why}`,
+      detail: { server: document.name, key },
+    });
   });
 }

@@ -1,10 +1,13 @@
 import { limitedField } from '../audit/audit-event.ts';
 import { SkepError } from '../errors/skep-error.ts';
 import { isRecord } from '../json/is-record.ts';
+import { parseLossless, serializeLossless } from '../json/lossless.ts';
+import { compactText } from '../json/scan.ts';
 import { openDocument, type CatalogueDocument } from './catalogue-document.ts';
 import { catalogueBytes, type TextOptions } from './catalogue-text.ts';
-import { detectFormat, rawEntries, type CatalogueFormat, type Candidate } from './catalogue-format.ts';
+import { detectFormat, listedEntries, type CatalogueFormat, type Candidate } from './catalogue-format.ts';
 import { entryKey, decodeEntry, type Entry, type Decoded } from './entry.ts';
+import { convertNative } from './native-format.ts';
 
 /** An entry that was left out, and why. `name` is its position where it has no readable name. */
 export interface Skipped {
@@ -78,6 +81,35 @@ function formatOf(document: CatalogueDocument, label: string): CatalogueFormat {
   throw new SkepError('catalog/wrong-shape', {
     message: `"${label}" is no catalogue: found ${format.found}`,
   });
+}
+
+/** Converted documents are new text, so their numbers have to come from a parse that keeps digits. */
+function* native(text: string): Generator<Candidate> {
+  const value = parseLossless(text, { maxBytes: Number.MAX_SAFE_INTEGER });
+  if (typeof value !== 'object' || value === null) return;
+  for (const converted of convertNative(value)) {
+    if ('fault' in converted) yield { label: converted.key, fault: converted.fault };
+    else {
+      const { key, document } = converted;
+      const json = serializeLossless(document);
+      yield { label: key, kind: 'server', value: JSON.parse(json), ...compactText(json) };
+    }
+  }
+}
+
+/**
+ * All candidates of a catalogue in file order, each with its exact text. Throws `catalog/not-json` where the document
+ * turns out to be none.
+ */
+function* rawEntries(format: CatalogueFormat, document: CatalogueDocument): Generator<Candidate> {
+  const listed = listedEntries(format, document);
+  if (listed !== undefined) {
+    yield* listed;
+    return;
+  }
+  const { value, json } = document.whole();
+  if (format === 'toolhive-native') yield* native(json);
+  else yield { label: 'the document', kind: 'server', value, ...compactText(json) };
 }
 
 /**

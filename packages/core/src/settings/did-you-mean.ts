@@ -18,7 +18,7 @@ export function suggestion(given: string, candidates: Iterable<string>, otherwis
 }
 
 /** Optimal string alignment: insertions, deletions, replacements and swaps of neighbours count one each. */
-function editDistance(a: string, b: string): number {
+export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i += 1) {

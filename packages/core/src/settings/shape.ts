@@ -132,3 +132,19 @@ export function withDefault<T>(shape: Shape<T>, absent: T): Shape<T> {
 export function orEmpty<T>(shape: Shape<T>, empty: T): Shape<T> {
   return (value, fail) => (value === undefined || value === null ? empty : shape(value, fail));
 }
+
+/** As `optional`; null counts as absent, and stays. */
+export function nullish<T>(shape: Shape<T>): Shape<T | null | undefined> {
+  return (value, fail) => (value === undefined || value === null ? value : shape(value, fail));
+}
+
+/** An object with these members, as it is: others stay beside them. */
+export function holding<const Shapes extends Readonly<Record<string, Shape<unknown>>>>(
+  shapes: Shapes,
+): Shape<MembersOf<Shapes>> {
+  const read = members(shapes);
+  return (value, fail) => {
+    read(value, fail);
+    return value as MembersOf<Shapes>;
+  };
+}

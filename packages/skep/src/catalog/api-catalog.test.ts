@@ -20,7 +20,12 @@ function registry(exact: number | object, search: number | readonly object[] = [
     return { servers: search.map((server) => ({ server })), metadata: {} };
   };
   const client = { getJson, close: async () => undefined } as Pick<Client, 'getJson' | 'close'> as Client;
-  return { asked, find: (name: string) => apiCatalog('http://r.example', client).find(name, signal) };
+  const catalog = apiCatalog('http://r.example', client);
+  return {
+    asked,
+    find: (name: string) => catalog.find(name, signal),
+    search: (query: string) => catalog.list({ search: query, signal }),
+  };
 }
 
 describe('a registry of another maker', () => {
@@ -59,5 +64,19 @@ describe('a registry of another maker', () => {
   });
   test.each([401, 403, 500])('that answers %d to a short name is an error', async (status) => {
     await expect(registry(status, [ENTRY]).find('everything')).rejects.toMatchObject({ detail: { status } });
+  });
+
+  test('is asked for the longest word of a search, and for everything where none has it', async () => {
+    const other = registry(404, [ENTRY]);
+    expect(await other.search('every everything x')).toMatchObject([{ name: ENTRY.name }]);
+    const none = registry(404);
+    expect(await none.search('evrything')).toEqual([]);
+    const searched = [...other.asked, ...none.asked].map((url) => new URL(url).searchParams.get('search'));
+    expect(searched).toEqual(['everything', 'evrything', null]);
+  });
+  test.each([400, 422])('that answers %d to a search is looked through as a whole', async (status) => {
+    const other = registry(404, status);
+    await expect(other.search('ab')).rejects.toMatchObject({ detail: { status } });
+    expect(other.asked.map((url) => new URL(url).searchParams.get('search'))).toEqual(['ab', null]);
   });
 });

@@ -8,12 +8,18 @@ import type { CatalogSource } from './catalog-source.ts';
 
 const PAGE = 100;
 const MAX_ENTRIES = 10_000;
+/** Servers that are looked through for one whose name was mistyped. */
+const MAX_GUESSED = 2000;
 
 /** A registry that speaks the MCP Registry API v0.1 at `base` (docs/behaviour/run.md#catalogues). */
 export function apiCatalog(base: string, client: Client): CatalogSource {
   const root = base.replace(/\/+$/, '');
 
-  async function list(search: string | undefined, signal: AbortSignal): Promise<readonly ServerEntry[]> {
+  async function list(
+    search: string | undefined,
+    signal: AbortSignal,
+    limit = MAX_ENTRIES,
+  ): Promise<readonly ServerEntry[]> {
     const entries: ServerEntry[] = [];
     let cursor: string | undefined;
     do {
@@ -25,7 +31,7 @@ export function apiCatalog(base: string, client: Client): CatalogSource {
       entries.push(...page.entries);
       // A server that hands out the same cursor again would keep us for ever.
       cursor = page.nextCursor === cursor ? undefined : page.nextCursor;
-    } while (cursor !== undefined && entries.length < MAX_ENTRIES);
+    } while (cursor !== undefined && entries.length < limit);
     return newestPerName(entries);
   }
 
@@ -67,8 +73,32 @@ export function apiCatalog(base: string, client: Client): CatalogSource {
     kind: 'API endpoint',
     location: base,
     find: (name, signal) => closing(() => find(name, signal)),
-    list: ({ search, signal }) => closing(() => list(search, signal)),
+    list: ({ search, signal }) =>
+      closing(() => (search === undefined ? list(undefined, signal) : candidates(search, list, signal))),
   };
+}
+
+type List = (
+  search: string | undefined,
+  signal: AbortSignal,
+  limit?: number,
+) => Promise<readonly ServerEntry[]>;
+
+/**
+ * What a search may mean: registries look for one text as it is written, so they are asked for the longest word, and for a
+ * part of everything where none has that.
+ */
+async function candidates(query: string, list: List, signal: AbortSignal): Promise<readonly ServerEntry[]> {
+  const words = query.split(/\s+/).filter((word) => word !== '');
+  const [term] = words.toSorted((a, b) => b.length - a.length);
+  if (term === undefined) return list(undefined, signal);
+  try {
+    const found = await list(term, signal);
+    if (found.length > 0) return found;
+  } catch (error) {
+    if (!isComplaint(error)) throw error;
+  }
+  return list(undefined, signal, MAX_GUESSED);
 }
 
 /** The registry understood, and does not take what it was asked for. */

@@ -1,5 +1,5 @@
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
-import { findServer, matchesSearch, newestPerName } from '@skep/core/catalog/find.ts';
+import { findServer, newestPerName } from '@skep/core/catalog/find.ts';
 
 /** Where server entries are looked up. All failures are SkepErrors; "not there" is not a failure. */
 export interface CatalogSource {
@@ -8,7 +8,7 @@ export interface CatalogSource {
   readonly location: string;
   /** The newest version of what `name` means; undefined only when the catalogue definitely does not have it. */
   find(name: string, signal: AbortSignal): Promise<ServerEntry | undefined>;
-  /** The newest version of every server, or of those that match the term. */
+  /** The newest version of every server; of a large catalogue, at least of those that a search may mean. */
   list(options: { readonly search?: string; readonly signal: AbortSignal }): Promise<readonly ServerEntry[]>;
 }
 
@@ -24,9 +24,8 @@ export function wholeCatalog(
     async find(name, signal) {
       return findServer(await entries(signal), name);
     },
-    async list({ search, signal }) {
-      const newest = newestPerName(await entries(signal));
-      return search === undefined ? newest : newest.filter((entry) => matchesSearch(entry, search));
+    async list({ signal }) {
+      return newestPerName(await entries(signal));
     },
   };
 }

@@ -73,7 +73,10 @@ export function remoteFile(url: string, client: Client): CatalogSource {
   });
 }
 
-async function serversOf(text: Uint8Array, label: string): Promise<readonly ServerEntry[]> {
+async function serversOf(text: Buffer, label: string): Promise<readonly ServerEntry[]> {
+  const { readServersQuickly } = await import('@skep/core/catalog/quick-servers.ts');
+  const quick = readServersQuickly(text);
+  if (quick !== undefined) return quick;
   const { readCatalogue } = await import('@skep/core/catalog/registry-file.ts');
   return readCatalogue(text, { label }).entries.flatMap((entry) => (entry.kind === 'server' ? [entry] : []));
 }

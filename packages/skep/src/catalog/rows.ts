@@ -1,9 +1,24 @@
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { extensionSummary } from '@skep/core/catalog/extension-summary.ts';
-import { toTable, displayWidth } from '../print/table.ts';
+import type { Format } from '@skep/core/terminal/paint.ts';
+import { toTable, type Column, type Screen } from '../print/table.ts';
+import { valuesNeeded, type Outlook } from './outlook.ts';
 
-const HEAD = ['NAME', 'TYPE', 'TRANSPORT', 'TIER', 'DESCRIPTION'];
-const MIN_DESCRIPTION = 24;
+/** On a narrow terminal a description is cut, and the rest stays as long as it can. */
+const DESCRIPTION: Column = { title: 'DESCRIPTION', least: 16 };
+const LISTED: readonly Column[] = [
+  { title: 'NAME' },
+  { title: 'TYPE' },
+  { title: 'TRANSPORT', optional: 2 },
+  { title: 'TIER', optional: 1 },
+  DESCRIPTION,
+];
+const FOUND: readonly Column[] = [
+  { title: 'NAME' },
+  { title: 'RUNS HERE', format: formatOfAnswer },
+  { title: 'NEEDS', optional: 1 },
+  DESCRIPTION,
+];
 
 /** What kinds of thing an entry can be run from: `oci`, `npm`, `pypi`, `remote`. */
 export function kindsOf({ document }: ServerEntry): readonly string[] {
@@ -33,8 +48,8 @@ export function toCatalogItem(entry: ServerEntry): Record<string, unknown> {
   };
 }
 
-/** Servers as a table no wider than the terminal, as far as names allow. */
-export function toCatalogTable(entries: readonly ServerEntry[], width: number): string {
+/** Servers as a table. */
+export function toCatalogTable(entries: readonly ServerEntry[], screen: Screen): string {
   const rows = entries.map((entry) => [
     entry.name,
     kindsOf(entry).join(','),
@@ -42,25 +57,44 @@ export function toCatalogTable(entries: readonly ServerEntry[], width: number): 
     extensionSummary(entry.document).tier ?? '',
     entry.document.description,
   ]);
-  const others = [0, 1, 2, 3].map(
-    (column) => [HEAD, ...rows].reduce((most, row) => Math.max(most, displayWidth(row[column] ?? '')), 0) + 3,
-  );
-  const room = Math.max(MIN_DESCRIPTION, width - others.reduce((sum, one) => sum + one, 0));
-  return toTable(
-    HEAD,
-    rows.map((row) => [...row.slice(0, 4), shorten(row[4] ?? '', room)]),
-  );
+  return toTable(LISTED, rows, screen);
 }
 
-/** As much of a text as stands in `room` columns. */
-function shorten(text: string, room: number): string {
-  if (displayWidth(text) <= room) return text;
-  let kept = '';
-  let width = 1;
-  for (const character of text) {
-    width += displayWidth(character);
-    if (width > room) break;
-    kept += character;
-  }
-  return `${kept.trimEnd()}…`;
+/** A server that was found, and what running it here takes. */
+export interface Hit {
+  readonly entry: ServerEntry;
+  readonly outlook: Outlook;
+}
+
+/** What was found as a table. */
+export function toHitTable(hits: readonly Hit[], screen: Screen): string {
+  const rows = hits.map(({ entry, outlook }) => [
+    entry.name,
+    outlook.here,
+    needsText(outlook),
+    entry.document.description,
+  ]);
+  return toTable(FOUND, rows, screen);
+}
+
+/** One element of what `search --format json` prints. */
+export function toHitItem({ entry, outlook }: Hit): Record<string, unknown> {
+  const needs = valuesNeeded(outlook.plan).map(({ name, secret }) => ({ name, secret }));
+  return { ...toCatalogItem(entry), runsHere: outlook.here, needs };
+}
+
+function needsText({ plan }: Outlook): string {
+  const needed = valuesNeeded(plan);
+  const secrets = needed.filter(({ secret }) => secret).length;
+  const values = needed.length - secrets;
+  const parts = [
+    ...(secrets > 0 ? [secrets === 1 ? 'a secret' : `${secrets} secrets`] : []),
+    ...(values > 0 ? [values === 1 ? 'a value' : `${values} values`] : []),
+  ];
+  return parts.join(', ');
+}
+
+function formatOfAnswer(answer: string): Format | undefined {
+  if (answer === 'yes') return 'green';
+  return answer === 'no' ? 'dim' : 'yellow';
 }

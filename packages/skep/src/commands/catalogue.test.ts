@@ -45,13 +45,16 @@ const example = (): Promise<CommandUnderTest> =>
 describe('skep registry list', () => {
   test.each([60, 80, 100, 135])('fits a terminal of %d columns as far as names allow', async (width) => {
     const skep = await example();
-    const lines = (await skep.output('registry list', { terminal: { width } })).trimEnd().split('\n');
+    const lines = (await skep.output('registry list', { terminal: { widthOut: width } }))
+      .trimEnd()
+      .split('\n');
     const [head = ''] = lines;
-    expect(head.split(/ {2,}/)).toEqual(['NAME', 'TYPE', 'TRANSPORT', 'TIER', 'DESCRIPTION']);
-    const room = Math.max(24, width - head.indexOf('DESCRIPTION'));
-    for (const line of lines)
-      expect(displayWidth(line)).toBeLessThanOrEqual(head.indexOf('DESCRIPTION') + room);
-    expect(lines[1]?.slice(head.indexOf('DESCRIPTION'))).toBe(shortened(LONG, room));
+    expect(head.split(/ {2,}/)).toEqual(
+      width < 80 ? ['NAME', 'TYPE', 'DESCRIPTION'] : ['NAME', 'TYPE', 'TRANSPORT', 'TIER', 'DESCRIPTION'],
+    );
+    for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(width);
+    const at = head.indexOf('DESCRIPTION');
+    expect(lines[1]?.slice(at)).toBe(shortened(LONG, width - at));
   });
 
   test('counts what takes two columns as two, and cuts no character in half', async () => {
@@ -59,7 +62,7 @@ describe('skep registry list', () => {
       supervisor: 'none',
       catalogue: catalogueOf({ 'com.example/wide': { description: '👍'.repeat(60) } }),
     });
-    const [head = '', row = ''] = (await skep.output('registry list', { terminal: { width: 80 } })).split(
+    const [head = '', row = ''] = (await skep.output('registry list', { terminal: { widthOut: 80 } })).split(
       '\n',
     );
     expect(displayWidth(row)).toBeLessThanOrEqual(80);
@@ -137,12 +140,14 @@ describe('skep search', () => {
   test.each([
     ['alpha', ['com.example/alpha']],
     ['ALPHA', ['com.example/alpha']],
+    ['alpah', ['com.example/alpha']],
     ['notes', ['com.example/alpha']],
     ['people', ['com.example/alpha']],
-    ['example', ['com.example/alpha', 'com.example/beta', 'org.example/gamma', 'org.example/nothing']],
-    ['org.example/', ['org.example/gamma', 'org.example/nothing']],
+    ['people facts', ['com.example/alpha']],
+    ['com.example/', ['com.example/alpha', 'com.example/beta']],
+    ['nothing', ['org.example/nothing']],
     ['absent', []],
-  ])('finds by name, description and tag: %s', async (query, names) => {
+  ])('finds by name, description and tag, and forgives typos: %s', async (query, names) => {
     const skep = await example();
     const found = JSON.parse(await skep.output(`search --format json ${query}`)) as readonly {
       name: string;
@@ -152,48 +157,132 @@ describe('skep search', () => {
 
   test.each([
     ['alpha', 'Found 1 server matching query: alpha\nNAME'],
-    ['example', 'Found 4 servers matching query: example\nNAME'],
+    ['com.example', 'Found 2 servers matching query: com.example\nNAME'],
     ['absent', 'No servers found matching query: absent\n'],
   ])('says how many %s finds', async (query, head) => {
     const skep = await example();
     expect((await skep.output(`search ${query}`)).startsWith(head)).toBe(true);
   });
 
+  test('shows what runs here and what has to be given', async () => {
+    const skep = await example();
+    const [, head = '', ...lines] = (await skep.output('search .example/')).trimEnd().split('\n');
+    expect(head.split(/ {2,}/)).toEqual(['NAME', 'RUNS HERE', 'NEEDS', 'DESCRIPTION']);
+    expect(lines.map((line) => line.split(/ {2,}/).slice(0, 3))).toEqual([
+      ['org.example/gamma', 'yes', 'Serves org.example/gamma'],
+      ['org.example/nothing', 'no', 'Serves org.example/nothing'],
+      ['com.example/alpha', 'yes', 'a secret'],
+      ['com.example/beta', 'no', '日本語の説明'],
+    ]);
+    const json = JSON.parse(await skep.output('search alpha --format json')) as readonly object[];
+    expect(json).toMatchObject([{ runsHere: 'yes', needs: [{ name: 'TOKEN', secret: true }] }]);
+  });
+
+  test('leaves out what does not run here, where that is wanted, and says so where nothing is left', async () => {
+    const skep = await example();
+    expect(await skep.output('search --runnable .example/')).toMatch(/^Found 2 servers/);
+    expect(await skep.run('search --runnable beta')).toEqual({
+      status: 0,
+      out: 'No servers found matching query: beta\n',
+      err: '1 server matches, but does not run here; see without --runnable why\n',
+    });
+  });
+
+  test('without a hit says how to go on', async () => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    expect((await skep.run('search xyzzy')).err).toMatch(
+      /^The built-in catalogue has \d+ servers; skep config set-registry ADDRESS chooses a larger one\n$/,
+    );
+    const other = await example();
+    expect((await other.run('search xyzzy')).err).toBe(
+      `Looked in ${other.home}/catalogue.json; try fewer or other words, or another catalogue with skep config set-registry ADDRESS\n`,
+    );
+  });
+
   test('looks through the built-in catalogue while none is chosen', async () => {
     const skep = await commandUnderTest({ supervisor: 'none' });
     const found = JSON.parse(await skep.output('search time --format json')) as readonly { name: string }[];
-    expect(found.map(({ name }) => name)).toContain('io.github.modelcontextprotocol/time');
+    expect(found[0]?.name).toBe('io.github.modelcontextprotocol/time');
   });
 });
 
-describe('skep registry info', () => {
+describe.each(['info', 'registry info'])('skep %s', (info) => {
   test('shows a server, what it needs, and how to give it', async () => {
     const skep = await example();
-    expect(await skep.output('registry info alpha')).toBe(
+    expect(await skep.output(`${info} alpha`)).toBe(
       [
         'Name:        com.example/alpha',
         'Title:       Alpha',
         'Version:     1.0.0',
         `Description: ${LONG}`,
+        'Status:      Official, active',
+        'Tags:        notes, search',
         'Repository:  https://git.example/alpha',
-        'Runs from:   oci',
+        'Runs from:   image fake:1',
+        'Speaks:      stdio',
         '-e TOKEN:    Token of the service (required, secret)',
         '-e LEVEL:    (optional)',
+        'Tools:       2: find, keep',
+        'Runs here:   yes',
+        'Run it:      skep run alpha',
         '',
       ].join('\n'),
     );
   });
 
+  test('shows arguments, weights of tools, hosts, mounts and licence', async () => {
+    const skep = await commandUnderTest({
+      supervisor: 'none',
+      catalogue: catalogueOf({
+        'com.example/rich': {
+          packages: [
+            imagePackage({
+              packageArguments: [
+                { type: 'positional', valueHint: 'directory; rm', isRequired: true, description: 'Where' },
+                { type: 'named', name: '--level', isRequired: true },
+              ],
+            }),
+          ],
+          extension: {
+            tools: ['find'],
+            tool_definitions: [
+              { name: 'keep', description: 'x'.repeat(360), inputSchema: { type: 'object' } },
+            ],
+            custom_metadata: { license: 'MIT' },
+            permissions: {
+              network: { outbound: { allow_host: ['a.example', 'b.example'], allow_port: [443] } },
+              read: ['/etc/ssl'],
+            },
+          },
+        },
+      }),
+    });
+    const out = await skep.output(`${info} rich`);
+    for (const line of [
+      /^Licence: +MIT$/m,
+      /^Argument directory; rm: +Where \(required\)$/m,
+      /^Tools: +2, about 1\d\d tokens: find, keep \(1\d\d\)$/m,
+      /^Hosts: +a\.example, b\.example$/m,
+      /^Ports: +443$/m,
+      /^Reads: +\/etc\/ssl$/m,
+      /^Run it: +skep run rich -- DIRECTORY_RM --level LEVEL$/m,
+    ])
+      expect(out).toMatch(line);
+  });
+
   test('says why one cannot be run', async () => {
     const skep = await example();
-    expect(await skep.output('registry info org.example/nothing')).toContain(
+    expect(await skep.output(`${info} org.example/nothing`)).toContain(
       'Not runnable: cannot run "org.example/nothing": it names no package and no remote\n',
+    );
+    expect(await skep.output(`${info} beta`)).toContain(
+      'Runs here:   no: it runs elsewhere; connect your client to its URL\n',
     );
   });
 
   test('gives scripts what the publisher wrote, word for word', async () => {
     const skep = await example();
-    const { name, _meta } = JSON.parse(await skep.output('registry info alpha --format json')) as {
+    const { name, _meta } = JSON.parse(await skep.output(`${info} alpha --format json`)) as {
       name: unknown;
       _meta: unknown;
     };
@@ -201,35 +290,71 @@ describe('skep registry info', () => {
     expect(_meta).toBeDefined();
   });
 
-  test('refuses a name that the catalogue has not', async () => {
+  test('refuses a name that the catalogue has not, and names the nearest', async () => {
     const skep = await example();
-    expect(await skep.refusal('registry info absent')).toBe(
+    expect(await skep.refusal(`${info} absent`)).toBe(
       'Error: server "absent" not found in the catalogue; find names with skep search; an image is written like org/image:tag\n',
+    );
+    expect(await skep.refusal(`${info} gama`)).toBe(
+      'Error: server "gama" not found in the catalogue; did you mean org.example/gamma?\n',
     );
   });
 
-  test('neither table nor facts let a publisher steer the terminal', async () => {
-    const hostile = '\u001B[2J\u001B]0;owned\u0007\u202Etxt.exe\nError: none';
+  test('asks which of several servers with a short name is meant, or lists them', async () => {
     const skep = await commandUnderTest({
       supervisor: 'none',
-      catalogue: catalogueOf({
-        'com.example/hostile': {
-          title: hostile,
-          description: hostile,
-          packages: [
-            imagePackage({ environmentVariables: [{ name: 'A', description: hostile, isRequired: true }] }),
-          ],
-        },
-      }),
+      catalogue: catalogueOf({ 'a.example/twin': {}, 'b.example/twin': {} }),
     });
-    const lines = ['registry list', 'search hostile', 'registry info hostile', 'complete -- run host'];
-    for (const line of [...lines, 'registry list --format json', 'registry info hostile --format json']) {
-      const out = await skep.output(line);
-      expect(controlsIn(out)).toEqual([]);
-      expect(out.split('\n')).not.toContain('Error: none');
-    }
-    expect(controlsIn((await skep.run('run hostile')).err)).toEqual([]);
+    expect(await skep.refusal(`${info} twin`)).toBe(
+      'Error: more than one server matches "twin": a.example/twin, b.example/twin; use the full name\n',
+    );
+    const answers = { 'Which "twin"?': 'b.example/twin' };
+    const out = await skep.output(`${info} twin`, { answers });
+    expect(out).toContain('b.example/twin');
+    expect(out).toContain('skep run b.example/twin\n');
   });
+});
+
+test('no text of a catalogue lets a publisher steer the terminal, or fills it', async () => {
+  const hostile = '\u001B[2J\u001B]0;owned\u0007\u202Etxt.exe\nError: none';
+  const long = `${hostile}${'x'.repeat(1e6)}`;
+  const skep = await commandUnderTest({
+    supervisor: 'none',
+    catalogue: catalogueOf({
+      'com.example/hostile': {
+        title: hostile,
+        description: long,
+        repository: { url: hostile },
+        packages: [
+          imagePackage({
+            environmentVariables: [{ name: 'A', description: long, isRequired: true, choices: [hostile] }],
+            packageArguments: [{ type: 'positional', valueHint: `$(${hostile})`, isRequired: true }],
+          }),
+        ],
+        extension: { tags: [hostile], tools: [hostile], license: hostile, tier: hostile },
+      },
+      'com.example/misnamed': {
+        description: hostile,
+        packages: [imagePackage({ environmentVariables: [{ name: hostile, isRequired: true }] })],
+      },
+    }),
+  });
+  const lines = ['registry list', 'search hostile', 'info hostile', 'info misnamed', 'complete -- run host'];
+  for (const line of [
+    ...lines,
+    'registry list --format json',
+    'info hostile --format json',
+    `search ${hostile}`,
+  ]) {
+    const { out, err } = await skep.run(line);
+    expect(controlsIn(out + err)).toEqual([]);
+    expect(out.split('\n')).not.toContain('Error: none');
+  }
+  expect((await skep.output('info hostile')).length).toBeLessThan(20_000);
+  expect(await skep.output('info hostile')).toMatch(/skep run hostile -- [A-Z0-9_]+\n/);
+  expect(controlsIn((await skep.run('run hostile')).err)).toEqual([]);
+  const search = await skep.output('search hostile', { terminal: { widthOut: 80 } });
+  for (const line of search.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(80);
 });
 
 describe('skep config', () => {

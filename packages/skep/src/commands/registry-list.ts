@@ -12,6 +12,6 @@ export const registryList = defineCommand({
     const entries = await catalog.list({ signal: context.signal });
     const { terminal } = context;
     if (values.format === 'json') terminal.out(toJsonText(entries.map(toCatalogItem)));
-    else terminal.out(toCatalogTable(entries, terminal.width));
+    else terminal.out(toCatalogTable(entries, terminal));
   },
 });

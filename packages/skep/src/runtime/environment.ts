@@ -40,3 +40,11 @@ export type FindRuntime = (
   environment: RuntimeEnvironment,
   endpoint: string | undefined,
 ) => Promise<Finding<Runtime>>;
+
+/** `unknown`: only starting something, or asking another machine, would tell. */
+export type Answer = 'yes' | 'no' | 'unknown';
+
+export type Surroundings = Pick<RuntimeEnvironment, 'env' | 'home' | 'platform' | 'cacheDir'>;
+
+/** Whether a kind of runtime is there, told in milliseconds: nothing is started, and no engine is asked anything. */
+export type Glance = (surroundings: Surroundings) => Promise<Answer>;

@@ -9,6 +9,7 @@ import { userFile } from '../user-file.ts';
 import { EngineClient } from './client.ts';
 import { DockerRuntime } from './docker-runtime.ts';
 import { endpointText, parseEndpoint, type Endpoint } from './endpoint.ts';
+import { socketCandidates, SOCKET_OVERRIDES } from './engine-sockets.ts';
 
 /** How long an engine may take to answer a ping, in milliseconds. */
 const PING_MS = 5000;
@@ -36,13 +37,6 @@ export const findDocker: FindRuntime = async (given, saved) => {
   if (!('found' in engine)) return engine;
   return { found: new DockerRuntime(client ?? new EngineClient(engine.found), environment) };
 };
-
-/** Variables that name a socket; the first one set wins and nothing else is tried. */
-const SOCKET_OVERRIDES: readonly string[] = [
-  'SKEP_PODMAN_SOCKET',
-  'SKEP_DOCKER_SOCKET',
-  'SKEP_COLIMA_SOCKET',
-];
 
 /** Without what would lead away from the engine a workload was made on. */
 function pointedAt(env: RuntimeEnvironment['env'], endpoint: string): RuntimeEnvironment['env'] {
@@ -88,24 +82,6 @@ export async function findEngine(search: EngineSearch): Promise<Finding<Endpoint
     refusals.push({ strategy: `${owner} socket ${file}`, why });
   }
   return { refusals };
-}
-
-/** Sockets to try, in order, each with the product that it belongs to (docs/behaviour/run.md#finding-the-engine). */
-function socketCandidates({ env, home }: EngineSearch): readonly (readonly [string, string])[] {
-  const runtimeDir = env['XDG_RUNTIME_DIR'];
-  const inHome = (owner: string, rest: string) => [owner, path.join(home, rest)] as const;
-  return [
-    ['Podman', '/var/run/podman/podman.sock'],
-    ...(runtimeDir ? [['Podman', path.join(runtimeDir, 'podman/podman.sock')] as const] : []),
-    inHome('Podman', '.local/share/containers/podman/machine/podman.sock'),
-    ['Docker', '/var/run/docker.sock'],
-    ...(runtimeDir ? [['Docker', path.join(runtimeDir, 'docker.sock')] as const] : []),
-    inHome('Docker', '.docker/run/docker.sock'),
-    inHome('Docker', '.docker/desktop/docker.sock'),
-    inHome('Rancher Desktop', '.rd/docker.sock'),
-    inHome('OrbStack', '.orbstack/run/docker.sock'),
-    inHome('Colima', '.colima/default/docker.sock'),
-  ];
 }
 
 async function namedEngine(search: EngineSearch): Promise<Named | undefined> {

@@ -12,6 +12,7 @@ import { confinedOptions, startConfined, type Bubblewrap, type ConfinedProgram }
 import { findProgram } from './find-program.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
 import { findNetworkTools, makesOwnNetwork, NO_NAMESPACES, type NetworkTools } from './own-network.ts';
+import { PROOF_FILE } from './places.ts';
 import { recallProof, rememberProof, subjectOf, type Proof } from './proof.ts';
 import { SandboxRuntime } from './sandbox-runtime.ts';
 import { compileRules, encodeFilter } from './seccomp/compile.ts';
@@ -62,7 +63,7 @@ export async function findBubblewrap({ env, platform, cacheDir }: BubblewrapSear
     inherited: inheritedDescriptors(),
   } as const;
   const tools = findNetworkTools(env);
-  const proof = await provedOnce(given, tools, path.join(cacheDir, 'sandbox-proof.json'));
+  const proof = await provedOnce(given, tools, path.join(cacheDir, PROOF_FILE));
   const network = proof.ownNetwork || typeof tools === 'string' ? tools : NO_NAMESPACES;
   return { ...given, ...release(proof.version), network };
 }

@@ -8,6 +8,9 @@ export const SANDBOX_LOGS = 'sandbox/*/output.log';
 export const packagesDirectory = (environment: RuntimeEnvironment) =>
   path.join(environment.cacheDir, 'packages');
 
+/** In the cache: that the sandbox was proved to confine; see proof.ts. */
+export const PROOF_FILE = 'sandbox-proof.json';
+
 /** Where one sandboxed workload keeps its things. */
 export function workloadPlaces(directory: string) {
   const at = (name: string) => path.join(directory, name);

@@ -1,0 +1,54 @@
+import { RUNTIME_KINDS, type RuntimeKind } from '../settings/identity.ts';
+import { glanceAtEngine } from './docker/glance.ts';
+import type { Answer, Glance, Surroundings } from './environment.ts';
+import type { Runtime } from './runtime.ts';
+import { glanceAtSandbox } from './sandbox/glance.ts';
+
+/** What a server can be run from. */
+export type Form = 'image' | 'npm' | 'pypi' | 'remote';
+
+/** Which of them run on this machine. */
+export type Abilities = Readonly<Record<Form, Answer>>;
+
+interface Kind {
+  readonly runs: readonly Form[];
+  readonly glance: Glance;
+}
+
+/** What each kind of runtime runs. Servers that run elsewhere cannot be run yet. */
+const KINDS: Readonly<Record<RuntimeKind, Kind>> = {
+  docker: {
+    runs: ['image', 'npm', 'pypi'],
+    glance: glanceAtEngine,
+  },
+  sandbox: {
+    runs: ['npm'],
+    glance: glanceAtSandbox,
+  },
+};
+
+/** What runs on this machine, as far as it can be told without waiting. Never fails. */
+export async function glanceAtRuntimes(surroundings: Surroundings): Promise<Abilities> {
+  const wanted = surroundings.env['SKEP_RUNTIME'];
+  const kinds = RUNTIME_KINDS.filter((kind) => !wanted || kind === wanted);
+  const answers = await Promise.all(
+    kinds.map(async (kind) => {
+      const { runs, glance } = KINDS[kind];
+      return { runs, answer: await glance(surroundings) };
+    }),
+  );
+  return abilitiesBy((form) => {
+    const said = answers.filter(({ runs }) => runs.includes(form)).map(({ answer }) => answer);
+    return (['yes', 'unknown'] as const).find((answer) => said.includes(answer)) ?? 'no';
+  });
+}
+
+/** What a runtime that is already connected runs. */
+export function abilitiesOf({ runsImages }: Pick<Runtime, 'runsImages'>): Abilities {
+  const { runs } = runsImages ? KINDS.docker : KINDS.sandbox;
+  return abilitiesBy((form) => (runs.includes(form) ? 'yes' : 'no'));
+}
+
+function abilitiesBy(answer: (form: Form) => Answer): Abilities {
+  return { image: answer('image'), npm: answer('npm'), pypi: answer('pypi'), remote: answer('remote') };
+}
