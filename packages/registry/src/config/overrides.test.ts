@@ -4,37 +4,17 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { loadConfig } from './load.ts';
 import { override, overridesFrom, scalarMembers } from './overrides.ts';
+import { limitsShape } from '../shape/limits.ts';
 import { pathText } from '../shape/problem.ts';
 import { configShape } from './shape.ts';
 
 /** Each member that holds one value: its variable, a text, and the value that the text stands for. */
 type Row = [member: string, variable: string, text: string, value?: unknown];
-const ROWS: Row[] = [
+const BY_HAND: Row[] = [
   ['limits.allowPrivateIP', 'LIMITS_ALLOWPRIVATEIP', 'true', true],
   ['limits.maxInvalidShare', 'LIMITS_MAXINVALIDSHARE', '0.25', 0.25],
   ['limits.requestRate.perSecond', 'LIMITS_REQUESTRATE_PERSECOND', '0.5', 0.5],
-  ['limits.requestRate.burst', 'LIMITS_REQUESTRATE_BURST', '20', 20],
-  ['limits.refusalRate.perSecond', 'LIMITS_REFUSALRATE_PERSECOND', '2', 2],
-  ['limits.refusalRate.burst', 'LIMITS_REFUSALRATE_BURST', '3', 3],
   ['limits.pageSize.default', 'LIMITS_PAGESIZE_DEFAULT', '10', 10],
-  ['limits.pageSize.max', 'LIMITS_PAGESIZE_MAX', '20', 20],
-  ['limits.bundlePageSize.default', 'LIMITS_BUNDLEPAGESIZE_DEFAULT', '10', 10],
-  ['limits.bundlePageSize.max', 'LIMITS_BUNDLEPAGESIZE_MAX', '20', 20],
-  ['limits.versionsPageSize.default', 'LIMITS_VERSIONSPAGESIZE_DEFAULT', '10', 10],
-  ['limits.versionsPageSize.max', 'LIMITS_VERSIONSPAGESIZE_MAX', '20', 20],
-  ['limits.maxBodySize', 'LIMITS_MAXBODYSIZE', '2048', 2048],
-  ['limits.maxInlineDataSize', 'LIMITS_MAXINLINEDATASIZE', '4096', 4096],
-  ['limits.maxDocumentSize', 'LIMITS_MAXDOCUMENTSIZE', '4096', 4096],
-  ['limits.maxDescriptionSize', 'LIMITS_MAXDESCRIPTIONSIZE', '100', 100],
-  ['limits.maxEntryVersions', 'LIMITS_MAXENTRYVERSIONS', '10', 10],
-  ['limits.maxEntrySize', 'LIMITS_MAXENTRYSIZE', '4096', 4096],
-  ['limits.maxMetaSize', 'LIMITS_MAXMETASIZE', '1000', 1000],
-  ['limits.maxCatalogueSize', 'LIMITS_MAXCATALOGUESIZE', '2048', 2048],
-  ['limits.apiSource.maxPages', 'LIMITS_APISOURCE_MAXPAGES', '10', 10],
-  ['limits.apiSource.maxServers', 'LIMITS_APISOURCE_MAXSERVERS', '20', 20],
-  ['limits.claims.maxKeys', 'LIMITS_CLAIMS_MAXKEYS', '1', 1],
-  ['limits.claims.maxValues', 'LIMITS_CLAIMS_MAXVALUES', '2', 2],
-  ['limits.claims.maxTextSize', 'LIMITS_CLAIMS_MAXTEXTSIZE', '3', 3],
   ['limits.requestTimeout', 'LIMITS_REQUESTTIMEOUT', '20s'],
   ['cors.maxAge', 'CORS_MAXAGE', '1m'],
   ['auth.mode', 'AUTH_MODE', 'oauth'],
@@ -73,6 +53,16 @@ const ROWS: Row[] = [
   ['audit.logFile', 'AUDIT_LOGFILE', '/var/log/audit.log'],
   ['audit.includeRequestData', 'AUDIT_INCLUDEREQUESTDATA', 'true', true],
   ['audit.maxDataSize', 'AUDIT_MAXDATASIZE', '512', 512],
+];
+
+/** The other limits, which are numbers: a new one is a row of its table alone. */
+const ROWS = [
+  ...BY_HAND,
+  ...scalarMembers(limitsShape, ['limits']).flatMap(({ path, kind }): Row[] => {
+    const member = pathText(path);
+    if (kind !== 'number' || BY_HAND.some(([known]) => known === member)) return [];
+    return [[member, path.map(String).join('_').toUpperCase(), '20', 20]];
+  }),
 ];
 
 describe('a variable of the environment', () => {
