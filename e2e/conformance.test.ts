@@ -1,24 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { silentLog } from '@skep/core/log/log.ts';
+import { SETTINGS } from '@skep/proxy/doubles/running-proxy.ts';
 import type { Backend } from '@skep/proxy/backend/backend.ts';
 import { startProxy } from '@skep/proxy/start.ts';
 import { runConformance } from './conformance/run.ts';
 import { conformanceCommand, conformanceOverHttp, spawnedBackend } from './fixtures/spawned-server.ts';
 
-const proxyFor = (backend: Backend) =>
-  startProxy({
-    name: 'conformance',
-    host: '127.0.0.1',
-    port: 0,
-    backend,
-    trustProxyHeaders: false,
-    requestTimeoutMs: 60_000,
-    sessionTtlMs: 7_200_000,
-    bodyLimitBytes: 8 * 1024 * 1024,
-    graceMs: 1_000,
-    skepVersion: '1',
-    log: silentLog,
-  });
+const proxyFor = (backend: Backend) => startProxy({ ...SETTINGS, backend });
 
 const SCENARIOS = 30;
 

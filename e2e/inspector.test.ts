@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { silentLog } from '@skep/core/log/log.ts';
+import { SETTINGS } from '@skep/proxy/doubles/running-proxy.ts';
 import { startProxy, type Proxy } from '@skep/proxy/start.ts';
 import { conformanceCommand, spawnedBackend } from './fixtures/spawned-server.ts';
 import { repoRoot } from './require.ts';
@@ -16,19 +16,7 @@ let piped: ReturnType<typeof spawnedBackend>;
 
 beforeAll(async () => {
   piped = spawnedBackend(conformanceCommand('stdio'));
-  proxy = await startProxy({
-    name: 'inspected',
-    host: '127.0.0.1',
-    port: 0,
-    backend: piped.backend,
-    trustProxyHeaders: false,
-    requestTimeoutMs: 60_000,
-    sessionTtlMs: 7_200_000,
-    bodyLimitBytes: 8 * 1024 * 1024,
-    graceMs: 1_000,
-    skepVersion: '1',
-    log: silentLog,
-  });
+  proxy = await startProxy({ ...SETTINGS, backend: piped.backend });
 });
 
 afterAll(async () => {

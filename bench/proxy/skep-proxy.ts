@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { silentLog } from '@skep/core/log/log.ts';
+import { valuesOf } from '@skep/core/settings/define-settings.ts';
+import { proxySettings } from '@skep/proxy/settings.ts';
 import { startProxy } from '@skep/proxy/start.ts';
 
 // The subject: our proxy in front of the same stdio server, with the settings of `skep run`. Prints its URL.
@@ -12,9 +14,7 @@ const proxy = await startProxy({
   port: 0,
   backend: { kind: 'stdio', attach: () => Promise.resolve({ stdin, stdout, close() {} }) },
   trustProxyHeaders: false,
-  requestTimeoutMs: 60_000,
-  sessionTtlMs: 7_200_000,
-  bodyLimitBytes: 8 * 1024 * 1024,
+  ...valuesOf(proxySettings, new Map()),
   graceMs: 30_000,
   skepVersion: '1',
   log: silentLog,
