@@ -1,33 +1,14 @@
 import { execFile } from 'node:child_process';
-import { chmod, readFile } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type IdentityProvider, startIdentityProvider } from './fixtures/identity-provider.ts';
+import { blocksOf } from './page-blocks.ts';
 import { programFile, RegistryFolder } from './registry/process.ts';
-import { repoRoot } from './require.ts';
 
 // The guide as a newcomer follows it: its files are written, its commands are run by a shell. Replaced are the address of
 // the identity provider, the port, and where `skep-registry` comes from.
-
-interface Block {
-  readonly language: string;
-  readonly text: string;
-}
-
-/** The blocks of a page, found by their language and what they hold. */
-async function blocksOf(file: string): Promise<(language: string, holding?: string) => string> {
-  const page = await readFile(path.join(repoRoot, file), 'utf8');
-  const blocks: readonly Block[] = [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(
-    ([, language = '', text = '']) => ({ language, text }),
-  );
-  return (language, holding = '') => {
-    const isIt = (block: Block): boolean => block.language === language && block.text.includes(holding);
-    const [found, ...others] = blocks.filter(isIt);
-    if (found !== undefined && others.length === 0) return found.text;
-    throw new Error(`${file} has not exactly one ${language} block that holds "${holding}"`);
-  };
-}
 
 const only = await blocksOf('docs/guide/protect-a-registry.md');
 
@@ -116,8 +97,8 @@ describe('the guide "Protect a registry with your identity provider"', () => {
   });
 });
 
-test('the catalogue of the README is served', async () => {
-  const readme = await blocksOf('README.md');
+test.each(['README.md', 'packages/registry/README.md'])('the catalogue of %s is served', async (page) => {
+  const readme = await blocksOf(page);
   const own = await RegistryFolder.create();
   const config = await own.write('registry.yaml', readme('yaml'));
   await own.write('catalogue.json', readme('json'));

@@ -1,14 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
 
@@ -17,14 +8,19 @@ import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
  * The licences of everything bundled go along in THIRD-PARTY-LICENSES.txt.
  */
 const root = path.resolve(import.meta.dirname, '..');
-const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
 
 const PROGRAMS = [
-  { name: 'skep', entry: 'packages/skep/src/main.ts', about: 'Runs MCP servers as managed workloads' },
+  {
+    name: 'skep',
+    folder: 'packages/skep',
+    about: 'Runs MCP servers as confined workloads that many clients share',
+    keywords: ['mcp', 'model-context-protocol', 'mcp-server', 'sandbox', 'proxy', 'cli'],
+  },
   {
     name: 'skep-registry',
-    entry: 'packages/registry/src/main.ts',
-    about: 'Serves governed catalogues of MCP servers',
+    folder: 'packages/registry',
+    about: 'Serves catalogues of MCP servers, to each caller what their claims allow',
+    keywords: ['mcp', 'model-context-protocol', 'mcp-registry', 'catalogue', 'jwt', 'governance'],
   },
 ];
 
@@ -146,12 +142,13 @@ const CHUNKS = [
 
 for (const program of PROGRAMS) await bundle(program);
 
-async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promise<void> {
+async function bundle(program: (typeof PROGRAMS)[number]): Promise<void> {
+  const { name } = program;
   const folder = path.join(root, 'dist', name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const build = await rolldown({
-    input: { [name]: path.join(root, entry) },
+    input: { [name]: path.join(root, program.folder, 'src/main.ts') },
     platform: 'node',
     cwd: root,
     plugins: [lazyBuiltins],
@@ -171,11 +168,10 @@ async function bundle({ name, entry, about }: (typeof PROGRAMS)[number]): Promis
   await build.close();
   const chunks = output.filter((one): one is OutputChunk => one.type === 'chunk');
   launchable(folder, chunks);
-  writeManifest({ folder, name, about });
+  writeManifest(folder, program);
   writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES.txt'), licencesOf(chunks));
   cpSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
-  if (existsSync(path.join(root, 'README.md')))
-    cpSync(path.join(root, 'README.md'), path.join(folder, 'README.md'));
+  cpSync(path.join(root, program.folder, 'README.md'), path.join(folder, 'README.md'));
   const bytes = chunks.reduce((sum, chunk) => sum + chunk.code.length, 0);
   console.log(`dist/${name}: ${chunks.length} files, ${Math.round(bytes / 1024)} KiB`);
 }
@@ -203,15 +199,25 @@ function launchable(folder: string, chunks: readonly OutputChunk[]): void {
   chmodSync(file, 0o755);
 }
 
-function writeManifest({ folder, name, about }: { folder: string; name: string; about: string }): void {
+/** What the programs have in common, addresses of the project among it, stands in the workspace's own manifest. */
+function writeManifest(folder: string, { name, about, keywords }: (typeof PROGRAMS)[number]): void {
+  const { version, license, homepage, repository, bugs } = JSON.parse(
+    readFileSync(path.join(root, 'package.json'), 'utf8'),
+  ) as Readonly<Record<string, unknown>>;
   const manifest = {
     name,
     version,
     description: about,
-    license: 'Apache-2.0',
+    keywords,
+    license,
+    homepage,
+    repository,
+    bugs,
     type: 'module',
     bin: { [name]: `./${name}.js` },
+    files: [`${name}.js`, 'chunks', 'THIRD-PARTY-LICENSES.txt'],
     engines: { node: '>=24' },
+    os: ['linux', 'darwin'],
   };
   writeFileSync(path.join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 }

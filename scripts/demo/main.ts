@@ -35,12 +35,12 @@ async function demo(): Promise<number> {
   try {
     const flags = await chooseRuntime();
     if (!flags) return 1;
-    const base = await serveCatalogue(programs);
-    const url = await runServer(flags, base);
+    await serveCatalogue(programs);
+    const url = await runServer(flags);
     interrupted.signal.throwIfAborted();
     screen.chapter('The official MCP TypeScript client calls it');
     await callTools(url, screen);
-    await whatHappened(programs);
+    await whatHappened();
     return 0;
   } finally {
     if (!(await cleanUp(programs))) process.exitCode = 1;
@@ -60,7 +60,7 @@ async function chooseRuntime(): Promise<readonly string[] | undefined> {
   return [];
 }
 
-async function serveCatalogue({ registry: start, skep }: Programs): Promise<string> {
+async function serveCatalogue({ registry: start, skep }: Programs): Promise<void> {
   screen.chapter('skep-registry serves the starter catalogue from its embedded store');
   const [port, internalPort] = [await freePort(), await freePort()];
   const config = path.join(home, 'registry.yaml');
@@ -88,7 +88,6 @@ async function serveCatalogue({ registry: start, skep }: Programs): Promise<stri
     skep(['config', 'set-registry', base, '--allow-private-ip'], { quiet: true }),
     'config set-registry',
   );
-  return base;
 }
 
 async function untilReady(server: ChildProcess, port: number): Promise<void> {
@@ -106,31 +105,34 @@ async function untilReady(server: ChildProcess, port: number): Promise<void> {
   throw new Error(`skep-registry was not ready after 10 s:\n${said}`);
 }
 
-async function runServer(flags: readonly string[], base: string): Promise<string> {
+async function runServer(flags: readonly string[]): Promise<string> {
   screen.chapter(`skep run starts "${SERVER}" from that catalogue`);
   screen.typed(['skep', 'run', ...flags, SERVER].join(' '));
-  const { stdout } = await succeed(programs.skep(['run', ...flags, SERVER]), 'run');
-  const url = /http:\/\/\S+/.exec(stdout)?.[0];
-  if (url === undefined) throw new Error(`skep run printed no URL, it is running from ${base}`);
-  screen.done(`listening at ${url}`);
-  return url;
+  await succeed(programs.skep(['run', ...flags, SERVER]), 'run');
+  return (await workload(programs)).url;
 }
 
-async function whatHappened({ skep }: Programs): Promise<void> {
-  screen.chapter('What happened');
+interface Workload {
+  readonly name: string;
+  readonly package: string;
+  readonly status: string;
+  readonly url: string;
+}
+
+async function workload({ skep }: Programs): Promise<Workload> {
   const { stdout } = await succeed(skep(['list', '--format', 'json'], { quiet: true }), 'list');
-  const [workload] = JSON.parse(stdout) as { name: string; package: string; status: string; url: string }[];
-  if (!workload) throw new Error('skep list shows no workload');
-  screen.fact('catalogue', `${SERVER} → ${workload.package}`);
-  screen.fact(
-    'workload',
-    `${workload.name}, ${workload.status}, confined; it speaks JSON-RPC on stdin and stdout`,
-  );
+  const [only] = JSON.parse(stdout) as readonly Workload[];
+  if (!only) throw new Error('skep list shows no workload');
+  return only;
+}
+
+async function whatHappened(): Promise<void> {
+  screen.chapter('What happened');
+  const { name, package: reference, status } = await workload(programs);
+  screen.fact('catalogue', `${SERVER} → ${reference}`);
+  screen.fact('workload', `${name}, ${status}, confined; speaks JSON-RPC on its stdin and stdout`);
   screen.fact('supervisor', 'one background process holds the pipe and hosts the proxy');
-  screen.fact(
-    'proxy',
-    `${workload.url} checks Host and Origin, gives each client a session, maps request ids`,
-  );
+  screen.fact('proxy', 'checks Host and Origin, gives each client a session, maps request ids');
   screen.fact('client', 'one HTTP POST per call; the answer came back on the same request');
 }
 

@@ -6,15 +6,15 @@ import path from 'node:path';
 /** Runs the two programs from source, in surroundings that touch nothing of the user's own. */
 const root = path.resolve(import.meta.dirname, '../..');
 
+/** What was printed is empty unless the program was asked to be quiet. */
 interface Ran {
   readonly code: number;
   readonly stdout: string;
-  /** Empty unless the program was asked to be quiet. */
   readonly stderr: string;
 }
 
 export interface Programs {
-  /** Runs `skep`; what it says to people goes to this terminal, indented by nothing, as a user would see it. */
+  /** Runs `skep`; unless it is to be quiet it prints to this terminal, as a user would see it. */
   readonly skep: (args: readonly string[], options?: { readonly quiet?: boolean }) => Promise<Ran>;
   /** Starts `skep-registry` and gives its process. */
   readonly registry: (args: readonly string[]) => ChildProcess;
@@ -34,7 +34,7 @@ export function programsIn(home: string): Programs {
       const main = path.join(root, 'packages/skep/src/main.ts');
       const child = spawn(process.execPath, ['--', main, ...args], {
         env,
-        stdio: ['ignore', 'pipe', quiet ? 'pipe' : 'inherit'],
+        stdio: quiet ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'],
       });
       let stdout = '';
       let stderr = '';
