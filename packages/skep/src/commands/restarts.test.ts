@@ -97,8 +97,8 @@ describe('a run that a supervisor carries out', () => {
       const skep = await commandUnderTest({ supervisor });
       const { status, err } = await skep.run(`run ${flags}`);
       const saved = JSON.parse(await skep.output('export a1 -')) as { port: number };
-      const text = JSON.stringify(saved).replaceAll(String(saved.port), 'PORT');
-      outcomes.push({ status, err, text });
+      const [told, text] = [err, JSON.stringify(saved)].map((one) => one.replaceAll(`${saved.port}`, 'PORT'));
+      outcomes.push({ status, told, text });
     }
     expect(outcomes[0]).toMatchObject({ status: 0 });
     expect(outcomes[0]).toEqual(outcomes[1]);
