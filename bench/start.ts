@@ -9,6 +9,7 @@ import type { Bench } from './row.ts';
 const BUNDLE = path.resolve(import.meta.dirname, '../dist/skep/skep.js');
 const RUNS = 20;
 const LARGE = 10_000;
+const THOUSANDS = 2000;
 const LARGE_RUNS = 5;
 
 /** Commands that only look, by the bundle, against Node doing nothing: what a person, a prompt or a script waits for. */
@@ -27,8 +28,11 @@ export const startBench: Bench = async (report) => {
     compare('list', ['list'], 1.6);
     compare('search', ['search', 'time'], 2);
     const file = path.join(home, 'catalogue.json');
-    writeFileSync(file, largeCatalogue());
+    writeFileSync(file, officialList(THOUSANDS));
     milliseconds([BUNDLE, 'config', 'set-registry', file], home);
+    compare(`search among ${THOUSANDS} from a file`, ['search', 'time'], 3);
+    compare(`info among ${THOUSANDS} from a file`, ['info', 'server-7'], 3);
+    writeFileSync(file, largeCatalogue());
     compare(`registry list of ${LARGE} from a file`, ['registry', 'list'], 20, LARGE_RUNS);
   } finally {
     rmSync(home, { recursive: true });
@@ -36,17 +40,26 @@ export const startBench: Bench = async (report) => {
 };
 
 /** The built-in entries again and again, under other names. */
-function largeCatalogue(): string {
+function servers(count: number): readonly object[] {
   const documents = starterServers().map(({ document }) => document);
-  const servers = Array.from({ length: LARGE }, (_, index) => {
+  return Array.from({ length: count }, (_, index) => {
     const document = documents[index % documents.length];
     return { ...document, name: `io.example/server-${index}` };
   });
+}
+
+function largeCatalogue(): string {
   return JSON.stringify({
     version: '1.0.0',
     meta: { last_updated: '2026-01-01T00:00:00Z' },
-    data: { servers },
+    data: { servers: servers(LARGE) },
   });
+}
+
+/** As the official registry answers. */
+function officialList(count: number): string {
+  const items = servers(count).map((server) => ({ server, _meta: {} }));
+  return JSON.stringify({ servers: items, metadata: { count } });
 }
 
 interface Measuring {
