@@ -7,14 +7,14 @@ import { valuesNeeded, type Outlook } from './outlook.ts';
 /** On a narrow terminal a description is cut, and the rest stays as long as it can. */
 const DESCRIPTION: Column = { title: 'DESCRIPTION', least: 16 };
 const LISTED: readonly Column[] = [
-  { title: 'NAME' },
+  { title: 'NAME', whole: true },
   { title: 'TYPE' },
   { title: 'TRANSPORT', optional: 2 },
   { title: 'TIER', optional: 1 },
   DESCRIPTION,
 ];
 const FOUND: readonly Column[] = [
-  { title: 'NAME' },
+  { title: 'NAME', whole: true },
   { title: 'RUNS HERE', format: formatOfAnswer },
   { title: 'NEEDS', optional: 1 },
   DESCRIPTION,
