@@ -215,11 +215,11 @@ describe('what the catalogue requires', () => {
     ],
     [
       'wide',
-      '"com.example/wide" of the catalogue asks to read "/home", write "/etc", run privileged, with all rights of the engine, use the network "host", which is not granted; choose with --permission-profile: a FILE that grants it, or network to run it without',
+      '"com.example/wide" of the catalogue asks to read "/home", write "/etc", run privileged, with all rights of the engine, use the network "host", which is not granted; grant it with --permission-profile FILE, or run it without with --permission-profile network',
     ],
     [
       'wide --network none',
-      '"com.example/wide" of the catalogue asks to read "/home", write "/etc", run privileged, with all rights of the engine, which is not granted; choose with --permission-profile: a FILE that grants it, or network to run it without',
+      '"com.example/wide" of the catalogue asks to read "/home", write "/etc", run privileged, with all rights of the engine, which is not granted; grant it with --permission-profile FILE, or run it without with --permission-profile network',
     ],
   ])('run %s is refused', isRefused);
 

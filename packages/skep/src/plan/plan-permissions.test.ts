@@ -57,7 +57,7 @@ describe('what a catalogue asks of this machine', () => {
       code: 'run/not-granted',
       message:
         '"x/y" of the catalogue asks to read "/etc/shadow" (as "/x"), write "/" (as "/host"), run privileged, with all rights of the engine, use the network "host", which is not granted',
-      hint: 'choose with --permission-profile: a FILE that grants it, or network to run it without',
+      hint: 'grant it with --permission-profile FILE, or run it without with --permission-profile network',
     });
   });
   test.each<[string, ExtensionPermissions]>([

@@ -61,7 +61,7 @@ async function granted(inputs: PermissionInputs): Promise<PermissionProfile | un
   await requireConsent({
     who: entry,
     grants: grantsOf(open, cwd),
-    hint: 'choose with --permission-profile: a FILE that grants it, or network to run it without',
+    hint: 'grant it with --permission-profile FILE, or run it without with --permission-profile network',
     confirm,
   });
   return rest;

@@ -35,9 +35,9 @@ import {
   ensureExternalNetwork,
   isNetworkGone,
   isOnSharedNetwork,
-  NETWORK_TRIES,
   reconnect,
   removeUnusedNetwork,
+  whileNetworkGoes,
 } from './network.ts';
 import { ensureImage } from './pull.ts';
 import { sweepBuilds } from './sweep.ts';
@@ -126,16 +126,18 @@ export class DockerRuntime implements Runtime {
   async #post(spec: WorkloadSpec): Promise<EngineAnswer> {
     const { podman } = await this.#client.about();
     const shared = sharesNetwork(spec);
-    for (let tries = NETWORK_TRIES; ; tries -= 1) {
-      const sharedNetwork = shared ? await ensureExternalNetwork(this.#client) : undefined;
-      const made = await this.#client.call({
-        method: 'POST',
-        path: '/containers/create',
-        query: { name: spec.name },
-        body: containerBody(spec, { sharedNetwork, podman }),
-      });
-      if (!shared || tries === 1 || !isNetworkGone(made)) return made;
-    }
+    return whileNetworkGoes(
+      async () => {
+        const sharedNetwork = shared ? await ensureExternalNetwork(this.#client) : undefined;
+        return this.#client.call({
+          method: 'POST',
+          path: '/containers/create',
+          query: { name: spec.name },
+          body: containerBody(spec, { sharedNetwork, podman }),
+        });
+      },
+      (made) => shared && isNetworkGone(made),
+    );
   }
 
   /** A container cannot change its image, and what was written inside goes with it. */
@@ -152,13 +154,15 @@ export class DockerRuntime implements Runtime {
 
   /** A network that is gone, by another's removal or by a prune, is replaced; so is one that goes away meanwhile. */
   async start(name: string): Promise<void> {
-    for (let tries = NETWORK_TRIES; ; tries -= 1) {
-      const answer = await this.#client.call({ method: 'POST', path: containerPath(name, '/start') });
-      if (answer.status < 400) return;
-      const replaceable = tries > 1 && isNetworkGone(answer) && (await isOnSharedNetwork(this.#client, name));
-      if (!replaceable) throw startFailure(name, answer);
-      await reconnect(this.#client, name);
-    }
+    const answer = await whileNetworkGoes(
+      () => this.#client.call({ method: 'POST', path: containerPath(name, '/start') }),
+      async (refusal) => {
+        if (!isNetworkGone(refusal) || !(await isOnSharedNetwork(this.#client, name))) return false;
+        await reconnect(this.#client, name);
+        return true;
+      },
+    );
+    if (answer.status >= 400) throw startFailure(name, answer);
   }
 
   async attach(name: string): Promise<Attachment> {

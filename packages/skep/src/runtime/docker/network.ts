@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { EngineClient } from './client.ts';
 import { engineMessage, refused } from './failure.ts';
 import { MANAGED, MANAGED_LABEL } from './container-body.ts';
@@ -7,8 +8,21 @@ import { networkNames, observedNetworks, type ObservedNetwork } from './observed
 /** Network that non-isolated workloads share. */
 export const EXTERNAL_NETWORK = 'skep-external';
 
-/** How often a network that others take away in between is looked for again. */
-export const NETWORK_TRIES = 3;
+/** Pauses before a network that others take away in between is looked for again: the engine lists it until it is gone. */
+const PAUSES_MS = [200, 800];
+
+/** The outcome of the last attempt: there are three, as long as the network that all share went away in between. */
+export async function whileNetworkGoes<T>(
+  attempt: () => Promise<T>,
+  wentAway: (outcome: T) => boolean | Promise<boolean>,
+): Promise<T> {
+  for (const ms of PAUSES_MS) {
+    const outcome = await attempt();
+    if (!(await wentAway(outcome))) return outcome;
+    await pause(ms);
+  }
+  return attempt();
+}
 
 /**
  * The id of `skep-external`, which is made when it is not there. Engines before version 25 check the name without a
@@ -57,13 +71,14 @@ export async function reconnect(client: EngineClient, container: string): Promis
       },
       ...expected,
     );
-  let id = await ensureExternalNetwork(client);
+  // Before it is taken off the old one: without a network it would start without one.
+  await ensureExternalNetwork(client);
   await change(EXTERNAL_NETWORK, 'disconnect');
-  for (let tries = NETWORK_TRIES; tries > 1; tries -= 1) {
-    if ((await change(id, 'connect', 404)).status !== 404) return;
-    id = await ensureExternalNetwork(client);
-  }
-  await change(id, 'connect');
+  const connected = await whileNetworkGoes(
+    async () => change(await ensureExternalNetwork(client), 'connect', 404),
+    ({ status }) => status === 404,
+  );
+  if (connected.status === 404) throw refused(`connect "${container}"`, connected);
 }
 
 /** True when a container was put on the shared network, which may be gone by now. */
