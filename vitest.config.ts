@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 // unit: beside the code, no component needed. e2e: the packed programs against real components. Its files bring users,
@@ -12,7 +13,7 @@ export default defineConfig({
           setupFiles: ['scripts/left-behind.ts'],
           isolate: false,
           testTimeout: 10_000,
-          maxWorkers: '100%',
+          maxWorkers: Math.max(4, availableParallelism()),
         },
       },
       {

@@ -101,8 +101,10 @@ describe.skipIf(!sandbox.available || !npm.available)(title('commands that meet'
   test('a state directory too deep for a socket is no obstacle', async () => {
     const temp = path.join(user.dir, 'temp');
     mkdirSync(temp);
-    const env = { XDG_STATE_HOME: path.join(user.dir, 'd'.repeat(120)), TMPDIR: temp };
-    const started = await user.skep(['run', 'everything'], { env });
+    await using registry = await npmRegistryWith('skep-test-deep', MOODY_SERVER);
+    const deep = path.join(user.dir, 'd'.repeat(120));
+    const env = { XDG_STATE_HOME: deep, TMPDIR: temp, npm_config_registry: registry.url };
+    const started = await user.skep(['run', 'npx://skep-test-deep'], { env });
     expect(started.code, started.stderr).toBe(0);
     expect((await user.skep(['list'], { env })).stdout).toContain('running');
     expect(await user.skep(['rm', '--all'], { env })).toMatchObject({ code: 0, stderr: '' });

@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import { EngineClient } from '@skep/cli/runtime/docker/client.ts';
@@ -9,11 +7,21 @@ import { DockerRuntime } from '@skep/cli/runtime/docker/docker-runtime.ts';
 import { EXTERNAL_NETWORK } from '@skep/cli/runtime/docker/network.ts';
 import type { Runtime, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { privateEngine, type PrivateEngine } from './fixtures/private-engine.ts';
-import { engine, ensureScriptImage } from './images.ts';
+import { engine, ensureTinyImage } from './images.ts';
 import { component, title } from './require.ts';
 import { testEnvironment } from './runtimes.ts';
 
 const engineThere = await component('private-engine');
+
+/** Answers every call with the address of its gateway. The kernel writes its bytes in hexadecimal, the last one first. */
+const GATEWAY_SERVER = `#!/bin/sh
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\\([0-9]*\\).*/\\1/p')
+  hex=$(awk '$2 == "00000000" { print $3 }' /proc/net/route)
+  bytes=$(printf '%s' "$hex" | sed 's/\\(..\\)\\(..\\)\\(..\\)\\(..\\)/0x\\4 0x\\3 0x\\2 0x\\1/')
+  printf '{"jsonrpc":"2.0","id":%s,"result":"%d.%d.%d.%d"}\\n' "$id" $bytes
+done
+`;
 
 describe.skipIf(!engineThere.available)(title('the network that workloads share', engineThere), () => {
   let own: PrivateEngine;
@@ -26,8 +34,7 @@ describe.skipIf(!engineThere.available)(title('the network that workloads share'
     own = privateEngine();
     await own.start();
     vi.stubEnv('DOCKER_HOST', `unix://${own.socket}`);
-    const script = readFileSync(path.join(import.meta.dirname, 'fixtures/probe-server.mjs'), 'utf8');
-    reference = await ensureScriptImage('skep-test/probe:1', script);
+    reference = await ensureTinyImage(GATEWAY_SERVER);
   });
   afterAll(async () => {
     vi.unstubAllEnvs();
@@ -71,7 +78,7 @@ describe.skipIf(!engineThere.available)(title('the network that workloads share'
   async function answers(on: Runtime, name: string): Promise<unknown> {
     await on.start(name);
     const probe = new ProbeCaller(await on.attach(name));
-    const gateway = await probe.call('probe/gateway');
+    const gateway = await probe.call('gateway');
     probe.close();
     return gateway;
   }

@@ -36,7 +36,7 @@ describe.skipIf(process.platform !== 'linux')('the single file', () => {
   beforeAll(() => {
     folder = mkdtempSync(path.join(tmpdir(), 'skep-single-test-'));
     const bundle = process.env['SKEP_TEST_BUNDLE'] ?? path.join(repoRoot, 'dist');
-    const args = ['--program', path.join(bundle, 'skep'), '--out', folder];
+    const args = ['--program', path.join(bundle, 'skep'), '--out', folder, '--fast'];
     execFileSync(process.execPath, [path.join(repoRoot, 'scripts/single-file.ts'), ...args], {
       stdio: 'pipe',
     });

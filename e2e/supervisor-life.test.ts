@@ -15,14 +15,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import path from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ensureTinyImage } from './images.ts';
+import { MOODY_SERVER } from './fixtures/moody-server.ts';
 import { muteEngine } from './fixtures/mute-engine.ts';
+import { npmRegistryWith, type NpmRegistry } from './fixtures/npm-registry.ts';
 import { TINY_SERVER } from './fixtures/tiny-server.ts';
 import { component, title } from './require.ts';
 import { ask, ended, openUser, printed, signal, USERS, type SkepOptions, type TestUser } from './skep.ts';
 
 const engine = await component('engine');
 const sandbox = await component('sandbox');
-const npm = await component('npm');
 
 let user: TestUser;
 let image: string;
@@ -247,17 +248,22 @@ describe('a supervisor that waits for an engine which never answers', () => {
   });
 });
 
-describe.skipIf(!sandbox.available || !npm.available).each(USERS)(
-  title('a server in the foreground of %s', sandbox, npm),
+describe.skipIf(!sandbox.available).each(USERS)(
+  title('a server in the foreground of %s', sandbox),
   (_who, uid) => {
-    beforeEach(() => {
-      user = openUser({ SKEP_RUNTIME: 'sandbox' }, uid);
+    let registry: NpmRegistry;
+    beforeEach(async () => {
+      registry = await npmRegistryWith('skep-test-open', MOODY_SERVER);
+      user = openUser({ SKEP_RUNTIME: 'sandbox', npm_config_registry: registry.url }, uid);
     });
-    afterEach(() => user.end());
+    afterEach(async () => {
+      await user.end();
+      await registry[Symbol.asyncDispose]();
+    });
 
     test('gets nothing that the shell left open', async () => {
       const left = leftOpen(43);
-      const child = user.start(['run', 'everything', '--foreground'], left);
+      const child = user.start(['run', 'npx://skep-test-open', '--foreground'], left);
       const over = ended(child);
       try {
         await printed(child, 'Press Ctrl-C');

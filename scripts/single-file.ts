@@ -7,7 +7,8 @@ import { parseArgs } from 'node:util';
 
 /**
  * `npm run build:single`: makes of dist/skep and the Node that runs this one file that needs no Node, with its checksum
- * (decision 0237). `--program DIR` takes another packed program, `--out DIR` writes elsewhere than dist/single.
+ * (decision 0237). `--program DIR` takes another packed program, `--out DIR` writes elsewhere than dist/single, and
+ * `--fast` packs larger and in a tenth of the time.
  */
 const UNAMES: Readonly<Record<string, string>> = { x64: 'Linux-x86_64', arm64: 'Linux-aarch64' };
 
@@ -16,6 +17,7 @@ const { values } = parseArgs({
   options: {
     program: { type: 'string', default: path.join(root, 'dist/skep') },
     out: { type: 'string', default: path.join(root, 'dist/single') },
+    fast: { type: 'boolean', default: false },
   },
 });
 
@@ -64,7 +66,7 @@ function archiveOf(folder: string): Buffer {
   ];
   const options = { maxBuffer: 1024 ** 3 };
   const tar = execFileSync('tar', ['-c', ...same, '-C', folder, 'bin', 'skep', 'NODE-LICENSE.txt'], options);
-  return execFileSync('gzip', ['-9', '--no-name'], { ...options, input: tar });
+  return execFileSync('gzip', [values.fast ? '-1' : '-9', '--no-name'], { ...options, input: tar });
 }
 
 function write(payload: Buffer): void {
