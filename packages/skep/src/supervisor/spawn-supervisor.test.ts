@@ -15,13 +15,13 @@ test('a supervisor gets what it needs to find its places, its engine and its cer
     NODE_EXTRA_CA_CERTS: '/ca.pem',
     SKEP_RUNTIME: 'sandbox',
   };
-  expect(supervisorEnv({ env: needed, cwd: '/work' })).toEqual({ ...needed, SKEP_DETACHED: '1' });
+  expect(supervisorEnv({ env: needed, cwd: '/project' })).toEqual({ ...needed, SKEP_DETACHED: '1' });
 });
 
 test('a path that the shell reads against its own directory means the same to a supervisor', () => {
   const env = { DOCKER_CONFIG: 'config/docker', SSL_CERT_FILE: '../ca.pem', TMPDIR: '' };
-  expect(supervisorEnv({ env, cwd: '/home/me/work' })).toEqual({
-    DOCKER_CONFIG: '/home/me/work/config/docker',
+  expect(supervisorEnv({ env, cwd: '/home/me/project' })).toEqual({
+    DOCKER_CONFIG: '/home/me/project/config/docker',
     SSL_CERT_FILE: '/home/me/ca.pem',
     TMPDIR: '',
     SKEP_DETACHED: '1',
