@@ -68,12 +68,12 @@ describe.skipIf(!sandbox.available)(title('a run in the sandbox', sandbox), () =
     const outbound = { allow_host: ['example.com'], allow_port: [443] };
     const profile = file('profile.json', { network: { outbound } });
     const { stderr } = await told(MOODY_SERVER, `npx://${PACKAGE}`, '--permission-profile', profile);
-    expect(stderr).toMatch(/^Warning: .*hosts and ports .*not enforced/m);
+    expect(stderr).toMatch(/^ *Not Enforced: .*hosts and ports .*not enforced/m);
   });
 
   test('says what --network host opens', async () => {
     const { stderr } = await told(MOODY_SERVER, `npx://${PACKAGE}`, '--network', 'host');
-    expect(stderr).toMatch(/^Warning: .*network of this machine.*127\.0\.0\.1/m);
+    expect(stderr).toMatch(/^ *Not Enforced: .*network of this machine.*127\.0\.0\.1/m);
   });
 
   test('says that flags of a build do nothing there', async () => {

@@ -125,7 +125,7 @@ const CHUNKS = [
   // What a stored run configuration is, for those who only read one.
   {
     name: 'run-settings',
-    test: /\/proxy\/src\/settings|\/skep\/src\/(?:settings\/|run-config\/(?:run-config|proxy-limits)|permissions\/(?:profile|mounts|confined-user-name))/,
+    test: /\/proxy\/src\/settings|\/skep\/src\/(?:settings\/|run-config\/(?:run-config|proxy-limits)|permissions\/(?:card|not-enforced|profile|mounts|confined-user-name))/,
   },
   {
     name: 'runs',

@@ -188,6 +188,11 @@ describe('skep status', () => {
       'Port',
       'Transport',
       'Proxy Mode',
+      'Runs in',
+      'Reads',
+      'Writes',
+      'Network',
+      'Secrets',
       'Group',
       'Created',
       'Uptime',
@@ -199,7 +204,7 @@ describe('skep status', () => {
   test('has one shape for scripts, with an uptime only while it runs', async () => {
     const keysOf = async (name: string): Promise<readonly string[]> =>
       Object.keys(JSON.parse(await servers.output(`status ${name} --format json`)) as object);
-    const always = ['name', 'status', 'package', 'url', 'port', 'transport', 'proxy_mode', 'group'];
+    const always = 'name status package url port transport proxy_mode permissions group'.split(' ');
     expect(await keysOf('alpha')).toEqual([...always, 'uptime']);
     expect(await keysOf('gamma')).toEqual(always);
   });
@@ -209,7 +214,7 @@ describe('skep status', () => {
       files: { 'profile.json': { network: { outbound: { allow_host: ['example.com'] } } } },
     });
     await skep.output('run fake:1 --name alpha --permission-profile ./profile.json');
-    expect(await skep.output('status alpha')).toMatch(/^Not Enforced: the hosts and ports of its/m);
+    expect(await skep.output('status alpha')).toMatch(/^Not Enforced: +the hosts and ports of its/m);
     expect(JSON.parse(await skep.output('status alpha --format json'))).toMatchObject({
       not_enforced: [expect.stringContaining('hosts and ports')],
     });

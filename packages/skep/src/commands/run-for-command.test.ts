@@ -115,7 +115,7 @@ test('a run whose image is there is planned, saved and started, and the one who 
   const url = `http://127.0.0.1:${saved.port}/mcp`;
   expect(told).toContainEqual({ kind: 'saved', name: 'a1', url });
   const kinds = told.map(({ kind }) => kind);
-  expect(kinds.slice(0, kinds.indexOf('saved')).filter((kind) => kind !== 'told')).toEqual([]);
+  expect(kinds.slice(0, kinds.indexOf('saved')).filter((kind) => kind !== 'told')).toEqual(['card']);
 });
 
 test.each<[string, readonly string[], Asked]>([

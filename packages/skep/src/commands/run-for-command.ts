@@ -2,6 +2,7 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context, Inside } from '../cli/context.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { run } from './run.ts';
+import { permissionCard } from '../permissions/card.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Host } from '../supervisor/host.ts';
@@ -37,6 +38,8 @@ export async function runForCommand(
       const { name } = config;
       const unheard = signal.aborted;
       warnOpen(config.host, terminal);
+      const rows = permissionCard(config).map(({ label, text, tone }) => ({ label, text, tone }));
+      tell({ kind: 'card', rows });
       tell({ kind: 'saved', name, url: workloadUrl(config) });
       try {
         endpoint = await host.start(name, { how: 'start', tell, signal, runtime, movable });

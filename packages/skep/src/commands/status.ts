@@ -1,6 +1,7 @@
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
-import { toFacts, type Fact } from '../print/table.ts';
+import { permissionCard } from '../permissions/card.ts';
+import { cardFacts, toFacts, type Fact } from '../print/table.ts';
 import { toJsonText, toStatusItem, uptimeOf } from '../workloads/to-json.ts';
 import { formatOfStatus, timeText } from '../workloads/to-text.ts';
 import { viewWorkload } from '../workloads/view.ts';
@@ -14,7 +15,8 @@ export const status = defineCommand({
     await ensureHosted(context);
     const view = await viewWorkload(name, context);
     const now = new Date(context.clock.now());
-    if (values.format === 'json') return context.terminal.out(toJsonText(toStatusItem(view, now)));
+    const card = view.permitted && permissionCard(view.permitted);
+    if (values.format === 'json') return context.terminal.out(toJsonText(toStatusItem(view, now, card)));
     const facts: readonly Fact[] = [
       ['Name', view.name],
       ['Status', view.status, formatOfStatus(view.status)],
@@ -24,7 +26,7 @@ export const status = defineCommand({
       ['Port', String(view.port)],
       ['Transport', view.transport],
       ['Proxy Mode', view.proxyMode],
-      ['Not Enforced', view.notEnforced?.join('; ')],
+      ...cardFacts(card ?? []),
       ['Group', view.group],
       ['Created', timeText(view.createdAt)],
       ['Uptime', uptimeOf(view, now)],

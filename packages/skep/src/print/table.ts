@@ -2,6 +2,7 @@ import type { Terminal } from '@skep/core/command/terminal.ts';
 import { wrapText } from '@skep/core/settings/to-help.ts';
 import { paint, type Format } from '@skep/core/terminal/paint.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
+import type { CardRow } from '../permissions/card.ts';
 
 /** What a table is written to. */
 export type Screen = Pick<Terminal, 'widthOut' | 'colorOut'>;
@@ -124,6 +125,11 @@ function shorten(text: string, { width, keepsEnd }: Pick<MeasuredColumn, 'width'
 
 /** A name, its value, and how that looks where there are colours. */
 export type Fact = readonly [name: string, value: string | undefined, format?: Format | undefined];
+
+/** A permission card as facts. */
+export function cardFacts(card: readonly Pick<CardRow, 'label' | 'text' | 'tone'>[]): readonly Fact[] {
+  return card.map(({ label, text, tone }) => [label, text, tone === 'caution' ? 'yellow' : undefined]);
+}
 
 /**
  * `Name:  value` lines with the values below each other, each wrapped to the screen where there is one; rows without a

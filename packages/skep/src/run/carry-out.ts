@@ -5,7 +5,6 @@ import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { beginRuntime } from '../cli/open-runtime.ts';
 import { mountSources } from '../permissions/mounts.ts';
-import { notEnforced } from '../permissions/not-enforced.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { mergeEnv } from '../plan/merge-env.ts';
 import type { NewWorkload, Plan, Preparation, SavedWorkload, Surroundings } from '../plan/plan.ts';
@@ -76,7 +75,7 @@ async function tellLimits(config: RunConfig, runtime: Runtime, context: Context)
   const { name, permission_profile: profile, sandbox_user: user } = config;
   const mounts = profileMounts(profile, '/');
   const cautions = await runtime.cautions({ name, mounts, ...(user === undefined ? {} : { user }) });
-  for (const limit of [...notEnforced(profile, runtime), ...cautions]) {
+  for (const limit of cautions) {
     context.terminal.err(`Warning: ${printable(`${name}: ${limit}`)}\n`);
   }
 }

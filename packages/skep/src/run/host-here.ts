@@ -4,11 +4,12 @@ import { openLog } from '@skep/core/log/pino-log.ts';
 import type { Context } from '../cli/context.ts';
 import { openHost } from '../cli/open-host.ts';
 import { openProgress } from '../print/progress.ts';
+import { permissionCard } from '../permissions/card.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import { keepLogsSmall } from '../supervisor/log-keeper.ts';
 import { refuseForeign } from '../supervisor/private-directory.ts';
-import { startEvents, whenReady } from './tell-start.ts';
+import { cardText, startEvents, whenReady } from './tell-start.ts';
 
 /**
  * Hosts a saved workload in this process until it ends or the person presses Ctrl-C, then removes it completely
@@ -27,6 +28,7 @@ export async function hostHere(config: RunConfig, context: Context, movable = fa
     const endpoint = await host.start(config.name, { how: 'start', tell, signal, movable });
     progress.end();
     terminal.out(`${workloadUrl({ ...config, port: endpoint.port })}\n`);
+    terminal.err(cardText(permissionCard(config), terminal));
     terminal.err(`${whenReady(config.name, endpoint)}. Press Ctrl-C to stop and remove it.\n`);
     if (!signal.aborted) await Promise.race([host.over(config.name), once(signal, 'abort')]);
     if (signal.aborted) return;

@@ -1,4 +1,5 @@
 import type { Context } from '../cli/context.ts';
+import { permissionCard } from '../permissions/card.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
 import { loadRunConfig } from '../run-config/file.ts';
@@ -40,7 +41,8 @@ export async function launchSaved(
     const tell = startEvents(progress, terminal);
     const endpoint = await client.start(config.name, { movable, signal, tell });
     progress.end();
-    tellReady(config.name, workloadUrl({ ...config, port: endpoint.port }), endpoint, terminal);
+    const url = workloadUrl({ ...config, port: endpoint.port });
+    tellReady({ name: config.name, url, endpoint, card: permissionCard(config) }, terminal);
   } catch (error) {
     progress.end();
     // The person may have pressed Ctrl-C: cleaning up must not be cut short by the same signal.

@@ -3,7 +3,13 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Context } from '../cli/context.ts';
 import { openProgress } from '../print/progress.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
-import { readEndpoint, MAX_LINE_CHARS, type Request, type StartEvent } from '../supervisor/protocol.ts';
+import {
+  readEndpoint,
+  MAX_LINE_CHARS,
+  type Request,
+  type ShownCard,
+  type StartEvent,
+} from '../supervisor/protocol.ts';
 import { connect, exchange, type Connection } from '../supervisor/connect.ts';
 import { wakeEarly } from '../supervisor/wake-early.ts';
 import { startEvents, tellReady } from './tell-start.ts';
@@ -41,6 +47,7 @@ async function runOver(connection: Connection, argv: readonly string[], context:
   const progress = openProgress(terminal);
   const show = startEvents(progress, terminal);
   let told = '';
+  let card: ShownCard = [];
   let saved: Saved | undefined;
   try {
     const result = await exchange(connection, request, {
@@ -48,6 +55,7 @@ async function runOver(connection: Connection, argv: readonly string[], context:
       tell(event) {
         // What is told before belongs to a run that may yet have to be done here, and is told again then.
         if (saved === undefined && event.kind === 'told') told += event.text;
+        if (event.kind === 'card') card = event.rows;
         if (event.kind === 'saved') {
           if (saved === undefined && told !== '') terminal.err(told);
           saved = event;
@@ -57,7 +65,7 @@ async function runOver(connection: Connection, argv: readonly string[], context:
     });
     progress.end();
     if (saved === undefined) throw new SkepError('supervisor/protocol');
-    tellReady(saved.name, saved.url, readEndpoint(result), terminal);
+    tellReady({ ...saved, endpoint: readEndpoint(result), card }, terminal);
     return true;
   } catch (error) {
     progress.end();

@@ -25,7 +25,8 @@ test.each([
     out: (text: string) => void (out += text),
     err: (text: string) => void (err += text),
   } as Terminal;
-  tellReady(name, 'http://x/mcp', { url: 'http://x/mcp', port: 1 }, terminal);
+  const url = 'http://x/mcp';
+  tellReady({ name, url, endpoint: { url, port: 1 }, card: [] }, terminal);
   expect(out).toBe('http://x/mcp\n');
   expect(err.startsWith(`${name} is running: connect`)).toBe(true);
   expect(err.endsWith(end)).toBe(true);

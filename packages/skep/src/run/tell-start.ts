@@ -2,14 +2,16 @@ import { wrapText } from '@skep/core/settings/to-help.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Progress } from '../print/progress.ts';
-import type { Tell } from '../supervisor/protocol.ts';
-import type { Endpoint } from '../supervisor/protocol.ts';
+import { cardFacts, toFacts } from '../print/table.ts';
+import type { Endpoint, ShownCard, Tell } from '../supervisor/protocol.ts';
+
+const INDENT = '  ';
 
 /** Shows a start to the person who waits: steps as progress, a crashing server's last lines as they are. */
 export function startEvents(progress: Progress, terminal: Terminal): Tell {
   return (event) => {
     if (event.kind === 'step') return progress.step(event.title);
-    if (event.kind === 'saved') return;
+    if (event.kind === 'saved' || event.kind === 'card') return;
     progress.end();
     if (event.kind === 'told') terminal.err(event.text);
     else if (event.kind === 'warning') terminal.err(`Warning: ${printable(event.text)}\n`);
@@ -26,8 +28,25 @@ export function whenReady(name: string, { readiness }: Endpoint): string {
   return readiness?.server === undefined ? running : `${running} (${readiness.server})`;
 }
 
-/** Prints what a person wanted of a run: the URL on stdout, and on stderr what there is to do with it. */
-export function tellReady(name: string, url: string, endpoint: Endpoint, terminal: Terminal): void {
+/** A permission card below what it belongs to. */
+export function cardText(card: ShownCard, { liveErr, width, colorErr }: Terminal): string {
+  const screen = { widthOut: liveErr ? width - INDENT.length : Infinity, colorOut: colorErr };
+  return toFacts(cardFacts(card), screen).replaceAll(/^(?=.)/gm, INDENT);
+}
+
+/** A workload that runs, as the person who started it is told of it. */
+export interface Started {
+  readonly name: string;
+  readonly url: string;
+  readonly endpoint: Endpoint;
+  readonly card: ShownCard;
+}
+
+/**
+ * Prints what a person wanted of a run: the URL on stdout, and on stderr what the server may do and what there is to do
+ * with it.
+ */
+export function tellReady({ name, url, endpoint, card }: Started, terminal: Terminal): void {
   terminal.out(`${url}\n`);
   const { liveOut, liveErr, width } = terminal;
   // What went to a file stands above nothing.
@@ -39,5 +58,5 @@ export function tellReady(name: string, url: string, endpoint: Endpoint, termina
     ...(liveErr ? wrapText(told, width) : [told]),
     ...(isTooWide ? next : [line]).map((one) => `  ${one}`),
   ];
-  terminal.err(`${lines.join('\n')}\n`);
+  terminal.err(`${cardText(card, terminal)}${lines.join('\n')}\n`);
 }

@@ -64,11 +64,15 @@ const event = variants('kind', {
   output: { line: text },
   /** Text for standard error, from a run that the supervisor carries out for a command. */
   told: { text },
+  /** What the workload of such a run may do (`permissionCard`), told before it is saved. */
+  card: { rows: listOf(members({ label: text, text, tone: oneOf('plain', 'caution') })) },
   /** From here on such a run is the start of a saved workload; `url` is what clients will connect to. Told again where that changes. */
   saved: { name: text, url: text },
 });
 /** What the supervisor tells the person who waits for a start. */
 export type StartEvent = ShapeType<typeof event>;
+/** The rows of a permission card, as a person is shown them. */
+export type ShownCard = Extract<StartEvent, { readonly kind: 'card' }>['rows'];
 export type Tell = (event: StartEvent) => void;
 export const tellNobody: Tell = () => {};
 

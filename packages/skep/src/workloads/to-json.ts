@@ -1,4 +1,5 @@
 import { printableJson } from '@skep/core/terminal/printable.ts';
+import type { CardRow } from '../permissions/card.ts';
 import type { WorkloadView } from './view.ts';
 
 /** One element of `list --format json`. The keys and their order are a promise to scripts; an unknown time is null. */
@@ -19,9 +20,14 @@ export function toListItem(view: WorkloadView): Record<string, unknown> {
   };
 }
 
-/** `status --format json`. */
-export function toStatusItem(view: WorkloadView, now: Date): Record<string, unknown> {
+/** `status --format json`; the card is not there for a workload whose configuration cannot be read. */
+export function toStatusItem(
+  view: WorkloadView,
+  now: Date,
+  card: readonly CardRow[] | undefined,
+): Record<string, unknown> {
   const uptime = uptimeOf(view, now);
+  const permissions = card && Object.fromEntries(card.map(({ key, values }) => [key, values]));
   return {
     name: view.name,
     status: view.status,
@@ -31,7 +37,8 @@ export function toStatusItem(view: WorkloadView, now: Date): Record<string, unkn
     port: view.port,
     transport: view.transport,
     ...(view.proxyMode === undefined ? {} : { proxy_mode: view.proxyMode }),
-    ...(view.notEnforced === undefined ? {} : { not_enforced: view.notEnforced }),
+    ...(permissions?.['not_enforced'] === undefined ? {} : { not_enforced: permissions['not_enforced'] }),
+    ...(permissions === undefined ? {} : { permissions }),
     group: view.group,
     ...(uptime === undefined ? {} : { uptime }),
   };

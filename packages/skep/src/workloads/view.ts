@@ -1,6 +1,6 @@
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
-import { notEnforced } from '../permissions/not-enforced.ts';
+import type { Permitted } from '../permissions/card.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
 import { isReservedLabel } from '../run-config/labels.ts';
@@ -21,8 +21,8 @@ export interface WorkloadView {
   readonly port: number;
   readonly transport: string;
   readonly proxyMode?: string;
-  /** What its permission profile says and nothing keeps; absent when there is none. */
-  readonly notEnforced?: readonly string[];
+  /** What its permission card is made of; absent where its configuration cannot be read. */
+  readonly permitted?: Permitted;
   readonly group: string;
   readonly createdAt?: Date;
   readonly startedAt?: Date;
@@ -80,11 +80,6 @@ function truth(
 
 type ShownStatus = Pick<WorkloadStatus, 'status'> & Partial<WorkloadStatus>;
 
-function notKept({ permission_profile, runtime }: RunConfig): Pick<WorkloadView, 'notEnforced'> {
-  const phrases = notEnforced(permission_profile, { sharesNetwork: runtime?.shares_network });
-  return phrases.length === 0 ? {} : { notEnforced: phrases };
-}
-
 function toView(config: RunConfig, status: ShownStatus): WorkloadView {
   return {
     name: config.name,
@@ -95,7 +90,7 @@ function toView(config: RunConfig, status: ShownStatus): WorkloadView {
     port: config.port,
     transport: config.transport,
     proxyMode: config.proxy_mode,
-    ...notKept(config),
+    permitted: config,
     group: config.group,
     ...(status.created_at === undefined ? {} : { createdAt: new Date(status.created_at) }),
     ...(status.started_at === undefined ? {} : { startedAt: new Date(status.started_at) }),

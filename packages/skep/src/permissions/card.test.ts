@@ -1,0 +1,78 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { permissionCard, type Permitted } from './card.ts';
+
+const NOTHING: Permitted = {
+  permission_profile: { network: { mode: 'none' } },
+  env_vars: {},
+  secret_env: [],
+};
+
+const textsOf = (permitted: Partial<Permitted>): Readonly<Record<string, string>> =>
+  Object.fromEntries(permissionCard({ ...NOTHING, ...permitted }).map(({ key, text }) => [key, text]));
+
+test('a server that may do nothing is said to reach nothing, in four lines', () => {
+  expect(permissionCard(NOTHING).map(({ label, text }) => `${label}: ${text}`)).toEqual([
+    'Reads: no files of this machine',
+    'Writes: no files of this machine',
+    'Network: none',
+    'Secrets: none',
+  ]);
+  expect(permissionCard(NOTHING).flatMap(({ values }) => values)).toEqual([]);
+});
+
+test('files are named as on this machine, with their place in the server where that differs', () => {
+  const permission_profile = { read: ['/home/a/notes:/notes', '/etc/hosts'], write: ['/data:/data'] };
+  expect(textsOf({ permission_profile })).toMatchObject({
+    reads: '/home/a/notes as /notes, /etc/hosts',
+    writes: '/data',
+  });
+});
+
+test.each([
+  [{}, 'any host'],
+  [{ outbound: { insecure_allow_all: true, allow_host: ['a.b'] } }, 'any host'],
+  [{ outbound: { allow_host: ['a.b'], allow_port: [443] } }, 'any host (its profile lists a.b, port 443)'],
+  [{ mode: 'none', outbound: { allow_host: ['a.b'] } }, 'none'],
+  [{ mode: 'backend' }, 'any host, the network backend'],
+])('the network of %j is "%s"', (network, text) => {
+  expect(textsOf({ permission_profile: { network } })['network']).toBe(text);
+});
+
+test('secrets are there by name, by the word of the catalogue or by their own, and never by value', () => {
+  const permitted = {
+    env_vars: { TZ: 'UTC', PIN: '1234', GITHUB_TOKEN: 'ghp_x' },
+    secret_env: ['PIN', 'GONE'],
+  };
+  expect(textsOf(permitted)['secrets']).toBe('PIN, GITHUB_TOKEN');
+  expect(JSON.stringify(permissionCard({ ...NOTHING, ...permitted }))).not.toMatch(/1234|ghp_x/);
+});
+
+test('what nobody keeps, and all rights of the engine, are cautions', () => {
+  const card = permissionCard({
+    ...NOTHING,
+    permission_profile: { privileged: true, network: { outbound: { allow_host: ['a.b'] } } },
+    runtime: { kind: 'sandbox', shares_network: 'pasta is missing' },
+  });
+  expect(card[0]).toMatchObject({ label: 'Runs in', text: 'sandbox' });
+  const cautions = card.filter(({ tone }) => tone === 'caution');
+  expect(cautions.map(({ key }) => key)).toEqual(['privileged', 'not_enforced']);
+  expect(cautions.at(-1)?.text).toMatch(
+    /hosts and ports .*; it uses the network of this machine because pasta/,
+  );
+});
+
+test('whatever a catalogue wishes for, a line for people stays short, and the data has all of it', () => {
+  fc.assert(
+    fc.property(fc.array(fc.stringMatching(/^[a-z]{1,400}$/), { maxLength: 60 }), (names) => {
+      const read = [...new Set(names)].map((name) => `/${name}`);
+      const [, ...rest] = permissionCard({
+        ...NOTHING,
+        runtime: { kind: 'x' },
+        permission_profile: { read },
+      });
+      expect(rest[0]?.text.length).toBeLessThan(5000);
+      expect(rest[0]?.values).toEqual(read);
+    }),
+  );
+});

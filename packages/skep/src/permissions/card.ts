@@ -1,0 +1,79 @@
+import { isSecretName } from '@skep/core/log/redact.ts';
+import { notEnforced } from './not-enforced.ts';
+import { profileMounts, type PermissionProfile } from './profile.ts';
+
+/** What of a run configuration says what its server may do. */
+export interface Permitted {
+  readonly permission_profile: PermissionProfile;
+  readonly env_vars: Readonly<Record<string, string>>;
+  readonly secret_env: readonly string[];
+  readonly runtime?: { readonly kind: string; readonly shares_network?: string | undefined } | undefined;
+}
+
+/** One line of the permission card: what a server may do, of one kind. */
+export interface CardRow {
+  /** Its member where the card is data. */
+  readonly key: string;
+  readonly label: string;
+  /** As many as there are; a person is shown `text`. */
+  readonly values: readonly string[];
+  /** For people, in one line; may hold anything that a catalogue wrote, so whoever prints it makes it printable. */
+  readonly text: string;
+  readonly tone: 'plain' | 'caution';
+}
+
+/** So much of a row stands in one line for people. */
+const MAX_SHOWN = 20;
+const MAX_SHOWN_CHARS = 200;
+
+/** What a workload may do on this machine: a row for each kind of right; rows of rare rights only where they are given. */
+export function permissionCard(permitted: Permitted): readonly CardRow[] {
+  const { permission_profile: profile, env_vars, secret_env, runtime } = permitted;
+  const mounts = profileMounts(profile, '/');
+  const sources = (readOnly: boolean): string[] =>
+    mounts
+      .filter((mount) => mount.readOnly === readOnly)
+      .map(({ source, target }) => (source === target ? source : `${source} as ${target}`));
+  const secrets = Object.keys(env_vars).filter((name) => secret_env.includes(name) || isSecretName(name));
+  const open = notEnforced(profile, { sharesNetwork: runtime?.shares_network });
+  return [
+    ...(runtime === undefined ? [] : [row('runs_in', 'Runs in', [runtime.kind])]),
+    row('reads', 'Reads', sources(true), 'no files of this machine'),
+    row('writes', 'Writes', sources(false), 'no files of this machine'),
+    networkRow(profile),
+    row('secrets', 'Secrets', secrets, 'none'),
+    ...(profile.privileged === true
+      ? [caution('privileged', 'Privileged', ['all rights of the engine'])]
+      : []),
+    ...(open.length === 0 ? [] : [caution('not_enforced', 'Not Enforced', open)]),
+  ];
+}
+
+function row(key: string, label: string, values: readonly string[], none = ''): CardRow {
+  return { key, label, values, text: shown(values) || none, tone: 'plain' };
+}
+
+function caution(key: string, label: string, phrases: readonly string[]): CardRow {
+  return { key, label, values: phrases, text: phrases.join('; '), tone: 'caution' };
+}
+
+/** Hosts and ports that a profile lists are wishes as long as nothing keeps them; see `notEnforced`. */
+function networkRow({ network }: PermissionProfile): CardRow {
+  const { mode = '', outbound } = network ?? {};
+  if (mode === 'none') return row('network', 'Network', [], 'none');
+  const { insecure_allow_all = false, allow_host = [], allow_port = [] } = outbound ?? {};
+  const listed = insecure_allow_all ? [] : [...allow_host, ...allow_port.map((port) => `port ${port}`)];
+  const isPlain = ['', 'bridge', 'default', 'host'].includes(mode);
+  const beside = isPlain ? [] : [`the network ${mode}`];
+  const values = ['any host', ...beside];
+  const text = listed.length === 0 ? shown(values) : `${shown(values)} (its profile lists ${shown(listed)})`;
+  return { ...row('network', 'Network', values), text };
+}
+
+function shown(values: readonly string[]): string {
+  const texts = values
+    .slice(0, MAX_SHOWN)
+    .map((one) => (one.length > MAX_SHOWN_CHARS ? `${one.slice(0, MAX_SHOWN_CHARS)}…` : one));
+  const more = values.length - texts.length;
+  return `${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
