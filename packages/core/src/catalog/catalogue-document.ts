@@ -94,6 +94,9 @@ interface CutDocument {
 /** One element of a list: decoded, and as compact text with the exact spelling of every token. */
 export interface Element extends CompactText {
   readonly value: unknown;
+  /** Offsets of its bytes in the document. */
+  readonly start: number;
+  readonly end: number;
 }
 
 /**
@@ -146,7 +149,7 @@ function* listElements(bytes: Buffer, { start, end }: List): Generator<Element> 
     }
     const json = bytes.toString('utf8', from, at);
     const value = parseJson(json);
-    yield { value, ...(hasSpace ? compactText(json) : { json, members }) };
+    yield { value, start: from, end: at, ...(hasSpace ? compactText(json) : { json, members }) };
     if (at === end) return;
     from = skipSpace(bytes, at + 1, end);
     // What follows a comma must be an element: this is how JSON.parse says it.

@@ -55,8 +55,14 @@ export function detectFormat(value: unknown): CatalogueFormat | { readonly found
   return { found: keys.length === 0 ? 'an empty object' : `an object with ${named(keys)}` };
 }
 
-/** A candidate, or one that could not even be read that far. `label` names it when it has no name of its own. */
-export type Candidate = { readonly label: string } & (RawEntry | { readonly fault: string });
+/**
+ * A candidate, or one that could not even be read that far. `label` names it when it has no name of its own; `start` and
+ * `end` are where its bytes stand in the catalogue, where they do.
+ */
+export type Candidate = { readonly label: string; readonly start?: number; readonly end?: number } & (
+  | RawEntry
+  | { readonly fault: string }
+);
 
 interface EntryList {
   readonly path: readonly string[];
@@ -105,7 +111,7 @@ export function listedServers(format: CatalogueFormat, value: unknown): readonly
 }
 
 /** The server document that an element of a registry's answer wraps. */
-function serverWithin(element: unknown): object | undefined {
+export function serverWithin(element: unknown): object | undefined {
   const server = member(element, 'server');
   return typeof server === 'object' && server !== null ? server : undefined;
 }
@@ -122,7 +128,8 @@ function* elementsOf(document: CatalogueDocument, lists: readonly EntryList[]): 
         yield { label, kind, ...element };
       } else {
         const inner = compactText(memberSlice(element.json, ['server']) ?? '');
-        yield { label, kind, value: server, ...inner, outerMeta: member(element.value, '_meta') };
+        const { start, end } = element;
+        yield { label, kind, value: server, ...inner, outerMeta: member(element.value, '_meta'), start, end };
       }
     }
   }

@@ -3,9 +3,12 @@ import type { ServerEntry } from './entry.ts';
 import { splitName } from './entry-name.ts';
 import { compareVersions } from './version-order.ts';
 
+/** A server as far as it is looked up: an entry, or a row of an index. */
+type Named = Pick<ServerEntry, 'name' | 'version'>;
+
 /** The newest version of every server name, in the order the names first appear. */
-export function newestPerName(entries: Iterable<ServerEntry>): ServerEntry[] {
-  const newest = new Map<string, ServerEntry>();
+export function newestPerName<Row extends Named>(entries: Iterable<Row>): Row[] {
+  const newest = new Map<string, Row>();
   for (const entry of entries) {
     const known = newest.get(entry.name);
     if (known === undefined || compareVersions(entry.version, known.version) > 0)
@@ -31,7 +34,7 @@ function ambiguous(query: string, names: readonly string[]): SkepError {
  * that ends in `/query` (docs/behaviour/run.md#catalogues). Undefined when there is none. Throws
  * `catalog/ambiguous-name` listing the candidates when several names end that way.
  */
-export function findServer(entries: Iterable<ServerEntry>, query: string): ServerEntry | undefined {
+export function findServer<Row extends Named>(entries: Iterable<Row>, query: string): Row | undefined {
   const servers = newestPerName(entries);
   const exact = servers.find((entry) => entry.name === query);
   if (exact !== undefined || query.includes('/')) return exact;

@@ -139,6 +139,6 @@ const isDocument = holding({
 });
 
 /** Members that only an older format has, or a skill or plugin, make it something else; see `decodeEntry`. */
-function isServerDocument(value: unknown): value is ServerDocument {
+export function isServerDocument(value: unknown): value is ServerDocument {
   return isRecord(value) && !('version_detail' in value) && !('namespace' in value) && isDocument(value);
 }

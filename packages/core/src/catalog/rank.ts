@@ -41,9 +41,20 @@ interface Query {
   readonly namesNamespace: boolean;
 }
 
+/** What of a server is searched, as it stands there. */
+export interface Searchable {
+  readonly name: string;
+  readonly title?: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly status?: string;
+  readonly tier?: string;
+}
+
 /** Compared member by member; the name makes it a total order. */
-interface Rank {
-  readonly entry: ServerEntry;
+interface Rank<Row> {
+  readonly row: Row;
+  readonly name: string;
   readonly order: readonly number[];
 }
 
@@ -54,23 +65,43 @@ interface Rank {
  * their order does not matter. A query without words is answered with all, by name.
  */
 export function rankServers(entries: readonly ServerEntry[], query: string): ServerEntry[] {
+  return rankRows(entries, query, searchableOf);
+}
+
+/** As `rankServers`, for whatever `read` finds the texts of. */
+export function rankRows<Row>(rows: readonly Row[], query: string, read: (row: Row) => Searchable): Row[] {
   const wanted = readQuery(query);
-  const ranked = rankAll(entries, wanted, false);
-  const found = ranked.length > 0 ? ranked : rankAll(entries, wanted, true);
-  return found.toSorted(compareRanks).map(({ entry }) => entry);
+  const rankAll = (forgiving: boolean): Rank<Row>[] =>
+    rows.flatMap((row) => {
+      const searchable = read(row);
+      const order = orderOf(readServer(searchable), wanted, forgiving);
+      return order === undefined ? [] : { row, name: searchable.name, order };
+    });
+  const ranked = rankAll(false);
+  const found = ranked.length > 0 ? ranked : rankAll(true);
+  return found.toSorted(compareRanks).map(({ row }) => row);
 }
 
-function rankAll(entries: readonly ServerEntry[], query: Query, forgiving: boolean): Rank[] {
-  return entries.flatMap((entry) => rankOf(entry, query, forgiving) ?? []);
+/** What of an entry is searched; no more of each text than is read. */
+export function searchableOf({ name, document }: ServerEntry): Searchable {
+  const { tags, status, tier } = extensionSummary(document);
+  return {
+    name,
+    ...(document.title ? { title: document.title.slice(0, MAX_TEXT) } : {}),
+    description: document.description.slice(0, MAX_TEXT),
+    tags: tags.slice(0, MAX_TAGS).map((tag) => tag.slice(0, MAX_WORD)),
+    ...(status === undefined ? {} : { status }),
+    ...(tier === undefined ? {} : { tier }),
+  };
 }
 
-function compareRanks(a: Rank, b: Rank): number {
+function compareRanks(a: Rank<unknown>, b: Rank<unknown>): number {
   for (const [at, value] of a.order.entries()) {
     const difference = value - (b.order[at] ?? 0);
     if (difference !== 0) return difference;
   }
-  if (a.entry.name === b.entry.name) return 0;
-  return a.entry.name < b.entry.name ? -1 : 1;
+  if (a.name === b.name) return 0;
+  return a.name < b.name ? -1 : 1;
 }
 
 function readQuery(query: string): Query {
@@ -81,8 +112,8 @@ function readQuery(query: string): Query {
   return { text, words, joined: words.join(''), namesNamespace: /[./]/.test(text) };
 }
 
-function rankOf(entry: ServerEntry, query: Query, forgiving: boolean): Rank | undefined {
-  const server = readServer(entry);
+/** Undefined where the server does not answer the query. */
+function orderOf(server: Searched, query: Query, forgiving: boolean): readonly number[] | undefined {
   const inWords = query.words.map((word) => gradeOfWord(word, server, forgiving));
   const worst = Math.max(...inWords, query.words.length === 0 ? GRADE.typo : 0);
   const whole = gradeOfWhole(query, server);
@@ -91,7 +122,7 @@ function rankOf(entry: ServerEntry, query: Query, forgiving: boolean): Rank | un
   const grade = Math.min(whole, isPublisher && worst < Infinity ? GRADE.meaning : worst);
   const isWhole = whole <= worst || grade <= GRADE.meaning;
   const spread = isWhole ? 0 : inWords.reduce((sum, one) => sum + one, 0);
-  const order = [
+  return [
     grade,
     spread,
     isPublisher ? 0 : 1,
@@ -99,16 +130,14 @@ function rankOf(entry: ServerEntry, query: Query, forgiving: boolean): Rank | un
     server.tier?.toLowerCase() === 'official' ? 0 : 1,
     withoutFillers(server.shortWords).length,
   ];
-  return { entry, order };
 }
 
 /** What of an entry is searched; all texts are folded. */
 type Searched = ReturnType<typeof readServer>;
 
-function readServer({ name, document }: ServerEntry) {
+function readServer({ name, title = '', description, tags, status, tier }: Searchable) {
   const full = name.toLowerCase();
   const { namespace = '', name: short } = splitName(full);
-  const { tags, status, tier } = extensionSummary(document);
   const shortWords = wordsOf(short);
   return {
     full,
@@ -116,9 +145,9 @@ function readServer({ name, document }: ServerEntry) {
     short,
     shortWords,
     shortJoined: shortWords.join(''),
-    title: folded((document.title ?? '').slice(0, MAX_TEXT)),
-    tags: tags.slice(0, MAX_TAGS).map((tag) => folded(tag.slice(0, MAX_WORD))),
-    description: folded(document.description.slice(0, MAX_TEXT)),
+    title: folded(title),
+    tags: tags.map(folded),
+    description: folded(description),
     status,
     tier,
   };
@@ -186,6 +215,8 @@ function folded(text: string): string {
   return (ASCII.test(text) ? text : text.normalize('NFKC')).toLowerCase();
 }
 
+/** Of folded text. */
 function wordsOf(text: string): readonly string[] {
-  return text.match(/[\p{L}\p{N}]+/gu) ?? [];
+  // Says the same of ASCII, in a fraction of the time.
+  return text.match(ASCII.test(text) ? /[a-z0-9]+/g : /[\p{L}\p{N}]+/gu) ?? [];
 }

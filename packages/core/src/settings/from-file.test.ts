@@ -40,6 +40,33 @@ test.each(['', '# nothing here\n', '{}'])('%j sets nothing', async (text) => {
   expect(await read(text)).toEqual({});
 });
 
+test('lines that need no parser mean what they mean to it', async () => {
+  const outcome = (text: string) =>
+    read(text).catch((error: unknown) => (hasCode(error, 'config/invalid') ? 'no' : error));
+  const line = fc.tuple(
+    fc.constantFrom('host', 'debug', 'mode', 'rate', 'otel', 'port', 'absent', '# x', ' host'),
+    fc.constantFrom(': ', ':', ' : ', ':  '),
+    fc.constantFrom(
+      'true',
+      'false',
+      'yes',
+      '/a/b.json',
+      'https://a.example/b',
+      '/a: b',
+      '/a #b',
+      '1',
+      "'/a'",
+      '',
+    ),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(line, { maxLength: 4 }), async (lines) => {
+      const text = lines.map((parts) => parts.join('')).join('\n');
+      expect(await outcome(text)).toEqual(await outcome(`# é\n${text}`));
+    }),
+  );
+});
+
 test('reads JSON with tabs and escapes', async () => {
   expect(await read('{\n\t"host": "a\\/\\u0041",\n\t"port": 1\n}', 'json')).toEqual({ host: 'a/A', port: 1 });
 });

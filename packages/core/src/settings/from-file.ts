@@ -33,6 +33,8 @@ export async function fromFile(rows: readonly Field[], file: SettingsFile): Prom
   if (broken !== undefined) throw invalidFile(file, broken, 'not valid JSON');
   // Most people have no file, and need no parser.
   if (file.text === '') return new Map();
+  const plain = file.format === 'yaml' ? fromPlainLines(rows, file.text) : undefined;
+  if (plain !== undefined) return plain;
   const yaml = await import('yaml');
   const lines = new yaml.LineCounter();
   // JSON is YAML 1.2, whose parser also keeps the places of keys and sees duplicates
@@ -45,6 +47,30 @@ export async function fromFile(rows: readonly Field[], file: SettingsFile): Prom
     reading.problems.push(problem('it must be a mapping of keys to values', root, reading));
   throwProblems(reading.problems, file);
   return reading.settings;
+}
+
+/** A line whose value every YAML parser reads as these very characters, or as true and false. */
+const PLAIN_LINE = /^([a-z_]+): (true|false|(?:https?:\/)?\/[\w./-]+)$/;
+
+/**
+ * The settings of a file as Skep itself writes it: keys and addresses, paths or flags, for which loading a parser would
+ * take longer than all else that a command does. Undefined for every other text, and for whatever is wrong with it.
+ */
+function fromPlainLines(rows: readonly Field[], text: string): Settings | undefined {
+  const settings = new Map<string, Setting>();
+  for (const line of text.split('\n')) {
+    if (line === '' || /^#[\x20-\x7e]*$/.test(line)) continue;
+    const [, key, value] = PLAIN_LINE.exec(line) ?? [];
+    const row = rows.find((one) => one.key !== undefined && one.key === key);
+    if (row === undefined || value === undefined || settings.has(row.name)) return undefined;
+    try {
+      const plain = value === 'true' ? true : value === 'false' ? false : value;
+      settings.set(row.name, { value: fromFileValue(row, plain), origin: 'file' });
+    } catch {
+      return undefined;
+    }
+  }
+  return settings;
 }
 
 /** Warnings count too: an unknown tag would silently become text. */

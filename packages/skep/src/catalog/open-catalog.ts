@@ -1,16 +1,33 @@
 import { readFile } from 'node:fs/promises';
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
+import { findServer } from '@skep/core/catalog/find.ts';
+import { rankRows } from '@skep/core/catalog/rank.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Client } from '@skep/core/fetch/client.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
+import {
+  entriesAt,
+  indexWhileReading,
+  readIndex,
+  type IndexPlace,
+  type IndexRow,
+} from './catalogue-index.ts';
 import { wholeCatalog, type CatalogSource } from './catalog-source.ts';
 
 export interface CatalogOptions {
   readonly config: AppConfig;
   /** For the User-Agent. */
   readonly version: string;
+  /** Where an index of a large catalogue file is kept; without it, none is. */
+  readonly index?: Keeping;
+}
+
+interface Keeping {
+  readonly cacheDir: string;
+  readonly clock: Pick<Clock, 'now'>;
 }
 
 const FILE_MS = 30_000;
@@ -22,7 +39,7 @@ const MAX_BYTES = 100 * 1024 * 1024;
  * (docs/behaviour/run.md#catalogues). Nothing is read before it is asked for; what reads files or speaks HTTP is loaded
  * by those that need it.
  */
-export async function openCatalog({ config, version }: CatalogOptions): Promise<CatalogSource> {
+export async function openCatalog({ config, version, index }: CatalogOptions): Promise<CatalogSource> {
   const client = async (timeoutMs: number): Promise<Client> => {
     const { createClient } = await import('@skep/core/fetch/client.ts');
     return createClient({
@@ -38,18 +55,53 @@ export async function openCatalog({ config, version }: CatalogOptions): Promise<
     return apiCatalog(config.registryApiUrl, await client(API_MS));
   }
   if (config.registryUrl !== undefined) return remoteFile(config.registryUrl, await client(FILE_MS));
-  if (config.localRegistryPath !== undefined) return localFile(config.localRegistryPath);
+  if (config.localRegistryPath !== undefined) {
+    const path = config.localRegistryPath;
+    return index === undefined ? localFile(path) : indexedFile(path, { ...index, version });
+  }
   return wholeCatalog({ kind: 'built-in', location: '' }, async () => {
     const { starterServers } = await import('@skep/core/catalog/starter.ts');
     return starterServers();
   });
 }
 
+/** As `localFile`, where what was read once is found again without reading all of it; the answers are the same. */
+function indexedFile(
+  path: string,
+  { cacheDir, clock, version }: Keeping & { version: string },
+): CatalogSource {
+  const place: IndexPlace = { catalogue: path, cacheDir, version };
+  const whole = localFile(path, async () => indexWhileReading(place, clock));
+  let read: Promise<readonly IndexRow[] | undefined> | undefined;
+  const rows = (): Promise<readonly IndexRow[] | undefined> => (read ??= readIndex(place));
+  return {
+    ...whole,
+    async find(name, signal) {
+      const row = findServer((await rows()) ?? [], name);
+      const [entry] = (row && (await entriesAt([row], place))) ?? [];
+      // That there is no such server, the catalogue itself has to say.
+      return entry ?? whole.find(name, signal);
+    },
+    async list({ search, signal }) {
+      const known = search === undefined ? undefined : await rows();
+      if (known === undefined || search === undefined) return whole.list({ signal });
+      const hits = rankRows(known, search, (row) => row);
+      return (await entriesAt(hits, place)) ?? whole.list({ signal });
+    },
+  };
+}
+
+type AfterReading = (bytes: Buffer, entries: readonly ServerEntry[]) => Promise<void>;
+
 /** A catalogue file on this machine. */
-export function localFile(path: string): CatalogSource {
+export function localFile(path: string, follow?: () => Promise<AfterReading>): CatalogSource {
   return wholeCatalog({ kind: 'local file', location: path }, async () => {
     try {
-      return await serversOf(await readFile(path), path);
+      const whenRead = await follow?.();
+      const bytes = await readFile(path);
+      const entries = await serversOf(bytes, path);
+      await whenRead?.(bytes, entries);
+      return entries;
     } catch (error) {
       const errno = errnoOf(error);
       // What is wrong inside the file says so itself, with the place.
@@ -84,9 +136,11 @@ async function serversOf(text: Buffer, label: string): Promise<readonly ServerEn
 interface CatalogUser {
   readonly places: Places;
   readonly program: { readonly version: string };
+  readonly clock: Pick<Clock, 'now'>;
 }
 
 /** The catalogue this user has chosen. */
-export async function catalogOf({ places, program }: CatalogUser): Promise<CatalogSource> {
-  return openCatalog({ config: await loadAppConfig(places), version: program.version });
+export async function catalogOf({ places, program, clock }: CatalogUser): Promise<CatalogSource> {
+  const index = { cacheDir: places.cacheDir, clock };
+  return openCatalog({ config: await loadAppConfig(places), version: program.version, index });
 }
