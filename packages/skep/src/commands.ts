@@ -121,6 +121,29 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     ],
   },
   {
+    name: 'group',
+    group: run,
+    brief: 'Keep servers in groups',
+    members: [
+      {
+        name: 'create',
+        brief: 'Make a group',
+        load: async () => (await import('./commands/group.ts')).groupCreate,
+      },
+      {
+        name: 'list',
+        brief: 'List the groups',
+        load: async () => (await import('./commands/group.ts')).groupList,
+      },
+      {
+        name: 'rm',
+        brief: 'Remove a group',
+        argument: 'group',
+        load: async () => (await import('./commands/group.ts')).groupRm,
+      },
+    ],
+  },
+  {
     name: 'completion',
     group: skep,
     brief: 'Print the completion script for a shell',
@@ -185,6 +208,7 @@ export const SKEP: Program<Context> = {
   repeated: ['workload'],
   offers: {
     workload: async (context) => (await import('./commands/completion.ts')).offerWorkloads(context),
+    group: async (context) => (await import('./commands/completion.ts')).offerGroups(context),
     server: async (context) => (await import('./commands/completion.ts')).offerServers(context),
   },
 };

@@ -32,6 +32,9 @@ export interface FromArgv {
   readonly help: boolean;
 }
 
+/** What each flag was given, as often as it was. */
+type Given = Map<Field, [FieldValue, ...FieldValue[]]>;
+
 type Token = ReturnType<typeof tokenize>[number];
 
 /**
@@ -50,13 +53,16 @@ export function fromArgv(shape: ArgvShape, argv: readonly string[]): FromArgv {
   if (tokens.some((token) => fieldOf(shape.rows, token)?.name === 'help')) {
     return { settings: new Map(), positionals: [], rest: undefined, warnings: [], help: true };
   }
-  const settings = new Map<string, Setting>();
+  const given: Given = new Map();
   const warnings = new Set<string>();
   const positionals: string[] = [];
   for (const token of tokens) {
     if (token.kind === 'positional') positionals.push(token.value);
-    else if (token.kind === 'option') readFlag(shape.rows, token, settings, warnings);
+    else if (token.kind === 'option') readFlag(shape.rows, token, given, warnings);
   }
+  const settings = new Map<string, Setting>();
+  for (const [field, values] of given)
+    settings.set(field.name, { value: combine(field, values), origin: 'flag' });
   if (shape.rest !== true) positionals.push(...after);
   checkPositionals(shape, positionals);
   checkExcludes(shape.rows, settings);
@@ -90,7 +96,7 @@ function fieldOf(rows: readonly Field[], token: Token): Field | undefined {
 function readFlag(
   rows: readonly Field[],
   token: Extract<Token, { kind: 'option' }>,
-  settings: Map<string, Setting>,
+  given: Given,
   warnings: Set<string>,
 ): void {
   const field = fieldOf(rows, token);
@@ -99,8 +105,9 @@ function readFlag(
   const where = { label: token.rawName, code: 'usage/invalid-value' } as const;
   const read = (): FieldValue => parseValue(field, textOf(field, token), where);
   const value = field.notYet === true ? holdsAnyway(field, read, notYet(token.rawName)) : read();
-  const combined = combine(field, settings.get(field.name)?.value, value);
-  settings.set(field.name, { value: combined, origin: 'flag' });
+  const earlier = given.get(field);
+  if (earlier) earlier.push(value);
+  else given.set(field, [value]);
 }
 
 function notYet(flag: string): SkepError {

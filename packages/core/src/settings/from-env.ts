@@ -1,4 +1,4 @@
-import type { Field, FieldValue, Setting, Settings } from './field.ts';
+import type { Field, Setting, Settings } from './field.ts';
 import { combine, parseValue } from './parse-value.ts';
 
 /**
@@ -13,9 +13,9 @@ export function fromEnv(rows: readonly Field[], env: Readonly<Record<string, str
     const where = { label: `the environment variable ${row.env}`, code: 'usage/invalid-value' } as const;
     const items =
       row.kind === 'list' || row.kind === 'pairs' ? text.split('\n').filter((line) => line !== '') : [text];
-    let value: FieldValue | undefined;
-    for (const item of items) value = combine(row, value, parseValue(row, item, where));
-    if (value !== undefined) settings.set(row.name, { value, origin: 'env' });
+    const [first, ...rest] = items.map((item) => parseValue(row, item, where));
+    if (first === undefined) continue;
+    settings.set(row.name, { value: combine(row, [first, ...rest]), origin: 'env' });
   }
   return settings;
 }

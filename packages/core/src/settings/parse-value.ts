@@ -23,14 +23,12 @@ export function checkValue(field: Field, value: FieldValue, where: Where): Field
   return value;
 }
 
-/** A later occurrence joined to an earlier one: repeatable kinds collect, else the last wins. */
-export function combine(field: Field, earlier: FieldValue | undefined, later: FieldValue): FieldValue {
-  if (Array.isArray(earlier) && Array.isArray(later)) return [...earlier, ...later];
-  if (field.kind === 'pairs' && typeof earlier === 'object' && typeof later === 'object') {
-    // fromEntries defines members, so that a key named __proto__ stays data
-    return Object.fromEntries([...Object.entries(earlier), ...Object.entries(later)]);
-  }
-  return later;
+/** All occurrences in one, in the order they were given: repeatable kinds collect, else the last wins. */
+export function combine({ kind }: Field, values: readonly [FieldValue, ...FieldValue[]]): FieldValue {
+  if (kind === 'list' || kind === 'strings') return values.flat() as readonly string[];
+  // fromEntries defines members, so that a key named __proto__ stays data
+  if (kind === 'pairs') return Object.fromEntries(values.flatMap((value) => Object.entries(value)));
+  return values.at(-1) ?? values[0];
 }
 
 /** `invalid value "x" for --flag: why`; a secret's value is never quoted. */

@@ -1,6 +1,7 @@
 import type { Offer } from '@skep/core/command/command.ts';
 import { catalogOf } from '../catalog/open-catalog.ts';
 import type { Context } from '../cli/context.ts';
+import { groupNames } from '../run-config/group-file.ts';
 import { statusNames } from '../supervisor/state.ts';
 
 /** Nobody waits longer than this for a Tab. */
@@ -9,6 +10,11 @@ const CATALOGUE_MS = 2_000;
 /** The names of the workloads, for completion. */
 export async function offerWorkloads({ places }: Context): Promise<readonly Offer[]> {
   return (await statusNames(places)).map((value) => ({ value, brief: '' }));
+}
+
+/** The names of the groups, for completion. */
+export async function offerGroups({ places }: Context): Promise<readonly Offer[]> {
+  return (await groupNames(places)).map((value) => ({ value, brief: '' }));
 }
 
 /** The names of the catalogue's servers, for completion: each in full, and without its namespace. */

@@ -1,10 +1,12 @@
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { toTable, type Column } from '../print/table.ts';
 import { toJsonText, toListItem, toMcpServers } from '../workloads/to-json.ts';
 import { ageText, formatOfStatus, timeText } from '../workloads/to-text.ts';
+import { filterOf } from '../workloads/select.ts';
 import { viewWorkloads, type WorkloadView } from '../workloads/view.ts';
 
 const STATUS: Column = { title: 'STATUS', whole: true, format: formatOfStatus };
@@ -32,11 +34,11 @@ export const list = defineCommand({
   settings: [
     ...settingsOf({ group: 'Selection' }, [
       flag('bool', 'all', 'Show servers in every state', { short: 'a', default: false }),
-      flag('pairs', 'label', 'Only servers with this label; repeatable', {
+      flag('list', 'label', 'Only servers with this label; repeatable, all of them must match', {
         short: 'l',
         placeholder: 'key=value',
       }),
-      flag('string', 'group', 'Only servers of this group'),
+      flag('string', 'group', 'Only servers of this group', { short: 'g', placeholder: 'group' }),
     ]),
     ...settingsOf({ group: 'Output' }, [
       flag('choice', 'format', 'How to print; mcpservers is what MCP clients read', {
@@ -48,13 +50,9 @@ export const list = defineCommand({
     ...commonSettings,
   ],
   async run({ values }, context) {
+    const { matches, where } = filterOf(values);
     await ensureHosted(context);
-    const wanted = Object.entries(values.label ?? {});
-    const matching = (await viewWorkloads(context)).filter(
-      (view) =>
-        (values.group === undefined || view.group === values.group) &&
-        wanted.every(([key, value]) => view.labels[key] === value),
-    );
+    const matching = (await viewWorkloads(context)).filter(matches);
     const views = matching.filter((view) => values.all || view.status === 'running');
     const { terminal } = context;
     if (values.format === 'json') return terminal.out(toJsonText(views.map(toListItem)));
@@ -64,8 +62,7 @@ export const list = defineCommand({
     if (troubled.length > 0)
       terminal.err(`Not running: ${troubled.map(trouble).join(', ')}; see skep list --all\n`);
     if (views.length > 0) return terminal.out(tableOf(views, values.format === 'wide', context));
-    const where = values.group === undefined ? '' : ` in group '${values.group}'`;
-    terminal.out(`No MCP servers found${where}\n`);
+    terminal.out(`No MCP servers found${printable(where)}\n`);
   },
 });
 

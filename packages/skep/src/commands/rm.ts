@@ -6,13 +6,19 @@ import { savedNames } from '../run-config/file.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
 import { knownNames } from '../workloads/name-lock.ts';
 import { removeLeftovers } from './remove-leftovers.ts';
-import { checkSelection, selectionSettings, eachOf, onlyWaiting } from '../workloads/select.ts';
+import {
+  checkSelection,
+  eachOf,
+  onlyWaiting,
+  selectedNames,
+  selectionSettings,
+} from '../workloads/select.ts';
 
 export const rm = defineCommand({
   usage: 'skep rm [flags] [NAME...]',
   summary: 'Remove servers and everything made for them',
   description: [
-    'Containers, images built by Skep, fetched packages, logs and saved settings go, with everything that the servers wrote for themselves. Removing what is not there is no error. On a terminal, --all and --group ask first.',
+    'Containers, images built by Skep, fetched packages, logs and saved settings go, with everything that the servers wrote for themselves. Removing what is not there is no error. On a terminal, --all, --group and --label ask first.',
   ],
   positionals: [{ name: 'NAME', variadic: true }],
   settings: [
@@ -23,10 +29,12 @@ export const rm = defineCommand({
     ...commonSettings,
   ],
   async run({ values, positionals }, context) {
-    const { names, all } = checkSelection(positionals, values, 'rm');
     const { places, signal, terminal, confirm } = context;
+    const selection = await checkSelection(positionals, values, { command: 'rm', places });
+    const { all, where } = selection;
+    const names = selection.names.map(checkWorkloadName);
     const known = await knownNames(places);
-    const chosen = names.length > 0 ? names.map(checkWorkloadName) : known;
+    const chosen = all ? known : await selectedNames({ ...selection, names }, context);
     if (names.length === 0 && chosen.length > 0 && !values.yes && confirm) {
       const agreed = await confirm(`Remove ${chosen.join(', ')}, with everything that they wrote?`);
       if (!agreed) throw new SkepError('run/cancelled', { hint: 'nothing was removed' });
@@ -43,6 +51,7 @@ export const rm = defineCommand({
       terminal.out(`${name}\n`);
     };
     await onlyWaiting(eachOf(there, remove));
+    if (chosen.length === 0 && !all) terminal.out(`No workloads found${where}\n`);
     if (!all) return;
     if (chosen.length === 0) terminal.out('No running workloads to delete\n');
     await removeLeftovers(context);

@@ -140,10 +140,7 @@ describe('a group or label', () => {
       'run fake:1 --group a/b',
       'invalid group name in --group: "a/b"; use lower-case letters, digits, _ and -, with single spaces between words',
     ],
-    [
-      'run fake:1 --group team',
-      'group \'team\' does not exist; groups other than "default" are not available yet',
-    ],
+    ['run fake:1 --group team', "group 'team' does not exist; create it with skep group create team"],
     [
       'run fake:1 -l novalue',
       'invalid value "novalue" for -l: it must have the form KEY=VALUE; run the command with --help to see what is accepted',

@@ -127,7 +127,7 @@ describe('skep start', () => {
     await skep.output('start --all');
     expect([await statusOf(skep, 'a1'), await statusOf(skep, 'a2')]).toEqual(['running', 'running']);
     expect(await skep.refusal('start a1 missing')).toBe(
-      'Error: workload "missing" not found; see the names with skep list --all\n',
+      'Restart summary: 1 succeeded, 1 failed\nError: workload "missing" not found; see the names with skep list --all\n',
     );
   });
 
@@ -178,17 +178,18 @@ describe('skep start', () => {
     ['start --foreground a1 a2', 'Error: --foreground takes exactly one name; keep one of them\n'],
     [
       'start',
-      'Error: at least one workload name must be provided; see the names with skep list, or use skep start --all\n',
+      'Error: must specify either a workload name, --all, --group or --label; see the names with skep list --all\n',
     ],
-    ['start --all a1', 'Error: no arguments should be provided with --all; give names, or --all, not both\n'],
+    [
+      'start --all a1',
+      'Error: cannot specify both a workload name and --all; give names, or --all, not both\n',
+    ],
+    ['stop --all a1', 'Error: no arguments should be provided with --all; give names, or --all, not both\n'],
     [
       'start --group default a1',
-      'Error: no arguments should be provided with --group; give names, or --group, not both\n',
+      'Error: cannot specify both a workload name and --group; give names, or --group, not both\n',
     ],
-    [
-      'stop --group other',
-      'Error: group \'other\' does not exist; groups other than "default" are not available yet\n',
-    ],
+    ['stop --group other', "Error: group 'other' does not exist; create it with skep group create other\n"],
     ['rm --all --group default', 'Error: --all cannot be used together with --group; keep one of them\n'],
     [
       'stop --timeout -1 a1',

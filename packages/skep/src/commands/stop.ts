@@ -27,20 +27,19 @@ export const stop = defineCommand({
     ...commonSettings,
   ],
   async run({ values, positionals }, context) {
-    const { names, all, group } = checkSelection(positionals, values, 'stop');
     const { terminal, signal, places, uid, isAlive } = context;
+    const selection = await checkSelection(positionals, values, { command: 'stop', places });
+    const { names, all, matches, where } = selection;
     await ensureHosted(context);
     const views = await viewWorkloads(context);
     const chosen =
       names.length > 0
         ? names
         : views
-            .filter((view) => view.status !== 'unknown' && shouldRun(view.status))
+            .filter((view) => view.status !== 'unknown' && shouldRun(view.status) && matches(view))
             .map((view) => view.name);
     if (chosen.length === 0) {
-      return terminal.out(
-        all ? 'No running workloads to stop\n' : `No running MCP servers found in group '${group ?? ''}'\n`,
-      );
+      return terminal.out(all ? 'No running workloads to stop\n' : `No running MCP servers found${where}\n`);
     }
     const supervisor = await readAddress(places, uid);
     // One that is there may be about to start it.

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
+import { places as placesOf } from '@skep/core/files/places.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import { checkInputs } from './check-inputs.ts';
+
+const places = placesOf({ env: {}, home: '/nowhere', platform: 'linux', temp: '/nowhere' });
 
 test.each([
   [{ runtimeAddPackage: ['jq', 'git; id'] }, '"git; id"'],
@@ -8,7 +11,7 @@ test.each([
   [{ runtimeImage: 'node\nRUN id' }, 'invalid base image'],
 ])('%j is refused before anything is looked up', async (given, said) => {
   const values = { group: 'default', targetHost: '127.0.0.1', host: '127.0.0.1', ...given } as RunValues;
-  await expect(checkInputs(values, { cwd: '/', env: {} })).rejects.toMatchObject({
+  await expect(checkInputs(values, { cwd: '/', env: {}, places })).rejects.toMatchObject({
     code: 'runtime/invalid-workload',
     message: expect.stringContaining(said),
   });

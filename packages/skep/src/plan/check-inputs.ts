@@ -10,13 +10,15 @@ import { parseVolume, type Mount } from '../permissions/mounts.ts';
 import { requireAnswers } from '../permissions/silent-source.ts';
 import { loadProfile, type PermissionProfile } from '../permissions/profile.ts';
 import { parseConfinedUser } from '../permissions/confined-user-name.ts';
-import { isLabel } from '../run-config/labels.ts';
+import { requireGroup, RULE } from '../run-config/group-file.ts';
+import { checkLabels } from '../run-config/labels.ts';
 import { isPortMapping, isTargetHost } from '../settings/transport.ts';
 import { checkRecipeOptions } from '../protocol/build-recipe.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import { parseEnvFile, readEnvFlags } from './merge-env.ts';
 import type { Surroundings } from './plan.ts';
-import { checkGroupExists, checkWorkloadName } from '../settings/workload-name.ts';
+import { isGroupName } from '../settings/group-name.ts';
+import { checkWorkloadName } from '../settings/workload-name.ts';
 
 /** The flags of `skep run`, checked as far as can be done without network, engine and questions. */
 export interface CheckedInputs {
@@ -38,9 +40,9 @@ const MAX_ENV_FILE_BYTES = 1024 * 1024;
 /** Everything that can be wrong with the flags is found here, before anything is downloaded, asked or made. */
 export async function checkInputs(
   values: RunValues,
-  { cwd, env }: Pick<Surroundings, 'cwd' | 'env'>,
+  { cwd, env, places }: Pick<Surroundings, 'cwd' | 'env' | 'places'>,
 ): Promise<CheckedInputs> {
-  checkGroup(values.group);
+  await checkGroup(values.group, places);
   for (const item of values.publish ?? []) {
     if (isPortMapping(item)) continue;
     const hint = 'write hostPort:containerPort, or containerPort alone, with ports from 1 to 65535';
@@ -67,12 +69,9 @@ function invalid(message: string, hint: string, cause?: unknown): SkepError {
   return new SkepError('usage/invalid-value', { message, hint, cause });
 }
 
-function checkGroup(group: string): void {
-  if (!/^[a-z0-9_-]+(?: [a-z0-9_-]+)*$/.test(group)) {
-    const hint = 'use lower-case letters, digits, _ and -, with single spaces between words';
-    throw invalid(`invalid group name in --group: ${JSON.stringify(group)}`, hint);
-  }
-  checkGroupExists(group);
+async function checkGroup(group: string, places: Surroundings['places']): Promise<void> {
+  if (!isGroupName(group)) throw invalid(`invalid group name in --group: ${JSON.stringify(group)}`, RULE);
+  await requireGroup(places, group);
 }
 
 /** An IPv4 address, or a host name's first one (docs/behaviour/run.md#ports). */
@@ -86,17 +85,6 @@ async function toIPv4(host: string): Promise<string> {
   } catch (error) {
     throw refused(error);
   }
-}
-
-function checkLabels(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const trimmed = Object.entries(labels).map(([key, value]) => [key.trim(), value.trim()] as const);
-  for (const [key, value] of trimmed) {
-    if (isLabel(key, value)) continue;
-    const hint =
-      'keys and values have up to 63 letters, digits, dots, dashes and underscores; skep. is reserved';
-    throw invalid(`invalid label "${key}=${value}"`, hint);
-  }
-  return Object.fromEntries(trimmed);
 }
 
 async function readEnvFile(path: string | undefined, cwd: string): Promise<Readonly<Record<string, string>>> {

@@ -90,7 +90,7 @@ describe('a file from anywhere', () => {
     ['a port out of range', { port: 70_000 }, '"port"'],
     ['a variable that is no name', { env_vars: { 'LD PRELOAD': 'x' } }, '"env_vars'],
     ['NUL in an argument', { cmd_args: ['a\0b'] }, '"cmd_args.0"'],
-    ['a group that is not there', { group: 'other' }, 'other'],
+    ['a group that cannot be', { group: '../other' }, '"group"'],
     ['no port to forward to', { transport: 'streamable-http' }, '"target_port"'],
     ['a newer format', { schema_version: 'v1.0.0' }, '"schema_version"'],
   ])('is refused with %s', async (_, more, named) => {

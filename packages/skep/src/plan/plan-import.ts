@@ -17,6 +17,7 @@ import {
   type PermissionProfile,
 } from '../permissions/profile.ts';
 import { MAX_RUN_CONFIG_BYTES } from '../run-config/file.ts';
+import { requireGroup } from '../run-config/group-file.ts';
 import { fromToolhive } from '../run-config/import-toolhive.ts';
 import { referenceTo, decodeRunConfig, type RunConfig } from '../run-config/run-config.ts';
 import { givenLimits } from '../run-config/proxy-limits.ts';
@@ -42,6 +43,7 @@ export interface ImportRequest {
 export async function planImport(request: ImportRequest, around: Surroundings): Promise<NewWorkload> {
   const { path, foreground } = request;
   const { config: imported, text, document } = await readImport(path, around);
+  await requireGroup(around.places, imported.group);
   await checkTrust(imported, request, around);
   const { runtime, info } = await around.connect();
   const settings = mergeSettings(runSettings, [
@@ -160,11 +162,6 @@ function checkSupported(config: RunConfig, path: string): void {
   }
   if (config.transport === 'streamable-http' && config.target_port === undefined) {
     throw invalid(path, '"target_port": is missing');
-  }
-  if (config.group !== 'default') {
-    throw new SkepError('run/invalid-config', {
-      message: `"${path}" is in group '${config.group}', which does not exist`,
-    });
   }
 }
 

@@ -19,7 +19,7 @@ const duration = fc.constantFrom('1ms', '30s', '1m0s');
 /** Values of rows that say more than their kind. */
 const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   name,
-  group: name,
+  group: fc.stringMatching(/^[a-z0-9_-]{1,20}$/),
   container_labels: fc.dictionary(name, text),
   debug: fc.boolean(),
   runtime: fc.record({ kind: fc.constantFrom('docker', 'sandbox'), id: text, endpoint: text }),

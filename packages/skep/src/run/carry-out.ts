@@ -11,7 +11,9 @@ import type { NewWorkload, Plan, Preparation, SavedWorkload, Surroundings } from
 import { wantedPort } from '../plan/settings-of-run.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
 import { deleteRunConfig, loadRunConfig, promisedPorts, saveRunConfig } from '../run-config/file.ts';
+import { joiningGroup } from '../run-config/group-file.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
+import { DEFAULT_GROUP } from '../settings/group-name.ts';
 import { planPort } from '../runtime/free-port.ts';
 import type { Prepared, Runtime } from '../runtime/runtime.ts';
 import { isImageUsed } from '../supervisor/remove-workload.ts';
@@ -49,7 +51,7 @@ export async function carryOut(plan: Plan, context: Context, progress = progress
 async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
   const { name, rename, runtime, foreground } = plan;
   const { context, progress } = work;
-  const claimed = await claimName(name, runtime, context, rename);
+  const claimed = await claimName(name, runtime, context, { rename, group: groupOf(plan) });
   await holding(claimed, name, work, async () => {
     const config = await make(plan, work);
     // What is said stays, and the line of the progress does not.
@@ -61,6 +63,12 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
     if (context.inside) await context.inside.launch(config, { runtime, movable });
     else await launchSaved(config, { ...work, foreground, movable });
   });
+}
+
+/** Where what is planned will be. */
+function groupOf({ settings }: NewWorkload): string {
+  const group = settings.get('group')?.value;
+  return typeof group === 'string' ? group : DEFAULT_GROUP;
 }
 
 /** What a command of this context plans with; what is new runs on the kind of runtime that the person named. */
@@ -91,7 +99,7 @@ async function make(plan: NewWorkload, work: Work): Promise<RunConfig> {
   const prepared = await prepare(plan, work);
   const config = await plan.configure({ port: await choosePort(), merged, prepared });
   const mount_sources = await mountSources(profileMounts(config.permission_profile, '/'));
-  await saveRunConfig(places, { ...config, mount_sources });
+  await joiningGroup(places, config.group, () => saveRunConfig(places, { ...config, mount_sources }));
   work.undo = [...work.undo, () => deleteRunConfig(places, plan.name)];
   return config;
 }

@@ -5,7 +5,7 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
-import { savedNames } from '../run-config/file.ts';
+import { findRunConfig, savedNames } from '../run-config/file.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { inspectOwn } from '../supervisor/launch.ts';
 import { ensureOwn } from '../supervisor/private-directory.ts';
@@ -16,14 +16,14 @@ import { lockName } from '../workloads/name-lock.ts';
 /**
  * Makes a name this command's own until the lock is released, so that two runs of one name cannot both find it free.
  * Fails with `run/name-taken` when a workload has it. What is left of a failed or killed run of that name is removed,
- * so that a run can be repeated (docs/behaviour/run.md#taken-names). `rename` says how the person gives it another
- * name.
+ * so that a run can be repeated (docs/behaviour/run.md#taken-names), unless that was in another group. `rename` says how
+ * the person gives it another name.
  */
 export async function claimName(
   name: string,
   runtime: Runtime,
   context: Context,
-  rename = 'choose another --name',
+  { rename = 'choose another --name', group }: { readonly rename?: string; readonly group?: string } = {},
 ): Promise<Lock> {
   const { places, uid, signal } = context;
   await checkPlaces(places, uid);
@@ -34,6 +34,7 @@ export async function claimName(
     if (status !== undefined && status.status !== 'error') throw taken(name, rename);
     // A saved configuration alone is what a command that was killed left.
     const left = status !== undefined || (await savedNames(places)).includes(name);
+    if (left) await refuseOtherGroup(name, group, context, rename);
     if (left) await new SupervisorClient(context).remove(name, { signal });
     await inspectOwn(name, { runtime, owner: ownerOf(places.stateDir) });
     return lock;
@@ -41,6 +42,21 @@ export async function claimName(
     lock.release();
     throw error;
   }
+}
+
+/** A run that is repeated may not take a failed workload out of the group it was put into. */
+async function refuseOtherGroup(
+  name: string,
+  group: string | undefined,
+  { places }: Context,
+  rename: string,
+): Promise<void> {
+  const before = (await findRunConfig(places, name))?.group;
+  if (before === undefined || group === undefined || before === group) return;
+  throw new SkepError('run/name-taken', {
+    message: `workload '${name}' is already in group '${before}'`,
+    hint: `${rename}, run it in that group, or remove it with skep rm ${name}`,
+  });
 }
 
 function taken(name: string, rename: string): SkepError {

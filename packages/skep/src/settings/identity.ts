@@ -1,5 +1,6 @@
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import * as shape from '@skep/core/settings/shape.ts';
+import { DEFAULT_GROUP, isGroupName } from './group-name.ts';
 import { isWorkloadName } from './workload-name.ts';
 
 /** Names of what workloads can run on; `runtime/detect.ts` has a row for each. */
@@ -15,8 +16,10 @@ const runtimeReference = shape.members({
   shares_network: shape.optional(shape.text),
 });
 
-const groupName: shape.Shape<string> = (value, fail) =>
-  shape.withDefault(shape.text, '')(value, fail) || 'default';
+const groupName: shape.Shape<string> = (value, fail) => {
+  const name = shape.withDefault(shape.text, '')(value, fail) || DEFAULT_GROUP;
+  return isGroupName(name) ? name : fail('not a group name');
+};
 
 /** Who the workload is, and how the command behaves. */
 export const identitySettings = settingsOf({ group: 'Identity and lifecycle' }, [
@@ -30,7 +33,7 @@ export const identitySettings = settingsOf({ group: 'Identity and lifecycle' }, 
     placeholder: 'group',
     key: 'group',
     stored: groupName,
-    default: 'default',
+    default: DEFAULT_GROUP,
   }),
   flag('path', 'from-config', 'Run from an exported configuration file', { placeholder: 'file' }),
   flag('bool', 'trust-config', 'Grant what the file of --from-config asks of this machine', {

@@ -52,12 +52,3 @@ export function nameOfImage(reference: string): string {
   const joined = second === undefined ? first : `${first.replace(/:\d+$/, '')}-${second}`;
   return toWorkloadName(joined.replaceAll(/[^A-Za-z0-9-]/g, '-'));
 }
-
-/** Fails with `usage/invalid-value` for a group that is not there. */
-export function checkGroupExists(group = 'default'): void {
-  if (group === 'default') return;
-  throw new SkepError('usage/invalid-value', {
-    message: `group '${group}' does not exist`,
-    hint: 'groups other than "default" are not available yet',
-  });
-}
