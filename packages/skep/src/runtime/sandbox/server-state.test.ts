@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -34,6 +34,11 @@ async function state(root: string, user?: ConfinedUser): Promise<readonly Mount[
   const made = await serverState({ places, reference: path.basename(root), tree: root, user });
   await made.complete();
   return made.mounts;
+}
+/** The copy was last seen whole before the machine went down. */
+async function bootAnew(): Promise<void> {
+  const made = JSON.parse(await readFile(places.shipped, 'utf8')) as object;
+  await writeFile(places.shipped, JSON.stringify({ ...made, boot: 'another boot' }));
 }
 const own = (file: string) => path.join(places.state, 'package', file);
 const text = (file: string) => readFile(own(file), 'utf8');
@@ -77,21 +82,37 @@ describe('a server', () => {
     await writeFile(own('dist/memory.jsonl'), 'remembered');
     await writeFile(own('dist/index.js'), '');
     await rm(own('dist/other.js'));
-    const isFromBefore = async (boot: string): Promise<void> => {
-      const made = JSON.parse(await readFile(places.shipped, 'utf8')) as object;
-      await writeFile(places.shipped, JSON.stringify({ ...made, boot }));
-    };
-    await isFromBefore('another boot');
+    await bootAnew();
     await state(root);
     const files = ['dist/index.js', 'dist/other.js', 'dist/memory.jsonl'];
     expect(await Promise.all(files.map(text))).toEqual(['one', 'one', 'remembered']);
     await writeFile(own('dist/index.js'), 'changed');
-    await isFromBefore('another boot');
+    await bootAnew();
     await state(root);
     expect(await text('dist/index.js')).toBe('changed');
     await writeFile(own('dist/index.js'), '');
     await state(root);
     expect(await text('dist/index.js')).toBe('');
+  });
+
+  test('keeps what it made of the files of its package when others of them are gone at the next boot', async () => {
+    const root = await tree('one', ['dist/db.json', 'dist/gone.js', 'lib/gone.js', 'out/gone.js']);
+    await symlink('gone.js', path.join(root, 'node_modules/@s/p/dist/link.js'));
+    await state(root);
+    await writeFile(own('dist/db.json'), 'its own');
+    for (const file of ['dist/gone.js', 'dist/link.js', 'lib', 'out'])
+      await rm(own(file), { recursive: true });
+    const outside = path.join(directory, 'outside');
+    await mkdir(outside);
+    await symlink(outside, own('out'));
+    await bootAnew();
+    await state(root);
+    expect(await Promise.all(['dist/db.json', 'dist/link.js', 'lib/gone.js'].map(text))).toEqual([
+      'its own',
+      'one',
+      'one',
+    ]);
+    expect(await readdir(outside)).toEqual([]);
   });
 
   test('finds in another version what it had added, with the code of that version', async () => {

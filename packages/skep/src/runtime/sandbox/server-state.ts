@@ -54,8 +54,8 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
   if (made === undefined) await beginCopy(copy);
   else if (made.reference !== reference) await renew(owner, made, source, copy);
   else if (made.boot !== boot) {
-    if (await hasLost(made.files, source, copy)) await renew(owner, made, source, copy);
-    else await writeMade(places, { ...made, boot }, { durable: true });
+    await restoreLost(made.files, source, copy);
+    await writeMade(places, { ...made, boot }, { durable: true });
   }
   const mounts = [
     { source: home, target: CONFINED_HOME, readOnly: false },
@@ -114,18 +114,36 @@ function writeMade(places: WorkloadPlaces, made: Made, { durable = false } = {})
   return atomicWrite(places.shipped, JSON.stringify(made), { durable });
 }
 
-/** Whether files of the package are gone, or empty as after a power cut. Whatever a server has made of them is not. */
-async function hasLost(files: readonly string[], source: string, copy: string): Promise<boolean> {
-  const sizeOf = (file: string): Promise<number | undefined> =>
-    lstat(file).then(
-      ({ size }) => size,
-      (error: unknown) => (errnoOf(error) === 'ENOENT' ? 0 : undefined),
-    );
+/**
+ * Puts back files of the package that are gone, or empty as after a power cut. Whatever else the server has made of them
+ * stays, and so does what it has put where a directory of the package was.
+ */
+async function restoreLost(files: readonly string[], source: string, copy: string): Promise<void> {
   for (const file of files) {
-    if ((await sizeOf(path.join(copy, file))) !== 0) continue;
-    if ((await sizeOf(path.join(source, file))) !== 0) return true;
+    const [from, to] = [path.join(source, file), path.join(copy, file)];
+    if (!(await leadsThere(copy, path.dirname(file))) || !(await isEmpty(to)) || (await isEmpty(from)))
+      continue;
+    await mkdir(path.dirname(to), { recursive: true, mode: 0o755 });
+    await rm(to, { force: true });
+    if ((await lstat(from)).isSymbolicLink()) symlinkSync(readlinkSync(from), to);
+    else await copyFile(from, to, constants.COPYFILE_FICLONE);
   }
-  return false;
+}
+
+/** True when all on the way to a directory are directories, or are gone. */
+async function leadsThere(copy: string, directory: string): Promise<boolean> {
+  let at = copy;
+  for (const name of directory.split(path.sep)) {
+    at = path.join(at, name);
+    const kind = await kindOf(at);
+    if (kind !== 'directory') return kind === undefined;
+  }
+  return true;
+}
+
+async function isEmpty(file: string): Promise<boolean> {
+  const found = await ifThere(lstat(file));
+  return found === undefined || (found.isFile() && found.size === 0);
 }
 
 /** From this size on a file is copied beside everything else, in bytes: its copy takes longer than the detour. */
