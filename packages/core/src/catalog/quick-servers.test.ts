@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { MAX_DEPTH } from './catalogue-text.ts';
 import { readServersQuickly } from './quick-servers.ts';
 import { readCatalogue } from './registry-file.ts';
 import { serverDocument } from './server-json.ts';
@@ -8,6 +9,7 @@ import { starterServers } from './starter.ts';
 const good = { name: 'io.acme/x', version: '1.0.0', description: 'Says "hi: [{"' };
 const quick = (value: unknown) => readServersQuickly(Buffer.from(JSON.stringify(value, null, 2)));
 const slow = (text: string) => readCatalogue(text, { label: 'x' }).entries;
+const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const plain = (entries: readonly object[] | undefined) =>
   entries?.map((entry) => ({ ...entry, official: undefined }));
 
@@ -48,9 +50,15 @@ describe('readServersQuickly', () => {
     ['a skill', JSON.stringify([{ ...good, namespace: 'io.acme' }])],
     ['the format before server.json', JSON.stringify([{ ...good, version_detail: {} }])],
     ['a number that would be lost', '[{"name":"a/b","version":"1","description":"","_meta":{"n":1.00e400}}]'],
-    ['deep nesting', `[${JSON.stringify(good).slice(0, -1)}, "x":${'['.repeat(300)}${']'.repeat(300)}}]`],
+    ['deep nesting', `[${JSON.stringify(good).slice(0, -1)},"x":${nested(MAX_DEPTH - 1)}}]`],
   ])('leaves %s to readCatalogue', (_what, text) => {
     expect(readServersQuickly(Buffer.from(text))).toBeUndefined();
+  });
+
+  test('reads what is as deep as readCatalogue takes', () => {
+    const text = `[${JSON.stringify(good).slice(0, -1)},"x":${nested(MAX_DEPTH - 2)}}]`;
+    expect(readServersQuickly(Buffer.from(text))).toHaveLength(1);
+    expect(slow(text)).toHaveLength(1);
   });
 
   const odd = fc.oneof(

@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { isRecord } from '../json/is-record.ts';
+import { isDeeperThan } from '../json/scan.ts';
 import { detectFormat, listedEntries, listedServers, type CatalogueFormat } from './catalogue-format.ts';
 import { openDocument } from './catalogue-document.ts';
+import { MAX_DEPTH } from './catalogue-text.ts';
 import type { ServerEntry } from './entry.ts';
 import { serverNameFault, versionFault } from './entry-name.ts';
 import type { ServerDocument } from './server-json.ts';
@@ -40,12 +42,13 @@ export function readServersQuickly(bytes: Buffer): readonly ServerEntry[] | unde
 }
 
 /**
- * The value of JSON as programs write it, undefined for any other text. What is written again as it was read has no member
- * twice, and is not so deep that writing it fails.
+ * The value of JSON as programs write it, undefined for any other text and where it is too deep. What is written again as
+ * it was read has no member twice.
  */
 function parseOrdinary(bytes: Buffer): unknown {
   if (bytes.length > MAX_BYTES || !isUtf8(bytes)) return undefined;
   const text = bytes.toString('utf8').trimEnd();
+  if (isDeeperThan(MAX_DEPTH, text)) return undefined;
   const indent = /^[[{]\n( {1,10}|\t)/.exec(text)?.[1] ?? '';
   try {
     const value: unknown = JSON.parse(text);
