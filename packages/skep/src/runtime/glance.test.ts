@@ -39,6 +39,13 @@ test('a context of the docker command may lead to an engine', async () => {
   expect((await glanceAtRuntimes(here)).image).not.toBe('no');
 });
 
+test('a context is read from the home directory where the variable for its place is empty', async () => {
+  const here = await machine({ DOCKER_CONFIG: '' });
+  await mkdir(join(here.home, '.docker'));
+  await writeFile(join(here.home, '.docker/config.json'), '{"currentContext":"elsewhere"}');
+  expect((await glanceAtRuntimes(here)).image).not.toBe('no');
+});
+
 test('a configuration that is damaged is no failure', async () => {
   const here = await machine();
   await mkdir(join(here.home, '.docker'));

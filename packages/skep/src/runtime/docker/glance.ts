@@ -16,7 +16,7 @@ export const glanceAtEngine: Glance = async ({ env, home }) => {
     const file = named.replace(/^unix:\/\//, '');
     return path.isAbsolute(file) ? listens(file) : 'unknown';
   }
-  const context = env['DOCKER_CONTEXT'] || currentContext(env['DOCKER_CONFIG'] ?? path.join(home, '.docker'));
+  const context = env['DOCKER_CONTEXT'] || currentContext(env['DOCKER_CONFIG'] || path.join(home, '.docker'));
   let answer: Answer = context === undefined || context === 'default' ? 'no' : 'unknown';
   for (const [, file] of socketCandidates({ env, home })) {
     const heard = existsSync(file) ? await listens(file) : 'no';

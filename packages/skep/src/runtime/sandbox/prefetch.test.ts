@@ -1,13 +1,13 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { Report } from '../runtime.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { Bubblewrap } from './confine.ts';
 import { packageCommand, packageHome } from './package-trees.ts';
-import { writeManifest } from './prefetch.ts';
+import { moveIntoPlace, writeManifest } from './prefetch.ts';
 import { SandboxRuntime } from './sandbox-runtime.ts';
 
 const report: Report = { step() {}, detail() {} };
@@ -57,4 +57,14 @@ test('reads no file beyond the tree that a rewritten manifest of the tree names'
   } finally {
     await rm(directory, { recursive: true });
   }
+});
+
+test('a tree gets its name also where the system cannot wait for its disk', async () => {
+  const directory = await mkdtemp(path.join(tmpdir(), 'skep-prefetch-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  await writeFile(path.join(directory, 'sync'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  const [tree, target] = [path.join(directory, 'tree'), path.join(directory, 'target')];
+  await mkdir(tree);
+  await moveIntoPlace(tree, target, { env: { PATH: directory } });
+  expect(await readdir(directory)).toEqual(['sync', 'target']);
 });

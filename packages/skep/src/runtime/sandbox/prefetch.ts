@@ -13,11 +13,14 @@ import type { PackageSource } from '../../protocol/reference.ts';
 import type { Bubblewrap } from './confine.ts';
 import { checkTree } from './check-tree.ts';
 import { GATEWAY, npmInstall } from './npm-install.ts';
+import { findProgram } from './find-program.ts';
 import { hasTree, packageCommand, treeId, treeManifest } from './package-trees.ts';
 import { packagesDirectory } from './places.ts';
 import { scratchDirectory } from './own-directories.ts';
 
 const run = promisify(execFile);
+/** A disk that is busy for longer is not waited for. */
+const SYNC_MS = 30_000;
 
 /**
  * Fetches an npm package with everything it needs into the package cache and returns the id of the tree. No code of the
@@ -60,7 +63,7 @@ export async function prefetchNpm(
     await writeManifest(tree, source.name);
     await checkTree({ tree, specifier, registry: GATEWAY });
     await packageCommand(tree);
-    await moveIntoPlace(tree, path.join(packages, reference));
+    await moveIntoPlace(tree, path.join(packages, reference), environment);
     return reference;
   } finally {
     await rm(stage, { recursive: true, force: true });
@@ -75,10 +78,15 @@ export async function writeManifest(tree: string, packageName: string): Promise<
 }
 
 /** When another process was faster its tree is the same one. */
-async function moveIntoPlace(tree: string, target: string): Promise<void> {
+export async function moveIntoPlace(
+  tree: string,
+  target: string,
+  { env }: Pick<RuntimeEnvironment, 'env'>,
+): Promise<void> {
+  // Else a machine that goes down now may come back with the name and half of the files. Not every system can do that.
+  const sync = findProgram('sync', env);
+  if (sync !== undefined) await run(sync, ['-f', tree], { env: {}, timeout: SYNC_MS }).catch(() => {});
   try {
-    // Else a machine that goes down now may come back with the name and half of the files.
-    await run('sync', ['-f', tree]);
     await rename(tree, target);
   } catch (cause) {
     const code = errnoOf(cause);
