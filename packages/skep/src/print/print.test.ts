@@ -195,6 +195,14 @@ describe('progress', () => {
     progress.end();
     expect(written().endsWith(`${ESCAPE}[0J`)).toBe(true);
   });
+  test('its lines are no wider than the terminal, whatever characters they are of', () => {
+    const { terminal: live, written } = terminal(true);
+    const progress = openProgress(live);
+    progress.step('包'.repeat(200));
+    const [line = ''] = written().split(ESCAPE);
+    expect(displayWidth(line)).toBeLessThan(live.width);
+    progress.end();
+  });
   test('a warning said behind its end has a line of its own, and the next step leaves it alone', () => {
     const { terminal: live, written } = terminal(true);
     const progress = openProgress(live);

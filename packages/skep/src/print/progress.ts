@@ -2,6 +2,7 @@ import type { Report } from '../runtime/runtime.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { paint } from '@skep/core/terminal/paint.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
+import { shorten } from './table.ts';
 
 export interface Progress extends Report {
   /** Clears the live lines. Call it before anything else is written. */
@@ -51,7 +52,7 @@ function liveProgress(terminal: Terminal): Progress {
     terminal.err(lines.join('\n'));
     drawn = lines.length;
   }
-  const cut = (text: string): string => printable(text).slice(0, Math.max(10, terminal.width - 4));
+  const cut = (text: string): string => shorten(printable(text), { width: Math.max(10, terminal.width - 4) });
 
   return {
     step(next) {

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { closeSync, constants, openSync } from 'node:fs';
+import { closeSync, constants, openSync, readdirSync, readlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makePipes, untilReleased } from './pipes.ts';
+import { holdPipes, makePipes, untilReleased } from './pipes.ts';
 import { workloadPlaces, type WorkloadPlaces } from './places.ts';
 
 let places: WorkloadPlaces;
@@ -41,3 +41,25 @@ test('the wait ends with its signal', async () => {
     closeSync(holder);
   }
 });
+
+test('a pipe is let go of when the other one cannot be opened', async () => {
+  const speaking = workloadPlaces(await mkdtemp(path.join(tmpdir(), 'skep-life-')));
+  try {
+    await makePipes(speaking, true);
+    await rm(speaking.stdout);
+    expect(() => holdPipes(speaking)).toThrow('ENOENT');
+    const open = readdirSync('/proc/self/fd').map((fd) => ifThere(() => readlinkSync(`/proc/self/fd/${fd}`)));
+    expect(open).not.toContain(speaking.stdin);
+  } finally {
+    await rm(speaking.directory, { recursive: true });
+  }
+});
+
+/** The descriptor that lists them is gone. */
+function ifThere(read: () => string): string | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}

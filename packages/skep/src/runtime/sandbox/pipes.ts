@@ -38,9 +38,11 @@ export interface HeldPipes extends Disposable {
  * descriptors stay blocking: the workload inherits that mode, and most programs expect it.
  */
 export function holdPipes(places: WorkloadPlaces): HeldPipes {
-  const held = new DisposableStack();
-  const hold = (file: string): number => held.adopt(openSync(file, O_RDWR), closeSync);
-  return { stdin: hold(places.stdin), stdout: hold(places.stdout), [Symbol.dispose]: () => held.dispose() };
+  using opened = new DisposableStack();
+  const hold = (file: string): number => opened.adopt(openSync(file, O_RDWR), closeSync);
+  const [stdin, stdout] = [hold(places.stdin), hold(places.stdout)];
+  const held = opened.move();
+  return { stdin, stdout, [Symbol.dispose]: () => held.dispose() };
 }
 
 /**
