@@ -111,7 +111,10 @@ function pad(text: string, column: MeasuredColumn, format?: Format): string {
 }
 
 /** As much of a text as stands in a column. */
-export function shorten(text: string, { width, keepsEnd }: Pick<MeasuredColumn, 'width' | 'keepsEnd'>): string {
+export function shorten(
+  text: string,
+  { width, keepsEnd }: Pick<MeasuredColumn, 'width' | 'keepsEnd'>,
+): string {
   if (displayWidth(text) <= width) return text;
   let kept = '';
   let left = width - 1;

@@ -26,6 +26,7 @@ afterEach(async () => {
 async function engine(
   answer: RequestListener,
   ping: Record<string, string> = { 'Api-Version': '1.41' },
+  maxBytes?: number,
 ): Promise<EngineClient> {
   server = http.createServer((request, response) => {
     if (request.url !== '/_ping') return answer(request, response);
@@ -33,7 +34,7 @@ async function engine(
     return undefined;
   });
   await new Promise<void>((resolve) => void server?.listen(socketPath, resolve));
-  return new EngineClient({ kind: 'unix', path: socketPath });
+  return new EngineClient({ kind: 'unix', path: socketPath }, maxBytes);
 }
 
 const unreachable = () => ({
@@ -117,6 +118,17 @@ describe('lines of JSON', () => {
     const seen = client.lines({ path: '/x' }, (answer) => refused('answer', answer));
     expect(await Array.fromAsync(seen)).toEqual([{ a: 'é' }, { b: 1 }, { c: 2 }]);
   });
+});
+
+test('an answer or a line without end is not read to the end', async () => {
+  const endless: RequestListener = (_request, response) => {
+    const more = (): void => void (response.destroyed || response.write('"'.repeat(1000), more));
+    more();
+  };
+  const client = await engine(endless, { 'Api-Version': '1.41' }, 10_000);
+  await expect(client.call({ path: '/x' })).rejects.toMatchObject({ code: 'fetch/too-large' });
+  const lines = client.lines({ path: '/x' }, (answer) => refused('answer', answer));
+  await expect(Array.fromAsync(lines)).rejects.toMatchObject({ code: 'fetch/too-large' });
 });
 
 describe('containerEvents', () => {

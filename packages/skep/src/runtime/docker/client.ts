@@ -1,7 +1,7 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { readLimited } from '@skep/core/fetch/read-limited.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { endpointText, type Endpoint } from './endpoint.ts';
 import { refused, unreachable } from './failure.ts';
@@ -32,6 +32,9 @@ export interface Hijacked {
   readonly head: Buffer;
 }
 
+/** Of an answer that is read whole, or of one line of a stream: far more than an engine says of thousands of containers. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
 export interface Ping {
   readonly apiVersion: string;
   readonly podman: boolean;
@@ -43,10 +46,12 @@ export interface Ping {
  */
 export class EngineClient {
   readonly endpoint: Endpoint;
+  readonly #maxBytes: number;
   #ping: Promise<Ping> | undefined;
 
-  constructor(endpoint: Endpoint) {
+  constructor(endpoint: Endpoint, maxBytes = MAX_ANSWER_BYTES) {
     this.endpoint = endpoint;
+    this.#maxBytes = maxBytes;
   }
 
   /** Asks the engine who it is; fails with `runtime/engine-unreachable`. */
@@ -101,6 +106,7 @@ export class EngineClient {
       for await (const chunk of response.setEncoding('utf8')) {
         const lines = (pending + String(chunk)).split('\n');
         pending = lines.pop() ?? '';
+        if (pending.length > this.#maxBytes) throw tooLong(this.#maxBytes);
         for (const line of lines) if (line.trim() !== '') yield JSON.parse(line) as unknown;
       }
       if (pending.trim() !== '') yield JSON.parse(pending) as unknown;
@@ -160,10 +166,13 @@ export class EngineClient {
     });
   }
 
-  /** Reads it whole. A connection that breaks in the middle is an error, never a short text. */
+  /**
+   * Reads it whole. A connection that breaks in the middle is an error, never a short text; too much of it is
+   * `fetch/too-large`.
+   */
   async #answer(response: IncomingMessage, signal?: AbortSignal): Promise<EngineAnswer> {
     try {
-      const body = await text(response);
+      const body = (await readLimited(response, this.#maxBytes)).toString('utf8');
       const value = parsedJson(body);
       // Plain-text answers such as "OK" are legal.
       return { status: response.statusCode ?? 0, body: value === undefined ? body : value };
@@ -186,6 +195,12 @@ export class EngineClient {
       ...(request.signal ? { signal: request.signal } : {}),
     });
   }
+}
+
+function tooLong(maxBytes: number): SkepError {
+  return new SkepError('fetch/too-large', {
+    message: `a line of the container engine is longer than ${maxBytes} characters`,
+  });
 }
 
 function isStream(body: Readable | object): body is Readable {
