@@ -102,12 +102,18 @@ describe.skipIf(process.platform !== 'linux')('the single file', () => {
 
   test.skipIf(process.getuid?.() !== 0)('runs nothing from a folder that somebody else owns', async () => {
     await single(['version']);
-    chownSync(unpacked(), NOBODY, NOBODY);
-    const refused = {
+    const refusedFor = (one: string) => ({
       code: 1,
       stdout: '',
-      stderr: `skep: "${unpacked()}" belongs to somebody else; set XDG_DATA_HOME to a directory of yours\n`,
-    };
+      stderr: `skep: "${one}" belongs to somebody else; set XDG_DATA_HOME to a directory of yours\n`,
+    });
+    // Its owner could put another folder there at any time.
+    const above = path.dirname(unpacked());
+    chownSync(above, NOBODY, NOBODY);
+    expect(await single(['version'])).toEqual(refusedFor(above));
+    chownSync(above, 0, 0);
+    chownSync(unpacked(), NOBODY, NOBODY);
+    const refused = refusedFor(unpacked());
     expect(await single(['version'])).toEqual(refused);
     rmSync(unpacked(), { recursive: true });
     mkdirSync(unpacked());

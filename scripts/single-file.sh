@@ -39,7 +39,9 @@ unpack() {
 
 # What others could have put there would run as this user.
 checkOwner() {
-  [ -O "$base" ] || fail "\"$base\" belongs to somebody else; set XDG_DATA_HOME to a directory of yours"
+  for folder in "$data/skep" "$base"; do
+    [ -O "$folder" ] || fail "\"$folder\" belongs to somebody else; set XDG_DATA_HOME to a directory of yours"
+  done
 }
 
 if [ -d "$home" ]; then checkOwner; else unpack; fi

@@ -74,6 +74,16 @@ describe('a registry of another maker', () => {
     const searched = [...other.asked, ...none.asked].map((url) => new URL(url).searchParams.get('search'));
     expect(searched).toEqual(['everything', 'evrything', null]);
   });
+  test('that always has another page, and nothing on it, is not asked for ever', async () => {
+    let pages = 0;
+    const getJson = async () => {
+      pages += 1;
+      return { servers: [], metadata: pages < 5000 ? { nextCursor: `${pages}` } : {} };
+    };
+    const client = { getJson, close: async () => undefined } as Pick<Client, 'getJson' | 'close'> as Client;
+    expect(await apiCatalog('http://r.example', client).list({ signal })).toEqual([]);
+    expect(pages).toBe(1000);
+  });
   test.each([400, 422])('that answers %d to a search is looked through as a whole', async (status) => {
     const other = registry(404, status);
     await expect(other.search('ab')).rejects.toMatchObject({ detail: { status } });

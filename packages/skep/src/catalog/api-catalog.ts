@@ -8,6 +8,8 @@ import type { CatalogSource } from './catalog-source.ts';
 
 const PAGE = 100;
 const MAX_ENTRIES = 10_000;
+/** Registries may give less at once than they are asked for, and none says that it has no end. */
+const MAX_PAGES = 1000;
 /** Servers that are looked through for one whose name was mistyped. */
 const MAX_GUESSED = 2000;
 
@@ -22,6 +24,7 @@ export function apiCatalog(base: string, client: Client): CatalogSource {
   ): Promise<readonly ServerEntry[]> {
     const entries: ServerEntry[] = [];
     let cursor: string | undefined;
+    let pages = 0;
     do {
       const query = new URLSearchParams({ version: 'latest', limit: String(PAGE) });
       if (search !== undefined) query.set('search', search);
@@ -29,9 +32,10 @@ export function apiCatalog(base: string, client: Client): CatalogSource {
       const url = `${root}/v0.1/servers?${query.toString()}`;
       const page = decodeServerPage(await client.getJson(url, { signal }), url);
       entries.push(...page.entries);
+      pages += 1;
       // A server that hands out the same cursor again would keep us for ever.
       cursor = page.nextCursor === cursor ? undefined : page.nextCursor;
-    } while (cursor !== undefined && entries.length < limit);
+    } while (cursor !== undefined && entries.length < limit && pages < MAX_PAGES);
     return newestPerName(entries);
   }
 
