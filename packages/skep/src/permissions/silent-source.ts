@@ -6,7 +6,7 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 export interface Asking {
   /** A POSIX shell. */
   readonly shell?: string;
-  /** How long a file system may take to answer, milliseconds. */
+  /** How long all of them together may take to answer, milliseconds. */
   readonly patienceMs?: number;
 }
 
