@@ -101,8 +101,31 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
   {
     name: 'config',
     group: skep,
-    brief: 'Choose where servers are looked up',
+    brief: 'Set what holds for every run: the catalogue, certificates',
     members: [
+      {
+        name: 'list',
+        brief: 'List the keys with their values',
+        load: async () => (await import('./commands/config-keys.ts')).configList,
+      },
+      {
+        name: 'get',
+        brief: 'Print the value of a key',
+        argument: 'config',
+        load: async () => (await import('./commands/config-keys.ts')).configGet,
+      },
+      {
+        name: 'set',
+        brief: 'Set a key',
+        argument: 'config',
+        load: async () => (await import('./commands/config-keys.ts')).configSet,
+      },
+      {
+        name: 'unset',
+        brief: 'Remove a key',
+        argument: 'config',
+        load: async () => (await import('./commands/config-keys.ts')).configUnset,
+      },
       {
         name: 'set-registry',
         brief: 'Use another catalogue: a registry address, or a file',
@@ -117,6 +140,21 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
         name: 'unset-registry',
         brief: 'Go back to the built-in catalogue',
         load: async () => (await import('./commands/config-registry.ts')).unsetRegistry,
+      },
+      {
+        name: 'set-ca-cert',
+        brief: 'Trust a certificate authority during builds',
+        load: async () => (await import('./commands/config-keys.ts')).setCaCert,
+      },
+      {
+        name: 'get-ca-cert',
+        brief: 'Show which certificate authority is trusted during builds',
+        load: async () => (await import('./commands/config-keys.ts')).getCaCert,
+      },
+      {
+        name: 'unset-ca-cert',
+        brief: 'Trust no other certificate authority during builds',
+        load: async () => (await import('./commands/config-keys.ts')).unsetCaCert,
       },
     ],
   },
@@ -205,10 +243,12 @@ export const SKEP: Program<Context> = {
   prefix: 'skep ',
   debugVariable: 'SKEP_DEBUG',
   elsewhere: ELSEWHERE,
-  repeated: ['workload'],
+  repeated: ['workload', 'config'],
   offers: {
     workload: async (context) => (await import('./commands/completion.ts')).offerWorkloads(context),
     group: async (context) => (await import('./commands/completion.ts')).offerGroups(context),
+    label: async (context) => (await import('./commands/completion.ts')).offerLabels(context),
+    config: async (context, given) => (await import('./commands/completion.ts')).offerConfig(context, given),
     server: async (context) => (await import('./commands/completion.ts')).offerServers(context),
   },
 };

@@ -52,8 +52,13 @@ export interface Program<H extends Host> {
   readonly prefix: string;
   /** Does what `--debug` does. */
   readonly debugVariable?: string;
-  /** What arguments can be, by `CommandRow.argument`; asked only when one is completed. */
-  readonly offers?: Readonly<Record<string, (host: H) => Promise<readonly Offer[]>>>;
+  /**
+   * What arguments can be, by `CommandRow.argument`, after those that were given, and values of flags, by `Field.offers`;
+   * asked only when one is completed.
+   */
+  readonly offers?: Readonly<
+    Record<string, (host: H, given: readonly string[]) => Promise<readonly Offer[]>>
+  >;
   /** Those of `offers` that stand for any number of arguments. */
   readonly repeated?: readonly string[];
   /** What people type who come from another tool, with the command that does it here. */

@@ -100,16 +100,16 @@ async function commandOffers<H extends Host>(
   if (given.includes('--')) return [];
   const { settings } = await row.load(program);
   const open = valueFor(settings, given.at(-1));
-  if (open !== undefined) return choiceOffers(open, '');
+  if (open !== undefined) return valueOffers(open, '', { program, host });
   const [flag = '', value] = current.split('=', 2);
   const inline = value === undefined ? undefined : fieldOf(settings, flag);
-  if (inline !== undefined) return choiceOffers(inline, `${flag}=`);
+  if (inline !== undefined) return valueOffers(inline, `${flag}=`, { program, host });
   if (current.startsWith('-')) return flagOffers(settings);
   if (row.argument === undefined) return [];
   const taken = given.filter((word, at) => !word.startsWith('-') && !valueFor(settings, given[at - 1]));
   if (taken.length > 0 && program.repeated?.includes(row.argument) !== true) return [];
   if (row.argument === 'shell') return SHELLS.map((value) => ({ value, brief: '' }));
-  const offers = (await program.offers?.[row.argument]?.(host)) ?? [];
+  const offers = (await program.offers?.[row.argument]?.(host, taken)) ?? [];
   return offers.filter((offer) => !taken.includes(offer.value));
 }
 
@@ -125,10 +125,19 @@ function valueFor(settings: readonly Field[], word: string | undefined): Field |
   return field?.kind === 'bool' ? undefined : field;
 }
 
-const choiceOffers = ({ choices = [], notYetValues = [] }: Field, prefix: string): readonly Offer[] =>
-  choices
-    .filter((choice) => !notYetValues.includes(choice))
-    .map((choice) => ({ value: prefix + choice, brief: '' }));
+/** What a flag may be given, as its row says. */
+async function valueOffers<H extends Host>(
+  { kind, choices, notYetValues = [], offers = [] }: Field,
+  prefix: string,
+  { program, host }: Pick<Typing<H>, 'program' | 'host'>,
+): Promise<readonly Offer[]> {
+  const words = choices ?? (kind === 'bool' ? ['true', 'false'] : offers);
+  const found =
+    typeof words === 'string'
+      ? ((await program.offers?.[words]?.(host, [])) ?? [])
+      : words.filter((word) => !notYetValues.includes(word)).map((value) => ({ value, brief: '' }));
+  return found.map(({ value, brief }) => ({ value: prefix + value, brief }));
+}
 
 const flagOffers = (settings: readonly Field[]): readonly Offer[] =>
   settings.flatMap(({ flag, brief, notYet, deprecated }) =>

@@ -60,6 +60,8 @@ export interface Field {
   /** A computed default as documented: `generated from the image`. */
   readonly defaultText?: string;
   readonly choices?: readonly string[];
+  /** What completion offers where there are no `choices`: words, or what one of the program's offers finds. */
+  readonly offers?: string | readonly string[];
   /** Those of a later release: giving one fails with `usage/not-available`. */
   readonly notYetValues?: readonly string[];
   /** Inclusive range for int and float (duration: milliseconds). */

@@ -92,7 +92,7 @@ describe('what is no command', () => {
     ['constructor', 'unknown command "skep constructor"; see skep --help'],
     ['registry nope', 'unknown command "skep registry nope"; see skep registry --help'],
     ['registry lits', 'unknown command "skep registry lits"; did you mean "list"?'],
-    ['config get', 'unknown command "skep config get"; see skep config --help'],
+    ['config fetch', 'unknown command "skep config fetch"; see skep config --help'],
     ['--nope', 'unknown flag "--nope"; flags come after the command: skep run --help'],
     ['-x run', 'unknown flag "-x"; flags come after the command: skep run --help'],
   ])('"skep %s" is refused', async (line, message) => {

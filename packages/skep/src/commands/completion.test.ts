@@ -57,6 +57,28 @@ describe('skep complete', () => {
     expect(await offered(skep, 'run', '--isolate')).toEqual([]);
   });
 
+  test('offers what groups, labels, profiles, switches and keys of the configuration can be', async () => {
+    const skep = await commandUnderTest();
+    await skep.output('group create team');
+    await skep.output('run fake:1 --name a1 --group team -l tier=one -l team=core');
+    for (const command of ['run', 'list', 'stop', 'start', 'rm']) {
+      expect(await offered(skep, command, '--group', '')).toEqual(['default', 'team']);
+      expect(await offered(skep, command, '-l', 't')).toEqual(['team=core', 'tier=one']);
+      expect(await offered(skep, command, '--label=ti')).toEqual(['--label=tier=one']);
+    }
+    expect(await offered(skep, 'group', 'rm', '')).toEqual(['default', 'team']);
+    expect(await offered(skep, 'run', '--permission-profile', 'n')).toEqual(['none', 'network']);
+    // A file, which the shell completes.
+    expect(await offered(skep, 'run', '--permission-profile', './p')).toEqual([]);
+    expect(await offered(skep, 'run', '--runtime', '')).toEqual(['docker', 'sandbox']);
+    expect(await offered(skep, 'run', '--ignore-globally=')).toEqual([
+      '--ignore-globally=true',
+      '--ignore-globally=false',
+    ]);
+    expect(await offered(skep, 'config', 'get', 'ca')).toEqual(['ca_certificate_path']);
+    expect(await offered(skep, 'config', 'set', 'allow_private_registry_ip', '')).toEqual(['true', 'false']);
+  });
+
   test('asks neither supervisor nor engine, and leaves no trace', async () => {
     const skep = await commandUnderTest({ supervisor: 'none' });
     skep.runtime.unreachable = true;

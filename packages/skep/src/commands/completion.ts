@@ -1,8 +1,11 @@
 import type { Offer } from '@skep/core/command/command.ts';
 import { catalogOf } from '../catalog/open-catalog.ts';
+import type { Field } from '@skep/core/settings/field.ts';
+import { appSettings } from '../config/app-config.ts';
 import type { Context } from '../cli/context.ts';
 import { groupNames } from '../run-config/group-file.ts';
 import { statusNames } from '../supervisor/state.ts';
+import { viewWorkloads } from '../workloads/view.ts';
 
 /** Nobody waits longer than this for a Tab. */
 const CATALOGUE_MS = 2_000;
@@ -15,6 +18,26 @@ export async function offerWorkloads({ places }: Context): Promise<readonly Offe
 /** The names of the groups, for completion. */
 export async function offerGroups({ places }: Context): Promise<readonly Offer[]> {
   return (await groupNames(places)).map((value) => ({ value, brief: '' }));
+}
+
+/** The labels that workloads have, for completion: what selects them. */
+export async function offerLabels(context: Context): Promise<readonly Offer[]> {
+  const views = await viewWorkloads(context);
+  const labels = views.flatMap((view) => Object.entries(view.labels).map((label) => label.join('=')));
+  return [...new Set(labels)].toSorted().map((value) => ({ value, brief: '' }));
+}
+
+/** The keys of the configuration file, and what one of them may be, for completion. */
+export async function offerConfig(
+  _context: Context,
+  [key, ...more]: readonly string[],
+): Promise<readonly Offer[]> {
+  const keys: readonly Field[] = appSettings;
+  if (key === undefined) return appSettings.map((row) => ({ value: row.key, brief: row.brief }));
+  const row = keys.find((one) => one.key === key);
+  if (row === undefined || more.length > 0) return [];
+  const values = row.kind === 'bool' ? ['true', 'false'] : (row.choices ?? []);
+  return values.map((value) => ({ value, brief: '' }));
 }
 
 /** The names of the catalogue's servers, for completion: each in full, and without its namespace. */

@@ -37,8 +37,13 @@ export const list = defineCommand({
       flag('list', 'label', 'Only servers with this label; repeatable, all of them must match', {
         short: 'l',
         placeholder: 'key=value',
+        offers: 'label',
       }),
-      flag('string', 'group', 'Only servers of this group', { short: 'g', placeholder: 'group' }),
+      flag('string', 'group', 'Only servers of this group', {
+        short: 'g',
+        placeholder: 'group',
+        offers: 'group',
+      }),
     ]),
     ...settingsOf({ group: 'Output' }, [
       flag('choice', 'format', 'How to print; mcpservers is what MCP clients read', {

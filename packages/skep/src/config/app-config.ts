@@ -5,13 +5,14 @@ import type { Places } from '@skep/core/files/places.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import { valuesOf, settingsOf, type Values } from '@skep/core/settings/define-settings.ts';
+import type { FieldValue, Settings } from '@skep/core/settings/field.ts';
 import { fromFile } from '@skep/core/settings/from-file.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import type * as Yaml from 'yaml';
 import type { Document } from 'yaml';
 
 /** Keys of `~/.config/skep/config.yaml` (docs/behaviour/run.md#application-settings). */
-const appSettings = settingsOf({ group: 'Configuration file' }, [
+export const appSettings = settingsOf({ group: 'Configuration file' }, [
   {
     name: 'registryApiUrl',
     kind: 'string',
@@ -47,14 +48,42 @@ const appSettings = settingsOf({ group: 'Configuration file' }, [
   },
 ]);
 
+/** Keys of other releases: refused by name instead of as unknown. */
+export const laterKeys = settingsOf({ group: 'Configuration file', notYet: true }, [
+  { name: 'buildEnv', kind: 'pairs', key: 'build_env', brief: 'Variables of a build' },
+  {
+    name: 'buildEnvFromSecrets',
+    kind: 'pairs',
+    key: 'build_env_from_secrets',
+    brief: 'Variables of a build, from the secrets manager',
+  },
+  {
+    name: 'buildEnvFromShell',
+    kind: 'strings',
+    key: 'build_env_from_shell',
+    brief: 'Variables of a build, from the environment of the command',
+  },
+  { name: 'buildAuthFiles', kind: 'json', key: 'build_auth_files', brief: 'Logins of a build' },
+  { name: 'runtimeConfigs', kind: 'json', key: 'runtime_configs', brief: 'Base images of builds' },
+  { name: 'registryAuth', kind: 'json', key: 'registry_auth', brief: 'Sign-in to the catalogue' },
+  { name: 'otel', kind: 'json', key: 'otel', brief: 'Where telemetry goes' },
+]);
+
+const everyKey = [...appSettings, ...laterKeys];
+
 export type AppConfig = Values<typeof appSettings>;
 
 const MAX_BYTES = 1024 * 1024;
 
 /** The user's configuration; defaults when there is no file. An unknown key or wrong type is `config/invalid`. */
 export async function loadAppConfig(places: Places): Promise<AppConfig> {
+  return valuesOf(appSettings, await readAppSettings(places));
+}
+
+/** As `loadAppConfig`: only what the file says. */
+export async function readAppSettings(places: Places): Promise<Settings> {
   const file = { path: places.configFile, text: await configText(places), format: 'yaml' } as const;
-  return valuesOf(appSettings, mergeSettings(appSettings, [await fromFile(appSettings, file)]));
+  return mergeSettings(everyKey, [await fromFile(everyKey, file)]);
 }
 
 /**
@@ -63,7 +92,7 @@ export async function loadAppConfig(places: Places): Promise<AppConfig> {
  */
 export async function updateAppConfig(
   places: Places,
-  changes: Readonly<Record<string, string | boolean | undefined>>,
+  changes: Readonly<Record<string, FieldValue | undefined>>,
 ): Promise<void> {
   const lock = join(places.locksDir, 'config.lock');
   await withLock(lock, { waitMs: 5_000, what: 'the configuration file' }, async () => {

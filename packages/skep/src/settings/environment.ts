@@ -45,6 +45,8 @@ export const environmentSettings = settingsOf({ group: 'Environment, storage and
     key: 'permission_profile_name_or_path',
     stored: shape.optional(shape.text),
     placeholder: 'profile',
+    // Or a file, which a shell completes by itself.
+    offers: ['none', 'network'],
     defaultText: "the catalogue's profile, else network",
   }),
   flag('string', 'sandbox-user', 'User that the server is in the sandbox; root only when named here', {

@@ -6,10 +6,11 @@ import { viewWorkloads, type ViewDeps, type WorkloadView } from './view.ts';
 /** Flags of commands that act on several workloads. */
 export const selectionSettings = settingsOf({ group: 'Selection' }, [
   flag('bool', 'all', 'All servers', { short: 'a', default: false, excludes: ['group', 'label'] }),
-  flag('string', 'group', 'All servers of a group', { short: 'g', placeholder: 'group' }),
+  flag('string', 'group', 'All servers of a group', { short: 'g', placeholder: 'group', offers: 'group' }),
   flag('list', 'label', 'All servers with this label; repeatable, all of them must match', {
     short: 'l',
     placeholder: 'key=value',
+    offers: 'label',
   }),
 ]);
 

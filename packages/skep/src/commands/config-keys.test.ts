@@ -1,0 +1,89 @@
+import { rootCertificates } from 'node:tls';
+import { describe, expect, test } from 'vitest';
+import { commandUnderTest } from '../command-under-test.fixture.ts';
+
+/** A certificate that every Node brings. */
+const [PEM = ''] = rootCertificates;
+
+describe('skep config', () => {
+  test('set keeps a path from wherever it is given, get prints it, unset removes it', async () => {
+    const skep = await commandUnderTest({ files: { 'ca.pem': PEM } });
+    expect(await skep.output('config get-ca-cert')).toBe('no CA certificate is configured\n');
+    expect(await skep.run('config set ca-certificate-path ca.pem')).toEqual({
+      status: 0,
+      out: '',
+      err: `ca_certificate_path is now ${skep.cwd}/ca.pem\n`,
+    });
+    expect(await skep.output('config get ca_certificate_path')).toBe(`${skep.cwd}/ca.pem\n`);
+    expect(await skep.output('config get-ca-cert')).toBe(`${skep.cwd}/ca.pem\n`);
+    await skep.output('config unset-ca-cert');
+    expect(await skep.run('config get ca_certificate_path')).toEqual({
+      status: 0,
+      out: '',
+      err: 'ca_certificate_path is not set\n',
+    });
+  });
+
+  test('a certificate that is not there any more is said', async () => {
+    const skep = await commandUnderTest();
+    await skep.configure('ca_certificate_path: /nowhere/ca.pem\n');
+    const { out, err } = await skep.run('config get-ca-cert');
+    expect(out).toBe('/nowhere/ca.pem\n');
+    expect(err).toContain('Warning: ');
+  });
+
+  test('list shows every key with what holds, and nothing that signs in', async () => {
+    const skep = await commandUnderTest();
+    await skep.configure('registry_url: https://me:hunter2@registry.example/list.json\n');
+    const listed = JSON.parse(await skep.output('config list --format json')) as Record<string, unknown>;
+    expect(listed).toMatchObject({ ca_certificate_path: null, local_registry_path: null });
+    expect(JSON.stringify(listed)).not.toContain('hunter2');
+    const table = await skep.output('config list', { terminal: { widthOut: 80, liveOut: true } });
+    for (const line of table.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+    expect(table).toContain('registry.example');
+    expect(table).not.toContain('hunter2');
+  });
+
+  test.each([
+    [
+      'config set ca_certificate_pth x',
+      'unknown key "ca_certificate_pth"; did you mean "ca_certificate_path"?',
+    ],
+    ['config get nonsense', 'unknown key "nonsense"; see the keys with skep config list'],
+    [['config', 'get', 'a\u001b[2Jb'], 'unknown key "a�[2Jb"; see the keys with skep config list'],
+    [
+      'config set otel.endpoint https://x',
+      'the key "otel.endpoint" is not available yet; a later version will have it',
+    ],
+    ['config unset build-env', 'the key "build_env" is not available yet; a later version will have it'],
+    [
+      'config set registry_url https://x.example',
+      'registry_url is set together with others; use skep config set-registry ADDRESS',
+    ],
+    ['config unset registry-url', 'registry_url is set together with others; use skep config unset-registry'],
+    [
+      'config set ca_certificate_path absent.pem',
+      'CA bundle "WORK/absent.pem" does not exist; check the path',
+    ],
+    ['config set ca_certificate_path', 'missing argument VALUE'],
+    ['config set-ca-cert', 'missing argument FILE'],
+  ])('%j is refused, and the file stays as it is', async (line, said) => {
+    const skep = await commandUnderTest();
+    await skep.configure('# mine\nallow_private_registry_ip: true\n');
+    expect(await skep.refusal(line)).toContain(`Error: ${said}`);
+    expect(await skep.read(skep.places.configFile)).toBe('# mine\nallow_private_registry_ip: true\n');
+  });
+
+  test('a broken file is an error with its place, and never overwritten', async () => {
+    const skep = await commandUnderTest({ files: { 'ca.pem': PEM } });
+    await skep.configure('registry_url: [\n');
+    expect(await skep.refusal('config set ca_certificate_path ca.pem')).toMatch(/config\.yaml:\d+:\d+: /);
+    expect(await skep.read(skep.places.configFile)).toBe('registry_url: [\n');
+  });
+
+  test('a key of a later release in the file is refused by name', async () => {
+    const skep = await commandUnderTest();
+    await skep.configure('build_env:\n  GOPROXY: https://proxy.example\n');
+    expect(await skep.refusal('run fake:1')).toContain('key "build_env" is not available yet');
+  });
+});
