@@ -11,7 +11,9 @@ test.each([
   [{ runtimeImage: 'node\nRUN id' }, 'invalid base image'],
 ])('%j is refused before anything is looked up', async (given, said) => {
   const values = { group: 'default', targetHost: '127.0.0.1', host: '127.0.0.1', ...given } as RunValues;
-  await expect(checkInputs(values, { cwd: '/', env: {}, places })).rejects.toMatchObject({
+  await expect(
+    checkInputs(values, { cwd: '/', env: {}, places, terminal: { err() {} } }),
+  ).rejects.toMatchObject({
     code: 'runtime/invalid-workload',
     message: expect.stringContaining(said),
   });

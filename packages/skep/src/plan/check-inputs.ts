@@ -4,7 +4,6 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
-import { readText } from '@skep/core/files/read-limited.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { parseVolume, type Mount } from '../permissions/mounts.ts';
 import { requireAnswers } from '../permissions/silent-source.ts';
@@ -15,7 +14,8 @@ import { checkLabels } from '../run-config/labels.ts';
 import { isPortMapping, isTargetHost } from '../settings/transport.ts';
 import { checkRecipeOptions } from '../protocol/build-recipe.ts';
 import type { RunValues } from '../settings/run-settings.ts';
-import { parseEnvFile, readEnvFlags } from './merge-env.ts';
+import { readEnvDirectory, readEnvFile, type EnvFile } from './env-files.ts';
+import { readEnvFlags } from './merge-env.ts';
 import type { Surroundings } from './plan.ts';
 import { isGroupName } from '../settings/group-name.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
@@ -27,7 +27,8 @@ export interface CheckedInputs {
   readonly host: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly env: {
-    readonly file: Readonly<Record<string, string>>;
+    /** Of `--env-file` and then `--env-file-dir`; later ones win. */
+    readonly files: readonly EnvFile[];
     readonly flags: Readonly<Record<string, string>>;
   };
   readonly volumes: readonly Mount[];
@@ -35,12 +36,10 @@ export interface CheckedInputs {
   readonly profile: PermissionProfile | undefined;
 }
 
-const MAX_ENV_FILE_BYTES = 1024 * 1024;
-
 /** Everything that can be wrong with the flags is found here, before anything is downloaded, asked or made. */
 export async function checkInputs(
   values: RunValues,
-  { cwd, env, places }: Pick<Surroundings, 'cwd' | 'env' | 'places'>,
+  { cwd, env, places, terminal }: Pick<Surroundings, 'cwd' | 'env' | 'places' | 'terminal'>,
 ): Promise<CheckedInputs> {
   await checkGroup(values.group, places);
   for (const item of values.publish ?? []) {
@@ -59,7 +58,7 @@ export async function checkInputs(
     name: values.name === undefined ? undefined : checkWorkloadName(values.name.replaceAll('/', '-')),
     host: await toIPv4(values.host),
     labels: checkLabels(values.label ?? {}),
-    env: { file: await readEnvFile(values.envFile, cwd), flags: readEnvFlags(values.env ?? [], env) },
+    env: { files: await readEnvFiles(values, { cwd, terminal }), flags: readEnvFlags(values.env ?? [], env) },
     volumes: await checkVolumes((values.volume ?? []).map((item) => parseVolume(item, cwd))),
     profile: permissionProfile === undefined ? undefined : await loadProfile(permissionProfile, cwd),
   };
@@ -87,10 +86,12 @@ async function toIPv4(host: string): Promise<string> {
   }
 }
 
-async function readEnvFile(path: string | undefined, cwd: string): Promise<Readonly<Record<string, string>>> {
-  if (path === undefined) return {};
-  const text = await readText(resolve(cwd, path), { maxBytes: MAX_ENV_FILE_BYTES, what: 'env file' });
-  return parseEnvFile(text, path);
+async function readEnvFiles(
+  { envFile, envFileDir }: RunValues,
+  around: Pick<Surroundings, 'cwd' | 'terminal'>,
+): Promise<readonly EnvFile[]> {
+  const file = envFile === undefined ? [] : [await readEnvFile(envFile, around.cwd)];
+  return envFileDir === undefined ? file : [...file, ...(await readEnvDirectory(envFileDir, around))];
 }
 
 async function checkVolumes(mounts: readonly Mount[]): Promise<readonly Mount[]> {

@@ -81,10 +81,10 @@ export function parseEnvFile(text: string, path: string): Record<string, string>
     const line = raw.trim().replace(/^export\s+/, '');
     const equals = line.indexOf('=');
     if (line.startsWith('#') || equals === -1) continue;
-    variables.set(
-      checkEnvKey(line.slice(0, equals), `${path}:${index + 1}`),
-      unquote(line.slice(equals + 1)),
-    );
+    const where = `${path}:${index + 1}`;
+    if (line.includes('\0'))
+      throw new SkepError('run/invalid-env', { message: `${where} holds a NUL character` });
+    variables.set(checkEnvKey(line.slice(0, equals), where), unquote(line.slice(equals + 1)));
   }
   return Object.fromEntries(variables);
 }

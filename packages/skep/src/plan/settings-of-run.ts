@@ -34,7 +34,7 @@ export function settingsOfRun({ request, inputs, config, resolved }: AskedRun, m
   return mergeSettings(runSettings, [
     new Map([...settings, ...layer('flag', '--env', { env: inputs.env.flags })]),
     layer('flag', 'the command line', { cmd_args: args, ...(plan ? {} : { image }) }),
-    layer('file', values.envFile ?? '', { env: inputs.env.file }),
+    ...inputs.env.files.toReversed().map(({ path, values: env }) => layer('file', path, { env })),
     layer('registry', `catalogue entry "${entryName ?? ''}"`, {
       ...(plan && { ...wished(plan, values.transport), image }),
       registry_server_name: entryName,

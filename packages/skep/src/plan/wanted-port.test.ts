@@ -31,7 +31,7 @@ function portOf(flags: { proxyPort?: number; transport?: 'stdio' | 'streamable-h
     args: undefined,
     values: flags,
   } as unknown as RunRequest;
-  const inputs = { env: { file: {}, flags: {} } } as unknown as CheckedInputs;
+  const inputs = { env: { files: [], flags: {} } } as unknown as CheckedInputs;
   const config = { caCertificatePath: undefined } as AppConfig;
   const source = { kind: 'image', reference: 'x/y' } as const;
   const resolved = { source, generatedName: 'x', ...(plan ? { plan } : {}) };

@@ -15,9 +15,7 @@ export const environmentSettings = settingsOf({ group: 'Environment, storage and
   }),
   flag('path', 'env-file', 'Read environment variables from a file', { placeholder: 'file' }),
   flag('path', 'env-file-dir', 'Read environment variables from all files of a directory', {
-    key: 'env_file_dir',
     placeholder: 'dir',
-    notYet: true,
   }),
   flag('list', 'secret', 'Environment variable from the secrets manager; repeatable', {
     key: 'secrets',

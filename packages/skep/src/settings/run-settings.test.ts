@@ -102,6 +102,7 @@ describe('what this release delivers', () => {
         'debug',
         'env',
         'env-file',
+        'env-file-dir',
         'explain',
         'foreground',
         'from-config',

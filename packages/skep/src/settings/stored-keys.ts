@@ -88,6 +88,7 @@ export const decidedKeys = keysOf('Kept with a workload', {
 
 /** Keys of the format that this release does not act on, most of them guards. */
 export const laterKeys = keysOf('Keys of imported files', {
+  env_file_dir: { notYet: true, brief: 'Directory of variables that is read at each start' },
   remote_url: { notYet: true, brief: 'Address of a remote server' },
   upstream_swap_config: { notYet: true, brief: 'Token that is put in place of the client’s' },
   aws_sts_config: { notYet: true, brief: 'Credentials of AWS for the server' },
