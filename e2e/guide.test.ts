@@ -46,6 +46,7 @@ async function shell(command: string): Promise<string> {
     env: {
       ...people,
       HOME: folder.path,
+      SKEP_FRONT_PORT: '0',
       PATH: `${folder.path}:${path.dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
     },
   });

@@ -51,6 +51,7 @@ function shell(command: string): string {
     encoding: 'utf8',
     env: {
       HOME: work,
+      SKEP_FRONT_PORT: '0',
       PATH: search,
       npm_config_prefix: prefix,
       npm_config_offline: 'true',

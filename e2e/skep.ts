@@ -72,6 +72,8 @@ export function openUser(more: Readonly<Record<string, string>> = {}, uid?: numb
     XDG_CACHE_HOME: at('cache'),
     XDG_RUNTIME_DIR: at('run'),
     npm_config_cache: at('npm'),
+    // Of many homes at once one would have the port, and the others say so.
+    SKEP_FRONT_PORT: '0',
     ...machineNpmSettings(),
     ...passedOn('DOCKER_HOST', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'),
     ...more,

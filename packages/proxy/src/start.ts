@@ -1,18 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { localIdentity } from '@skep/auth/token/identity.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import type { Backend, Front } from './backend/backend.ts';
-import type { Call } from './call/call.ts';
-import { chain, compose } from './call/chain.ts';
+import { newCall } from './call/call.ts';
+import { chain, compose, type Step } from './call/chain.ts';
 import { limitedLog } from './backend/limited-log.ts';
 import { asides, isAside } from './endpoint/asides.ts';
 import { refuse, recovery } from './call/refuse.ts';
+import { readTarget, type RequestTarget } from './call/target.ts';
 import { Forward } from './backend/http/forward.ts';
 import { ENDPOINT_PATH, StreamableHttp } from './endpoint/streamable-http.ts';
 import { UnreadBudget } from './endpoint/unread-budget.ts';
-import { drain } from '@skep/core/fetch/listen.ts';
+import { drain, drainResponses } from '@skep/core/fetch/listen.ts';
 import { httpServer, listenOn } from './listener.ts';
 import { BodyBudget } from './steps/body-budget.ts';
 import { bodyLimit } from './steps/body-limit.ts';
@@ -58,9 +58,26 @@ export interface Proxy {
   backendEnded(): void;
   /** The backend was restarted: sessions and the cached handshake are void, and the proxy attaches to it again. */
   backendStarted(): void;
+  /**
+   * The same endpoint for another listener of this process: the same chain, limits and sessions, for the hosts and
+   * pages of that listener.
+   */
+  behind(entrance: Entrance): Serve;
   /** Ends streams, waits for calls in flight (bounded), frees the port. Idempotent. */
   close(): Promise<void>;
 }
+
+/** How clients come to a proxy. */
+export interface Entrance {
+  /** The address and port that the listener has. */
+  readonly host: string;
+  readonly port: number;
+  /** What stands before the proxy's own paths there, such as `/github`; empty on its own port. */
+  readonly prefix: string;
+}
+
+/** Answers one request, whose target is as the proxy's own listener would see it. */
+export type Serve = (req: IncomingMessage, res: ServerResponse, target: RequestTarget) => void;
 
 /**
  * Listens and serves. Rejects with `proxy/port-busy` or `proxy/listen-failed` when the address cannot be had, with
@@ -81,15 +98,18 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     await front.attach?.();
     const port = await listenOn(server, options.host, options.port);
     let closed: Promise<void> | undefined;
-    const isClosing = (): boolean => closed !== undefined;
-    server.on('request', requestHandler({ ...options, budgets, clock, log, port }, front, isClosing));
+    const serveAt = handlers({ ...options, budgets, clock, log }, front, () => closed !== undefined);
+    const serve = serveAt({ host: options.host, port, prefix: '' });
+    server.on('request', (req, res) => serve(req, res, readTarget(req.url ?? '/')));
+    const guests = new Set<ServerResponse>();
     // Accepting may fail for want of descriptors; without a listener that would end the process.
     const limited = limitedLog(log, clock);
     server.on('error', (error) => limited.warn({ err: error }, 'a connection could not be accepted'));
     warnIfOpen(options, log);
     const close = async (): Promise<void> => {
       front.drain();
-      await drain(server, { clock, graceMs: options.graceMs, beforeCut: () => front.close() });
+      const draining = { clock, graceMs: options.graceMs, beforeCut: () => front.close() };
+      await Promise.all([drain(server, draining), drainResponses(guests, draining)]);
       front.close();
     };
     return {
@@ -98,6 +118,14 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       ...(front.greet === undefined ? {} : { greet: front.greet }),
       backendEnded: () => front.backendEnded?.(),
       backendStarted: () => front.backendStarted?.(),
+      behind(entrance) {
+        const serveThere = serveAt(entrance);
+        return (req, res, target) => {
+          guests.add(res);
+          res.once('close', () => guests.delete(res));
+          serveThere(req, res, target);
+        };
+      },
       close: () => (closed ??= close()),
     };
   } catch (error) {
@@ -107,60 +135,44 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   }
 }
 
-/** Builds the chain; the only place where steps meet their settings. */
-function requestHandler(
+/** Builds the chain, once per entrance out of the same steps; the only place where steps meet their settings. */
+function handlers(
   options: ProxyOptions & { readonly budgets: Budgets; readonly clock: Clock },
   front: Front,
   isClosing: () => boolean,
-): (req: IncomingMessage, res: ServerResponse) => void {
-  const { log, clock, host: bindHost, port, allowedOrigins = [] } = options;
-  const guard = { recovery: recovery(log), origin: origin({ bindHost, port, allowedOrigins }) };
-  const throughChain = compose(
-    chain({
-      ...guard,
-      'body-limit': bodyLimit(options.bodyLimitBytes, options.budgets.bodies),
-      // Without an identity provider everybody is who started the proxy; an Authorization header says nothing.
-      auth(call, next) {
-        call.identity = localIdentity(options.osUser, clock.now());
-        return next();
-      },
-      'mcp-parser': mcpParser(front.revisions),
-      transport: front.step,
-    }),
-  );
-  const besideChain = compose(
-    [guard.recovery, guard.origin, asides(() => front.health(), clock)].map((run) => ({ run })),
-  );
-  return (req, res) => {
-    if (isClosing()) {
-      refuse(res, 'proxy/shutting-down', { headers: { Connection: 'close' } });
-      return;
-    }
-    const call = callOf(req, res);
-    const { path } = call;
-    // Lives as long as the response, so it must not hold the call with its body.
-    const failed = (error: unknown): void => {
-      log.error({ err: error, path }, 'an answer could not be written');
-      res.destroy();
-    };
-    res.on('error', failed);
-    (isAside(call.path) ? besideChain(call) : throughChain(call)).catch(failed);
+): (entrance: Entrance) => Serve {
+  const { log, clock, allowedOrigins = [] } = options;
+  const steps = {
+    recovery: recovery(log),
+    'body-limit': bodyLimit(options.bodyLimitBytes, options.budgets.bodies),
+    // Without an identity provider everybody is who started the proxy; an Authorization header says nothing.
+    auth: ((call, next) => {
+      call.identity = localIdentity(options.osUser, clock.now());
+      return next();
+    }) satisfies Step,
+    'mcp-parser': mcpParser(front.revisions),
+    transport: front.step,
   };
-}
-
-function callOf(req: IncomingMessage, res: ServerResponse): Call {
-  const { authority, target } = readTarget(req.url ?? '/');
-  const query = target.indexOf('?');
-  return {
-    req,
-    res,
-    authority,
-    target,
-    path: query === -1 ? target : target.slice(0, query),
-    readBody: () => Promise.reject(new SkepError('internal/bug', { message: 'no step bounds the body' })),
-    identity: undefined,
-    incoming: undefined,
-    replyHooks: [],
+  const answerAside = asides(() => front.health(), clock);
+  return ({ host: bindHost, port, prefix }) => {
+    const guard = origin({ bindHost, port, allowedOrigins });
+    const throughChain = compose(chain({ ...steps, origin: guard }));
+    const besideChain = compose([steps.recovery, guard, answerAside].map((run) => ({ run })));
+    return (req, res, target) => {
+      if (isClosing()) {
+        refuse(res, 'proxy/shutting-down', { headers: { Connection: 'close' } });
+        return;
+      }
+      const call = newCall(req, res, target, prefix);
+      const { path } = call;
+      // Lives as long as the response, so it must not hold the call with its body.
+      const failed = (error: unknown): void => {
+        log.error({ err: error, path }, 'an answer could not be written');
+        res.destroy();
+      };
+      res.on('error', failed);
+      (isAside(call.path) ? besideChain(call) : throughChain(call)).catch(failed);
+    };
   };
 }
 
@@ -174,23 +186,6 @@ function warnIfOpen(options: ProxyOptions, log: Log): void {
 
 function inUrl(host: string): string {
   return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
-}
-
-interface RequestTarget {
-  /** Host and port, where the target is in absolute form. */
-  readonly authority: string | undefined;
-  /** Path and query; empty where the target is no path of ours, such as `*`. */
-  readonly target: string;
-}
-
-const ABSOLUTE = /^http:\/\/([^/?#]*)(.*)$/iu;
-
-/** Reads the origin form and the absolute form, which a server must accept as well (RFC 9112 §3.2). */
-function readTarget(url: string): RequestTarget {
-  if (url.startsWith('/')) return { authority: undefined, target: url };
-  const [, authority, rest = ''] = ABSOLUTE.exec(url) ?? [];
-  if (authority === undefined) return { authority: undefined, target: '' };
-  return { authority, target: rest.startsWith('/') ? rest : `/${rest}` };
 }
 
 /** What all proxies of one process may hold together. */

@@ -379,6 +379,7 @@ function silentProxy({ name, port }: ProxyOptions, greet: (name: string) => Prom
     url: `http://127.0.0.1:${port}/mcp`,
     port,
     greet: () => greet(name),
+    behind: () => () => {},
     backendEnded() {},
     backendStarted() {},
     close: async () => {},

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Server as AnyServer } from 'node:net';
 import type { Clock } from '../time/clock.ts';
 
@@ -40,6 +40,24 @@ export async function drain(server: Server, { clock, graceMs, beforeCut }: Drain
     await closeServer(server);
   } finally {
     sweep.cancel();
+    cut.cancel();
+  }
+}
+
+/** The same for answers on connections of another server, which stay open: waits for them, then cuts what is left. */
+export async function drainResponses(
+  responses: ReadonlySet<ServerResponse>,
+  { clock, graceMs, beforeCut }: Draining,
+): Promise<void> {
+  const cut = clock.after(graceMs, () => {
+    beforeCut?.();
+    for (const response of responses) response.destroy();
+  });
+  try {
+    await Promise.all(
+      [...responses].map((response) => new Promise((resolve) => response.once('close', resolve))),
+    );
+  } finally {
     cut.cancel();
   }
 }

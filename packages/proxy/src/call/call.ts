@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Identity } from '@skep/auth/token/identity.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Message, RequestHead } from '../message/json-rpc.ts';
+import type { RequestTarget } from './target.ts';
 
 /** One message from the server on its way to a client, and the request it belongs to, if it belongs to one. */
 export interface Reply {
@@ -26,6 +28,8 @@ export interface Call {
   readonly res: ServerResponse;
   /** The host that the request target names, where it names one (absolute form, RFC 9112 §3.2.2). */
   readonly authority: string | undefined;
+  /** What stood before the path where the request came in, such as `/github`; empty on the proxy's own port. */
+  readonly prefix: string;
   /** Path and query. */
   readonly target: string;
   /** The request's path without its query. */
@@ -36,6 +40,28 @@ export interface Call {
   incoming: Incoming | undefined;
   /** Outermost step first; they run innermost first, as replies travel outwards. */
   readonly replyHooks: ReplyHook[];
+}
+
+/** A request as it comes, before any step; `prefix` as in `Call`. */
+export function newCall(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { authority, target }: RequestTarget,
+  prefix = '',
+): Call {
+  const query = target.indexOf('?');
+  return {
+    req,
+    res,
+    authority,
+    prefix,
+    target,
+    path: query === -1 ? target : target.slice(0, query),
+    readBody: () => Promise.reject(new SkepError('internal/bug', { message: 'no step bounds the body' })),
+    identity: undefined,
+    incoming: undefined,
+    replyHooks: [],
+  };
 }
 
 /** Runs the hooks of a call over a server message. */

@@ -21,6 +21,7 @@ function callWith(body: string): Call {
     identity: undefined,
     incoming: undefined,
     replyHooks: [],
+    prefix: '',
   };
 }
 

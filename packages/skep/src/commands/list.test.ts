@@ -98,9 +98,9 @@ describe('skep list', () => {
     const items = JSON.parse(await servers.output('list --all --format json')) as readonly object[];
     const shared = ['name', 'package', 'url', 'port', 'transport_type', 'proxy_mode', 'status'];
     expect(items.map((item) => Object.keys(item))).toEqual([
-      [...shared, 'created_at', 'started_at', 'labels', 'group'],
-      [...shared, 'created_at', 'started_at', 'group'],
-      [...shared, 'created_at', 'started_at', 'labels', 'group'],
+      [...shared, 'created_at', 'started_at', 'labels', 'group', 'front_url'],
+      [...shared, 'created_at', 'started_at', 'group', 'front_url'],
+      [...shared, 'created_at', 'started_at', 'labels', 'group', 'front_url'],
     ]);
     expect(items[0]).toMatchObject({
       name: 'alpha',
@@ -204,7 +204,7 @@ describe('skep status', () => {
   test('has one shape for scripts, with an uptime only while it runs', async () => {
     const keysOf = async (name: string): Promise<readonly string[]> =>
       Object.keys(JSON.parse(await servers.output(`status ${name} --format json`)) as object);
-    const always = 'name status package url port transport proxy_mode permissions group'.split(' ');
+    const always = 'name status package url port transport proxy_mode permissions group front_url'.split(' ');
     expect(await keysOf('alpha')).toEqual([...always, 'uptime']);
     expect(await keysOf('gamma')).toEqual(always);
   });

@@ -7,7 +7,7 @@ import { toTable, type Column } from '../print/table.ts';
 import { toJsonText, toListItem, toMcpServers } from '../workloads/to-json.ts';
 import { ageText, formatOfStatus, timeText } from '../workloads/to-text.ts';
 import { filterOf } from '../workloads/select.ts';
-import { viewWorkloads, type WorkloadView } from '../workloads/view.ts';
+import { shownUrl, viewWorkloads, type WorkloadView } from '../workloads/view.ts';
 
 const STATUS: Column = { title: 'STATUS', whole: true, format: formatOfStatus };
 
@@ -91,4 +91,4 @@ function tableOf(
   );
 }
 
-const shared = (view: WorkloadView): string[] => [view.name, view.package, view.status, view.url];
+const shared = (view: WorkloadView): string[] => [view.name, view.package, view.status, shownUrl(view)];

@@ -63,6 +63,7 @@ beforeEach(async () => {
       url: 'http://127.0.0.1/mcp',
       port,
       greet: () => greet(),
+      behind: () => () => {},
       backendEnded() {},
       backendStarted() {},
       close: async () => {},

@@ -4,7 +4,7 @@ import { permissionCard } from '../permissions/card.ts';
 import { cardFacts, toFacts, type Fact } from '../print/table.ts';
 import { toJsonText, toStatusItem, uptimeOf } from '../workloads/to-json.ts';
 import { formatOfStatus, timeText } from '../workloads/to-text.ts';
-import { viewWorkload } from '../workloads/view.ts';
+import { shownUrl, viewWorkload } from '../workloads/view.ts';
 
 export const status = defineCommand({
   usage: 'skep status [flags] NAME',
@@ -22,7 +22,8 @@ export const status = defineCommand({
       ['Status', view.status, formatOfStatus(view.status)],
       ['Health', view.context],
       ['Package', view.package],
-      ['URL', view.url],
+      ['URL', shownUrl(view)],
+      ['Own URL', view.frontUrl === undefined ? undefined : view.url],
       ['Port', String(view.port)],
       ['Transport', view.transport],
       ['Proxy Mode', view.proxyMode],

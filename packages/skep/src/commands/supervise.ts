@@ -6,10 +6,12 @@ import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { openHost } from '../cli/open-host.ts';
 import { connectRuntime } from '../cli/open-runtime.ts';
+import { loadAppConfig } from '../config/app-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { clearAddress, readAddress, supervisorLock, whatIsKept } from '../supervisor/address.ts';
 import { collectAll, collectWhenIdle, eventLoopLoad } from '../supervisor/collect-when-idle.ts';
 import { outliveFaults } from '../supervisor/faults.ts';
+import { openFrontDoor } from '../supervisor/front-door.ts';
 import type { Host } from '../supervisor/host.ts';
 import { keepLogsSmall } from '../supervisor/log-keeper.ts';
 import { identify } from '../supervisor/process-identity.ts';
@@ -76,6 +78,12 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
   const both = AbortSignal.any([signal, ending.signal]);
   const endFaults = outliveFaults(context.onFault, log);
   const hosted = openHost(context, log);
+  const front = openFrontDoor({
+    ...context,
+    log,
+    find: (name) => hosted.proxyOf(name),
+    wanted: async () => (await loadAppConfig(places, context.env)).frontPort,
+  });
   const housekeeping = [
     keepLogsSmall({ places, clock, signal: both, log }),
     collectWhenIdle({ clock, signal: both, load: eventLoopLoad(), collect: collectAll }),
@@ -97,6 +105,7 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
         const connect = (): Promise<Runtime> => connectRuntime(context, undefined);
         return runForCommand(request, ways, { context, host: hosted, connectRuntime: connect });
       },
+      front: front.look,
       lingerMs: LINGER_MS,
       // Somebody may have removed the lock with its directory: it is made anew, unless another was faster.
       async isTheOne() {
@@ -117,6 +126,7 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
     ending.abort();
     await Promise.all(housekeeping);
     const inTime = await letGo(hosted, clock);
+    await front.close();
     endFaults();
     log.info({ inTime }, 'supervisor ended');
     lock.release();

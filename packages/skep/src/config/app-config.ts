@@ -6,6 +6,7 @@ import { readText } from '@skep/core/files/read-limited.ts';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import { valuesOf, settingsOf, type Values } from '@skep/core/settings/define-settings.ts';
 import type { FieldValue, Settings } from '@skep/core/settings/field.ts';
+import { fromEnv } from '@skep/core/settings/from-env.ts';
 import { fromFile } from '@skep/core/settings/from-file.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import type * as Yaml from 'yaml';
@@ -46,6 +47,16 @@ export const appSettings = settingsOf({ group: 'Configuration file' }, [
     key: 'ca_certificate_path',
     brief: 'Extra certificate authority (PEM) for downloads during a build',
   },
+  {
+    name: 'frontPort',
+    kind: 'int',
+    env: 'SKEP_FRONT_PORT',
+    key: 'front_port',
+    brief: 'Port of the front door, the one address of all workloads; 0 for none',
+    default: 4243,
+    min: 0,
+    max: 65_535,
+  },
 ]);
 
 /** Keys of other releases: refused by name instead of as unknown. */
@@ -75,9 +86,16 @@ export type AppConfig = Values<typeof appSettings>;
 
 const MAX_BYTES = 1024 * 1024;
 
-/** The user's configuration; defaults when there is no file. An unknown key or wrong type is `config/invalid`. */
-export async function loadAppConfig(places: Places): Promise<AppConfig> {
-  return valuesOf(appSettings, await readAppSettings(places));
+/**
+ * The user's configuration, over which variables of `env` win; defaults when there is no file. An unknown key or wrong
+ * type is `config/invalid`.
+ */
+export async function loadAppConfig(
+  places: Places,
+  env: Readonly<Record<string, string | undefined>> = {},
+): Promise<AppConfig> {
+  const layers = [fromEnv(appSettings, env), await readAppSettings(places)];
+  return valuesOf(appSettings, mergeSettings(appSettings, layers));
 }
 
 /** As `loadAppConfig`: only what the file says. */

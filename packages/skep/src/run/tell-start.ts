@@ -6,6 +6,7 @@ import { cardFacts, toFacts } from '../print/table.ts';
 import type { Endpoint, ShownCard, Tell } from '../supervisor/protocol.ts';
 
 const INDENT = '  ';
+import { frontUrl } from '../supervisor/front-state.ts';
 
 /** Shows a start to the person who waits: steps as progress, a crashing server's last lines as they are. */
 export function startEvents(progress: Progress, terminal: Terminal): Tell {
@@ -43,14 +44,17 @@ export interface Started {
 }
 
 /**
- * Prints what a person wanted of a run: the URL on stdout, and on stderr what the server may do and what there is to do
+ * Prints what a person wanted of a run: the URL (at the front door, where that is open) on stdout, and on stderr what the server may do and what there is to do
  * with it.
  */
 export function tellReady({ name, url, endpoint, card }: Started, terminal: Terminal): void {
-  terminal.out(`${url}\n`);
+  const { front } = endpoint;
+  if (front?.is === 'closed') terminal.err(`Warning: ${printable(front.why)}\n`);
+  const shown = front?.is === 'open' ? frontUrl(front.port, name) : url;
+  terminal.out(`${shown}\n`);
   const { liveOut, liveErr, width } = terminal;
   // What went to a file stands above nothing.
-  const told = `${whenReady(name, endpoint)}: connect an MCP client to ${liveOut ? 'the URL above' : url}.`;
+  const told = `${whenReady(name, endpoint)}: connect an MCP client to ${liveOut ? 'the URL above' : shown}.`;
   const next = ['logs', 'stop', 'rm'].map((command) => `skep ${command} ${name}`);
   const line = next.join('   ');
   const isTooWide = liveErr && line.length + 2 > width;

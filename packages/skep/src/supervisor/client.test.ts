@@ -68,6 +68,7 @@ async function supervisor(greeting: Partial<Greeting> = {}): Promise<Host> {
       url: 'http://x/mcp',
       port,
       greet: async () => ({}),
+      behind: () => () => {},
       backendEnded() {},
       backendStarted() {},
       close: async () => {},

@@ -78,6 +78,7 @@ function newHost(): Host {
         port: options.port,
         // A server that is not there any more, and one under a clock that stands, never answers.
         greet: async () => (timeFlies ? { name: 'fake' } : new Promise(() => {})),
+        behind: () => () => {},
         backendEnded() {},
         backendStarted: () => (proxy.restarts += 1),
         close: async () => void (proxy.closed = true),

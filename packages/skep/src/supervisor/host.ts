@@ -4,6 +4,7 @@ import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { loadRunConfig, promisedPorts, saveRunConfig } from '../run-config/file.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
+import type { Proxy } from '@skep/proxy/start.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { choosePort } from '../runtime/free-port.ts';
 import type { Endpoint, Tell } from './protocol.ts';
@@ -69,6 +70,11 @@ export class Host {
   /** Names hosted or being worked on. */
   get busyWith(): readonly string[] {
     return [...new Set([...this.#hosted.keys(), ...this.#turns.keys()])];
+  }
+
+  /** What answers for the workload of exactly this name, while this process hosts it. */
+  proxyOf(name: string): Proxy | undefined {
+    return this.#hosted.get(name)?.proxy;
   }
 
   /** Starts a saved workload; one that runs already is left alone. On failure the status says `error`. */

@@ -96,8 +96,23 @@ const readiness = variants('is', {
 /** What a start found out about the server. */
 export type Readiness = ShapeType<typeof readiness>;
 
-/** Where clients connect to; `readiness` is absent where nothing had to be started. */
-const endpoint = members({ url: text, port: wholeNumber(), readiness: optional(readiness) });
+const front = variants('is', {
+  /** All workloads of the supervisor are served there, too; see `frontUrl`. */
+  open: { port: wholeNumber() },
+  /** Another program has its port: a line that names it, and the setting. */
+  closed: { why: text },
+});
+
+/**
+ * Where clients connect to; `readiness` is absent where nothing had to be started, `front` where there is to be no front
+ * door.
+ */
+const endpoint = members({
+  url: text,
+  port: wholeNumber(),
+  readiness: optional(readiness),
+  front: optional(front),
+});
 export type Endpoint = ShapeType<typeof endpoint>;
 
 /** One line of the supervisor after its greeting. */

@@ -11,6 +11,7 @@ import {
   type Greeting,
   type Request,
 } from './protocol.ts';
+import type { FrontDoor } from './front-state.ts';
 import type { Host } from './host.ts';
 import type { Endpoint } from './protocol.ts';
 import type { Resume } from './resume.ts';
@@ -21,6 +22,8 @@ export interface ServerOptions extends Omit<DoorOptions, 'onConnection'> {
   readonly resume: Resume;
   /** Carries out `skep run` for a command; see the operation `run`. */
   readonly run: (request: RunOperation, ways: RunWays) => Promise<Endpoint>;
+  /** How the front door stands, once it was tried; absent where there is none. */
+  readonly front?: () => Promise<FrontDoor>;
   /** How long to stay with nothing to host and nobody connected, milliseconds. */
   readonly lingerMs: number;
   /** False when another process may be the supervisor by now, so that this one has to end. */
@@ -163,10 +166,10 @@ async function perform(socket: Socket, request: Request, { options, gone }: Turn
   switch (request.op) {
     case 'start': {
       const { name, movable } = request;
-      return { ...(await host.start(name, { how: 'start', tell, signal: gone, movable })) };
+      return withFront(await host.start(name, { how: 'start', tell, signal: gone, movable }), options);
     }
     case 'run':
-      return { ...(await options.run(request, { tell, signal: gone })) };
+      return withFront(await options.run(request, { tell, signal: gone }), options);
     case 'stop':
       return { stopped: await host.stop(request.name, request.graceMs) };
     case 'remove':
@@ -182,6 +185,11 @@ async function perform(socket: Socket, request: Request, { options, gone }: Turn
     default:
       throw new SkepError('supervisor/protocol', { message: 'the request is not known' });
   }
+}
+
+async function withFront(endpoint: Endpoint, { front }: ServerOptions): Promise<Result> {
+  const door = await front?.();
+  return door?.is === 'open' || door?.is === 'closed' ? { ...endpoint, front: door } : { ...endpoint };
 }
 
 /** Looks at intervals instead of reacting to each of the many ways in which the last work can end. */

@@ -29,6 +29,7 @@ export interface SuperviseOptions {
 export interface Supervised {
   /** Without readiness for a workload that was taken up. */
   readonly endpoint: Endpoint;
+  readonly proxy: Proxy;
   /** Resolves when hosting has ended: by `release`, or because restarts were used up. Never rejects. */
   readonly over: Promise<void>;
   /** Lets go of the workload, which runs on; the next supervisor takes it up. Idempotent. */
@@ -94,6 +95,7 @@ function host(config: RunConfig, front: Front, deps: SuperviseDeps): Supervised 
   if (readiness?.is === 'silent') void hearLateAnswer(proxy.url, ending.signal, deps);
   return {
     endpoint: { url: proxy.url, port: proxy.port, ...(readiness && { readiness }) },
+    proxy,
     over,
     release() {
       ending.abort();

@@ -42,6 +42,7 @@ async function watched({ backendEnded = () => {}, write = () => {} }: Faults) {
     proxy: {
       url: 'http://127.0.0.1:4001/mcp',
       port: 4001,
+      behind: () => () => {},
       backendEnded,
       backendStarted: () => again.resolve(),
       close: async () => {},

@@ -1,6 +1,6 @@
 import { printableJson } from '@skep/core/terminal/printable.ts';
 import type { CardRow } from '../permissions/card.ts';
-import type { WorkloadView } from './view.ts';
+import { shownUrl, type WorkloadView } from './view.ts';
 
 /** One element of `list --format json`. The keys and their order are a promise to scripts; an unknown time is null. */
 export function toListItem(view: WorkloadView): Record<string, unknown> {
@@ -17,6 +17,7 @@ export function toListItem(view: WorkloadView): Record<string, unknown> {
     started_at: view.startedAt?.toISOString() ?? null,
     ...(Object.keys(view.labels).length === 0 ? {} : { labels: view.labels }),
     group: view.group,
+    front_url: view.frontUrl ?? null,
   };
 }
 
@@ -40,13 +41,17 @@ export function toStatusItem(
     ...(permissions?.['not_enforced'] === undefined ? {} : { not_enforced: permissions['not_enforced'] }),
     ...(permissions === undefined ? {} : { permissions }),
     group: view.group,
+    front_url: view.frontUrl ?? null,
     ...(uptime === undefined ? {} : { uptime }),
   };
 }
 
 /** What MCP clients read: `{"mcpServers":{NAME:{url,type}}}`. */
 export function toMcpServers(views: readonly WorkloadView[]): Record<string, unknown> {
-  const servers = views.map((view) => [view.name, { url: view.url, type: view.proxyMode ?? view.transport }]);
+  const servers = views.map((view) => [
+    view.name,
+    { url: shownUrl(view), type: view.proxyMode ?? view.transport },
+  ]);
   return { mcpServers: Object.fromEntries(servers) };
 }
 

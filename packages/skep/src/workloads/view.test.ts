@@ -60,6 +60,7 @@ describe('a workload as people see it', () => {
       started_at: '2026-01-02T03:04:05.000Z',
       labels: { team: 'blue' },
       group: 'default',
+      front_url: null,
     });
     expect(Object.keys(item).slice(0, 5)).toEqual(['name', 'package', 'url', 'port', 'transport_type']);
   });

@@ -6,6 +6,7 @@ import { checkWorkloadName } from '../settings/workload-name.ts';
 import { isReservedLabel } from '../run-config/labels.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
+import { frontUrl, readFrontDoor, type FrontDoor } from '../supervisor/front-state.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
 import { hostOf, readStatus, type StatusWord, type WorkloadStatus } from '../supervisor/state.ts';
 import { packageReference } from '../protocol/reference.ts';
@@ -17,8 +18,11 @@ export interface WorkloadView {
   readonly package: string;
   readonly status: StatusWord | 'unknown';
   readonly context?: string;
+  /** Of the port of its own. */
   readonly url: string;
   readonly port: number;
+  /** Where it is served at the front door; absent where it is not. */
+  readonly frontUrl?: string;
   readonly transport: string;
   readonly proxyMode?: string;
   /** What its permission card is made of; absent where its configuration cannot be read. */
@@ -37,22 +41,31 @@ export interface ViewDeps {
 /** All workloads by name, sorted. Only reads: what is untrue is shown as it is, never written back. */
 export async function viewWorkloads(deps: ViewDeps): Promise<readonly WorkloadView[]> {
   const names = await knownNames(deps.places);
-  const views = await Promise.all(names.map((name) => viewOne(name, deps)));
+  if (names.length === 0) return [];
+  const front = await readFrontDoor(deps);
+  const views = await Promise.all(names.map((name) => viewOne(name, deps, front)));
   return views.filter((view) => view !== undefined);
 }
 
 /** Fails with `workload/not-found`, and with `run/invalid-name` for what can name no workload. */
 export async function viewWorkload(name: string, deps: ViewDeps): Promise<WorkloadView> {
-  const view = await viewOne(checkWorkloadName(name), deps);
+  const view = await viewOne(checkWorkloadName(name), deps, await readFrontDoor(deps));
   if (view) return view;
   throw new SkepError('workload/not-found', { message: `workload "${name}" not found` });
 }
 
-async function viewOne(name: string, deps: ViewDeps): Promise<WorkloadView | undefined> {
+/** Where people and clients reach it. */
+export const shownUrl = ({ frontUrl, url }: Pick<WorkloadView, 'frontUrl' | 'url'>): string =>
+  frontUrl ?? url;
+
+async function viewOne(name: string, deps: ViewDeps, front: FrontDoor): Promise<WorkloadView | undefined> {
   try {
     const status = await readStatus(deps.places, name);
     const config = await loadRunConfig(deps.places, name);
-    if (status) return toView(config, { ...status, ...truth(status, deps.isAlive) });
+    if (status) {
+      const view = toView(config, { ...status, ...truth(status, deps.isAlive) });
+      return { ...view, ...behind(front, name, hostOf(status, deps.isAlive)) };
+    }
     return (await isBeingMade(name, deps.places)) ? undefined : toView(config, interrupted(name));
   } catch (error) {
     // Removed while we looked.
@@ -62,6 +75,16 @@ async function viewOne(name: string, deps: ViewDeps): Promise<WorkloadView | und
     const nothing = { package: '', url: '', port: 0, transport: '', group: 'default', labels: {} };
     return { name, status: 'unknown', context: error.message, ...nothing };
   }
+}
+
+/** What another process hosts, in the foreground, is not behind the door; what none hosts is once it is started. */
+function behind(
+  front: FrontDoor,
+  name: string,
+  host: ProcessIdentity | undefined,
+): Pick<WorkloadView, 'frontUrl'> {
+  if (front.is !== 'open' || (host && host.pid !== front.process.pid)) return {};
+  return { frontUrl: frontUrl(front.port, name) };
 }
 
 /** The command that should have started it was killed. */

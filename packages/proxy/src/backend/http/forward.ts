@@ -29,6 +29,10 @@ interface ForwardOptions {
 /** A call that waits for its answer. */
 interface Pending {
   readonly res: ServerResponse;
+  /** See `Call`. */
+  readonly prefix: string;
+  /** What the backend is asked for. */
+  readonly asked: URL;
   /** Raw JSON text; undefined where no answer is due. */
   readonly id: string | undefined;
 }
@@ -81,11 +85,14 @@ export class Forward implements Front {
   }
 
   /** Resolves when the backend has taken the body, or will not. What waits for the answer does not hold the body. */
-  #send({ req, res, target: path, incoming }: Call, body: Buffer): Promise<void> {
-    const pending: Pending = { res, id: incoming && idOf(incoming.message) };
+  #send({ req, res, prefix, target: path, incoming }: Call, body: Buffer): Promise<void> {
     const { backend, trustProxyHeaders } = this.#options;
     const { target } = backend;
+    // The path of the target would be read as a host where it begins with two slashes.
+    const asked = URL.parse(`${target.origin}${path}`) ?? target;
+    const pending: Pending = { res, prefix, asked, id: incoming && idOf(incoming.message) };
     const headers = towardsBackend(req, target, trustProxyHeaders);
+    if (prefix !== '') headers['x-forwarded-prefix'] = prefix;
     if (body.length > 0 || req.method === 'POST') headers['content-length'] = body.length;
     const upstream = request({
       host: target.hostname.replace(/^\[|\]$/gu, ''),
@@ -119,14 +126,17 @@ export class Forward implements Front {
 
   /** What a server answers may be anything; what cannot be passed on is answered as a bad gateway. */
   #relay(reply: IncomingMessage, pending: Pending): void {
-    const { res } = pending;
+    const { res, prefix, asked } = pending;
     try {
       // A final status was due; Node passes 101 on where nothing is upgraded.
       const status = reply.statusCode ?? 0;
       if (status < 200)
         throw new SkepError('proxy/bad-gateway', { message: `the status ${status} ends no request` });
       // The reason phrase means nothing (RFC 9110 §15.1) and may hold what must not be sent on.
-      res.writeHead(status, towardsClient(reply.headers, res.getHeader('vary')));
+      const headers = towardsClient(reply.headers, res.getHeader('vary'));
+      const { location } = reply.headers;
+      if (location !== undefined) headers['location'] = locationFor(location, asked, prefix);
+      res.writeHead(status, headers);
     } catch (error) {
       reply.destroy();
       this.#failed(pending, error);
@@ -202,4 +212,14 @@ function towardsClient(headers: IncomingHttpHeaders, ownVary: unknown): Outgoing
   const passed = kept(headers, (name) => name.startsWith('access-control-'));
   if (typeof ownVary !== 'string') return passed;
   return { ...passed, vary: headers.vary === undefined ? ownVary : `${ownVary}, ${headers.vary}` };
+}
+
+/**
+ * Where a redirect of the backend leads clients: to the backend's own paths by the way that they came, never around the
+ * proxy nor to whatever else stands at their entrance. Addresses of others are as the backend says.
+ */
+export function locationFor(location: string, asked: URL, prefix: string): string {
+  const there = URL.parse(location, asked.href);
+  if (there?.origin !== asked.origin) return location;
+  return `${prefix}${there.pathname}${there.search}${there.hash}`;
 }
