@@ -11,7 +11,7 @@ import { openCatalog } from './open-catalog.ts';
 
 const { signal } = new AbortController();
 const none = { registryApiUrl: undefined, registryUrl: undefined, caCertificatePath: undefined };
-const config = { ...none, allowPrivateRegistryIp: false };
+const config = { ...none, allowPrivateRegistryIp: false, frontPort: 0 };
 /** Long after everything that these tests write. */
 const later = { now: () => Date.now() + 3_600_000 };
 /** Only large catalogues are worth an index. */

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import type { Server } from 'node:http';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { closeServer } from '@skep/core/fetch/listen.ts';
 import type { Places } from '@skep/core/files/places.ts';
@@ -36,8 +36,6 @@ export interface OpenFrontDoor {
 const HOST = '127.0.0.1';
 /** How often a port that another program has is tried again: the first delay, doubled up to the longest. */
 const RETRY = { firstMs: 1_000, longestMs: 30_000 } as const;
-
-type Server = ReturnType<typeof createServer>;
 
 /** Begins to open it; while another program has its port it is tried again until `close`. */
 export function openFrontDoor(options: FrontDoorOptions): OpenFrontDoor {
