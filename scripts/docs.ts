@@ -4,6 +4,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { commandsPage } from './docs/commands-page.ts';
 import { decisionFaults, decisionIndex, readDecision } from './docs/decisions.ts';
+import { doctorPage } from './docs/doctor-page.ts';
 import { errorCodesPage } from './docs/error-codes-page.ts';
 import type { Page } from './docs/page.ts';
 import { projectReferenceFaults } from './docs/project-references.ts';
@@ -29,6 +30,7 @@ const PAGES: readonly Page[] = [
   registryRoutesPage,
   registryConfigPage,
   errorCodesPage,
+  doctorPage,
 ];
 
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });

@@ -40,6 +40,8 @@ export interface MachineUnderTest {
   readonly supervisor?: 'up' | 'asked' | 'none';
   /** What a server answers its first question with. */
   readonly greet?: (name: string) => Promise<unknown>;
+  /** Where this program is said to be. */
+  readonly program?: { readonly node: string; readonly entry: string };
 }
 
 /** What one command may find different from the others. */
@@ -222,7 +224,7 @@ export class CommandUnderTest {
       uid: process.getuid?.(),
       self: { pid: process.pid, started },
       places: this.places,
-      program: { node: '/bin/false', entry: '/skep', version: VERSION },
+      program: { node: '/bin/false', entry: '/skep', ...this.#machine.program, version: VERSION },
       terminal: {
         ...NOT_A_TERMINAL,
         interactive: asking,

@@ -182,6 +182,24 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     ],
   },
   {
+    name: 'doctor',
+    group: skep,
+    brief: 'Look for what keeps servers from running here',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
+  {
+    name: 'runtime',
+    group: skep,
+    brief: 'Look at what servers run on',
+    members: [
+      {
+        name: 'check',
+        brief: 'Ask the runtime whether it answers',
+        load: async () => (await import('./commands/runtime-check.ts')).runtimeCheck,
+      },
+    ],
+  },
+  {
     name: 'completion',
     group: skep,
     brief: 'Print the completion script for a shell',

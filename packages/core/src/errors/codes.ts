@@ -76,6 +76,8 @@ export const CODES = {
   'run/ended': row(502, 'the server ended and could not be restarted', 'run it again with --debug and read what it writes'),
   'run/cancelled': row(499, 'cancelled', 'nothing was left behind'),
 
+  'doctor/broken': row(500, 'something is broken', 'do what is said beside it; --fix mends what can be mended safely'),
+
   // what to run
   'target/not-found': row(404, 'server not found in the catalogue', 'find names with skep search; an image is written like org/image:tag'),
   'target/invalid': row(400, 'cannot run that', 'give a catalogue name, an image reference, npx://PACKAGE or uvx://PACKAGE'),

@@ -102,9 +102,11 @@ export async function indexWhileReading(
   };
 }
 
-/** There is one, for the catalogue that is in use. */
+/** In the cache: there is one, for the catalogue that is in use. Two lines of JSON. */
+export const INDEX_FILE = 'catalogue-index';
+
 function fileOf({ cacheDir }: IndexPlace): string {
-  return join(cacheDir, 'catalogue-index');
+  return join(cacheDir, INDEX_FILE);
 }
 
 async function statOf(path: string): Promise<BigIntStats | undefined> {

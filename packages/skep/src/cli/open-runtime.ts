@@ -57,7 +57,7 @@ export async function connectRuntime(
   return detectRuntime(runtimeEnvironment(context), reference);
 }
 
-function runtimeEnvironment(context: Context): RuntimeEnvironment {
+export function runtimeEnvironment(context: Context): RuntimeEnvironment {
   const { env, home, platform, places, program } = context;
   return {
     env,

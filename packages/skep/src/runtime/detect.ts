@@ -21,9 +21,24 @@ export async function detectRuntime(
   environment: RuntimeEnvironment,
   wanted?: WantedRuntime,
 ): Promise<Runtime> {
-  const find = async (kind: RuntimeKind): ReturnType<FindRuntime> =>
-    (await RUNTIMES[kind]())(environment, wanted?.endpoint);
+  const find = (kind: RuntimeKind): ReturnType<FindRuntime> => findKind(kind, environment, wanted?.endpoint);
   return selectRuntime(find, wanted?.kind ?? environment.env['SKEP_RUNTIME']);
+}
+
+/** The runtime that runs images, or the one that runs packages alone, or why there is none. */
+export function findAble(
+  { runsImages }: Pick<Runtime, 'runsImages'>,
+  environment: RuntimeEnvironment,
+): ReturnType<FindRuntime> {
+  return findKind(runsImages ? 'docker' : 'sandbox', environment);
+}
+
+async function findKind(
+  kind: RuntimeKind,
+  environment: RuntimeEnvironment,
+  endpoint?: string,
+): ReturnType<FindRuntime> {
+  return (await RUNTIMES[kind]())(environment, endpoint);
 }
 
 /**

@@ -52,9 +52,7 @@ const pathOf = (places: Places, name: string): string =>
 export async function readStatus(places: Places, name: string): Promise<WorkloadStatus | undefined> {
   const path = pathOf(places, name);
   try {
-    return statusShape(await readJson(path, { maxBytes: MAX_STATUS_BYTES, what: 'status file' }), (why) => {
-      throw new SkepError('workload/state-unreadable', { message: why });
-    });
+    return await checkStatusFile(places, name);
   } catch (error) {
     if (hasCode(error, 'file/not-found')) return undefined;
     // For whoever looks into it; what cannot even be copied is as much of an error as what cannot be read.
@@ -65,6 +63,14 @@ export async function readStatus(places: Places, name: string): Promise<Workload
       cause: error,
     });
   }
+}
+
+/** Only looks; fails with `file/not-found` or whatever is wrong with the file. */
+export async function checkStatusFile(places: Places, name: string): Promise<WorkloadStatus> {
+  const limits = { maxBytes: MAX_STATUS_BYTES, what: 'status file' };
+  return statusShape(await readJson(pathOf(places, name), limits), (why) => {
+    throw new SkepError('workload/state-unreadable', { message: why });
+  });
 }
 
 export async function writeStatus(places: Places, name: string, status: WorkloadStatus): Promise<void> {

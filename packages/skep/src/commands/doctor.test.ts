@@ -1,0 +1,197 @@
+import { chmod, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import {
+  commandUnderTest,
+  type CommandUnderTest,
+  type MachineUnderTest,
+} from '../command-under-test.fixture.ts';
+import { displayWidth } from '../print/table.ts';
+import { CHECKS } from '../doctor/checks.ts';
+import { catalogueOf } from './catalogue.fixture.ts';
+
+const program = { node: process.execPath, entry: import.meta.filename };
+const machine = (more: MachineUnderTest = {}): Promise<CommandUnderTest> =>
+  commandUnderTest({ supervisor: 'none', program, ...more });
+
+interface Item {
+  readonly code: string;
+  readonly verdict: string;
+  readonly text: string;
+  readonly remedy: string | null;
+  readonly fixed: string | null;
+}
+
+async function examined(skep: CommandUnderTest, flags = '', env: Record<string, string> = {}) {
+  const { out, status } = await skep.run(`doctor --format json ${flags}`, { env });
+  const items = JSON.parse(out) as readonly Item[];
+  return { status, of: (code: string): Item | undefined => items.find((one) => one.code === code), items };
+}
+
+const make = async (path: string, content: string, mode = 0o600): Promise<void> => {
+  await mkdir(join(path, '..'), { recursive: true, mode: 0o750 });
+  await writeFile(path, content, { mode });
+};
+
+type Breaks = (machine: CommandUnderTest) => Promise<unknown>;
+
+afterEach(() => vi.restoreAllMocks());
+
+describe('skep doctor', () => {
+  test('finds nothing broken on a machine that is well, and ends with 0', async () => {
+    const { status, items } = await examined(await machine());
+    expect(items.filter(({ verdict }) => verdict === 'broken')).toEqual([]);
+    expect(status).toBe(0);
+    expect(new Set(items.map(({ verdict }) => verdict))).toContain('ok');
+  });
+
+  test.each<[code: string, verdict: string, text: RegExp, breaks: Breaks]>([
+    [
+      'SKEP-D020',
+      'broken',
+      /wrong permissions/,
+      async ({ places }) => {
+        await mkdir(places.stateDir, { recursive: true });
+        await chmod(places.stateDir, 0o777);
+      },
+    ],
+    ['SKEP-D020', 'broken', /not a directory/, (skep) => make(skep.places.stateDir, '')],
+    ['SKEP-D021', 'broken', /unknown key/, (skep) => skep.configure('registri_url: x\n')],
+    ['SKEP-D022', 'broken', /one/, (skep) => make(join(skep.places.statusesDir, 'one.json'), '{')],
+    ['SKEP-D022', 'broken', /two/, (skep) => make(join(skep.places.runConfigsDir, 'two.json'), '{}')],
+    [
+      'SKEP-D023',
+      'warning',
+      /three/,
+      (skep) => make(join(skep.places.runConfigsDir, 'three.txt'), '{}', 0o644),
+    ],
+    ['SKEP-D024', 'note', /1 of/, (skep) => make(join(skep.places.locksDir, 'run.gone.lock'), '')],
+    ['SKEP-D025', 'warning', /index/, (skep) => make(join(skep.places.cacheDir, 'catalogue-index'), '[\n[')],
+    ['SKEP-D030', 'note', /left/, (skep) => make(join(skep.places.supervisorDir, 'old.sock'), '')],
+    ['SKEP-D040', 'broken', /absent.json/, (skep) => skep.configure('local_registry_path: /absent.json\n')],
+  ])('%s is %s: %s', async (code, verdict, text, breaks) => {
+    const skep = await machine();
+    await breaks(skep);
+    const { of, status } = await examined(skep);
+    expect(of(code)).toMatchObject({
+      verdict,
+      text: expect.stringMatching(text),
+      remedy: expect.any(String),
+    });
+    expect(status).toBe(verdict === 'broken' ? 1 : 0);
+  });
+
+  test.each([
+    ['SKEP-D004', { SSL_CERT_FILE: '/absent.pem' }],
+    ['SKEP-D005', { https_proxy: 'socks5://user:hunter2@proxy' }],
+  ])('%s looks at the environment, and repeats no secret of it', async (code, env) => {
+    const { of, items } = await examined(await machine(), '', env);
+    expect(of(code)).toMatchObject({ verdict: 'broken' });
+    expect(JSON.stringify(items)).not.toContain('hunter2');
+  });
+
+  test('a program that moved, a clock that is behind, an engine that does not answer', async () => {
+    const clock = { ...(await import('@skep/core/time/clock.ts')).systemClock, now: () => 0 };
+    const skep = await machine({ program: { ...program, node: '/absent/node' }, clock });
+    vi.spyOn(skep.runtime, 'probe').mockRejectedValue(new SkepError('runtime/engine-unreachable'));
+    const { of } = await examined(skep);
+    expect(of('SKEP-D001')).toMatchObject({
+      verdict: 'broken',
+      text: expect.stringContaining('/absent/node'),
+    });
+    expect(of('SKEP-D003')).toMatchObject({ verdict: 'broken', text: expect.stringContaining('1970') });
+    expect(of('SKEP-D010')).toMatchObject({ verdict: 'broken' });
+    expect(of('SKEP-D011')).toMatchObject({ verdict: 'warning' });
+  });
+
+  test('what runs for no server that is known is named, and left alone', async () => {
+    const skep = await machine({ supervisor: 'up' });
+    await skep.output('run fake:1 --name one');
+    await skep.killSupervisor();
+    const unhosted = await examined(skep);
+    expect(unhosted.of('SKEP-D031')).toMatchObject({ verdict: 'warning', text: 'nobody hosts one' });
+    expect(unhosted.of('SKEP-D032')).toMatchObject({ verdict: 'ok' });
+    for (const directory of [skep.places.statusesDir, skep.places.runConfigsDir])
+      await rm(join(directory, 'one.json'));
+    const left = await examined(skep, '--fix');
+    expect(left.of('SKEP-D032')).toMatchObject({ verdict: 'warning', text: 'one', fixed: null });
+    expect(await skep.runtime.list()).toHaveLength(1);
+  });
+
+  test('--fix mends permissions, locks, sockets and caches, says so, and touches nothing else', async () => {
+    const skep = await machine();
+    const { places } = skep;
+    await make(join(places.statusesDir, 'one.json'), '{', 0o644);
+    await make(join(places.locksDir, 'run.gone.lock'), '');
+    await make(join(places.cacheDir, 'sandbox-proof.json'), '{');
+    await make(join(places.supervisorDir, 'old.sock'), '');
+    await chmod(places.dataDir, 0o707);
+    const before = await examined(skep);
+    expect(before.items.every(({ fixed }) => fixed === null)).toBe(true);
+    expect((await stat(places.dataDir)).mode & 0o777).toBe(0o707);
+    const { items, status } = await examined(skep, '--fix');
+    const fixed = items.filter((one) => one.fixed !== null);
+    expect(fixed.map(({ code, verdict }) => [code, verdict])).toEqual([
+      ['SKEP-D020', 'ok'],
+      ['SKEP-D023', 'ok'],
+      ['SKEP-D024', 'ok'],
+      ['SKEP-D025', 'ok'],
+      ['SKEP-D030', 'ok'],
+    ]);
+    // A damaged server is for a person to remove.
+    expect(status).toBe(1);
+    expect(await readdir(places.statusesDir)).toEqual(['one.json']);
+    expect((await stat(join(places.statusesDir, 'one.json'))).mode & 0o777).toBe(0o600);
+  });
+
+  test('a check that never ends is told of, and keeps the others from nothing', async () => {
+    const skep = await machine();
+    vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => AbortSignal.abort());
+    vi.spyOn(skep.runtime, 'probe').mockImplementation(() => new Promise(() => {}));
+    const { of } = await examined(skep);
+    expect(of('SKEP-D010')).toMatchObject({ verdict: 'broken', text: 'no answer in 10 s' });
+    vi.restoreAllMocks();
+  });
+
+  test.each([60, 80, 120])('fits a terminal of %d columns', async (widthOut) => {
+    const skep = await machine();
+    await skep.configure('local_registry_path: /absent.json\n');
+    const { out, err } = await skep.run('doctor', { terminal: { widthOut } });
+    const tooLong = out
+      .split('\n')
+      .filter((line) => displayWidth(line) > widthOut && /\s.*\s/.test(line.slice(12)));
+    expect(tooLong).toEqual([]);
+    expect(out).toMatch(/✗ SKEP-D040 Catalogue: .*\n(?: {12}.*\n)* {12}→ /);
+    expect(err).toContain('broken: SKEP-D040');
+  });
+});
+
+test('every check has a code of its own, for ever', () => {
+  expect(CHECKS.map(({ code }) => code)).toEqual([...new Set(CHECKS.map(({ code }) => code))].toSorted());
+  for (const { code } of CHECKS) expect(code).toMatch(/^SKEP-D\d{3}$/);
+});
+
+describe('skep runtime check', () => {
+  test('says that the runtime answers', async () => {
+    expect(await (await machine()).output('runtime check')).toBe(
+      'Container runtime is responsive: docker 1 at memory\n',
+    );
+  });
+
+  test('fails with the reason where it does not', async () => {
+    const skep = await machine({ catalogue: catalogueOf({}) });
+    vi.spyOn(skep.runtime, 'probe').mockRejectedValue(
+      new SkepError('runtime/engine-unreachable', { message: 'the container engine does not answer' }),
+    );
+    expect(await skep.refusal('runtime check')).toContain('the container engine does not answer');
+  });
+
+  test('waits no longer than it is told', async () => {
+    const skep = await machine();
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => AbortSignal.abort());
+    vi.spyOn(skep.runtime, 'probe').mockImplementation(() => new Promise(() => {}));
+    expect(await skep.refusal('runtime check --timeout 7')).toContain('no answer in 7 s');
+    expect(timeout).toHaveBeenCalledWith(7000);
+  });
+});

@@ -1,0 +1,60 @@
+import { readdir } from 'node:fs/promises';
+import { unlessHeld, withLock } from '@skep/core/files/lock.ts';
+import { clearAddress, readAddress, supervisorLock, type Address } from '../supervisor/address.ts';
+import { connect, type Connection } from '../supervisor/connect.ts';
+import { ok, type Finding, type Inquiry } from './check.ts';
+import { broken } from './machine.ts';
+
+/** Whether the process that hosts servers is up, of this version, and answers. */
+export async function lookAtSupervisor({ context }: Inquiry): Promise<Finding> {
+  const { places, uid, isAlive } = context;
+  let found: Connection | undefined;
+  try {
+    // One that does not greet is told of, and left alone.
+    found = await connect({ ...context, end() {} });
+  } catch (error) {
+    return broken(error);
+  }
+  if (found !== undefined) return describe(found, context);
+  const address = await readAddress(places, uid);
+  if (address !== undefined && isAlive(address)) {
+    const { pid } = address;
+    return { verdict: 'broken', text: `process ${pid} does not answer`, remedy: `end it with kill ${pid}` };
+  }
+  return whatIsLeft(address, context);
+}
+
+function describe(
+  { socket, process, version }: Connection,
+  { program, lacksGroups }: Inquiry['context'],
+): Finding {
+  socket.destroy();
+  const who = `process ${process.pid} of Skep ${version}`;
+  if (version !== program.version)
+    return { verdict: 'warning', text: `${who} answers, and this is Skep ${program.version}` };
+  if (!lacksGroups(process)) return ok(`${who} answers`);
+  return { verdict: 'warning', text: `${who} is not in a group that you are in by now` };
+}
+
+async function whatIsLeft(address: Address | undefined, context: Inquiry['context']): Promise<Finding> {
+  const { places, uid, isAlive, signal } = context;
+  if (address?.watcher !== undefined && isAlive(address.watcher))
+    return ok('it was killed, and is being started again');
+  const sockets = (await readdir(places.supervisorDir).catch(() => [])).filter((one) =>
+    one.endsWith('.sock'),
+  );
+  if (address === undefined && sockets.length === 0) return ok('none is up; it starts with the next server');
+  return {
+    verdict: 'note',
+    text: 'none is up, and an earlier one left its socket or address',
+    remedy: 'the next one removes them, or skep doctor --fix',
+    fix: async () => {
+      const waiting = { waitMs: 0, what: 'the supervisor', signal };
+      const done = withLock(supervisorLock(places), waiting, async () => {
+        await clearAddress(places, uid);
+        return true;
+      });
+      return (await unlessHeld(done)) === true ? 'removed them' : 'a supervisor has come up, and uses them';
+    },
+  };
+}
