@@ -110,7 +110,7 @@ export function openUser(more: Readonly<Record<string, string>> = {}, uid?: numb
       ['state', 'data', 'cache', 'run'].flatMap((name) => filesIn(at(name)).map((file) => `${name}/${file}`)),
     async end() {
       try {
-        const removed = await skep(['rm', '--all']);
+        const removed = await skep(['rm', '--all', '--data']);
         if (removed.code !== 0) throw new Error(`rm --all failed: ${removed.stderr}`);
       } finally {
         await killSupervisor();

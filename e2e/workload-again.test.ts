@@ -3,9 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { bridgeAddress } from './fixtures/bridge-address.ts';
 import { npmRegistryOf, npmRegistryWith, programPackage } from './fixtures/npm-registry.ts';
 import { TINY_SERVER } from './fixtures/tiny-server.ts';
-import { engine, ensureNodeBase, ensureScriptImage, ensureTinyImage, NODE_BASE } from './images.ts';
+import { ensureNodeBase, ensureScriptImage, ensureTinyImage, NODE_BASE } from './images.ts';
 import { component, engineSocket, title } from './require.ts';
 import { ask, openUser, USERS, type TestUser } from './skep.ts';
 
@@ -22,14 +23,6 @@ let registry: Awaited<ReturnType<typeof npmRegistryWith>>;
 
 function docker(...args: string[]): string {
   return execFileSync('docker', ['-H', `unix://${engineSocket()}`, ...args], { encoding: 'utf8' });
-}
-
-/** An address of this machine that containers reach: the engine's own end of its bridge, the first of its subnet. */
-async function bridgeAddress(): Promise<string> {
-  const { text } = await engine('GET', '/networks/bridge');
-  const { IPAM } = JSON.parse(text) as { IPAM: { Config: { Gateway?: string; Subnet: string }[] } };
-  const [config] = IPAM.Config;
-  return config?.Gateway ?? config?.Subnet.replace(/\.0\/\d+$/, '.1') ?? '';
 }
 
 async function ran(...args: string[]): Promise<string> {

@@ -284,6 +284,25 @@ describe('environment', () => {
     ]);
   });
 
+  test.each([
+    [['-v', 'notes:/app/notes'], '/app/notes'],
+    [['--volume', '/var/lib/x'], '/var/lib/x'],
+    [['--volume=a.b-c:/x'], '/x'],
+    [['--mount', 'type=volume,src=a,dst=/x'], '/x'],
+    [['--mount', 'source=a,target=/x'], '/x'],
+    [['-v', '/home/me:/x'], undefined],
+    [['-v', './rel:/x'], undefined],
+    [['-v', '~/x:/x'], undefined],
+    [['-v', 'a:/x:ro'], undefined],
+    [['--mount', 'type=bind,src=a,dst=/x'], undefined],
+    [['--mount', ''], undefined],
+  ])('of %j what the server keeps is %s', (words, path) => {
+    const runtimeArguments = words.map((value) => ({ type: 'positional', value }));
+    const plan = local(oci({ runtimeArguments }));
+    expect(plan.volumes).toEqual(path === undefined ? [] : [path]);
+    expect(plan.notApplied).toHaveLength(path === undefined ? 1 : 0);
+  });
+
   test('never takes a program, a network or a value of the caller from an entry', () => {
     const runtimeArguments = [
       { type: 'named', name: '--network', value: 'host' },

@@ -32,7 +32,9 @@ export interface LocalPlan extends CommonPlan {
   /** Required arguments without a value: with any of these, the person must give arguments. */
   readonly missingArgs: readonly Requirement[];
   readonly permissions?: ExtensionPermissions;
-  /** What the entry asks of the container engine and Skep leaves to the person: volumes, ports, networks. */
+  /** Paths inside that the entry gives volumes of the engine: what the server keeps. */
+  readonly volumes: readonly string[];
+  /** What the entry asks of the container engine and Skep leaves to the person: host paths, ports, networks. */
   readonly notApplied: readonly NotApplied[];
 }
 
@@ -95,6 +97,7 @@ function planPackage(document: ServerDocument, entry: ServerPackage): LocalPlan 
     env,
     ...(extension.permissions ? { permissions: extension.permissions } : {}),
     tools: extension.tools ?? [],
+    volumes: runtime.volumes,
     notApplied: runtime.notApplied,
   };
 }

@@ -22,6 +22,8 @@ export interface Places {
   readonly dataDir: string;
   readonly statusesDir: string;
   readonly logsDir: string;
+  /** What stays when a workload is removed: a directory per name (docs/behaviour/run.md#data). */
+  readonly keptDir: string;
   readonly supervisorLog: string;
   readonly cacheDir: string;
   /** Of the one supervisor of this state directory: its socket, and where it listens. */
@@ -56,6 +58,7 @@ export function places(input: PlacesInput): Places {
     dataDir,
     statusesDir: path.join(dataDir, 'statuses'),
     logsDir: path.join(dataDir, 'logs'),
+    keptDir: path.join(dataDir, 'kept'),
     supervisorLog: path.join(dataDir, 'logs', 'supervisor.log'),
     cacheDir,
     supervisorDir: path.join(stateDir, 'supervisor'),

@@ -3,6 +3,7 @@ import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { extensionSummary } from '@skep/core/catalog/extension-summary.ts';
 import type { LocalPlan, RunPlan } from '@skep/core/catalog/run-plan.ts';
 import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
+import { chooseDataPaths } from '../permissions/data-paths.ts';
 import type { Fact } from '../print/table.ts';
 import { outlookOf, type Outlook } from './outlook.ts';
 import type { Abilities } from '../runtime/glance.ts';
@@ -52,6 +53,7 @@ function planFacts(plan: RunPlan | undefined): readonly Fact[] {
     ...plan.missingArgs.slice(0, MAX_ROWS).map((one) => requirementFact(`Argument ${one.name}`, one)),
     ...plan.env.slice(0, MAX_ROWS).map((one) => requirementFact(`-e ${one.name}`, one)),
     ...permissionFacts(plan),
+    ['Keeps', dataOf(plan)],
   ];
 }
 
@@ -78,6 +80,12 @@ function permissionFacts({ permissions }: LocalPlan): readonly Fact[] {
     ['Writes', listed(write ?? [])],
     ['Privileged', privileged === true ? 'yes' : undefined, 'red'],
   ];
+}
+
+/** Where the server finds again what it wrote, even after it was removed. */
+function dataOf({ target, volumes }: LocalPlan): string | undefined {
+  const paths = chooseDataPaths({ isPackage: target.kind === 'package', declared: volumes, mounts: [] });
+  return paths && `what it writes to ${listed(paths)}`;
 }
 
 function requirementFact(name: string, { required, secret, description, ...one }: Requirement): Fact {

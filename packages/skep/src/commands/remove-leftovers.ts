@@ -22,7 +22,13 @@ export async function removeLeftovers(context: Context): Promise<void> {
   if (!cleared) return terminal.err('Another command is starting a server, which was left alone\n');
   await removeUnusedLocks(places.locksDir);
   // What else lies there (the sandbox's folder, groups) is only removed when it is empty.
-  for (const folder of [`${places.dataDir}/sandbox`, places.dataDir, places.groupsDir, places.stateDir])
+  for (const folder of [
+    `${places.dataDir}/sandbox`,
+    places.keptDir,
+    places.dataDir,
+    places.groupsDir,
+    places.stateDir,
+  ])
     await removeEmpty(folder);
 }
 

@@ -1,9 +1,14 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
-import { SupervisorClient } from '../supervisor/client.ts';
+import type { Context } from '../cli/context.ts';
+import { openRuntime } from '../cli/open-runtime.ts';
+import { tellStays } from '../run/tell-start.ts';
 import { savedNames } from '../run-config/file.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
+import { SupervisorClient } from '../supervisor/client.ts';
+import { dataText, keptNames, readKept } from '../supervisor/kept-data.ts';
+import { ownerOf } from '../supervisor/workload-spec.ts';
 import { knownNames } from '../workloads/name-lock.ts';
 import { removeLeftovers } from './remove-leftovers.ts';
 import {
@@ -18,13 +23,14 @@ export const rm = defineCommand({
   usage: 'skep rm [flags] [NAME...]',
   summary: 'Remove servers and everything made for them',
   description: [
-    'Containers, images built by Skep, fetched packages, logs and saved settings go, with everything that the servers wrote for themselves. Removing what is not there is no error. On a terminal, --all, --group and --label ask first.',
+    'Containers, images built by Skep, fetched packages, logs and saved settings go. The data that a server keeps stays for the next run of its name, and is named; --data removes it as well, and on a terminal you are asked. Removing what is not there is no error. On a terminal, --all, --group and --label ask first.',
   ],
   positionals: [{ name: 'NAME', variadic: true }],
   settings: [
     ...selectionSettings,
     ...settingsOf({ group: 'Selection' }, [
-      flag('bool', 'yes', 'Remove all without a question', { short: 'y', default: false }),
+      flag('bool', 'data', 'Remove the data of the servers too', { default: false }),
+      flag('bool', 'yes', 'Ask nothing; without --data all data stays', { short: 'y', default: false }),
     ]),
     ...commonSettings,
   ],
@@ -34,21 +40,28 @@ export const rm = defineCommand({
     const { all, where } = selection;
     const names = selection.names.map(checkWorkloadName);
     const known = await knownNames(places);
-    const chosen = all ? known : await selectedNames({ ...selection, names }, context);
+    const kept = await keptNames(places);
+    // What was kept of workloads that are gone goes only with its data.
+    const everything = values.data ? [...new Set([...known, ...kept])] : known;
+    const chosen = all ? everything : await selectedNames({ ...selection, names }, context);
     if (names.length === 0 && chosen.length > 0 && !values.yes && confirm) {
-      const agreed = await confirm(`Remove ${chosen.join(', ')}, with everything that they wrote?`);
-      if (!agreed) throw new SkepError('run/cancelled', { hint: 'nothing was removed' });
+      const what = values.data ? ', with all of their data' : '';
+      const agreed = await confirm(`Remove ${chosen.join(', ')}${what}?`);
+      if (!agreed) throw cancelled();
     }
+    const data = values.data || (!values.yes && (await wantsDataGone(chosen, context)));
     for (const name of chosen) {
-      if (!known.includes(name)) terminal.err(`Warning: workload "${name}" not found\n`);
+      if (!known.includes(name) && !kept.includes(name))
+        terminal.err(`Warning: workload "${name}" not found\n`);
     }
     // What is not there needs no supervisor; what another command just makes is saved, but not known yet.
-    const saved = new Set([...known, ...(await savedNames(places))]);
+    const saved = new Set([...known, ...kept, ...(await savedNames(places))]);
     const there = chosen.filter((name) => saved.has(name));
     const client = new SupervisorClient(context);
     const remove = async (name: string): Promise<void> => {
-      await client.remove(name, { signal });
-      terminal.out(`${name}\n`);
+      const stays = await client.remove(name, { signal, data });
+      if (data || known.includes(name) || stays.length === 0) terminal.out(`${name}\n`);
+      tellStays(name, stays, terminal);
     };
     await onlyWaiting(eachOf(there, remove));
     if (chosen.length === 0 && !all) terminal.out(`No workloads found${where}\n`);
@@ -57,3 +70,40 @@ export const rm = defineCommand({
     await removeLeftovers(context);
   },
 });
+
+/** Asks what becomes of data, where there is any and somebody can be asked. Fails with `run/cancelled`. */
+async function wantsDataGone(names: readonly string[], context: Context): Promise<boolean> {
+  const { ask, places } = context;
+  if (!ask) return false;
+  const texts: string[] = [];
+  for (const name of names) {
+    if (await holdsData(name, context)) texts.push(`${name}: ${(await dataText(places, name)) ?? ''}`);
+  }
+  if (texts.length === 0) return false;
+  const answer = await ask({
+    name: 'Data',
+    description: `what becomes of ${texts.join('; ')}?`,
+    required: true,
+    secret: false,
+    choices: ['keep', 'remove', 'cancel'],
+  });
+  if (answer === 'cancel') throw cancelled();
+  return answer === 'remove';
+}
+
+/** What cannot be told counts as data. */
+async function holdsData(name: string, context: Context): Promise<boolean> {
+  const { places, signal } = context;
+  for (const { runtime: reference } of await readKept(places, name)) {
+    try {
+      const runtime = await openRuntime(context, { reference, signal });
+      if (await runtime.holdsData(name, ownerOf(places.stateDir))) return true;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return true;
+    }
+  }
+  return false;
+}
+
+const cancelled = (): SkepError => new SkepError('run/cancelled', { hint: 'nothing was removed' });

@@ -2,6 +2,7 @@ import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts
 import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { permissionCard } from '../permissions/card.ts';
 import { cardFacts, toFacts, type Fact } from '../print/table.ts';
+import { dataText } from '../supervisor/kept-data.ts';
 import { toJsonText, toStatusItem, uptimeOf } from '../workloads/to-json.ts';
 import { formatOfStatus, timeText } from '../workloads/to-text.ts';
 import { shownUrl, viewWorkload } from '../workloads/view.ts';
@@ -28,6 +29,7 @@ export const status = defineCommand({
       ['Transport', view.transport],
       ['Proxy Mode', view.proxyMode],
       ...cardFacts(card ?? []),
+      ['Data', await dataText(context.places, name)],
       ['Group', view.group],
       ['Created', timeText(view.createdAt)],
       ['Uptime', uptimeOf(view, now)],

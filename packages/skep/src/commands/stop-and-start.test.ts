@@ -255,7 +255,7 @@ describe('skep rm', () => {
     expect(await skep.left()).toMatchObject({ saved: ['a1', 'a2'], workloads: ['a1', 'a2'] });
     expect(await skep.run(`rm ${which}`, { agrees: true })).toMatchObject({ status: 0 });
     expect(await skep.left()).toEqual(NOTHING_LEFT);
-    expect(skep.asked).toEqual(Array(2).fill('Remove a1, a2, with everything that they wrote?'));
+    expect(skep.asked).toEqual(Array(2).fill('Remove a1, a2?'));
   });
 
   test.each(['a1', '--all --yes', '--all -y'])('asks nobody for rm %s', async (which) => {

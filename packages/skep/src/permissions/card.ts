@@ -7,6 +7,8 @@ export interface Permitted {
   readonly permission_profile: PermissionProfile;
   readonly env_vars: Readonly<Record<string, string>>;
   readonly secret_env: readonly string[];
+  /** Where what it writes stays; see data-paths.ts. */
+  readonly data_paths?: readonly string[] | undefined;
   readonly runtime?: { readonly kind: string; readonly shares_network?: string | undefined } | undefined;
 }
 
@@ -28,7 +30,7 @@ const MAX_SHOWN_CHARS = 200;
 
 /** What a workload may do on this machine: a row for each kind of right; rows of rare rights only where they are given. */
 export function permissionCard(permitted: Permitted): readonly CardRow[] {
-  const { permission_profile: profile, env_vars, secret_env, runtime } = permitted;
+  const { permission_profile: profile, env_vars, secret_env, data_paths, runtime } = permitted;
   const mounts = profileMounts(profile, '/');
   const sources = (readOnly: boolean): string[] =>
     mounts
@@ -40,6 +42,7 @@ export function permissionCard(permitted: Permitted): readonly CardRow[] {
     ...(runtime === undefined ? [] : [row('runs_in', 'Runs in', [runtime.kind])]),
     row('reads', 'Reads', sources(true), 'no files of this machine'),
     row('writes', 'Writes', sources(false), 'no files of this machine'),
+    ...(data_paths === undefined ? [] : [row('keeps', 'Keeps', data_paths)]),
     networkRow(profile),
     row('secrets', 'Secrets', secrets, 'none'),
     ...(profile.privileged === true

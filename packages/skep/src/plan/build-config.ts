@@ -1,4 +1,6 @@
 import { isIPv4 } from 'node:net';
+import { chooseDataPaths } from '../permissions/data-paths.ts';
+import { profileMounts } from '../permissions/profile.ts';
 import { referenceTo, runConfigOf, type RunConfig } from '../run-config/run-config.ts';
 import type { RuntimeInfo } from '../runtime/runtime.ts';
 import { chooseTransport } from './choose-transport.ts';
@@ -29,6 +31,11 @@ export function buildRunConfig(planned: PlannedRun, made: Made, info: RuntimeInf
     target_host: targetPort === undefined ? undefined : values.targetHost,
     allowed_origins: isName ? [`http://${host}:${port}`] : undefined,
     permission_profile: profile,
+    data_paths: chooseDataPaths({
+      isPackage: built !== undefined,
+      declared: [...(resolved.plan?.volumes ?? []), ...(prepared.volumes ?? [])],
+      mounts: profileMounts(profile, '/'),
+    }),
     env_vars: merged.env,
     secret_env: merged.secret,
     container_labels: inputs.labels,

@@ -38,6 +38,8 @@ export function buildRecipe(scheme: Scheme, options: RecipeOptions): BuildRecipe
     'COPY skep/packages.sh /skep/packages.sh',
     ...installPackages(scheme.packages, addPackages),
     'COPY --chown=1000:1000 home /home/skep',
+    // What it keeps: a volume there begins as the image has it, the server's own.
+    'COPY --chown=1000:1000 home /data',
     ...scheme.result,
     'WORKDIR /app',
     'USER 1000:1000',

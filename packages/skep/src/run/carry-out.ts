@@ -16,6 +16,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import { DEFAULT_GROUP } from '../settings/group-name.ts';
 import { planPort } from '../runtime/free-port.ts';
 import type { Prepared, Runtime } from '../runtime/runtime.ts';
+import { dataText } from '../supervisor/kept-data.ts';
 import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { holdPreparing } from '../workloads/name-lock.ts';
 import { claimName } from './claim-name.ts';
@@ -53,10 +54,14 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
   const { context, progress } = work;
   const claimed = await claimName(name, runtime, context, { rename, group: groupOf(plan) });
   await holding(claimed, name, work, async () => {
+    const kept = await dataText(context.places, name);
     const config = await make(plan, work);
     // What is said stays, and the line of the progress does not.
     progress.end();
     await tellLimits(config, runtime, context);
+    if (kept !== undefined && config.data_paths !== undefined) {
+      context.terminal.err(printable(`${name} finds what it kept in ${kept}`) + '\n');
+    }
     // From here on whoever launches it removes all of it, where it cannot be used.
     work.undo = [];
     const movable = (wantedPort(plan.settings).wanted ?? 0) === 0;

@@ -9,7 +9,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import { keepLogsSmall } from '../supervisor/log-keeper.ts';
 import { refuseForeign } from '../supervisor/private-directory.ts';
-import { cardText, startEvents, whenReady } from './tell-start.ts';
+import { cardText, startEvents, tellStays, whenReady } from './tell-start.ts';
 
 /**
  * Hosts a saved workload in this process until it ends or the person presses Ctrl-C, then removes it completely
@@ -39,6 +39,6 @@ export async function hostHere(config: RunConfig, context: Context, movable = fa
     progress.end();
     ending.abort();
     await logsKept;
-    await host.remove(config.name);
+    tellStays(config.name, await host.remove(config.name), terminal);
   }
 }

@@ -64,3 +64,17 @@ export function tellReady({ name, url, endpoint, card }: Started, terminal: Term
   ];
   terminal.err(`${cardText(card, terminal)}${lines.join('\n')}\n`);
 }
+
+/** Names what a removed workload leaves behind, and how that goes away as well. */
+export function tellStays(
+  name: string,
+  stays: readonly string[],
+  terminal: Pick<Terminal, 'err' | 'liveErr' | 'width'>,
+): void {
+  if (stays.length === 0) return;
+  const told = printable(
+    `The data of ${name} stays, for the next skep run of that name (skep rm --data ${name} removes it):`,
+  );
+  const lines = terminal.liveErr ? wrapText(told, terminal.width) : [told];
+  terminal.err(`${[...lines, ...stays.map((one) => `  ${printable(one)}`)].join('\n')}\n`);
+}

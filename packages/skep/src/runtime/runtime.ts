@@ -49,6 +49,8 @@ export interface Prepared {
   readonly ours: boolean;
   /** TCP ports the image declares; empty for packages. */
   readonly exposedPorts: readonly number[];
+  /** Paths that the image declares as volumes; absent for packages. */
+  readonly volumes?: readonly string[];
 }
 
 export interface PortBinding {
@@ -67,6 +69,8 @@ export interface WorkloadSpec {
   /** True: stdin stays open and `attach` speaks to it. */
   readonly stdio: boolean;
   readonly mounts: readonly Mount[];
+  /** Absolute POSIX paths inside whose content outlives the workload, with a place each; see `Runtime.dataPlaces`. */
+  readonly data?: readonly string[];
   /** `none` cuts the network; `bridge` is the default; anything else is the engine's business. */
   readonly network: string;
   readonly ports: readonly PortBinding[];
@@ -150,6 +154,12 @@ export interface Runtime {
   sweep(): Promise<void>;
   /** What of the wishes for a workload will not be as a person expects, a phrase each. */
   cautions(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user'>): Promise<readonly string[]>;
+  /** Where the content of a workload's `data` is kept, for people: a directory or volume for each path. */
+  dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data' | 'labels'>): readonly string[];
+  /** True when workloads of that name and `skep.state` label kept something. */
+  holdsData(name: string, owner: string): Promise<boolean>;
+  /** Removes what they kept, when no workload of that name is left. Idempotent. */
+  removeData(name: string, owner: string): Promise<void>;
   /** Creates without starting. A leftover of the same name is an error (`runtime/name-taken`). */
   create(spec: WorkloadSpec): Promise<void>;
   /**

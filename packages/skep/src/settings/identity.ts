@@ -9,7 +9,7 @@ export const RUNTIME_KINDS = ['docker', 'sandbox'] as const;
 export type RuntimeKind = (typeof RUNTIME_KINDS)[number];
 
 /** Which engine a workload belongs to; another engine's workloads are left alone. */
-const runtimeReference = shape.members({
+export const runtimeReference = shape.members({
   kind: shape.oneOf(...RUNTIME_KINDS),
   id: shape.text,
   endpoint: shape.text,

@@ -2,6 +2,7 @@ import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import * as shape from '@skep/core/settings/shape.ts';
 import { profileShape, type PermissionProfile } from '../permissions/profile.ts';
+import { isDataPath } from '../permissions/data-paths.ts';
 import { ECOSYSTEMS } from '../protocol/reference.ts';
 
 type KeyOnly = Pick<Field, 'stored' | 'local' | 'notYet' | 'harmless' | 'brief'>;
@@ -71,6 +72,10 @@ export const decidedKeys = keysOf('Kept with a workload', {
   permission_profile: {
     stored: shape.orEmpty(profileShape, noNothing),
     brief: 'What the server may do, with volumes merged in and paths absolute',
+  },
+  data_paths: {
+    stored: shape.optional(shape.listOf(shape.textThat(isDataPath, 'not a path for data'))),
+    brief: 'Paths inside whose content stays when the workload is removed',
   },
   secret_env: {
     stored: shape.orEmpty(

@@ -9,6 +9,7 @@ import { connect, exchange, type Connection, type ConnectOptions, type CallOptio
 import type { StartRequest } from './host.ts';
 import type { Endpoint } from './protocol.ts';
 import { ensureOwn } from './private-directory.ts';
+import type { Removal } from './remove-workload.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { spawnSupervisor, type Program, type SpawnedSupervisor } from './spawn-supervisor.ts';
 import { startLock, type Woken } from './wake-early.ts';
@@ -77,8 +78,14 @@ export class SupervisorClient {
     return (isRecord(result) && result['stopped'] === true) || attempts > 1;
   }
 
-  async remove(name: string, options: CallOptions): Promise<void> {
-    await this.#call({ op: 'remove', name }, options);
+  /** Answers with where its data stays. */
+  async remove(
+    name: string,
+    { data = false, ...options }: CallOptions & Removal,
+  ): Promise<readonly string[]> {
+    const { result } = await this.#call({ op: 'remove', name, data }, options);
+    const stays = isRecord(result) ? result['stays'] : undefined;
+    return Array.isArray(stays) ? stays.filter((one) => typeof one === 'string') : [];
   }
 
   /** Waits until everything that should run is hosted again, starting the supervisor for it. */

@@ -9,8 +9,9 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { choosePort } from '../runtime/free-port.ts';
 import type { Endpoint, Tell } from './protocol.ts';
 import { inspectOwn } from './launch.ts';
+import { noteKept } from './kept-data.ts';
 import type { ProcessIdentity } from './process-identity.ts';
-import { removeWorkload } from './remove-workload.ts';
+import { removeWorkload, type Removal } from './remove-workload.ts';
 import { hostOf, openStatusRecord, readStatus, type StatusRecord } from './state.ts';
 import { supervise, type Supervised, type SuperviseDeps, type SuperviseOptions } from './supervise.ts';
 
@@ -123,14 +124,15 @@ export class Host {
     });
   }
 
-  /** Removes a workload and everything made for it. A missing one is fine. */
-  remove(name: string): Promise<void> {
+  /** Removes a workload and everything made for it; answers with where its data stays. A missing one is fine. */
+  remove(name: string, removal: Removal = {}): Promise<readonly string[]> {
     this.#endStarts(name, 'removed');
     return this.#inTurn(name, async () => {
       await this.#endElsewhere(name);
       await this.#hosted.get(name)?.release();
-      await removeWorkload(name, this.#deps);
+      const stays = await removeWorkload(name, this.#deps, removal);
       this.#records.delete(name);
+      return stays;
     });
   }
 
@@ -163,6 +165,7 @@ export class Host {
     const { openRuntime, connectRuntime, openWorkloadLog } = this.#deps;
     const connect = request.how === 'start' ? connectRuntime : openRuntime;
     const runtime = request.runtime ?? (await connect(config.runtime));
+    await this.#noteData(config, runtime);
     const file = await openWorkloadLog(config);
     let supervised: Supervised;
     try {
@@ -183,6 +186,16 @@ export class Host {
       file.close();
     });
     return supervised.endpoint;
+  }
+
+  async #noteData(
+    { name, data_paths: data, runtime: reference }: RunConfig,
+    runtime: Runtime,
+  ): Promise<void> {
+    if (data === undefined) return;
+    const { places, owner } = this.#deps;
+    const where = runtime.dataPlaces({ name, data, labels: { 'skep.state': owner } });
+    await noteKept(places, name, { ...(reference && { runtime: reference }), where });
   }
 
   /** Another program may have taken the proxy's port since it was found free. */

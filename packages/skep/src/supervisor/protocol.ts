@@ -46,7 +46,8 @@ const request = variants('op', {
   run: { argv: listOf(text), env: recordOf(text), cwd: text },
   /** Result: `{ stopped }`. */
   stop: { name: text, graceMs: wholeNumber() },
-  remove: { name: text },
+  /** Result: `{ stays }`, where data stays. */
+  remove: { name: text, data: optional(bool) },
   /** Answers when everything that should run and nobody hosts was taken up. */
   settle: {},
   /** Ends the supervisor when it hosts nothing. Result: `{ ending }`. */

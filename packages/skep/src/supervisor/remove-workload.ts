@@ -8,6 +8,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
 import { GRACE_MS } from './launch.ts';
 import { earlierLog } from '../runtime/sandbox/log-file.ts';
+import { forgetKept, readKept } from './kept-data.ts';
 import { deleteStatus } from './state.ts';
 import { isOwn } from './workload-spec.ts';
 
@@ -22,11 +23,21 @@ export function workloadLogPath(places: Places, name: string): string {
   return join(places.logsDir, `${checkWorkloadName(name)}.log`);
 }
 
+export interface Removal {
+  /** What the workload kept goes as well. */
+  readonly data?: boolean | undefined;
+}
+
 /**
  * Removes the workload from the runtime, what was built for it, and its files, in this order: while the runtime cannot
- * be reached the files stay, so that nothing running is forgotten. Idempotent.
+ * be reached the files stay, so that nothing running is forgotten. Answers with where its data stays. Idempotent: what
+ * an interrupted removal left is removed.
  */
-export async function removeWorkload(name: string, deps: RemoveDeps): Promise<void> {
+export async function removeWorkload(
+  name: string,
+  deps: RemoveDeps,
+  { data = false }: Removal = {},
+): Promise<readonly string[]> {
   const { places, owner } = deps;
   // One that is missing or damaged must not keep the rest from being removed.
   const config = await findRunConfig(places, name);
@@ -42,6 +53,30 @@ export async function removeWorkload(name: string, deps: RemoveDeps): Promise<vo
   await deleteStatus(places, name);
   const log = workloadLogPath(places, name);
   for (const file of [log, earlierLog(log)]) await rm(file, { force: true });
+  return settleData(name, data, { ...deps, current: { id: config?.runtime?.id, runtime } });
+}
+
+interface SettleDeps extends RemoveDeps {
+  /** The runtime that is open already, and which one it is. */
+  readonly current: { readonly id: string | undefined; readonly runtime: Runtime };
+}
+
+/** Removes the data where that was asked for, or nothing is in it; answers with where data stays. */
+async function settleData(name: string, data: boolean, deps: SettleDeps): Promise<readonly string[]> {
+  const { places, owner, current } = deps;
+  const stays: string[] = [];
+  for (const { runtime: reference, where } of await readKept(places, name)) {
+    const isCurrent = reference === undefined || reference.id === current.id;
+    if (data) {
+      const runtime = isCurrent ? current.runtime : await deps.openRuntime(reference);
+      await runtime.removeData(name, owner);
+    } else if (!isCurrent || (await current.runtime.holdsData(name, owner))) {
+      stays.push(...where);
+      continue;
+    }
+    await forgetKept(places, name, reference);
+  }
+  return stays;
 }
 
 /** Only a runtime that keeps its own files can find them damaged, and those are this user's. */

@@ -60,7 +60,7 @@ describe('one request a connection', () => {
     expect(await asking(skep, { op: 'stop', name: 'a1', graceMs: 0 })).toEqual([
       { result: { stopped: false } },
     ]);
-    expect(await asking(skep, { op: 'remove', name: 'a1' })).toEqual([{ result: {} }]);
+    expect(await asking(skep, { op: 'remove', name: 'a1' })).toEqual([{ result: { stays: [] } }]);
     expect(await asking(skep, { op: 'settle' })).toEqual([{ result: {} }]);
   });
 

@@ -173,8 +173,7 @@ async function perform(socket: Socket, request: Request, { options, gone }: Turn
     case 'stop':
       return { stopped: await host.stop(request.name, request.graceMs) };
     case 'remove':
-      await host.remove(request.name);
-      return {};
+      return { stays: await host.remove(request.name, request) };
     case 'settle':
       await resume.again();
       return {};

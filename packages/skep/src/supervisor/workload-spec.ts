@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { DATA_PATH } from '../permissions/data-paths.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, PortBinding, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
@@ -27,7 +28,7 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     name: config.name,
     reference: config.image,
     args: config.cmd_args,
-    env: { ...config.env_vars, ...transportEnv(config, options.runtime) },
+    env: { ...dataEnv(config), ...config.env_vars, ...transportEnv(config, options.runtime) },
     stdio: config.transport === 'stdio',
     // Paths were made absolute when the config was built, so the directory does not matter here.
     mounts: profileMounts(config.permission_profile, '/'),
@@ -35,6 +36,7 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     ports: portsOf(config, options.hostPort),
     privileged: config.permission_profile.privileged ?? false,
     ...(config.sandbox_user === undefined ? {} : { user: config.sandbox_user }),
+    ...(config.data_paths === undefined ? {} : { data: config.data_paths }),
   };
   const hash = createHash('sha256').update(JSON.stringify(spec)).digest('hex').slice(0, 16);
   return { ...spec, labels: { ...config.container_labels, ...standardLabels(config, options, hash) } };
@@ -57,6 +59,11 @@ function standardLabels(config: RunConfig, options: SpecOptions, hash: string): 
     [SPEC_LABEL]: hash,
     ...(options.hostPort === undefined ? {} : { [HOST_PORT_LABEL]: String(options.hostPort) }),
   };
+}
+
+/** XDG Base Directory Specification 0.8: where programs keep what is theirs. */
+function dataEnv({ data_paths: paths = [] }: RunConfig): Record<string, string> {
+  return paths.includes(DATA_PATH) ? { XDG_DATA_HOME: DATA_PATH } : {};
 }
 
 function transportEnv(config: RunConfig, runtime: SpecOptions['runtime']): Record<string, string> {

@@ -29,6 +29,21 @@ function tokensOf(argument: ServerArgument): Token[] {
   return texts.filter((text) => text !== '').map((text) => ({ text, input }));
 }
 
+const VOLUME_FLAGS = new Set(['-v', '--volume', '--mount']);
+
+/** The path inside of a volume of the engine's own, `name:/path` or `/path`; undefined for a path of the host. */
+function volumePath(flag: string, value: string): string | undefined {
+  if (flag !== '--mount') return /^(?:[A-Za-z0-9][\w.-]*:)?(\/[^:]*)$/.exec(value)?.[1];
+  const parts = new Map(
+    value.split(',').map((part) => {
+      const [key = '', text = ''] = part.split('=', 2);
+      return [key, text];
+    }),
+  );
+  if ((parts.get('type') ?? 'volume') !== 'volume') return undefined;
+  return parts.get('dst') ?? parts.get('target') ?? parts.get('destination');
+}
+
 /** `K=v`, `K={variable}` or `K` alone, which passes the caller's own variable on. */
 function envOf({ text, input }: Token): Requirement {
   const equals = text.indexOf('=');
@@ -49,7 +64,7 @@ function split(token: Token): Token[] {
 /**
  * Reads `runtimeArguments`, options of `docker run` or of a package runner. `isSubject` recognises the image
  * or package itself, which many entries repeat here; everything after it is ignored. `env` comes from `-e`
- * and `--env`; volumes, ports, networks and so on are shown to the person, who may ask for them with flags of
+ * and `--env`, `volumes` from what names a volume; paths of the host, ports, networks and so on are shown to the person, who may ask for them with flags of
  * the own command line.
  */
 export function planRuntimeArguments(
@@ -59,6 +74,7 @@ export function planRuntimeArguments(
   const tokens = (list ?? []).flatMap(tokensOf).flatMap(split);
   const env: Requirement[] = [];
   const notApplied: NotApplied[] = [];
+  const volumes: string[] = [];
   for (let i = 0; i < tokens.length; i++) {
     const token = tokens[i];
     if (token === undefined || isSubject(token.text)) break;
@@ -71,6 +87,12 @@ export function planRuntimeArguments(
     if (ENV_FLAGS.has(token.text) && next !== undefined) {
       env.push(envOf(next));
       i++;
+      continue;
+    }
+    const volume = VOLUME_FLAGS.has(token.text) && next ? volumePath(token.text, next.text) : undefined;
+    if (volume !== undefined) {
+      volumes.push(volume);
+      i++;
     } else if (next !== undefined && (TAKES_VALUE.has(token.text) || next.input === token.input)) {
       notApplied.push({ flag: token.text, value: next.text });
       i++;
@@ -78,5 +100,5 @@ export function planRuntimeArguments(
       notApplied.push({ flag: token.text });
     }
   }
-  return { env, notApplied };
+  return { env, notApplied, volumes };
 }

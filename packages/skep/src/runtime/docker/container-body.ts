@@ -1,10 +1,6 @@
 import type { WorkloadSpec } from '../runtime.ts';
-
-/** Labels that find what Skep made on an engine (docs/behaviour/run.md#labels). */
-export const MANAGED_LABEL = 'skep.managed';
-export const NAME_LABEL = 'skep.name';
-/** The engine's filter for what has the first. */
-export const MANAGED = `${MANAGED_LABEL}=true`;
+import { volumeMounts } from './data-volumes.ts';
+import { MANAGED_LABEL, NAME_LABEL } from './labels.ts';
 
 /** As much as Skep keeps of its own logs (supervisor/log-keeper.ts), in two files. `docker logs` reads them as one. */
 const BOUNDED_LOG = { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '2' } };
@@ -37,12 +33,15 @@ export function containerBody(spec: WorkloadSpec, { sharedNetwork, podman }: Bod
     HostConfig: {
       NetworkMode: sharedNetwork ?? spec.network,
       PortBindings: portBindings(spec),
-      Mounts: spec.mounts.map((mount) => ({
-        Type: 'bind',
-        Source: mount.source,
-        Target: mount.target,
-        ReadOnly: mount.readOnly,
-      })),
+      Mounts: [
+        ...spec.mounts.map((mount) => ({
+          Type: 'bind',
+          Source: mount.source,
+          Target: mount.target,
+          ReadOnly: mount.readOnly,
+        })),
+        ...volumeMounts(spec),
+      ],
       Privileged: spec.privileged,
       CapDrop: ['ALL'],
       // label:disable lets bind mounts work on hosts with SELinux.

@@ -119,8 +119,10 @@ describe('observedContainer', () => {
 });
 
 test('observedImage lists TCP ports only, in order', () => {
-  const image = { Id: 'x', Config: { ExposedPorts: { '9000/tcp': {}, '53/udp': {}, '80': {} } } };
-  expect(observedImage(image)).toEqual({ id: 'x', exposedPorts: [80, 9000], labels: {} });
+  const ExposedPorts = { '9000/tcp': {}, '53/udp': {}, '80': {} };
+  const image = { Id: 'x', Config: { ExposedPorts, Volumes: { '/var/lib/x': {}, '/data': {} } } };
+  const volumes = ['/data', '/var/lib/x'];
+  expect(observedImage(image)).toEqual({ id: 'x', exposedPorts: [80, 9000], labels: {}, volumes });
   expect(observedImage({ Id: 'x', Config: { ExposedPorts: null } }).exposedPorts).toEqual([]);
 });
 

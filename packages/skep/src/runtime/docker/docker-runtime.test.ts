@@ -265,7 +265,12 @@ describe('to stop and remove', () => {
       'GET /networks': { body: [] },
     });
     await engine.runtime.remove('a1');
-    expect(engine.calls()).toEqual(['DELETE /containers/a1', 'POST /containers/a1/wait', 'GET /networks']);
+    expect(engine.calls()).toEqual([
+      'GET /containers/a1/json',
+      'DELETE /containers/a1',
+      'POST /containers/a1/wait',
+      'GET /networks',
+    ]);
   });
 
   test('removes the shared network with its last workload, and never a network of somebody else', async () => {

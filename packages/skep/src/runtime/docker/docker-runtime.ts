@@ -17,7 +17,7 @@ import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import { attachment } from './attach.ts';
 import type { EngineAnswer, EngineClient } from './client.ts';
-import { containerBody, MANAGED, sharesNetwork } from './container-body.ts';
+import { containerBody, sharesNetwork } from './container-body.ts';
 import {
   containerIds,
   containerPath,
@@ -29,7 +29,9 @@ import {
 import { endpointText } from './endpoint.ts';
 import { containerEvents } from './events.ts';
 import { engineMessage, refused } from './failure.ts';
+import * as volumes from './data-volumes.ts';
 import { discardImage, findImage } from './images.ts';
+import { MANAGED } from './labels.ts';
 import { containerLogs } from './logs.ts';
 import {
   ensureExternalNetwork,
@@ -86,8 +88,8 @@ export class DockerRuntime implements Runtime {
       const [client, environment] = [this.#client, this.#environment];
       return preparePackage({ client, environment, source, request, ensureBase });
     }
-    const { exposedPorts } = await ensureBase(source.reference);
-    return { reference: source.reference, ours: false, exposedPorts };
+    const { exposedPorts, volumes: declared } = await ensureBase(source.reference);
+    return { reference: source.reference, ours: false, exposedPorts, volumes: declared };
   }
 
   async has(reference: string): Promise<boolean> {
@@ -113,13 +115,27 @@ export class DockerRuntime implements Runtime {
     ];
   }
 
+  dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data' | 'labels'>): readonly string[] {
+    return volumes.dataVolumes(spec).map(({ volume }) => `volume ${volume}`);
+  }
+
+  holdsData(name: string, owner: string): Promise<boolean> {
+    return volumes.holdsData(this.#client, name, owner);
+  }
+
+  removeData(name: string, owner: string): Promise<void> {
+    return volumes.removeVolumes(this.#client, name, owner);
+  }
+
   /** On failure the network made for it is removed again, unless another workload uses it. */
   async create(spec: WorkloadSpec): Promise<void> {
     checkWorkloadName(spec.name);
-    const made = await this.#post(spec);
-    if (made.status === 201) return;
+    const made = await volumes.makeVolumes(this.#client, spec);
+    const answer = await this.#post(spec);
+    if (answer.status === 201) return;
+    await volumes.removeVolumesNamed(this.#client, made);
     if (sharesNetwork(spec)) await removeUnusedNetwork(this.#client);
-    throw createFailure(spec, made);
+    throw createFailure(spec, answer);
   }
 
   /** The network may be removed just before the container would hold it, when another last workload goes away. */
@@ -193,11 +209,13 @@ export class DockerRuntime implements Runtime {
   }
 
   async remove(name: string): Promise<void> {
+    const empty = await volumes.emptyVolumes(this.#client, name);
     const status = await removeContainer(this.#client, name, `remove "${name}"`);
     if (status === 409) {
       const query = { condition: 'removed' };
       await this.#client.call({ method: 'POST', path: containerPath(name, '/wait'), query });
     }
+    await volumes.removeVolumesNamed(this.#client, empty);
     await removeUnusedNetwork(this.#client);
   }
 

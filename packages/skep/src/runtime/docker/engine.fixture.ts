@@ -18,11 +18,12 @@ export interface Asked {
   readonly body: unknown;
 }
 
-/** What it answers: a status with JSON, or with one JSON value a line. */
+/** What it answers: a status with JSON, with one JSON value a line, or with bytes. */
 export interface Scripted {
   readonly status?: number;
   readonly body?: unknown;
   readonly lines?: readonly unknown[];
+  readonly raw?: Buffer;
 }
 
 /** One answer for every time, several in their order (the last one stays), or one that depends on the question. */
@@ -66,9 +67,13 @@ export async function scriptedEngine(
     void readAsked(request).then((question) => {
       asked.push(question);
       const answer = next(script[question.what], question, turns);
-      const { status = 200, body = {}, lines } = answer;
+      const { status = 200, body = {}, lines, raw } = answer;
       response.writeHead(status, { 'content-type': 'application/json' });
-      response.end(lines ? lines.map((line) => `${JSON.stringify(line)}\n`).join('') : JSON.stringify(body));
+      if (raw) response.end(raw);
+      else
+        response.end(
+          lines ? lines.map((line) => `${JSON.stringify(line)}\n`).join('') : JSON.stringify(body),
+        );
     });
   });
   await new Promise<void>((resolve) => server.listen(socket, resolve));

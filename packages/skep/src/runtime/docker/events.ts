@@ -4,7 +4,7 @@ import type { RuntimeEvent } from '../runtime.ts';
 import type { EngineClient } from './client.ts';
 import { endpointText } from './endpoint.ts';
 import { refused } from './failure.ts';
-import { MANAGED } from './container-body.ts';
+import { MANAGED } from './labels.ts';
 
 const eventShape = z.object({
   Action: z.string(),

@@ -24,6 +24,7 @@ describe('to have an image', () => {
       reference: 'image:1',
       ours: false,
       exposedPorts: [80],
+      volumes: [],
     });
     expect(engine.told).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { EngineClient } from './client.ts';
 import { engineMessage, refused } from './failure.ts';
-import { MANAGED, MANAGED_LABEL } from './container-body.ts';
+import { MANAGED, MANAGED_LABEL } from './labels.ts';
 import { containerIds, containerPath } from './containers.ts';
 import { networkNames, observedNetworks, type ObservedNetwork } from './observed.ts';
 

@@ -48,6 +48,7 @@ const imageShape = z.object({
   Config: z.object({
     ExposedPorts: z.record(z.string(), z.unknown()).nullish(),
     Labels: z.record(z.string(), z.string()).nullish(),
+    Volumes: z.record(z.string(), z.unknown()).nullish(),
   }),
 });
 
@@ -60,7 +61,12 @@ export function observedImage(body: unknown) {
     const number = /^(\d+)(?:\/tcp)?$/.exec(port)?.[1];
     return number === undefined ? [] : [Number(number)];
   });
-  return { id: Id, exposedPorts: ports.toSorted((a, b) => a - b), labels: Config.Labels ?? {} };
+  return {
+    id: Id,
+    exposedPorts: ports.toSorted((a, b) => a - b),
+    labels: Config.Labels ?? {},
+    volumes: Object.keys(Config.Volumes ?? {}).toSorted(),
+  };
 }
 
 const networksShape = z.array(

@@ -3,7 +3,7 @@ import { BUILD_LABEL } from '../../protocol/build-recipe.ts';
 import { isLocalImage } from '../../protocol/image-tag.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { EngineClient } from './client.ts';
-import { NAME_LABEL } from './container-body.ts';
+import { NAME_LABEL } from './labels.ts';
 import { removeContainer } from './containers.ts';
 import { removeImage } from './images.ts';
 

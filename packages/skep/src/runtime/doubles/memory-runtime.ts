@@ -35,6 +35,8 @@ export class MemoryRuntime implements Runtime {
   readonly outdated = new Set<string>();
   /** Workloads whose server has written files. */
   readonly writing = new Set<string>();
+  /** Names of workloads that kept something. */
+  readonly holding = new Set<string>();
   /** Workloads whose start was cut short. */
   readonly interrupted = new Set<string>();
   /** How servers crash as soon as they are started. */
@@ -78,6 +80,20 @@ export class MemoryRuntime implements Runtime {
   /** Nothing here outlives an interruption. */
   async sweep(): Promise<void> {
     this.#reachable();
+  }
+
+  dataPlaces({ name, data = [] }: Pick<WorkloadSpec, 'name' | 'data'>): readonly string[] {
+    return data.map((target) => `memory of ${name}${target}`);
+  }
+
+  async holdsData(name: string): Promise<boolean> {
+    this.#reachable();
+    return this.holding.has(name);
+  }
+
+  async removeData(name: string): Promise<void> {
+    this.#reachable();
+    this.holding.delete(name);
   }
 
   async create(spec: WorkloadSpec): Promise<void> {

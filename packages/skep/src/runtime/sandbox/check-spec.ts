@@ -40,7 +40,7 @@ export async function checkSpec(spec: WorkloadSpec, ownNetwork: boolean): Promis
     throw invalid('arguments and environment cannot contain NUL', 'remove it');
   const key = Object.keys(spec.env).find((one) => one === '' || one.includes('='));
   if (key !== undefined) throw invalid(`"${key}" is no name of an environment variable`, 'write NAME=value');
-  await checkMounts(spec.mounts);
+  await checkMounts(spec.mounts, spec.data);
 }
 
 /** Places that make up the sandbox itself. */
@@ -51,8 +51,16 @@ const RESERVED = /^\/(?:$|(?:proc|sys|dev|app|skep|usr|etc|bin|lib\w*)(?:\/|$))/
  * machine and while that is still within its reach. So no target may lie in a directory that a server, of this start or
  * an earlier one, could have filled. Throws `runtime/invalid-workload`.
  */
-export async function checkMounts(mounts: readonly Mount[]): Promise<void> {
-  const targets = mounts.map(({ target }) => path.posix.join(target, '.'));
+export async function checkMounts(mounts: readonly Mount[], data: readonly string[] = []): Promise<void> {
+  const targets = [...mounts.map(({ target }) => path.posix.join(target, '.')), ...data];
+  for (const target of data) {
+    if (RESERVED.test(target) || target.startsWith('/home/skep')) {
+      throw invalid(
+        `the sandbox cannot keep "${target}"`,
+        'take it out of data_paths, or use a container engine',
+      );
+    }
+  }
   for (const [at, { source, target }] of mounts.entries()) {
     const plain = targets[at] ?? target;
     if (!target.startsWith('/') || target.split('/').includes('..') || RESERVED.test(plain)) {

@@ -3,6 +3,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { z } from 'zod';
+import { isDataPath } from '../../permissions/data-paths.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { userFile } from '../user-file.ts';
 import { firstInside, identify, isRunning, type ProcessIdentity } from './linux-process.ts';
@@ -22,6 +23,7 @@ const specShape = z.object({
     ports: z.array(z.object({ hostIp: z.string(), hostPort: z.number(), containerPort: z.number() })),
     privileged: z.boolean(),
     user: z.string().exactOptional(),
+    data: z.array(z.string().refine(isDataPath)).exactOptional(),
   }),
 });
 

@@ -26,6 +26,7 @@ import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { sandboxEvents } from './events.ts';
 import { launch } from './launch.ts';
 import { bootId } from './linux-process.ts';
+import * as kept from './kept-data.ts';
 import { earlierPart, followFile } from './log-file.ts';
 import { fetchedTree, hasTree, packageCommand, packageTree, removeTree } from './package-trees.ts';
 import type { NetworkTools } from './own-network.ts';
@@ -175,7 +176,7 @@ export class SandboxRuntime implements Runtime {
     const { reference } = spec;
     if (run.state === 'running') return;
     // It may have been made by an earlier release, and its sources may have changed.
-    await checkMounts(spec.mounts);
+    await checkMounts(spec.mounts, spec.data);
     const tree = await packageTree(this.#environment, reference);
     const node = await realpath(this.#environment.execPath);
     const command = await packageCommand(tree);
@@ -184,8 +185,9 @@ export class SandboxRuntime implements Runtime {
     const tools = ownNetworkOf(spec, bubblewrap);
     try {
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
-      const { mounts, complete } = await serverState({ places, reference, tree, user: owner });
-      const parts = { spec, tree, node, command, user, state: mounts, tools };
+      const { mounts, complete, home } = await serverState({ places, reference, tree, user: owner });
+      const data = await kept.dataMounts({ environment: this.#environment, spec, home, user: owner });
+      const parts = { spec, tree, node, command, user, state: [...mounts, ...data], tools };
       await launch({ ...parts, bubblewrap, places, complete });
     } finally {
       this.#release(name);
@@ -231,6 +233,21 @@ export class SandboxRuntime implements Runtime {
     await this.stop(name, 0);
     this.#release(name);
     await removeWhole(workloadsDirectory(this.#environment), name, this.#environment);
+    await kept.removeEmptyData(this.#environment, name);
+  }
+
+  dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data'>): readonly string[] {
+    return kept.dataDirectories(this.#environment, spec).map(({ source }) => source);
+  }
+
+  holdsData(name: string): Promise<boolean> {
+    checkWorkloadName(name);
+    return kept.holdsData(this.#environment, name);
+  }
+
+  removeData(name: string): Promise<void> {
+    checkWorkloadName(name);
+    return kept.removeData(this.#environment, name);
   }
 
   async inspect(name: string): Promise<Observed | undefined> {

@@ -30,6 +30,8 @@ export interface StateOwner {
 
 export interface ServerState {
   readonly mounts: readonly Mount[];
+  /** Its home directory, on the host. */
+  readonly home: string;
   /** Puts into them what they are to hold, and gives it to the server, of which nothing may run before. */
   readonly complete: () => Promise<void>;
 }
@@ -68,6 +70,7 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
   }
   return {
     mounts,
+    home,
     async complete() {
       if (made === undefined) {
         const files = await copyFolder(source, copy, isNew ? user : undefined);

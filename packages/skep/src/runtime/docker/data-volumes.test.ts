@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { STDIO_SPEC } from '../doubles/stdio-spec.ts';
+import { scriptedEngine, type Script } from './engine.fixture.ts';
+
+const VOLUME = 'skep-me-a1.data';
+const labels = { 'skep.managed': 'true', 'skep.name': 'a1', 'skep.state': 'me' };
+
+/** A tar stream of files by name, with their sizes; a name that ends in a slash is a directory. */
+function tar(files: Readonly<Record<string, number>>): Buffer {
+  const blocks = Object.entries(files).flatMap(([name, size]) => {
+    const head = Buffer.alloc(512);
+    head.write(name);
+    head.write(size.toString(8).padStart(11, '0'), 124);
+    head.write(name.endsWith('/') ? '5' : '0', 156);
+    return [head, Buffer.alloc(Math.ceil(size / 512) * 512)];
+  });
+  return Buffer.concat([...blocks, Buffer.alloc(1024)]);
+}
+
+const container = (volume = VOLUME): Script => ({
+  body: { Config: { Labels: labels }, Mounts: [{ Type: 'volume', Name: volume, Destination: '/data' }] },
+});
+
+describe('a workload on an engine', () => {
+  test('gets a volume for each path, made once, which says whose it is', async () => {
+    const engine = await scriptedEngine({
+      'POST /volumes/create': { status: 201 },
+      'GET /networks': {
+        body: [{ Id: 'n', Name: 'skep-external', Created: '2026-01-01T00:00:00Z', Labels: {} }],
+      },
+      'POST /containers/create': { status: 201 },
+    });
+    await engine.runtime.create({
+      ...STDIO_SPEC,
+      name: 'a1',
+      labels: { 'skep.state': 'me' },
+      data: ['/data'],
+    });
+    const made = engine.asked.filter(({ what }) => what === 'POST /volumes/create');
+    expect(made.map(({ body }) => body)).toEqual([{ Name: VOLUME, Labels: labels }]);
+    const body = engine.asked.find(({ what }) => what === 'POST /containers/create')?.body;
+    expect(body).toMatchObject({
+      HostConfig: { Mounts: [{ Type: 'volume', Source: VOLUME, Target: '/data' }] },
+    });
+  });
+
+  test('leaves no volume that was made for it when it cannot be created', async () => {
+    const engine = await scriptedEngine({
+      'POST /volumes/create': { status: 201 },
+      'GET /networks': {
+        body: [{ Id: 'n', Name: 'skep-external', Created: '2026-01-01T00:00:00Z', Labels: {} }],
+      },
+      'POST /containers/create': { status: 500, body: { message: 'full' } },
+      [`DELETE /volumes/${VOLUME}`]: { status: 204 },
+    });
+    const spec = { ...STDIO_SPEC, name: 'a1', labels: { 'skep.state': 'me' }, data: ['/data'] };
+    await expect(engine.runtime.create(spec)).rejects.toThrow('full');
+    expect(engine.calls()).toContain(`DELETE /volumes/${VOLUME}`);
+  });
+
+  test.each([
+    ['nothing is in it', { 'data/': 0 }, true],
+    ['nothing is in it but what images of packages begin with', { './': 0, './.keep': 0 }, true],
+    ['a file is in it', { 'data/': 0, 'data/memory.jsonl': 10 }, false],
+    ['a directory is in it', { 'data/': 0, 'data/sub/': 0 }, false],
+    ['its .keep holds something', { 'data/': 0, 'data/.keep': 3 }, false],
+  ])('takes its volume with it when %s', async (_what, files, goes) => {
+    const engine = await scriptedEngine({
+      'GET /containers/a1/json': container(),
+      'GET /containers/a1/archive': { raw: tar(files) },
+      'DELETE /containers/a1': { status: 204 },
+      [`DELETE /volumes/${VOLUME}`]: { status: 204 },
+      'GET /networks': { body: [] },
+    });
+    await engine.runtime.remove('a1');
+    expect(engine.calls().includes(`DELETE /volumes/${VOLUME}`)).toBe(goes);
+  });
+
+  test('keeps a volume that cannot be looked into, and never takes one of a person', async () => {
+    for (const volume of [VOLUME, 'mine', 'skep-other-a1.data']) {
+      const engine = await scriptedEngine({
+        'GET /containers/a1/json': container(volume),
+        'DELETE /containers/a1': { status: 204 },
+        'GET /networks': { body: [] },
+      });
+      await engine.runtime.remove('a1');
+      expect(engine.calls().filter((call) => call.startsWith('DELETE /volumes'))).toEqual([]);
+    }
+  });
+
+  test('is known by its labels when it is gone, and what it kept is removed by them', async () => {
+    const engine = await scriptedEngine({
+      'GET /volumes': {
+        body: {
+          Volumes: [
+            { Name: VOLUME, Labels: labels },
+            { Name: 'mine', Labels: null },
+          ],
+        },
+      },
+      [`DELETE /volumes/${VOLUME}`]: { status: 204 },
+    });
+    expect(await engine.runtime.holdsData('a1', 'me')).toBe(true);
+    expect(await engine.runtime.holdsData('a1', 'other')).toBe(false);
+    await engine.runtime.removeData('a1', 'me');
+    expect(engine.calls().filter((call) => call.startsWith('DELETE'))).toEqual([`DELETE /volumes/${VOLUME}`]);
+  });
+});

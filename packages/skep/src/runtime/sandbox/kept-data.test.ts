@@ -1,0 +1,104 @@
+import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { RuntimeEnvironment } from '../environment.ts';
+import { dataMounts, holdsData, removeData, removeEmptyData } from './kept-data.ts';
+import { removeFiles } from './own-directories.ts';
+
+let directory: string;
+let environment: RuntimeEnvironment;
+let home: string;
+let kept: string;
+beforeEach(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), 'skep-kept-'));
+  environment = {
+    env: {},
+    home: directory,
+    platform: 'linux',
+    execPath: '',
+    dataDir: path.join(directory, 'data'),
+    cacheDir: '',
+    owner: 'o',
+    randomId: () => 'random',
+  };
+  home = path.join(directory, 'home');
+  kept = path.join(environment.dataDir, 'kept', 'a1');
+  await mkdir(home);
+});
+afterEach(() => removeFiles(directory));
+
+const mounts = (data: readonly string[] = ['/data']) =>
+  dataMounts({ environment, spec: { name: 'a1', data }, home, user: undefined });
+
+describe('what a server keeps', () => {
+  test('lies in one directory that only this user enters, at /data and in its home', async () => {
+    const source = path.join(kept, 'data');
+    expect(await mounts()).toEqual([
+      { source, target: '/data', readOnly: false },
+      { source, target: '/home/skep/.local/share', readOnly: false },
+    ]);
+    expect((await lstat(kept)).mode & 0o777).toBe(0o700);
+    expect((await lstat(path.join(home, '.local/share'))).isDirectory()).toBe(true);
+  });
+
+  test('is found again by the next start, two at once included', async () => {
+    await Promise.all([mounts(), mounts()]);
+    await writeFile(path.join(kept, 'data', 'graph'), 'x');
+    await mounts();
+    expect(await readFile(path.join(kept, 'data', 'graph'), 'utf8')).toBe('x');
+  });
+
+  test('is mounted where the server has put no link, and no directory that it has shut', async () => {
+    const outside = path.join(directory, 'outside');
+    await mkdir(outside);
+    await symlink(outside, path.join(home, '.local'));
+    await mounts();
+    expect(await readdir(outside)).toEqual([]);
+    await chmod(path.join(home, '.local'), 0);
+    await mounts();
+    expect((await lstat(path.join(home, '.local/share'))).isDirectory()).toBe(true);
+  });
+
+  test.each(['a1', 'a1/data'])('is refused where something else lies at %s', async (place) => {
+    const at = path.join(environment.dataDir, 'kept', place);
+    const outside = path.join(directory, 'outside');
+    await mkdir(outside);
+    await mkdir(path.dirname(at), { recursive: true, mode: 0o700 });
+    await symlink(outside, at);
+    await expect(mounts()).rejects.toThrow(expect.objectContaining({ code: 'runtime/start-failed' }));
+    expect(await readdir(outside)).toEqual([]);
+  });
+
+  test('is nothing until something is written, and leaves nothing then', async () => {
+    await mounts(['/data', '/var/lib/x']);
+    expect(await holdsData(environment, 'a1')).toBe(false);
+    await removeEmptyData(environment, 'a1');
+    await expect(lstat(kept)).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('to remove it', () => {
+  test('follows no link, and takes what the server has shut', async () => {
+    await mounts();
+    const outside = path.join(directory, 'outside');
+    await mkdir(outside);
+    await writeFile(path.join(outside, 'mine'), 'x');
+    await symlink(outside, path.join(kept, 'data', 'link'));
+    await mkdir(path.join(kept, 'data', 'shut', 'deep'), { recursive: true });
+    await chmod(path.join(kept, 'data', 'shut'), 0);
+    await removeEmptyData(environment, 'a1');
+    expect(await holdsData(environment, 'a1')).toBe(true);
+    await removeData(environment, 'a1');
+    await expect(lstat(kept)).rejects.toThrow('ENOENT');
+    expect(await readdir(outside)).toEqual(['mine']);
+  });
+
+  test('goes on where a killed removal stopped', async () => {
+    // What it had renamed, and not removed yet.
+    await mkdir(path.join(kept, '.1-1-random', 'rest'), { recursive: true });
+    expect(await holdsData(environment, 'a1')).toBe(true);
+    await removeData(environment, 'a1');
+    expect(await holdsData(environment, 'a1')).toBe(false);
+  });
+});

@@ -1,0 +1,137 @@
+import { execFile } from 'node:child_process';
+import { lchownSync } from 'node:fs';
+import { chmod, lstat, mkdir, readdir, rmdir, unlink } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
+import { removeEmpty } from '@skep/core/files/atomic-write.ts';
+import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
+import { DATA_PATH, partOf } from '../../permissions/data-paths.ts';
+import type { Mount } from '../../permissions/mounts.ts';
+import type { RuntimeEnvironment } from '../environment.ts';
+import type { WorkloadSpec } from '../runtime.ts';
+import { CONFINED_HOME } from './confine.ts';
+import { removeFiles, removeWhole } from './own-directories.ts';
+
+const run = promisify(execFile);
+
+const keptDirectory = ({ dataDir }: RuntimeEnvironment, name: string): string =>
+  path.join(dataDir, 'kept', name);
+
+/** The directory of each path that a workload keeps: below one of this user alone, so that no server replaces it. */
+export function dataDirectories(
+  environment: RuntimeEnvironment,
+  { name, data = [] }: Pick<WorkloadSpec, 'name' | 'data'>,
+) {
+  return data.map((target) => ({
+    target,
+    source: path.join(keptDirectory(environment, name), partOf(target)),
+  }));
+}
+
+export interface DataOwner {
+  readonly environment: RuntimeEnvironment;
+  readonly spec: Pick<WorkloadSpec, 'name' | 'data'>;
+  /** Directory of the host that is the server's home. */
+  readonly home: string;
+  /** Whom everything shall belong to; undefined when it belongs to whoever starts the workload anyway. */
+  readonly user: ConfinedUser | undefined;
+}
+
+/**
+ * What the server finds again even after the workload was removed: each path that it keeps, and `/data` in its home as
+ * well, where programs look that read no XDG_DATA_HOME. Fails with `runtime/start-failed` when something else is in the
+ * place of a directory.
+ */
+export async function dataMounts({ environment, spec, home, user }: DataOwner): Promise<readonly Mount[]> {
+  const directories = dataDirectories(environment, spec);
+  if (directories.length === 0) return [];
+  const own = (await lstat(home)).uid;
+  const mounts: Mount[] = [];
+  const kept = keptDirectory(environment, spec.name);
+  for (const directory of [path.dirname(kept), kept]) await ensureDirectory(directory, user ? 0 : own);
+  for (const { source, target } of directories) {
+    const { uid, gid } = await ensureDirectory(source);
+    // Each server of a name is somebody else where its mounts are; changing them ends with the directory itself.
+    if (user && (uid !== user.uid || gid !== user.gid)) {
+      await run('chown', ['-hRP', `${user.uid}:${user.gid}`, '--', source]);
+    }
+    mounts.push({ source, target, readOnly: false });
+    if (target !== DATA_PATH) continue;
+    await makeMountPoint(home, ['.local', 'share'], user);
+    mounts.push({ source, target: path.posix.join(CONFINED_HOME, '.local/share'), readOnly: false });
+  }
+  return mounts;
+}
+
+/** A directory that is there, or is made for this user alone; never a link, nor another user's where `owner` is given. */
+async function ensureDirectory(directory: string, owner?: number) {
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    if (errnoOf(cause) !== 'EEXIST') {
+      const message = `cannot make "${directory}", where the server keeps its data: ${errnoOf(cause) ?? ''}`;
+      throw new SkepError('file/write-failed', { message, cause });
+    }
+  }
+  const found = await lstat(directory);
+  if (found.isDirectory() && (owner === undefined || found.uid === owner)) return found;
+  throw new SkepError('runtime/start-failed', {
+    message: `"${directory}", where the server is to keep its data, is no directory of yours`,
+    hint: 'move it away and start the workload again',
+  });
+}
+
+/**
+ * Makes a directory of the server's home ready to be mounted on. What the server has put in its way, a link perhaps, is
+ * removed: whoever mounts would follow it.
+ */
+async function makeMountPoint(home: string, names: readonly string[], user: ConfinedUser | undefined) {
+  let at = home;
+  for (const name of names) {
+    at = path.join(at, name);
+    const found = await ifThere(lstat(at));
+    if (found && !found.isDirectory()) await unlink(at);
+    else if (found && (found.mode & 0o700) !== 0o700) await chmod(at, 0o700);
+    if (found?.isDirectory() === true) continue;
+    await mkdir(at, { mode: 0o700 });
+    if (user) lchownSync(at, user.uid, user.gid);
+  }
+}
+
+/** True when anything lies in one of the directories, or a removal was cut short. */
+export async function holdsData(environment: RuntimeEnvironment, name: string): Promise<boolean> {
+  const kept = keptDirectory(environment, name);
+  for (const part of await partsIn(kept)) {
+    // One that its server has shut holds something as well.
+    const names = await ifThere(readdir(path.join(kept, part)).catch(() => ['?']));
+    if (names && names.length > 0) return true;
+  }
+  return false;
+}
+
+/** Removes directories in which nothing was ever kept. */
+export async function removeEmptyData(environment: RuntimeEnvironment, name: string): Promise<void> {
+  const kept = keptDirectory(environment, name);
+  for (const part of await partsIn(kept)) {
+    await rmdir(path.join(kept, part)).catch(() => {});
+  }
+  await removeEmpty(kept);
+}
+
+/** Removes them with all that is in them, following no link, and what an interrupted removal left. */
+export async function removeData(environment: RuntimeEnvironment, name: string): Promise<void> {
+  const kept = keptDirectory(environment, name);
+  for (const part of await partsIn(kept)) {
+    if (part.startsWith('.')) await removeFiles(path.join(kept, part));
+    else await removeWhole(kept, part, environment);
+  }
+}
+
+async function partsIn(kept: string): Promise<string[]> {
+  const found = await ifThere(lstat(kept));
+  if (found?.isDirectory() !== true) return [];
+  const entries = await readdir(kept, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}

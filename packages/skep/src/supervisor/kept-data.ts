@@ -1,0 +1,104 @@
+import { lstat, mkdir, opendir, readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { atomicWrite, removeEmpty, removeFile } from '@skep/core/files/atomic-write.ts';
+import { ifThere } from '@skep/core/files/errno.ts';
+import type { Places } from '@skep/core/files/places.ts';
+import { readJson } from '@skep/core/files/read-limited.ts';
+import { listOf, members, optional, text, type ShapeType } from '@skep/core/settings/shape.ts';
+import type { RuntimeReference } from '../run-config/run-config.ts';
+import { runtimeReference } from '../settings/identity.ts';
+import { checkWorkloadName, isWorkloadName } from '../settings/workload-name.ts';
+
+const MAX_RECORD_BYTES = 64 * 1024;
+
+/** Where the data of one name lies: it may have run on several engines. */
+const record = members({
+  at: listOf(members({ runtime: optional(runtimeReference), where: listOf(text) })),
+});
+export type KeptAt = ShapeType<typeof record>['at'][number];
+
+const directoryOf = (places: Places, name: string): string =>
+  path.join(places.keptDir, checkWorkloadName(name));
+const recordOf = (places: Places, name: string): string => path.join(directoryOf(places, name), 'kept.json');
+
+/** Where a workload's data lies, whether or not the workload is still there; empty where it keeps none. */
+export async function readKept(places: Places, name: string): Promise<readonly KeptAt[]> {
+  if ((await ifThere(lstat(directoryOf(places, name)))) === undefined) return [];
+  const what = { maxBytes: MAX_RECORD_BYTES, what: 'record of kept data' };
+  const found: unknown = await readJson(recordOf(places, name), what).catch(() => undefined);
+  try {
+    return record(found, (why) => {
+      throw new TypeError(why);
+    }).at;
+  } catch {
+    // Without its record the directory itself is what is known of it.
+    return [{ where: [directoryOf(places, name)] }];
+  }
+}
+
+/** Names that keep something, sorted. */
+export async function keptNames(places: Places): Promise<readonly string[]> {
+  const names = (await ifThere(readdir(places.keptDir))) ?? [];
+  return names.filter(isWorkloadName).toSorted();
+}
+
+/** Remembers where data is going to lie, before it does: what is on an engine is found by this alone. */
+export async function noteKept(places: Places, name: string, one: KeptAt): Promise<void> {
+  const known = await readKept(places, name);
+  const others = known.filter(({ runtime }) => runtime && runtime.id !== one.runtime?.id);
+  const at = [...others, one];
+  if (JSON.stringify(at) === JSON.stringify(known)) return;
+  // For this user alone, what a server puts there too.
+  await mkdir(directoryOf(places, name), { recursive: true, mode: 0o700 });
+  await atomicWrite(recordOf(places, name), `${JSON.stringify({ at })}\n`);
+}
+
+/** Forgets what was on that runtime, and the directory when nothing else is known. */
+export async function forgetKept(
+  places: Places,
+  name: string,
+  gone: RuntimeReference | undefined,
+): Promise<void> {
+  const left = (await readKept(places, name)).filter(({ runtime }) => runtime && runtime.id !== gone?.id);
+  if (left.length > 0) {
+    return atomicWrite(recordOf(places, name), `${JSON.stringify({ at: left })}\n`);
+  }
+  await removeFile(recordOf(places, name));
+  await removeEmpty(directoryOf(places, name));
+}
+
+const MAX_FILES = 2000;
+
+/** For people: where the data lies, with its size where it is in few enough files of this machine. */
+export async function dataText(places: Places, name: string): Promise<string | undefined> {
+  const where = (await readKept(places, name)).flatMap((one) => one.where);
+  if (where.length === 0) return undefined;
+  const size = where.every((one) => path.isAbsolute(one)) ? await sizeOf(where) : undefined;
+  return `${where.join(', ')}${size === undefined ? '' : ` (${sizeText(size)})`}`;
+}
+
+/** Bytes of the files below, links not followed; undefined when they are too many or not to be seen. */
+async function sizeOf(directories: readonly string[]): Promise<number | undefined> {
+  let [bytes, seen] = [0, 0];
+  const left = [...directories];
+  try {
+    for (let at = left.pop(); at !== undefined; at = left.pop()) {
+      for await (const entry of await opendir(at)) {
+        if ((seen += 1) > MAX_FILES) return undefined;
+        const file = path.join(at, entry.name);
+        if (entry.isDirectory()) left.push(file);
+        else bytes += (await lstat(file)).size;
+      }
+    }
+    return bytes;
+  } catch {
+    return undefined;
+  }
+}
+
+function sizeText(bytes: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+  let [value, unit] = [bytes, 0];
+  for (; value >= 1000 && unit < units.length - 1; unit += 1) value /= 1000;
+  return `${unit === 0 ? value : value.toPrecision(3)} ${units[unit] ?? ''}`;
+}
