@@ -177,6 +177,20 @@ describe.skipIf(!sandboxThere.available).each(USERS)(
 
     test('keeps what its server wrote beside its code and in its home', () => keepsState());
 
+    test('starts from what Node compiled of the package when it was fetched', async () => {
+      const url = await ran(`npx://${PACKAGE}`, '--name', name);
+      const compiled = path.join(user.dir, 'cache/skep/packages', saved().image, '.compiled');
+      const [tag = ''] = readdirSync(compiled);
+      const kept = readdirSync(path.join(compiled, tag));
+      expect(kept).not.toEqual([]);
+      const cache = '/skep/compiled';
+      const list = { path: cache };
+      const [seen = ''] = (await ask(url, 'probe/list', list)).result as unknown as string[];
+      expect(seen.startsWith(tag)).toBe(true);
+      const planted = await ask(url, 'probe/write', { path: `${cache}/${seen}/0badc0de`, text: 'x' });
+      expect(planted.error).toMatchObject({ message: expect.stringContaining('EROFS') });
+    });
+
     test('whose package was pruned is fetched again by start, with progress', async () => {
       const url = await ran(`npx://${PACKAGE}`, '--name', name);
       expect((await user.skep(['stop', name])).code).toBe(0);

@@ -7,10 +7,17 @@ import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import type { Mount } from '../../permissions/mounts.ts';
 import type { WorkloadSpec } from '../runtime.ts';
+import type { compiledAhead } from './compile-ahead.ts';
 import { startConfined, type Bubblewrap, type Confined, type ConfinedProgram } from './confine.ts';
 import { bootId, identify, programInside, sendSignal } from './linux-process.ts';
 import { logTail } from './log-file.ts';
-import { connectNetwork, inOwnNetwork, NETWORK_FILES, type NetworkTools } from './own-network.ts';
+import {
+  connectNetwork,
+  hasOwnNetwork,
+  inOwnNetwork,
+  NETWORK_FILES,
+  type NetworkTools,
+} from './own-network.ts';
 import { holdPipes } from './pipes.ts';
 import type { WorkloadPlaces } from './places.ts';
 import { readStatus, type RunRecord } from './records.ts';
@@ -31,6 +38,8 @@ export interface WorkloadParts {
   readonly user: ConfinedUser;
   /** What the server may write and finds again. */
   readonly state: readonly Mount[];
+  /** See `compiledAhead`. */
+  readonly compiled: Awaited<ReturnType<typeof compiledAhead>>;
   /** Make a network of its own for it, with its ports forwarded; undefined for none, or that of the machine. */
   readonly tools: NetworkTools | undefined;
 }
@@ -106,17 +115,19 @@ function spawnWorkload(launching: Launch): Confined {
 
 /** One workload as a confined program: its package, the running Node, and the mounts that were asked for. */
 export function confinedWorkload(parts: WorkloadParts): ConfinedProgram {
-  const { spec, tree, node, command, user, state, tools } = parts;
+  const { spec, tree, node, command, user, state, compiled, tools } = parts;
   return {
     command: [...command, ...spec.args],
     env: {
       PATH: [path.posix.dirname(NODE), `${APP}/node_modules/.bin`, '/usr/bin', '/bin'].join(':'),
       NODE_ENV: 'production',
+      ...compiled.env,
       ...spec.env,
     },
     mounts: [
       { source: node, target: NODE, readOnly: true },
       { source: tree, target: APP, readOnly: true },
+      ...compiled.mounts,
       ...state,
       ...spec.mounts,
     ],
@@ -156,18 +167,25 @@ async function startProgram(launching: Launch, { child, release }: Confined): Pr
   );
 }
 
-/** The first process inside, with its network. */
+/** The first process inside, with its network, which is connected while bubblewrap sets everything else up. */
 async function connected(
   { bubblewrap, places, spec, tools }: Launch,
-  child: ChildProcess,
+  { pid = 0 }: ChildProcess,
   ended: AbortSignal,
 ): Promise<number | undefined> {
-  const init = await untilFound(async () => (await readStatus(places.status)).initPid, ended);
-  if (init === undefined || tools === undefined) return init;
+  const init = untilFound(async () => (await readStatus(places.status)).initPid, ended);
+  if (tools === undefined) return init;
   const { inherited, setpriv } = bubblewrap;
-  const asRoot = setpriv !== undefined;
-  await connectNetwork({ tools, ports: spec.ports, asRoot, places, pid: child.pid ?? 0, inherited });
-  return init;
+  const connect = async (): Promise<void> => {
+    const inside = await untilFound(async () => ((await hasOwnNetwork(pid, tools)) ? pid : undefined), ended);
+    if (inside === undefined) return;
+    await connectNetwork({ tools, ports: spec.ports, asRoot: setpriv !== undefined, places, pid, inherited });
+  };
+  const [found, network] = await Promise.allSettled([init, connect()]);
+  if (found.status === 'rejected') throw found.reason;
+  // Why bubblewrap ended says more than that there was nothing to connect.
+  if (found.value !== undefined && network.status === 'rejected') throw network.reason;
+  return found.value;
 }
 
 /** What `ask` finds, asked again until `ended` aborts or the time is up, however long each answer takes. */

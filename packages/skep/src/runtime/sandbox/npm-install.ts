@@ -49,7 +49,7 @@ export async function npmInstall(install: NpmInstall): Promise<void> {
   await gateway.listen(at('registry'));
   const given = ['tree', 'tree/package.json', 'cache', 'registry'];
   if (asRoot) await Promise.all(given.map((name) => chown(at(name), user.uid, user.gid)));
-  const result = await toItsEnd(bubblewrap, npmProgram(install, user), signal);
+  const result = await runToItsEnd(bubblewrap, npmProgram(install, user), signal);
   if (result.status !== 0) throw gateway.failure ?? npmFailure(specifier, result.said);
 }
 
@@ -94,8 +94,12 @@ function npmProgram(
 
 const KEPT_LINES = 200;
 
-/** Any exit status is a result, with the last lines that were said. */
-async function toItsEnd(bubblewrap: Bubblewrap, program: ConfinedProgram, signal: AbortSignal) {
+/** Any exit status is a result, with the last lines that were said. Throws `runtime/aborted`. */
+export async function runToItsEnd(
+  bubblewrap: Bubblewrap,
+  program: ConfinedProgram,
+  signal: AbortSignal,
+): Promise<{ readonly status: number; readonly said: string }> {
   if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
   const { child } = startConfined(bubblewrap, program, { stdio: ['ignore', 'ignore', 'pipe'] });
   const lines: string[] = [];

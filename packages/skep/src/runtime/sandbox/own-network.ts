@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, closeSync, constants, openSync } from 'node:fs';
 import { connect } from 'node:net';
+import { readlink, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -79,6 +80,17 @@ const ENTER = `
 echo 1 >/proc/sys/net/ipv4/conf/all/route_localnet &&
 "$0" route add blackhole 127.0.0.0/8 &&
 exec "$@"`;
+
+/** Whether a process that was started by `inOwnNetwork` has its network, and whose it is can be told inside. */
+export async function hasOwnNetwork(pid: number, { unshare }: NetworkTools): Promise<boolean> {
+  try {
+    const [own, its] = await Promise.all([readlink('/proc/self/ns/net'), readlink(`/proc/${pid}/ns/net`)]);
+    // Until unshare(1) has started the next program, users have no numbers inside yet.
+    return own !== its && (await readlink(`/proc/${pid}/exe`)) !== (await realpath(unshare));
+  } catch {
+    return false;
+  }
+}
 
 export interface Connecting {
   readonly tools: NetworkTools;

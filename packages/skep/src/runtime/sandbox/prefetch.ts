@@ -12,9 +12,10 @@ import type { PrepareRequest } from '../runtime.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { Bubblewrap } from './confine.ts';
 import { checkTree } from './check-tree.ts';
+import { compileAhead } from './compile-ahead.ts';
 import { GATEWAY, npmInstall } from './npm-install.ts';
 import { findProgram } from './find-program.ts';
-import { hasTree, packageCommand, treeId, treeManifest } from './package-trees.ts';
+import { hasTree, treeId, treeManifest } from './package-trees.ts';
 import { packagesDirectory } from './places.ts';
 import { scratchDirectory } from './own-directories.ts';
 
@@ -23,10 +24,10 @@ const run = promisify(execFile);
 const SYNC_MS = 30_000;
 
 /**
- * Fetches an npm package with everything it needs into the package cache and returns the id of the tree. No code of the
- * packages runs meanwhile, and npm itself runs confined. The tree appears under its name only when it is complete; a
- * failure or an abort leaves nothing. Throws `runtime/package-not-found`, `runtime/prefetch-failed` or
- * `runtime/aborted`.
+ * Fetches an npm package with everything it needs into the package cache and returns the id of the tree. npm runs
+ * confined, and scripts of packages do not run; when all is there the server is started once, confined and without a
+ * network, for what Node compiles of it. The tree appears under its name only when it is complete; a failure or an abort
+ * leaves nothing. Throws `runtime/package-not-found`, `runtime/prefetch-failed` or `runtime/aborted`.
  */
 export async function prefetchNpm(
   environment: RuntimeEnvironment,
@@ -43,6 +44,7 @@ export async function prefetchNpm(
   if (await hasTree(environment, reference)) return reference;
   const specifier = `${source.name}@${version}`;
   report.step(`Fetching ${specifier}`);
+  const node = await realpath(environment.execPath);
   const stage = await scratchDirectory(packages, environment);
   try {
     const tree = path.join(stage, 'tree');
@@ -55,14 +57,15 @@ export async function prefetchNpm(
       specifier,
       signal,
       npm: await findNpm(environment),
-      node: await realpath(environment.execPath),
+      node,
       known: { name: source.name, packument },
       onDownload: (count) => report.detail(`${count} downloads`),
     });
     // npm could write to it, and what it says decides which program runs.
     await writeManifest(tree, source.name);
     await checkTree({ tree, specifier, registry: GATEWAY });
-    await packageCommand(tree);
+    report.step(`Compiling ${specifier}`);
+    await compileAhead({ bubblewrap, node, stage, signal });
     await moveIntoPlace(tree, path.join(packages, reference), environment);
     return reference;
   } finally {

@@ -20,6 +20,7 @@ import type {
 import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import type { Bubblewrap } from './confine.ts';
+import { compiledAhead } from './compile-ahead.ts';
 import { checkMounts, checkSpec } from './check-spec.ts';
 import { closedMounts, confinedUser } from './confined-user.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
@@ -187,7 +188,9 @@ export class SandboxRuntime implements Runtime {
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
       const { mounts, complete, home } = await serverState({ places, reference, tree, user: owner });
       const data = await kept.dataMounts({ environment: this.#environment, spec, home, user: owner });
-      const parts = { spec, tree, node, command, user, state: [...mounts, ...data], tools };
+      const compiled = await compiledAhead(tree, user);
+      const state = [...mounts, ...data];
+      const parts = { spec, tree, node, command, user, state, compiled, tools };
       await launch({ ...parts, bubblewrap, places, complete });
     } finally {
       this.#release(name);

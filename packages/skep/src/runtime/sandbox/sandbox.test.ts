@@ -56,6 +56,7 @@ describe('confinedWorkload', () => {
     user: { uid: 1000, gid: 1000 },
     tools: undefined,
     state: [],
+    compiled: { mounts: [], env: {} },
   });
 
   test('is the program with its arguments, its package, Node and the declared mounts', () => {
