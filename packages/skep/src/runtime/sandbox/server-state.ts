@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { lchownSync, readdirSync } from 'node:fs';
-import { lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { constants, lchownSync, readdirSync, readlinkSync, symlinkSync } from 'node:fs';
+import { copyFile, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
