@@ -37,6 +37,12 @@ test('names spelled with any escapes are read', () => {
   );
 });
 
+test('as many names as anybody writes are read, the same ones and others', () => {
+  const names = Array.from({ length: 10_000 }, (_, at) => `a${at % 3000}`);
+  const text = names.map((name, at) => `{"\\u0061${name.slice(1)}" : ${at}, "b":"\\u0061"}`).join(',\n');
+  expect(parseJson(`[${text}]`)).toEqual(names.map((name, at) => ({ [name]: at, b: 'a' })));
+});
+
 test.each([
   String.raw`{"a\"":1,"\\":"\"x\":","\n":["\u0061"]}`,
   String.raw`"\u0061"`,

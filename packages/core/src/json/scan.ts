@@ -162,6 +162,10 @@ export function splice(text: string, edits: readonly Edit[]): string {
   return result + text.slice(at);
 }
 
+/** What is remembered while names are replaced: a document may be made of millions of them. */
+const MAX_KNOWN_NAMES = 1000;
+const MAX_PARTS = 4096;
+
 /** True also for some texts with JSON in a string; costs less than to find every string. */
 function mayEscapeNames(text: string): boolean {
   for (let colon = text.indexOf(':'); colon !== -1; colon = text.indexOf(':', colon + 1)) {
@@ -181,14 +185,24 @@ function mayEscapeNames(text: string): boolean {
  */
 export function withPlainNames(text: string): string {
   if (!text.includes('\\') || !mayEscapeNames(text)) return text;
-  const edits: Edit[] = [];
+  const chunks: string[] = [];
+  let parts: string[] = [];
+  let behind = 0;
+  const known = new Map<string, string>();
   for (let at = text.indexOf('"'), end = 0; at !== -1; at = text.indexOf('"', end)) {
     end = skipString(text, at);
     if (text.charCodeAt(skipSpace(text, end)) !== COLON) continue;
     const name = text.slice(at, end);
-    if (name.includes('\\')) edits.push({ span: { start: at, end }, text: JSON.stringify(JSON.parse(name)) });
+    if (!name.includes('\\')) continue;
+    const plain = known.get(name) ?? JSON.stringify(JSON.parse(name));
+    if (known.size < MAX_KNOWN_NAMES) known.set(name, plain);
+    parts.push(text.slice(behind, at), plain);
+    behind = end;
+    if (parts.length < MAX_PARTS) continue;
+    chunks.push(parts.join(''));
+    parts = [];
   }
-  return edits.length === 0 ? text : splice(text, edits);
+  return [...chunks, ...parts, text.slice(behind)].join('');
 }
 
 /**
