@@ -82,7 +82,7 @@ describe.each(['docker', 'sandbox'] as const)('bad input of a run on %s', (kind)
   test.skipIf(!there.available)(
     onKind('a program that never speaks MCP is refused, unless nobody asks'),
     async () => {
-      expectRefusal(await run('--', 'mute'), 'did not answer', '--no-check');
+      expectRefusal(await run('--check-timeout', '3s', '--', 'mute'), 'did not answer', '--no-check');
       expect(left()).toEqual([]);
       const unchecked = await run('--no-check', '--', 'mute');
       expect(unchecked.code, unchecked.stderr).toBe(0);

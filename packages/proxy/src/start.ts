@@ -19,6 +19,7 @@ import { bodyLimit } from './steps/body-limit.ts';
 import { mcpParser } from './steps/mcp-parser.ts';
 import { isLoopback } from './call/loopback.ts';
 import { origin } from './steps/origin.ts';
+import type { JsonObject } from './message/json-rpc.ts';
 import type { ProxyLimits } from './settings.ts';
 
 export interface ProxyOptions extends ProxyLimits {
@@ -49,11 +50,16 @@ export interface Proxy {
   readonly url: string;
   readonly port: number;
   /**
-   * Makes the handshake with a stdio server now, for all clients to come. Resolves with the `serverInfo` it told, or
-   * undefined when it answered with an error; rejects with a code of the proxy when it cannot answer any more. Absent for
+   * Makes the handshake with a stdio server now, for all clients to come. Resolves with its result, or undefined
+   * when it answered with an error; rejects with a code of the proxy when it cannot answer any more. Absent for
    * HTTP servers, with which every client shakes hands itself.
    */
   readonly greet?: () => Promise<unknown>;
+  /**
+   * Asks a server that was greeted, without any client. Resolves with the text of its answer, an error too; rejects with a
+   * code of the proxy when it cannot answer. There where `greet` is.
+   */
+  readonly ask?: (method: string, params: JsonObject) => Promise<string>;
   /** The backend's process has ended: clients are told to come back later, and nothing of it is kept. */
   backendEnded(): void;
   /** The backend was restarted: sessions and the cached handshake are void, and the proxy attaches to it again. */
@@ -116,6 +122,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       url: `http://${inUrl(options.host)}:${port}${ENDPOINT_PATH}`,
       port,
       ...(front.greet === undefined ? {} : { greet: front.greet }),
+      ...(front.ask === undefined ? {} : { ask: front.ask }),
       backendEnded: () => front.backendEnded?.(),
       backendStarted: () => front.backendStarted?.(),
       behind(entrance) {

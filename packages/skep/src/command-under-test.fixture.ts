@@ -38,10 +38,12 @@ export interface MachineUnderTest {
    * `none`: there is none, and one that is started ends at once.
    */
   readonly supervisor?: 'up' | 'asked' | 'none';
-  /** What a server answers its first question with. */
+  /** How a server calls itself when it is asked for the first time. */
   readonly greet?: (name: string) => Promise<unknown>;
   /** Where this program is said to be. */
   readonly program?: { readonly node: string; readonly entry: string };
+  /** The tools that it has then. */
+  readonly tools?: readonly object[];
 }
 
 /** What one command may find different from the others. */
@@ -366,7 +368,7 @@ function openHostUnderTest({ context, machine, runtime }: StartingSupervisor): H
     isAlive,
     openRuntime: async () => runtime,
     connectRuntime: async () => runtime,
-    startProxy: async (options) => silentProxy(options, greet),
+    startProxy: async (options) => silentProxy(options, greet, machine.tools ?? []),
     version: VERSION,
     owner: ownerOf(places.stateDir),
     terminate() {},
@@ -376,11 +378,16 @@ function openHostUnderTest({ context, machine, runtime }: StartingSupervisor): H
 }
 
 /** A proxy that listens nowhere. */
-function silentProxy({ name, port }: ProxyOptions, greet: (name: string) => Promise<unknown>): Proxy {
+function silentProxy(
+  { name, port }: ProxyOptions,
+  greet: (name: string) => Promise<unknown>,
+  tools: readonly object[],
+): Proxy {
   return {
     url: `http://127.0.0.1:${port}/mcp`,
     port,
-    greet: () => greet(name),
+    greet: async () => ({ serverInfo: await greet(name), capabilities: { tools: {} } }),
+    ask: async () => JSON.stringify({ jsonrpc: '2.0', id: 0, result: { tools } }),
     behind: () => () => {},
     backendEnded() {},
     backendStarted() {},

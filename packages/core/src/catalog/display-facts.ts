@@ -1,6 +1,7 @@
 import { isRecord } from '../json/is-record.ts';
 import { extensionBlocks, extensionSummary } from './extension-summary.ts';
 import type { ServerDocument } from './server-json.ts';
+import { tokensOfTool } from './tool-weight.ts';
 
 /** A tool that an entry names, with what its definition takes of a model's context, where the entry has one. */
 export interface ListedTool {
@@ -8,16 +9,13 @@ export interface ListedTool {
   readonly tokens?: number;
 }
 
-/** Models differ; a token of JSON is about four characters for all of them. */
-const CHARACTERS_PER_TOKEN = 4;
-
 /** The tools of a server as its entry tells; never throws. */
 export function listedTools(document: ServerDocument): readonly ListedTool[] {
   const defined = new Map<string, number>();
   for (const block of Object.values(extensionBlocks(document))) {
     const definitions = isRecord(block) ? block['tool_definitions'] : undefined;
     if (!Array.isArray(definitions)) continue;
-    for (const one of definitions) if (isDefinition(one)) defined.set(one.name, tokensOf(one));
+    for (const one of definitions) if (isDefinition(one)) defined.set(one.name, tokensOfTool(one));
   }
   const names = new Set([...extensionSummary(document).tools, ...defined.keys()]);
   return [...names].map((name) => {
@@ -30,11 +28,6 @@ function isDefinition(
   value: unknown,
 ): value is { readonly name: string } & Readonly<Record<string, unknown>> {
   return isRecord(value) && typeof value['name'] === 'string';
-}
-
-/** What a client hands to the model of it: name, description and the schema of the arguments. */
-function tokensOf({ name, description, inputSchema }: Readonly<Record<string, unknown>>): number {
-  return Math.ceil(JSON.stringify({ name, description, inputSchema }).length / CHARACTERS_PER_TOKEN);
 }
 
 /** The licence as the document or its publisher names it; the standard has no place for it. */

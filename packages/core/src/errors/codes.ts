@@ -69,7 +69,7 @@ export const CODES = {
   'run/invalid-env': row(400, 'invalid environment variable', 'write KEY=VALUE; a key has letters, digits and underscores'),
   'run/missing-env': row(400, 'missing required environment variable', 'give it with -e KEY=VALUE or --env-file'),
   'run/crashed-at-start': row(502, 'the server stopped right after it was started', 'read its last lines above; check its arguments and environment variables'),
-  'run/no-answer': row(504, 'the server does not answer', 'check that it speaks MCP on standard input and output (else give --transport); --no-check runs it unasked'),
+  'run/no-answer': row(504, 'the server does not answer', 'check that it speaks MCP, and --transport; --check-timeout waits longer, --no-check runs it unasked'),
   'run/not-granted': row(403, 'the server asks for more of this machine than it was granted', 'grant it with --permission-profile FILE, or do not run it'),
   'run/source-silent': row(504, 'the source of a mount does not answer', 'bring back the machine or program behind it, or unmount it; then try again'),
   'run/invalid-config': row(400, 'invalid run configuration', 'correct the named key, or export the workload again'),

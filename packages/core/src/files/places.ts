@@ -21,6 +21,8 @@ export interface Places {
   readonly locksDir: string;
   readonly dataDir: string;
   readonly statusesDir: string;
+  /** What each workload's server said of itself. */
+  readonly serversDir: string;
   readonly logsDir: string;
   /** What stays when a workload is removed: a directory per name (docs/behaviour/run.md#data). */
   readonly keptDir: string;
@@ -57,6 +59,7 @@ export function places(input: PlacesInput): Places {
     locksDir: path.join(stateDir, 'locks'),
     dataDir,
     statusesDir: path.join(dataDir, 'statuses'),
+    serversDir: path.join(dataDir, 'servers'),
     logsDir: path.join(dataDir, 'logs'),
     keptDir: path.join(dataDir, 'kept'),
     supervisorLog: path.join(dataDir, 'logs', 'supervisor.log'),

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Step } from '../call/chain.ts';
+import type { JsonObject } from '../message/json-rpc.ts';
 
 /** The pipe to a stdio MCP server, one JSON-RPC message per line. `close` detaches, it does not stop the server. */
 export interface StdioStreams {
@@ -42,6 +43,8 @@ export interface Front {
   health(): Health;
   /** See `Mux.greet`; absent where clients shake hands with the server themselves. */
   readonly greet?: () => Promise<unknown>;
+  /** See `Mux.ask`; there where `greet` is. */
+  readonly ask?: (method: string, params: JsonObject) => Promise<string>;
   /** The server's process has ended. */
   readonly backendEnded?: () => void;
   /** The server was started anew. */

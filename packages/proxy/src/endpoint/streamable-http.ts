@@ -4,6 +4,7 @@ import { Mux, type MuxOptions } from '../backend/stdio/mux.ts';
 import type { PipeState } from '../backend/stdio/pipe.ts';
 import { throughHooks, type Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
+import type { JsonObject } from '../message/json-rpc.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { MODERN_VERSION } from '../message/protocol-version.ts';
 import { acceptsStream } from './accept.ts';
@@ -50,6 +51,8 @@ export class StreamableHttp implements Front {
   readonly attach = (): Promise<void> => this.#mux.attach();
 
   readonly greet = (): Promise<unknown> => this.#mux.greet();
+
+  readonly ask = (method: string, params: JsonObject): Promise<string> => this.#mux.ask(method, params);
 
   health(): Health {
     const { pipeState } = this.#mux;

@@ -2,6 +2,7 @@ import { licenceOf, listedTools, type ListedTool } from '@skep/core/catalog/disp
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { extensionSummary } from '@skep/core/catalog/extension-summary.ts';
 import type { LocalPlan, RunPlan } from '@skep/core/catalog/run-plan.ts';
+import { tokensText } from '@skep/core/catalog/tool-weight.ts';
 import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
 import { chooseDataPaths } from '../permissions/data-paths.ts';
 import type { Fact } from '../print/table.ts';
@@ -102,7 +103,7 @@ function toolsText(tools: readonly ListedTool[]): string | undefined {
   if (tools.length === 0) return undefined;
   const total = tools.reduce((sum, { tokens = 0 }) => sum + tokens, 0);
   const names = tools.map(({ name, tokens }) => (tokens === undefined ? name : `${name} (${tokens})`));
-  const weight = total === 0 ? '' : `, about ${total} tokens`;
+  const weight = total === 0 ? '' : `, ${tokensText(total)}`;
   return `${tools.length}${weight}: ${listed(names)}`;
 }
 

@@ -43,7 +43,8 @@ describe('skep run --foreground', () => {
     });
     expect(status).toBe(0);
     expect(out).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp\n$/);
-    expect(err).toContain('a1 is running (answering 2). Press Ctrl-C to stop and remove it.\n');
+    expect(err).toContain('a1 is running (answering 2): no tools\n');
+    expect(err).toContain('\nPress Ctrl-C to stop and remove it.\n');
     expect(await answer).toMatchObject({ serverInfo: { name: 'answering', version: '2' } });
     expect(await skep.left()).toEqual(NOTHING_LEFT);
   });

@@ -188,6 +188,8 @@ describe('skep status', () => {
       'Port',
       'Transport',
       'Proxy Mode',
+      'Server',
+      'Tools',
       'Runs in',
       'Reads',
       'Writes',
@@ -204,7 +206,8 @@ describe('skep status', () => {
   test('has one shape for scripts, with an uptime only while it runs', async () => {
     const keysOf = async (name: string): Promise<readonly string[]> =>
       Object.keys(JSON.parse(await servers.output(`status ${name} --format json`)) as object);
-    const always = 'name status package url port transport proxy_mode permissions group front_url'.split(' ');
+    const always =
+      'name status package url port transport proxy_mode permissions server group front_url'.split(' ');
     expect(await keysOf('alpha')).toEqual([...always, 'uptime']);
     expect(await keysOf('gamma')).toEqual(always);
   });

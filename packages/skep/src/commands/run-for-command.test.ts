@@ -62,7 +62,7 @@ beforeEach(async () => {
     startProxy: async ({ port }) => ({
       url: 'http://127.0.0.1/mcp',
       port,
-      greet: () => greet(),
+      greet: async () => ({ serverInfo: await greet() }),
       behind: () => () => {},
       backendEnded() {},
       backendStarted() {},

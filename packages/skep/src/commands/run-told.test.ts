@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { readFound } from '../supervisor/found-server.ts';
 import { commandUnderTest, controlsIn } from '../command-under-test.fixture.ts';
 
 // What a run says at its end, whoever carries it out.
@@ -45,4 +46,57 @@ test.each(WAYS)('the card fits the terminal, and nothing in it steers that (%s)'
   const card = err.slice(err.lastIndexOf('Runs in:'));
   expect(controlsIn(card)).toEqual([]);
   expect(Math.max(...card.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(60);
+});
+
+const tool = (name: string, description = ''): object => ({
+  name,
+  description,
+  inputSchema: { type: 'object' },
+});
+
+test.each(WAYS)(
+  'a run proves that the server answers, and says what its tools weigh (%s)',
+  async (supervisor) => {
+    const tools = [tool('find', 'x'.repeat(4000)), tool('keep', 'y'.repeat(6000))];
+    const skep = await commandUnderTest({ supervisor, tools });
+    const { err } = await skep.run('run fake:1 --name a1');
+    expect(err).toMatch(/^✓ a1 is running \(fake 1\): 2 tools, ~2\.5 k tokens$/m);
+    expect(await skep.output('status a1')).toMatch(/^Tools: +2 tools, ~2\.5 k tokens$/m);
+    expect(JSON.parse(await skep.output('status a1 --format json'))).toMatchObject({
+      server: { name: 'fake', version: '1', all_tools: true, tools: [{ name: 'find' }, { name: 'keep' }] },
+    });
+  },
+);
+
+test('a server without tools is said to have none, and one that was not asked nothing', async () => {
+  const skep = await commandUnderTest();
+  expect((await skep.run('run fake:1 --name a1')).err).toMatch(/^✓ a1 is running \(fake 1\): no tools$/m);
+  expect((await skep.run('run fake:1 --name a2 --no-check')).err).not.toContain('✓');
+  expect(JSON.parse(await skep.output('status a2 --format json'))).toMatchObject({ server: null });
+});
+
+test('what is known of a server is written anew at each start, and goes with its workload', async () => {
+  const skep = await commandUnderTest({ tools: [tool('one')] });
+  await skep.output('run fake:1 --name a1');
+  expect(await readFound(skep.places, 'a1')).toMatchObject({ tools: [{ name: 'one' }], complete: true });
+  await skep.write('../.local/share/skep/servers/a1.json', 'damaged');
+  expect(await readFound(skep.places, 'a1')).toBeUndefined();
+  await skep.output('stop a1');
+  await skep.output('start a1');
+  expect(await readFound(skep.places, 'a1')).toMatchObject({ tools: [{ name: 'one' }] });
+  await skep.output('rm a1');
+  expect(await readFound(skep.places, 'a1')).toBeUndefined();
+});
+
+test('whatever a server says of itself, the run goes on and nothing of it reaches the terminal raw', async () => {
+  const skep = await commandUnderTest({
+    greet: async () => ({ name: '\u001B[2J\u202Eevil\n', version: 'v'.repeat(5000) }),
+    tools: [tool('\u001B]0;owned\u0007', 'z'.repeat(2 ** 20)), { name: 3 }, tool('b')],
+  });
+  const { status, err } = await skep.run('run fake:1 --name a1');
+  expect(status).toBe(0);
+  expect(err).toMatch(/: 2 tools, ~262 k tokens$/m);
+  expect(
+    [err, await skep.output('status a1'), await skep.output('status a1 --format json')].flatMap(controlsIn),
+  ).toEqual([]);
 });

@@ -5,6 +5,8 @@ import { cardFacts, toFacts, type Fact } from '../print/table.ts';
 import { dataText } from '../supervisor/kept-data.ts';
 import { toJsonText, toStatusItem, uptimeOf } from '../workloads/to-json.ts';
 import { formatOfStatus, timeText } from '../workloads/to-text.ts';
+import { readFound, weightOf } from '../supervisor/found-server.ts';
+import { toolsText } from '../run/tell-start.ts';
 import { shownUrl, viewWorkload } from '../workloads/view.ts';
 
 export const status = defineCommand({
@@ -17,7 +19,10 @@ export const status = defineCommand({
     const view = await viewWorkload(name, context);
     const now = new Date(context.clock.now());
     const card = view.permitted && permissionCard(view.permitted);
-    if (values.format === 'json') return context.terminal.out(toJsonText(toStatusItem(view, now, card)));
+    const found = await readFound(context.places, view.name);
+    if (values.format === 'json')
+      return context.terminal.out(toJsonText(toStatusItem(view, now, { card, found })));
+    const weight = found && weightOf(found);
     const facts: readonly Fact[] = [
       ['Name', view.name],
       ['Status', view.status, formatOfStatus(view.status)],
@@ -28,6 +33,8 @@ export const status = defineCommand({
       ['Port', String(view.port)],
       ['Transport', view.transport],
       ['Proxy Mode', view.proxyMode],
+      ['Server', found?.server && [found.server.name, found.server.version ?? ''].join(' ').trim()],
+      ['Tools', weight && toolsText(weight)],
       ...cardFacts(card ?? []),
       ['Data', await dataText(context.places, name)],
       ['Group', view.group],

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { openTerminal } from '@skep/core/command/terminal.ts';
 import { openProgress } from './progress.ts';
@@ -177,6 +177,23 @@ test('neither names nor values of a catalogue can steer the terminal', () => {
 });
 
 describe('progress', () => {
+  test('says how long a step takes from its second second on, on a terminal', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { terminal: live, written } = terminal(true);
+    const progress = openProgress(live);
+    progress.step('Starting a1');
+    vi.advanceTimersByTime(5_000);
+    progress.step('Waiting for a1 to answer');
+    vi.advanceTimersByTime(1_800);
+    expect(written()).toContain('Starting a1 4 s');
+    expect(written()).not.toMatch(/answer \d/);
+    vi.advanceTimersByTime(1_400);
+    progress.end();
+    expect(stripVTControlCharacters(written())).toMatch(/Waiting for a1 to answer 2 s/);
+    expect(written()).toContain('answer 3 s');
+  });
+
   test('without a terminal is one plain line per step', () => {
     const { terminal: plain, written } = terminal(false);
     const progress = openProgress(plain);

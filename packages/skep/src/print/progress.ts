@@ -12,7 +12,10 @@ export interface Progress extends Report {
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const FRAME_MS = 80;
 
-/** Two lines that are rewritten on a terminal; without one, a plain line per step. Data never passes here. */
+/**
+ * Two lines that are rewritten on a terminal, with how long the step takes from its second second on; without one, a plain
+ * line per step. Data never passes here.
+ */
 export function openProgress(terminal: Terminal): Progress {
   return terminal.liveErr ? liveProgress(terminal) : plainProgress(terminal);
 }
@@ -34,6 +37,8 @@ function liveProgress(terminal: Terminal): Progress {
   let title = '';
   let detail = '';
   let frame = 0;
+  /** When the step began, in frames. */
+  let since = 0;
   let drawn = 0;
   let timer: NodeJS.Timeout | undefined;
 
@@ -44,18 +49,22 @@ function liveProgress(terminal: Terminal): Progress {
   }
   function draw(): void {
     clear();
-    frame = (frame + 1) % FRAMES.length;
+    frame += 1;
+    const seconds = Math.floor(((frame - since) * FRAME_MS) / 1000);
+    const elapsed = seconds < 2 ? '' : ` ${seconds} s`;
     const lines = [
-      `${FRAMES[frame] ?? ''} ${cut(title)}`,
+      `${FRAMES[frame % FRAMES.length] ?? ''} ${cut(title, elapsed.length)}${elapsed}`,
       ...(detail === '' ? [] : [paint('dim', `  ${cut(detail)}`, terminal.colorErr)]),
     ];
     terminal.err(lines.join('\n'));
     drawn = lines.length;
   }
-  const cut = (text: string): string => shorten(printable(text), { width: Math.max(10, terminal.width - 4) });
+  const cut = (text: string, beside = 0): string =>
+    shorten(printable(text), { width: Math.max(10, terminal.width - 4 - beside) });
 
   return {
     step(next) {
+      if (next !== title) since = frame;
       title = next;
       detail = '';
       timer ??= setInterval(draw, FRAME_MS);
@@ -67,6 +76,7 @@ function liveProgress(terminal: Terminal): Progress {
     end() {
       clearInterval(timer);
       timer = undefined;
+      title = '';
       clear();
     },
   };

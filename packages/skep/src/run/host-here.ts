@@ -28,8 +28,8 @@ export async function hostHere(config: RunConfig, context: Context, movable = fa
     const endpoint = await host.start(config.name, { how: 'start', tell, signal, movable });
     progress.end();
     terminal.out(`${workloadUrl({ ...config, port: endpoint.port })}\n`);
-    terminal.err(cardText(permissionCard(config), terminal));
-    terminal.err(`${whenReady(config.name, endpoint)}. Press Ctrl-C to stop and remove it.\n`);
+    const card = cardText(permissionCard(config), terminal);
+    terminal.err(`${whenReady(config.name, endpoint)}\n${card}Press Ctrl-C to stop and remove it.\n`);
     if (!signal.aborted) await Promise.race([host.over(config.name), once(signal, 'abort')]);
     if (signal.aborted) return;
     throw new SkepError('run/ended', {

@@ -106,7 +106,7 @@ test('the supervisor gets what the command knows, and the person sees what the c
   const env = { HOME: home, SECRET: 'of the caller' };
   expect(asked).toEqual({ op: 'run', argv, env, cwd: '/somewhere' });
   expect(printed).toBe(
-    `err: ${WARNING}err: Starting a1\nout: ${URL}\nerr:   Reads: /notes\u{FFFD}[2J\na1 is running (fake 1): connect an MCP client to ${URL}.\n  skep logs a1   skep stop a1   skep rm a1\n`,
+    `err: ${WARNING}err: Starting a1\nout: ${URL}\nerr: a1 is running (fake 1)\n  Reads: /notes\u{FFFD}[2J\nConnect an MCP client to ${URL}.\n  skep logs a1   skep stop a1   skep rm a1\n`,
   );
 });
 

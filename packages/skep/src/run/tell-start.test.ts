@@ -14,7 +14,7 @@ test.each([
   [
     LONG,
     { liveOut: true, liveErr: true, width: 60 },
-    `connect an\nMCP client to the URL above.\n  skep logs ${LONG}\n  skep stop ${LONG}\n  skep rm ${LONG}\n`,
+    `Connect an MCP client to the URL above.\n  skep logs ${LONG}\n  skep stop ${LONG}\n  skep rm ${LONG}\n`,
   ],
   [LONG, { width: 60 }, `to http://x/mcp.\n  skep logs ${LONG}   skep stop ${LONG}   skep rm ${LONG}\n`],
 ])('%s on %j is told: …%s', (name, screen, end) => {
@@ -28,6 +28,6 @@ test.each([
   const url = 'http://x/mcp';
   tellReady({ name, url, endpoint: { url, port: 1 }, card: [] }, terminal);
   expect(out).toBe('http://x/mcp\n');
-  expect(err.startsWith(`${name} is running: connect`)).toBe(true);
+  expect(err.startsWith(`${name} is running\nConnect`)).toBe(true);
   expect(err.endsWith(end)).toBe(true);
 });

@@ -1,8 +1,10 @@
 import { wrapText } from '@skep/core/settings/to-help.ts';
+import { tokensText } from '@skep/core/catalog/tool-weight.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Progress } from '../print/progress.ts';
 import { cardFacts, toFacts } from '../print/table.ts';
+import type { FoundWeight } from '../supervisor/found-server.ts';
 import type { Endpoint, ShownCard, Tell } from '../supervisor/protocol.ts';
 
 const INDENT = '  ';
@@ -20,13 +22,19 @@ export function startEvents(progress: Progress, terminal: Terminal): Tell {
   };
 }
 
-/** How a start ended, for people: the beginning of a sentence. */
+/** How a start ended, for people: a sentence without its end. */
 export function whenReady(name: string, { readiness }: Endpoint): string {
   const running = `${name} is running`;
-  if (readiness?.is === 'silent')
-    return `${running}, but has not answered within a minute (skep status ${name} says when it has)`;
   if (readiness?.is === 'unchecked') return `${running}, and was not asked whether it answers`;
-  return readiness?.server === undefined ? running : `${running} (${readiness.server})`;
+  const named = readiness?.server === undefined ? running : `${running} (${readiness.server})`;
+  return readiness?.tools === undefined ? named : `✓ ${named}: ${toolsText(readiness.tools)}`;
+}
+
+/** `26 tools, ~9.8 k tokens`. */
+export function toolsText({ count, tokens, complete }: FoundWeight): string {
+  if (count === 0) return 'no tools';
+  const many = `${count}${complete ? '' : ' or more'} ${count === 1 && complete ? 'tool' : 'tools'}`;
+  return `${many}, ${tokensText(tokens)}`;
 }
 
 /** A permission card below what it belongs to. */
@@ -54,15 +62,13 @@ export function tellReady({ name, url, endpoint, card }: Started, terminal: Term
   terminal.out(`${shown}\n`);
   const { liveOut, liveErr, width } = terminal;
   // What went to a file stands above nothing.
-  const told = `${whenReady(name, endpoint)}: connect an MCP client to ${liveOut ? 'the URL above' : shown}.`;
+  const told = `Connect an MCP client to ${liveOut ? 'the URL above' : shown}.`;
   const next = ['logs', 'stop', 'rm'].map((command) => `skep ${command} ${name}`);
   const line = next.join('   ');
   const isTooWide = liveErr && line.length + 2 > width;
-  const lines = [
-    ...(liveErr ? wrapText(told, width) : [told]),
-    ...(isTooWide ? next : [line]).map((one) => `  ${one}`),
-  ];
-  terminal.err(`${cardText(card, terminal)}${lines.join('\n')}\n`);
+  const wrapped = (text: string): string => `${liveErr ? wrapText(text, width).join('\n') : text}\n`;
+  const hints = (isTooWide ? next : [line]).map((one) => `${INDENT}${one}\n`).join('');
+  terminal.err(`${wrapped(whenReady(name, endpoint))}${cardText(card, terminal)}${wrapped(told)}${hints}`);
 }
 
 /** Names what a removed workload leaves behind, and how that goes away as well. */

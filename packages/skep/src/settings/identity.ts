@@ -1,6 +1,7 @@
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import * as shape from '@skep/core/settings/shape.ts';
 import { DEFAULT_GROUP, isGroupName } from './group-name.ts';
+import { MAX_TIMER_MS } from '@skep/core/time/clock.ts';
 import { isWorkloadName } from './workload-name.ts';
 
 /** Names of what workloads can run on; `runtime/detect.ts` has a row for each. */
@@ -41,10 +42,18 @@ export const identitySettings = settingsOf({ group: 'Identity and lifecycle' }, 
     default: false,
     needs: ['fromConfig'],
   }),
-  flag('bool', 'no-check', 'Do not wait for the first answer of the server, for one that needs long', {
+  flag('bool', 'no-check', 'Do not ask the server whether it answers, for one that speaks oddly', {
     key: 'no_check',
     sparse: true,
     default: false,
+  }),
+  flag('duration', 'check-timeout', 'How long the server may take to answer for the first time', {
+    env: 'SKEP_CHECK_TIMEOUT',
+    key: 'check_timeout',
+    sparse: true,
+    default: 60_000,
+    min: 1,
+    max: MAX_TIMER_MS,
   }),
   flag('pairs', 'label', 'Label of the container; repeatable', {
     short: 'l',

@@ -11,7 +11,7 @@ const rows: readonly Field[] = runSettings;
 const flagRows = rows.filter((row) => row.flag !== undefined);
 
 /** Flags of Skep alone (decision 0146). */
-const ownFlags = ['explain', 'no-check', 'runtime', 'sandbox-user', 'trust-config'];
+const ownFlags = ['check-timeout', 'explain', 'no-check', 'runtime', 'sandbox-user', 'trust-config'];
 
 /** Which kinds may stand for a type of the fixture. */
 const kindsOf: Record<ContractType, readonly FieldKind[]> = {
@@ -99,6 +99,7 @@ describe('what this release delivers', () => {
     expect(new Set(delivered.map((row) => row.flag))).toEqual(
       new Set([
         'ca-cert',
+        'check-timeout',
         'debug',
         'env',
         'env-file',

@@ -77,7 +77,7 @@ function newHost(): Host {
         url: `http://127.0.0.1:${options.port}/mcp`,
         port: options.port,
         // A server that is not there any more, and one under a clock that stands, never answers.
-        greet: async () => (timeFlies ? { name: 'fake' } : new Promise(() => {})),
+        greet: async () => (timeFlies ? { serverInfo: { name: 'fake' } } : new Promise(() => {})),
         behind: () => () => {},
         backendEnded() {},
         backendStarted: () => (proxy.restarts += 1),

@@ -11,6 +11,7 @@ import type { Endpoint, Tell } from './protocol.ts';
 import { inspectOwn } from './launch.ts';
 import { noteKept } from './kept-data.ts';
 import type { ProcessIdentity } from './process-identity.ts';
+import { writeFound } from './found-server.ts';
 import { removeWorkload, type Removal } from './remove-workload.ts';
 import { hostOf, openStatusRecord, readStatus, type StatusRecord } from './state.ts';
 import { supervise, type Supervised, type SuperviseDeps, type SuperviseOptions } from './supervise.ts';
@@ -181,6 +182,7 @@ export class Host {
       throw error;
     }
     this.#hosted.set(config.name, supervised);
+    await this.#keepFound(config.name, supervised);
     void supervised.over.finally(() => {
       if (this.#hosted.get(config.name) === supervised) this.#hosted.delete(config.name);
       file.close();
@@ -196,6 +198,15 @@ export class Host {
     const { places, owner } = this.#deps;
     const where = runtime.dataPlaces({ name, data, labels: { 'skep.state': owner } });
     await noteKept(places, name, { ...(reference && { runtime: reference }), where });
+  }
+
+  /** What is known of the server is a help for later, and no reason to end it. */
+  async #keepFound(name: string, { found }: Supervised): Promise<void> {
+    const { places, log } = this.#deps;
+    if (found === undefined) return;
+    await writeFound(places, name, found).catch((error: unknown) => {
+      log.warn({ err: error, workload: name }, 'what the server said of itself could not be kept');
+    });
   }
 
   /** Another program may have taken the proxy's port since it was found free. */

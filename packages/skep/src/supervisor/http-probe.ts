@@ -4,19 +4,25 @@ import { judge } from '@skep/core/json/judge.ts';
 import { outline } from '@skep/proxy/message/outline.ts';
 import { NEWEST_LEGACY_VERSION } from '@skep/proxy/message/protocol-version.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
+import type { AskServer } from './list-tools.ts';
 
 const REQUEST_MS = 10_000;
 const END_SESSION_MS = 2_000;
 /** Characters of one answer that are read: a server that writes more, or bit by bit, holds nobody up. */
-const MAX_ANSWER_CHARS = 256 * 1024;
+const MAX_ANSWER_CHARS = { greeting: 256 * 1024, other: 8 * 1024 * 1024 } as const;
 /** Of a whole line `data: …` (HTML, server-sent events). */
 const DATA = 'data:';
 const ID = 'skep-init-check';
+const JSON_RPC = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
-export interface HttpProbeOptions {
+/** Where the server is asked. */
+export interface HttpServer {
   /** The proxied endpoint of the server. */
   readonly endpoint: string;
   readonly fetch: typeof fetch;
+}
+
+export interface HttpProbeOptions extends HttpServer {
   /** Skep's own. */
   readonly version: string;
   readonly clock: Clock;
@@ -25,81 +31,57 @@ export interface HttpProbeOptions {
   readonly delays: { readonly first: number; readonly longest: number };
 }
 
+/** What a server answered `initialize` with. */
+export interface HttpGreeting {
+  /** Undefined where the answer has none. */
+  readonly result: unknown;
+  /** Who asks ends it with `endSession`. */
+  readonly session: string | undefined;
+}
+
 /**
- * Sends `initialize` until it is answered (docs/behaviour/run.md#ready), then ends the session. Resolves with the
- * server's `serverInfo`, undefined where the answer has none; rejects only when the signal aborts.
+ * Sends `initialize` until it is answered (docs/behaviour/run.md#ready); rejects only when the signal aborts. Sessions of
+ * answers that are none are ended.
  */
-export async function untilHttpAnswer(options: HttpProbeOptions): Promise<unknown> {
+export async function untilHttpAnswer(options: HttpProbeOptions): Promise<HttpGreeting> {
   const { clock, delays, signal } = options;
   for (let delay = delays.first; ; delay = Math.min(delay * 2, delays.longest)) {
-    const answer = await probe(options);
-    if (answer !== undefined) return memberAt(answer, ['result', 'serverInfo']);
+    const greeting = await probe(options);
+    if (greeting !== undefined) return greeting;
     await clock.sleep(delay, signal);
   }
 }
 
-/** The server's answer; undefined for a refused connection, a reset, a slow answer or one that is not MCP's. */
-async function probe(options: HttpProbeOptions): Promise<object | undefined> {
-  const { endpoint, fetch, version, signal } = options;
-  try {
-    const response = await fetch(endpoint, {
+/** Asks a server that was greeted, in the session that it opened. */
+export function askOverHttp({ result, session }: HttpGreeting, server: HttpServer): AskServer {
+  const version = memberAt(result, ['protocolVersion']);
+  const headers = {
+    ...JSON_RPC,
+    ...(session === undefined ? {} : { 'mcp-session-id': session }),
+    ...(typeof version === 'string' && /^[\w.-]{1,64}$/.test(version)
+      ? { 'mcp-protocol-version': version }
+      : {}),
+  };
+  const send = (message: object, signal: AbortSignal): Promise<Response> =>
+    server.fetch(server.endpoint, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: ID,
-        method: 'initialize',
-        params: {
-          protocolVersion: NEWEST_LEGACY_VERSION,
-          capabilities: {},
-          clientInfo: { name: 'skep', version },
-        },
-      }),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]),
+      headers,
+      body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+      signal,
     });
-    const answer = await answerIn(response);
-    const session = response.headers.get('mcp-session-id');
-    if (session !== null) await endSession(session, options);
-    // A server that wants to know who asks first is up; a failing gateway may be our own proxy's word.
-    if (response.status === 401 || response.status === 403) return answer ?? {};
-    return response.status < 500 ? answer : undefined;
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof Error) return undefined;
-    throw error;
-  }
-}
-
-/** The JSON-RPC answer of a body: the first event that is one, or all of it. Every line is looked at once, when it is complete. */
-async function answerIn(response: Response): Promise<object | undefined> {
-  const decoder = new TextDecoder();
-  let [text, line] = ['', ''];
-  for await (const chunk of response.body ?? []) {
-    const [rest = '', ...more] = decoder.decode(chunk, { stream: true }).split('\n');
-    line += rest;
-    for (const next of more) {
-      const answer = line.startsWith(DATA) ? asAnswer(line.slice(DATA.length)) : undefined;
-      if (answer !== undefined) return answer;
-      text += `${line}\n`;
-      line = next;
-    }
-    if (text.length + line.length > MAX_ANSWER_CHARS) return undefined;
-  }
-  return asAnswer(text + line);
-}
-
-/** Also an error without an id is an answer. Nothing is made of what is nested beyond reason. */
-function asAnswer(text: string): object | undefined {
-  const value = judge(text) === 'json' ? outline(text) : undefined;
-  return isRecord(value) && value['jsonrpc'] === '2.0' && ('result' in value || 'error' in value)
-    ? value
-    : undefined;
+  let announced: Promise<unknown> | undefined;
+  return async (method, params, signal) => {
+    announced ??= send({ method: 'notifications/initialized' }, signal).then(({ body }) => body?.cancel());
+    await announced;
+    const response = await send({ id: ID, method, params }, signal);
+    return (await answerIn(response, MAX_ANSWER_CHARS.other)) ?? '';
+  };
 }
 
 /** The check should not leave a session behind in a server that counts them; one that does not answer keeps it. */
-async function endSession(
+export async function endSession(
   session: string,
-  { endpoint, fetch, signal }: Pick<HttpProbeOptions, 'endpoint' | 'fetch' | 'signal'>,
+  { endpoint, fetch, signal }: HttpServer & { readonly signal: AbortSignal },
 ): Promise<void> {
   try {
     const response = await fetch(endpoint, {
@@ -112,4 +94,63 @@ async function endSession(
     signal.throwIfAborted();
     if (!(error instanceof Error)) throw error;
   }
+}
+
+/** The server's answer; undefined for a refused connection, a reset, a slow answer or one that is not MCP's. */
+async function probe(options: HttpProbeOptions): Promise<HttpGreeting | undefined> {
+  const { endpoint, fetch, version, signal } = options;
+  try {
+    const response = await fetch(endpoint, {
+      method: 'POST',
+      headers: JSON_RPC,
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: ID,
+        method: 'initialize',
+        params: {
+          protocolVersion: NEWEST_LEGACY_VERSION,
+          capabilities: {},
+          clientInfo: { name: 'skep', version },
+        },
+      }),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]),
+    });
+    const answer = await answerIn(response, MAX_ANSWER_CHARS.greeting);
+    const session = response.headers.get('mcp-session-id') ?? undefined;
+    const result = answer === undefined ? undefined : memberAt(outline(answer), ['result']);
+    // A server that wants to know who asks first is up; a failing gateway may be our own proxy's word.
+    const isUp =
+      response.status === 401 || response.status === 403 || (response.status < 500 && answer !== undefined);
+    if (isUp) return { result, session };
+    if (session !== undefined) await endSession(session, options);
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof Error) return undefined;
+    throw error;
+  }
+}
+
+/** The JSON-RPC answer of a body: the first event that is one, or all of it. Every line is looked at once, when it is complete. */
+async function answerIn(response: Response, maxChars: number): Promise<string | undefined> {
+  const decoder = new TextDecoder();
+  let [text, line] = ['', ''];
+  for await (const chunk of response.body ?? []) {
+    const [rest = '', ...more] = decoder.decode(chunk, { stream: true }).split('\n');
+    line += rest;
+    for (const next of more) {
+      const data = line.startsWith(DATA) ? line.slice(DATA.length) : undefined;
+      if (data !== undefined && isAnswer(data)) return data;
+      text += `${line}\n`;
+      line = next;
+    }
+    if (text.length + line.length > maxChars) return undefined;
+  }
+  return isAnswer(text + line) ? text + line : undefined;
+}
+
+/** Also an error without an id is an answer. Nothing is made of what is nested beyond reason. */
+function isAnswer(text: string): boolean {
+  const value = judge(text) === 'json' ? outline(text) : undefined;
+  return isRecord(value) && value['jsonrpc'] === '2.0' && ('result' in value || 'error' in value);
 }

@@ -17,7 +17,11 @@ test.each<Answer>([
 
 test.each([
   { url: 'http://x', port: 1 },
-  { url: 'http://x', port: 1, readiness: { is: 'silent' } },
+  {
+    url: 'http://x',
+    port: 1,
+    readiness: { is: 'answered', tools: { count: 2, tokens: 30, complete: true } },
+  },
   { url: 'http://x', port: 1, readiness: { is: 'answered', server: 'x 1' } },
 ])('the endpoint %j is read as it was written', (endpoint) => {
   expect(readEndpoint(endpoint)).toEqual(endpoint);

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { foundWeight } from './found-server.ts';
 import { CODES, type Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
@@ -87,10 +88,8 @@ const failure = members({
 type Failure = ShapeType<typeof failure>;
 
 const readiness = variants('is', {
-  /** `server`: how it calls itself, for people. */
-  answered: { server: optional(text) },
-  /** An HTTP server that has not answered yet. */
-  silent: {},
+  /** `server`: how it calls itself, for people. `tools` is absent where it could not be asked for them. */
+  answered: { server: optional(text), tools: optional(foundWeight) },
   /** The person did not want to know. */
   unchecked: {},
 });

@@ -6,6 +6,7 @@ import { deleteRunConfig, findRunConfig, savedNames } from '../run-config/file.t
 import type { RuntimeReference } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
+import { deleteFound } from './found-server.ts';
 import { GRACE_MS } from './launch.ts';
 import { earlierLog } from '../runtime/sandbox/log-file.ts';
 import { forgetKept, readKept } from './kept-data.ts';
@@ -51,6 +52,7 @@ export async function removeWorkload(
   }
   await deleteRunConfig(places, name);
   await deleteStatus(places, name);
+  await deleteFound(places, name);
   const log = workloadLogPath(places, name);
   for (const file of [log, earlierLog(log)]) await rm(file, { force: true });
   return settleData(name, data, { ...deps, current: { id: config?.runtime?.id, runtime } });

@@ -6,8 +6,9 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
 import type { Endpoint, Readiness, Tell } from './protocol.ts';
 import { forwardTarget, GRACE_MS, hostPortOf, inspectOwn, launch } from './launch.ts';
-import { untilHttpAnswer } from './http-probe.ts';
-import { crashedAtStart, untilReady, type Failing } from './ready.ts';
+import type { FoundServer } from './found-server.ts';
+import { meetServer, readinessOf } from './meet-server.ts';
+import { crashedAtStart, type Failing } from './ready.ts';
 import { watch, type WatchDeps } from './watch.ts';
 
 export interface SuperviseDeps extends WatchDeps {
@@ -30,16 +31,13 @@ export interface Supervised {
   /** Without readiness for a workload that was taken up. */
   readonly endpoint: Endpoint;
   readonly proxy: Proxy;
+  /** What the server said of itself, where it was asked. */
+  readonly found: FoundServer | undefined;
   /** Resolves when hosting has ended: by `release`, or because restarts were used up. Never rejects. */
   readonly over: Promise<void>;
   /** Lets go of the workload, which runs on; the next supervisor takes it up. Idempotent. */
   release(): Promise<void>;
 }
-
-/** Between two looks at an HTTP server: while a person waits for it, and later. Milliseconds. */
-const WAITING = { first: 10, longest: 500 } as const;
-const LATER = { first: 1_000, longest: 60_000 } as const;
-const SILENT = 'the server has not answered yet';
 
 /**
  * Hosts one workload: starts (or takes up) it and its proxy, waits until it can be used, then watches and restarts it.
@@ -66,9 +64,11 @@ export async function supervise(
     });
     try {
       options.signal.throwIfAborted();
-      const readiness = taken ? undefined : await settle(config, proxy, { ...deps, ...options });
-      await deps.status.set('running', readiness?.is === 'silent' ? SILENT : undefined);
-      return host(config, { proxy, hostPort: hostPortOf(observed), readiness }, deps);
+      const asks = !taken && !config.no_check;
+      const found = asks ? await meetServer(config, proxy, { ...deps, ...options }) : undefined;
+      await deps.status.set('running');
+      const readiness = taken ? undefined : readinessOf(found);
+      return host(config, { proxy, hostPort: hostPortOf(observed), readiness, found }, deps);
     } catch (error) {
       await proxy.close();
       throw error;
@@ -83,19 +83,20 @@ interface Front {
   readonly proxy: Proxy;
   readonly hostPort: number | undefined;
   readonly readiness: Readiness | undefined;
+  readonly found: FoundServer | undefined;
 }
 
 function host(config: RunConfig, front: Front, deps: SuperviseDeps): Supervised {
-  const { proxy, readiness } = front;
+  const { proxy, readiness, found } = front;
   const ending = new AbortController();
   const over = watch(config, { ...deps, ...front, signal: ending.signal }).then(() => {
     ending.abort();
     return proxy.close();
   });
-  if (readiness?.is === 'silent') void hearLateAnswer(proxy.url, ending.signal, deps);
   return {
     endpoint: { url: proxy.url, port: proxy.port, ...(readiness && { readiness }) },
     proxy,
+    found,
     over,
     release() {
       ending.abort();
@@ -142,33 +143,6 @@ function backendOf(config: RunConfig, observed: Observed, runtime: Runtime): Bac
 async function crashBehind(failing: Failing): Promise<SkepError | undefined> {
   const seen = await failing.runtime.inspect(failing.name);
   return seen?.state === 'exited' ? crashedAtStart(failing, seen.exitCode ?? 1) : undefined;
-}
-
-/** Waits until the server answers, unless the person said not to. */
-async function settle(
-  config: RunConfig,
-  { url: endpoint, greet }: Proxy,
-  settling: SuperviseDeps & SuperviseOptions,
-): Promise<Readiness> {
-  if (config.no_check) return { is: 'unchecked' };
-  settling.tell({ kind: 'step', title: `Waiting for ${config.name} to answer` });
-  return untilReady({
-    ...settling,
-    name: config.name,
-    ask: greet ?? ((until) => untilHttpAnswer({ ...settling, endpoint, signal: until, delays: WAITING })),
-    mayBeSilent: greet === undefined,
-  });
-}
-
-/** Makes the status true again when a server that took too long answers after all. Never rejects. */
-async function hearLateAnswer(endpoint: string, signal: AbortSignal, deps: SuperviseDeps): Promise<void> {
-  const { status, log } = deps;
-  try {
-    await untilHttpAnswer({ ...deps, endpoint, signal, delays: LATER });
-    if (!signal.aborted) await status.set('running');
-  } catch (error) {
-    if (!signal.aborted) log.warn({ err: error }, 'waiting for the first answer failed');
-  }
 }
 
 /**

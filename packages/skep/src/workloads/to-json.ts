@@ -1,5 +1,6 @@
 import { printableJson } from '@skep/core/terminal/printable.ts';
 import type { CardRow } from '../permissions/card.ts';
+import type { FoundServer } from '../supervisor/found-server.ts';
 import { shownUrl, type WorkloadView } from './view.ts';
 
 /** One element of `list --format json`. The keys and their order are a promise to scripts; an unknown time is null. */
@@ -21,11 +22,18 @@ export function toListItem(view: WorkloadView): Record<string, unknown> {
   };
 }
 
-/** `status --format json`; the card is not there for a workload whose configuration cannot be read. */
+export interface MoreOfStatus {
+  /** Not there for a workload whose configuration cannot be read. */
+  readonly card: readonly CardRow[] | undefined;
+  /** Not there for one that was never asked. */
+  readonly found: FoundServer | undefined;
+}
+
+/** `status --format json`; what nobody knows of the server is null. */
 export function toStatusItem(
   view: WorkloadView,
   now: Date,
-  card: readonly CardRow[] | undefined,
+  { card, found }: MoreOfStatus,
 ): Record<string, unknown> {
   const uptime = uptimeOf(view, now);
   const permissions = card && Object.fromEntries(card.map(({ key, values }) => [key, values]));
@@ -40,9 +48,21 @@ export function toStatusItem(
     ...(view.proxyMode === undefined ? {} : { proxy_mode: view.proxyMode }),
     ...(permissions?.['not_enforced'] === undefined ? {} : { not_enforced: permissions['not_enforced'] }),
     ...(permissions === undefined ? {} : { permissions }),
+    server: found ? toServerItem(found) : null,
     group: view.group,
     front_url: view.frontUrl ?? null,
     ...(uptime === undefined ? {} : { uptime }),
+  };
+}
+
+function toServerItem({ server, protocol_version, tools, complete, at }: FoundServer): object {
+  return {
+    name: server?.name ?? null,
+    version: server?.version ?? null,
+    protocol_version: protocol_version ?? null,
+    tools: tools?.map(({ name, digest, tokens }) => ({ name, digest, tokens })) ?? null,
+    all_tools: complete,
+    asked_at: at,
   };
 }
 

@@ -3,7 +3,7 @@ import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
 import { ask as askHttp, postJson } from '../../doubles/http-client.ts';
 import { initializeRequest, newSession, runningProxy } from '../../doubles/running-proxy.ts';
 import { scriptedServer, type Received, type ScriptedServer } from '../../doubles/scripted-server.ts';
-import { call, request, result, started } from '../../doubles/started-mux.ts';
+import { call, notice, request, result, started } from '../../doubles/started-mux.ts';
 import { CARRIED_CAPABILITIES } from '../../message/client-abilities.ts';
 import type { Response } from '../../message/json-rpc.ts';
 import { Handshake, type Newcomer } from './handshake.ts';
@@ -25,7 +25,7 @@ describe('the handshake ahead of any client', () => {
   test('declares everything that can be carried, in the newest revision, and is the only one', async () => {
     const server = scriptedServer();
     await using proxy = await runningProxy(server, { skepVersion: '9.9.9' });
-    expect(await proxy.greet?.()).toEqual({ name: 'scripted', version: '1.0.0' });
+    expect(await proxy.greet?.()).toMatchObject({ serverInfo: { name: 'scripted', version: '1.0.0' } });
     await newSession(proxy.url, '2025-06-18');
     expect(server.received.filter(isInitialize)).toMatchObject([
       {
@@ -52,6 +52,52 @@ describe('the handshake ahead of any client', () => {
       'tools/call',
       'tools/call',
     ]);
+  });
+
+  test('is announced for a question of the proxy, and once, however many clients come', async () => {
+    const { server, mux, join } = await started();
+    await mux.greet();
+    expect(JSON.parse(await mux.ask('tools/list', {}))).toMatchObject({ result: { echo: {} } });
+    await mux.ask('tools/list', { cursor: 'a' });
+    mux.notify(join('a'), notice('notifications/initialized'));
+    mux.notify(join('b'), notice('notifications/initialized'));
+    await mux.ask('x/last', {});
+    expect(server.received.map(({ method }) => method)).toEqual([
+      'initialize',
+      'notifications/initialized',
+      'tools/list',
+      'tools/list',
+      'x/last',
+    ]);
+  });
+
+  test('is announced once more by the first client, where the server asked before anybody could answer', async () => {
+    const { server, mux, join } = await started(({ method }, { say }) => {
+      if (method === 'notifications/initialized') say('{"jsonrpc":"2.0","id":"r","method":"roots/list"}');
+      return undefined;
+    });
+    await mux.greet();
+    await mux.ask('tools/list', {});
+    await server.heard(({ id, error }) => id === 'r' && error !== undefined);
+    const first = join('a');
+    mux.notify(first, notice('notifications/initialized'));
+    await mux.ask('x/last', {});
+    mux.notify(join('b'), notice('notifications/initialized'));
+    await mux.ask('x/last', {});
+    expect(server.received.filter(isInitialized)).toHaveLength(2);
+    expect(first.heard.map(({ method }) => method)).toEqual(['roots/list']);
+  });
+
+  test('a question of the proxy fails when the server ends, and nothing of it is left', async () => {
+    const { server, mux } = await started((message) =>
+      message.method === 'tools/list' ? 'handled' : undefined,
+    );
+    await mux.greet();
+    const asked = mux.ask('tools/list', {});
+    await server.heard(({ method }) => method === 'tools/list');
+    server.crash();
+    await expect(asked).rejects.toMatchObject({ code: 'proxy/backend-lost' });
+    expect(mux.waiting).toBe(0);
   });
 
   test('gives a client the revision that it asked for, not the one of the check', async () => {
@@ -141,7 +187,7 @@ describe('a server that answers the handshake with much, or never', () => {
   test('its large result is not parsed again for every client', async () => {
     const instructions = 'x'.repeat(500_000);
     const { mux } = await started(undefined, undefined, answering({ ...info, instructions }));
-    expect(await mux.greet()).toEqual(info.serverInfo);
+    expect(await mux.greet()).toMatchObject(info);
     const reply = await new Promise<Response>((resolve) => mux.initialize(newcomer(() => {}, resolve)));
     expect(reply.text).toContain(instructions);
     expect(reply.value['result']).toEqual(info);

@@ -55,6 +55,8 @@ export class Handshake {
   #waiting: Set<Newcomer> | undefined;
   #agreed: Agreed | undefined;
   #announced = false;
+  /** Nobody but the proxy has announced itself. */
+  #alone = false;
   /** The server refused the newest revision: the next client's is asked for. */
   #refused = false;
 
@@ -79,9 +81,22 @@ export class Handshake {
 
   /** The server hears `notifications/initialized` once after a handshake. False when `write` could not tell it. */
   announce(write: () => boolean): boolean {
+    this.#alone = false;
     if (this.#agreed === undefined || this.#announced) return true;
     this.#announced = write();
     return this.#announced;
+  }
+
+  /** As `announce`, for a request of the proxy's own, where no client has announced itself. */
+  announceAlone(write: () => boolean): void {
+    if (this.#agreed === undefined || this.#announced) return;
+    this.#announced = write();
+    this.#alone = this.#announced;
+  }
+
+  /** The server asked what nobody could answer: while no client was there, the first one's announcement has it ask again. */
+  askedInVain(): void {
+    if (this.#alone) this.#announced = false;
   }
 
   /** Forgets the handshake; the next newcomer begins another. */
@@ -89,6 +104,7 @@ export class Handshake {
     this.#waiting = undefined;
     this.#agreed = undefined;
     this.#announced = false;
+    this.#alone = false;
     this.#refused = false;
   }
 

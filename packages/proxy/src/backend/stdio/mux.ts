@@ -31,7 +31,7 @@ import type { StdioBackend } from '../backend.ts';
 import { Handshake, type Newcomer } from './handshake.ts';
 import { InFlight, onPipe, PROGRESS_TOKEN, type Flight } from './in-flight.ts';
 import { isLevel, mostVerbose } from './log-levels.ts';
-import { DEAF, SELF, told, type Peer, type Waiter } from './peer.ts';
+import { awaited, DEAF, SELF, told, type Peer, type Waiter } from './peer.ts';
 import { Pipe, type PipeState } from './pipe.ts';
 import { Routing } from './routing.ts';
 import { ServerRequests, type Asked } from './server-requests.ts';
@@ -51,6 +51,7 @@ const LOG_EXCERPT = 200;
 const KEPT_CHARS = 4 * 1024;
 const REQUEST_ID = ['params', 'requestId'];
 const INTERNAL_ERROR = -32603;
+const INITIALIZED = notification(METHODS.initialized, {}).text;
 
 /** Many clients onto the one pipe of a stdio server. Knows nothing of HTTP: clients are peers and waiters. */
 export class Mux {
@@ -99,6 +100,7 @@ export class Mux {
       subscriptions: this.#subscriptions,
       peers: this.#peers,
       toServer: (message) => this.#tell(message),
+      unanswerable: () => this.#handshake.askedInVain(),
     });
   }
 
@@ -152,7 +154,7 @@ export class Mux {
   }
 
   /**
-   * The handshake ahead of any client, and with what takes the server's place. Resolves with its `serverInfo`, or undefined
+   * The handshake ahead of any client, and with what takes the server's place. Resolves with its result, or undefined
    * when it answered with an error; rejects with the code of what kept it from answering.
    */
   greet(): Promise<unknown> {
@@ -161,18 +163,28 @@ export class Mux {
       this.initialize({
         id: '0',
         wanted: undefined,
-        welcome: (reply) => resolve(memberAt(reply.value, ['result', 'serverInfo'])),
+        welcome: (reply) => resolve(memberAt(reply.value, ['result'])),
         refuse: () => resolve(undefined),
         fail: (code) => reject(new SkepError(code)),
       });
     });
   }
 
+  /**
+   * A request of whoever runs the proxy, after `greet` (docs/behaviour/proxy.md#the-handshake). Resolves with the text of
+   * the answer, an error too; rejects with the code of what kept the server from answering.
+   */
+  ask(method: string, params: JsonObject): Promise<string> {
+    this.#handshake.announceAlone(() => this.#pipe.write(INITIALIZED));
+    const { promise, waiter } = awaited();
+    this.#forward(SELF, requestOf('0', method, params), waiter);
+    return promise;
+  }
+
   /** A request of a client. The waiter hears exactly one `finish` or `fail`, possibly before this returns. */
   request(peer: Peer, request: Request, waiter: Waiter): void {
     // Nobody without a session announces itself, and servers answer nothing before that.
-    if (peer.kind === 'one-off')
-      this.#handshake.announce(() => this.#pipe.write(notification(METHODS.initialized, {}).text));
+    if (peer.kind === 'one-off') this.#handshake.announce(() => this.#pipe.write(INITIALIZED));
     switch (request.method) {
       case METHODS.ping:
         waiter.finish(resultOf(request.id, '{}'));

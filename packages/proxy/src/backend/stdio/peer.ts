@@ -1,4 +1,5 @@
 import type { Code } from '@skep/core/errors/codes.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Ability } from '../../message/client-abilities.ts';
 import type { Message, Response } from '../../message/json-rpc.ts';
 
@@ -33,6 +34,13 @@ export interface Waiter {
 
 /** Nobody waits. */
 export const DEAF: Waiter = { carries: false, send() {}, finish() {}, fail() {} };
+
+/** A waiter, and the text that it is answered with; rejects with the code of a failure. */
+export function awaited(): { readonly promise: Promise<string>; readonly waiter: Waiter } {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const fail = (code: Code): void => reject(new SkepError(code));
+  return { promise, waiter: { ...DEAF, finish: ({ text }) => resolve(text), fail } };
+}
 
 /** `waiter`, with `then` told first whether the request succeeded. */
 export function told(waiter: Waiter, then: (succeeded: boolean) => void): Waiter {

@@ -32,6 +32,8 @@ export interface RoutingOptions {
   readonly subscriptions: Subscriptions;
   readonly peers: ReadonlySet<Peer>;
   toServer(message: Message): void;
+  /** The server asked a client, and no single client could be asked. */
+  unanswerable(): void;
 }
 
 const PROGRESS_TOKEN = ['params', 'progressToken'];
@@ -168,6 +170,7 @@ export class Routing {
     this.#drop('a request of the server that no single client can answer', { method: request.method });
     const failure = { code: METHOD_NOT_FOUND, message: 'no client can answer this now' };
     this.#options.toServer(errorOf(request.id, failure));
+    this.#options.unanswerable();
   }
 
   #listeners(): readonly Peer[] {
