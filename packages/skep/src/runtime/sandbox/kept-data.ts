@@ -95,9 +95,14 @@ async function makeMountPoint(home: string, names: readonly string[], user: Conf
     if (found && !found.isDirectory()) await unlink(at);
     else if (found && (found.mode & 0o700) !== 0o700) await chmod(at, 0o700);
     if (found?.isDirectory() === true) continue;
-    await mkdir(at, { mode: 0o700 });
+    // No server runs that could put anything in the way; another start of the same name may be as far.
+    await mkdir(at, { mode: 0o700 }).catch(unlessThere);
     if (user) lchownSync(at, user.uid, user.gid);
   }
+}
+
+function unlessThere(error: unknown): void {
+  if (errnoOf(error) !== 'EEXIST') throw error;
 }
 
 /** True when anything lies in one of the directories, or a removal was cut short. */
