@@ -5,6 +5,7 @@ import { removeUnusedLocks } from '@skep/core/files/lock.ts';
 import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { openRuntime } from '../cli/open-runtime.ts';
+import { forgetPorts } from '../run-config/kept-ports.ts';
 import { isOwn, ownerOf } from '../supervisor/workload-spec.ts';
 import { knownNames, whileNothingIsMade } from '../workloads/name-lock.ts';
 
@@ -17,7 +18,9 @@ export async function removeLeftovers(context: Context): Promise<void> {
   const cleared = await whileNothingIsMade(context, async () => {
     const names = await knownNames(places);
     await removeForgotten(context, names);
-    if (names.length === 0) await removeShared(context);
+    if (names.length > 0) return;
+    await removeShared(context);
+    await forgetPorts(places);
   });
   if (!cleared) return terminal.err('Another command is starting a server, which was left alone\n');
   await removeUnusedLocks(places.locksDir);

@@ -12,6 +12,7 @@ import { wantedPort } from '../plan/settings-of-run.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
 import { deleteRunConfig, loadRunConfig, promisedPorts, saveRunConfig } from '../run-config/file.ts';
 import { joiningGroup } from '../run-config/group-file.ts';
+import { keptPorts } from '../run-config/kept-ports.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { DEFAULT_GROUP } from '../settings/group-name.ts';
 import { planPort } from '../runtime/free-port.ts';
@@ -98,15 +99,25 @@ async function make(plan: NewWorkload, work: Work): Promise<RunConfig> {
   const { context } = work;
   const { places, random, ask } = context;
   const wanted = { host: plan.host, ...wantedPort(plan.settings) };
-  const choosePort = await planPort({ ...wanted, promised: () => promisedPorts(places), random });
+  const kept = await keptPorts(places);
+  const had = kept.get(plan.name);
+  const promised = (): ReturnType<typeof promisedPorts> => promisedPorts(places);
+  const choosePort = await planPort({ ...wanted, promised, had, spared: new Set(kept.values()), random });
   const merged = await mergeEnv(plan.settings, plan.env, ask);
   for (const warning of plan.warnings) context.terminal.err(warning);
   const prepared = await prepare(plan, work);
-  const config = await plan.configure({ port: await choosePort(), merged, prepared });
+  const port = await choosePort();
+  if (had !== undefined && port !== had && (wanted.wanted ?? 0) === 0)
+    context.terminal.err(movedPort(plan.name, had, port));
+  const config = await plan.configure({ port, merged, prepared });
   const mount_sources = await mountSources(profileMounts(config.permission_profile, '/'));
   await joiningGroup(places, config.group, () => saveRunConfig(places, { ...config, mount_sources }));
   work.undo = [...work.undo, () => deleteRunConfig(places, plan.name)];
   return config;
+}
+
+function movedPort(name: string, had: number, port: number): string {
+  return `Warning: port ${had}, which ${name} had before, is taken; the port of its own is ${port} now\n`;
 }
 
 async function carryOutSaved(plan: SavedWorkload, work: Work): Promise<void> {

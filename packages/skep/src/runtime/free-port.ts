@@ -20,6 +20,10 @@ export interface PortRequest {
   readonly wanted?: number | undefined;
   /** Ports promised to other workloads, with their names: taken, even while nothing listens on them. */
   readonly promised: () => Promise<ReadonlyMap<number, string>>;
+  /** What the same name had before: taken again, where it can be had and no other was asked for. */
+  readonly had?: number | undefined;
+  /** Ports that are not drawn, because other names had them. */
+  readonly spared?: ReadonlySet<number>;
   /** A whole number in [min, max]. */
   readonly random: (min: number, max: number) => number;
   /** How the person can choose another port, where it is not the flag. */
@@ -40,7 +44,7 @@ export async function planPort(request: PortRequest): Promise<() => Promise<numb
  * that is busy or promised is an error (`run/port-busy`), never silently replaced.
  */
 export async function choosePort(request: PortRequest): Promise<number> {
-  const { host, wanted, random, hint } = request;
+  const { host, wanted, had, spared, random, hint } = request;
   const promised = await request.promised();
   const usable = async (port: number): Promise<boolean> => !promised.has(port) && (await isFree(host, port));
   if (wanted !== undefined && wanted !== 0) {
@@ -52,9 +56,10 @@ export async function choosePort(request: PortRequest): Promise<number> {
       hint,
     });
   }
+  if (had !== undefined && (await usable(had))) return had;
   for (let draw = 0; draw < DRAWS; draw += 1) {
     const port = random(LOWEST, HIGHEST);
-    if (await usable(port)) return port;
+    if (spared?.has(port) !== true && (await usable(port))) return port;
   }
   for (let port = LOWEST; port <= HIGHEST; port += 1) {
     if (await usable(port)) return port;

@@ -2,6 +2,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { loadRunConfig, promisedPorts, saveRunConfig } from '../run-config/file.ts';
+import { keepPort } from '../run-config/kept-ports.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Proxy } from '@skep/proxy/start.ts';
@@ -92,7 +93,9 @@ export class Host {
       const config = await loadRunConfig(this.#deps.places, name);
       if (await this.#hostedElsewhere(name)) return { url: workloadUrl(config), port: config.port };
       try {
-        return await this.#take(config, request);
+        const endpoint = await this.#take(config, request);
+        await this.#keepPort(name, endpoint);
+        return endpoint;
       } catch (error) {
         // What was cut short fails in its own way; why it was cut is what people must hear.
         const cause: unknown = request.signal.aborted ? request.signal.reason : error;
@@ -206,6 +209,14 @@ export class Host {
     if (found === undefined) return;
     await writeFound(places, name, found).catch((error: unknown) => {
       log.warn({ err: error, workload: name }, 'what the server said of itself could not be kept');
+    });
+  }
+
+  /** For a later run of that name; what cannot be kept costs an address, not a start. */
+  async #keepPort(name: string, { port }: Endpoint): Promise<void> {
+    const { places, log } = this.#deps;
+    await keepPort(places, name, port).catch((error: unknown) => {
+      log.warn({ err: error, workload: name }, 'its port could not be remembered');
     });
   }
 

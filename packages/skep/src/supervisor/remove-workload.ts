@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { deleteRunConfig, findRunConfig, savedNames } from '../run-config/file.ts';
+import { keepPort } from '../run-config/kept-ports.ts';
 import type { RuntimeReference } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
@@ -55,6 +56,7 @@ export async function removeWorkload(
   await deleteFound(places, name);
   const log = workloadLogPath(places, name);
   for (const file of [log, earlierLog(log)]) await rm(file, { force: true });
+  if (data) await keepPort(places, name, undefined);
   return settleData(name, data, { ...deps, current: { id: config?.runtime?.id, runtime } });
 }
 
