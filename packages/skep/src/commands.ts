@@ -179,6 +179,11 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
         argument: 'group',
         load: async () => (await import('./commands/group.ts')).groupRm,
       },
+      {
+        name: 'run',
+        brief: 'Run all servers of a group of the catalogue',
+        load: async () => (await import('./commands/group-run.ts')).groupRun,
+      },
     ],
   },
   {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { convertNative } from './native-format.ts';
+import { convertNative, nativeGroup } from './native-format.ts';
 
 const META = 'io.modelcontextprotocol.registry/publisher-provided';
 const one = (file: object) => convertNative(file).next().value;
@@ -144,4 +144,19 @@ test('converts no more than is asked for', () => {
   const converted = convertNative({ servers: { a: container() }, groups: [untouched] });
   expect(converted.next().value).toMatchObject({ key: 'a' });
   expect(() => converted.next()).toThrow('touched');
+});
+
+test('a group names its members as their documents are named', () => {
+  const group = {
+    name: 'web',
+    description: 'd',
+    servers: { a: container(), 'x.test/b': container(), c: container({ name: 'y.test/c' }) },
+    remote_servers: { d: { url: 'https://d.test', description: 'd' } },
+  };
+  const names = [...convertNative({ groups: [group] })].map((one) => ('document' in one ? one.document : {}));
+  expect(nativeGroup(group)?.servers).toEqual(names.map((document) => (document as { name: string }).name));
+});
+
+test.each([[null], [3], ['web'], [{}], [{ name: 3 }], [[]]])('%j is no group', (value) => {
+  expect(nativeGroup(value)).toBeUndefined();
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isRecord } from '../json/is-record.ts';
 import { faultLine } from './checked-text.ts';
 import { EXTENSION_NAMESPACE, PUBLISHER_META } from './extension-summary.ts';
 import { SERVER_SCHEMA_URL } from './server-json.ts';
@@ -70,16 +71,17 @@ function input({ name, description, required, secret, ...rest }: z.infer<typeof 
   };
 }
 
+const fullName = (name: string): string => (name.includes('/') ? name : `${DEFAULT_NAMESPACE}/${name}`);
+
 /** `target` says where it runs, which `at` names; what a server document has no place for is the extension. */
 function serverOf(
   key: string,
   { name, title, description, repository_url: repository, status, ...extension }: Common,
   { at, version, target }: { readonly at: string; readonly version: string; readonly target: object },
 ): object {
-  const full = name || key;
   return {
     $schema: SERVER_SCHEMA_URL,
-    name: full.includes('/') ? full : `${DEFAULT_NAMESPACE}/${full}`,
+    name: fullName(name || key),
     description,
     ...(title ? { title } : {}),
     ...repositoryOf(repository),
@@ -151,4 +153,27 @@ export function* convertNative(file: object): Generator<Converted> {
   for (const group of Array.isArray(groups) ? groups : []) {
     if (typeof group === 'object' && group !== null) yield* members(group);
   }
+}
+
+/** Servers that a catalogue wants to be run together. */
+export interface CatalogueGroup {
+  readonly name: string;
+  readonly description: string;
+  /** Full names, as the converted documents have them. */
+  readonly servers: readonly string[];
+}
+
+/** One group of a native file, whose members `convertNative` gives; undefined for what is none. */
+export function nativeGroup(value: unknown): CatalogueGroup | undefined {
+  if (!isRecord(value) || typeof value['name'] !== 'string') return undefined;
+  const { name, description, servers, remote_servers: remotes } = value;
+  const members = [servers, remotes].flatMap((map) => (isRecord(map) ? Object.entries(map) : []));
+  return {
+    name,
+    description: typeof description === 'string' ? description : '',
+    servers: members.map(([key, entry]) => {
+      const own = isRecord(entry) ? entry['name'] : undefined;
+      return fullName(typeof own === 'string' && own !== '' ? own : key);
+    }),
+  };
 }

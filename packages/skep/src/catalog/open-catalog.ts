@@ -32,7 +32,7 @@ interface Keeping {
 
 const FILE_MS = 30_000;
 const API_MS = 10_000;
-const MAX_BYTES = 100 * 1024 * 1024;
+export const MAX_BYTES = 100 * 1024 * 1024;
 
 /**
  * The one active catalogue: API address, then file address, then file, then the built-in one
@@ -40,16 +40,7 @@ const MAX_BYTES = 100 * 1024 * 1024;
  * by those that need it.
  */
 export async function openCatalog({ config, version, index }: CatalogOptions): Promise<CatalogSource> {
-  const client = async (timeoutMs: number): Promise<Client> => {
-    const { createClient } = await import('@skep/core/fetch/client.ts');
-    return createClient({
-      timeoutMs,
-      maxBytes: MAX_BYTES,
-      allowPrivate: config.allowPrivateRegistryIp,
-      userAgent: `skep/${version}`,
-      tellWhatWasSaid: true,
-    });
-  };
+  const client = (timeoutMs: number): Promise<Client> => catalogClient({ config, version }, timeoutMs);
   if (config.registryApiUrl !== undefined) {
     const { apiCatalog } = await import('./api-catalog.ts');
     return apiCatalog(config.registryApiUrl, await client(API_MS));
@@ -62,6 +53,21 @@ export async function openCatalog({ config, version, index }: CatalogOptions): P
   return wholeCatalog({ kind: 'built-in', location: '' }, async () => {
     const { starterServers } = await import('@skep/core/catalog/starter.ts');
     return starterServers();
+  });
+}
+
+/** What asks a catalogue that is elsewhere; to be closed. */
+export async function catalogClient(
+  { config, version }: CatalogOptions,
+  timeoutMs = FILE_MS,
+): Promise<Client> {
+  const { createClient } = await import('@skep/core/fetch/client.ts');
+  return createClient({
+    timeoutMs,
+    maxBytes: MAX_BYTES,
+    allowPrivate: config.allowPrivateRegistryIp,
+    userAgent: `skep/${version}`,
+    tellWhatWasSaid: true,
   });
 }
 

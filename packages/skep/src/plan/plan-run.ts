@@ -28,6 +28,9 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
     openCatalog: () => openCatalog({ config, version: program.version }),
     runtime,
     signal,
+  }).catch(async (error: unknown) => {
+    const { hintAtGroup } = await import('../catalog/catalogue-groups.ts');
+    return hintAtGroup(error, request.target, { config, version: program.version, signal });
   });
   const { source, plan } = resolved;
   const asked: AskedRun = { request, config, inputs, resolved };
