@@ -6,7 +6,7 @@ import { abortOnSignals, workingDirectory } from '@skep/core/command/host.ts';
 import { runProgram } from '@skep/core/command/program.ts';
 import { openTerminal } from '@skep/core/command/terminal.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
-import { places } from '@skep/core/files/places.ts';
+import { homeDirectory, places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Ask, Confirm } from './cli/ask.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
@@ -39,7 +39,8 @@ const stdin = {
 function openContext(version: string, terminal: Context['terminal']): Context {
   const { env, platform, execPath } = process;
   const uid = process.getuid?.();
-  const home = homedir();
+  const user = userOfSystem();
+  const home = homeDirectory([homedir(), user?.homedir], platform);
   const self = identify(process.pid, platform);
   if (!self) throw new SkepError('internal/bug', { message: 'this process cannot be identified' });
   return {
@@ -48,7 +49,7 @@ function openContext(version: string, terminal: Context['terminal']): Context {
     cwd: workingDirectory(process),
     platform,
     uid,
-    ...osUser(),
+    ...(user && { osUser: user.username }),
     self,
     places: places({ env, home, platform, temp: tmpdir() }),
     program: { node: execPath, entry: realpathSync(process.argv[1] ?? ''), version },
@@ -79,11 +80,11 @@ function endProcess(pid: number, how: 'SIGTERM' | 'SIGKILL'): void {
 }
 
 /** A container may run under a number that has no name. */
-function osUser(): { osUser?: string } {
+function userOfSystem(): { readonly username: string; readonly homedir: string } | undefined {
   try {
-    return { osUser: userInfo().username };
+    return userInfo();
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_SYSTEM_ERROR') return {};
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_SYSTEM_ERROR') return undefined;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { places, type PlacesInput } from './places.ts';
+import { homeDirectory, places, type PlacesInput } from './places.ts';
 
 const linux: PlacesInput = { env: {}, home: '/home/ann', platform: 'linux', temp: '/tmp' };
 
@@ -48,4 +48,11 @@ describe('places', () => {
     const other = places({ ...linux, env, home: '/root', temp: '/elsewhere' });
     expect(one.supervisorDir).toBe(other.supervisorDir);
   });
+});
+
+test('a HOME that is empty or relative is none: files would lie wherever a command is run', () => {
+  expect(homeDirectory(['', '/home/ada'], 'linux')).toBe('/home/ada');
+  expect(homeDirectory(['here', undefined, '/home/ada'], 'linux')).toBe('/home/ada');
+  expect(homeDirectory(['C:\\Users\\ada', '/home/ada'], 'win32')).toBe('C:\\Users\\ada');
+  expect(() => homeDirectory(['', undefined], 'linux')).toThrow('HOME is no absolute path');
 });

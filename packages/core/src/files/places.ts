@@ -1,4 +1,5 @@
 import { posix, win32 } from 'node:path';
+import { SkepError } from '../errors/skep-error.ts';
 
 export interface PlacesInput {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -7,6 +8,23 @@ export interface PlacesInput {
   readonly platform: NodeJS.Platform;
   /** Directory for temporary files. */
   readonly temp: string;
+}
+
+/**
+ * The first that is an absolute path: HOME may be empty or relative, and files would lie wherever a command is run. Throws
+ * `usage/invalid-value` when none is.
+ */
+export function homeDirectory(
+  candidates: readonly (string | undefined)[],
+  platform: NodeJS.Platform,
+): string {
+  const path = platform === 'win32' ? win32 : posix;
+  const home = candidates.find((one) => one !== undefined && path.isAbsolute(one));
+  if (home !== undefined) return home;
+  throw new SkepError('usage/invalid-value', {
+    message: 'there is no home directory to keep files in: HOME is no absolute path',
+    hint: 'set HOME to the absolute path of a directory of yours',
+  });
 }
 
 /** Where Skep keeps things (docs/behaviour/run.md#files), absolute. Nothing is created here. */
