@@ -187,6 +187,28 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     ],
   },
   {
+    name: 'autostart',
+    group: skep,
+    brief: 'Start servers again after a reboot',
+    members: [
+      {
+        name: 'on',
+        brief: 'Start servers again that ran when the machine went down',
+        load: async () => (await import('./commands/autostart.ts')).autostartOn,
+      },
+      {
+        name: 'off',
+        brief: 'Start nothing after a reboot',
+        load: async () => (await import('./commands/autostart.ts')).autostartOff,
+      },
+      {
+        name: 'status',
+        brief: 'Show whether servers start again',
+        load: async () => (await import('./commands/autostart.ts')).autostartStatus,
+      },
+    ],
+  },
+  {
     name: 'doctor',
     group: skep,
     brief: 'Look for what keeps servers from running here',

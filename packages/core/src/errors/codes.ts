@@ -76,6 +76,8 @@ export const CODES = {
   'run/ended': row(502, 'the server ended and could not be restarted', 'run it again with --debug and read what it writes'),
   'run/cancelled': row(499, 'cancelled', 'nothing was left behind'),
 
+  'autostart/unavailable': row(501, 'nothing can be started after a reboot here', 'start skep list when you sign in'),
+  'autostart/changed': row(409, 'the service was changed by somebody else', 'move it away, and try again'),
   'doctor/broken': row(500, 'something is broken', 'do what is said beside it; --fix mends what can be mended safely'),
 
   // what to run

@@ -8,6 +8,8 @@ import {
   type MachineUnderTest,
 } from '../command-under-test.fixture.ts';
 import { displayWidth } from '../print/table.ts';
+import { lookAtReboots } from '../doctor/supervisor.ts';
+import { turnOn } from '../autostart/autostart.ts';
 import { CHECKS } from '../doctor/checks.ts';
 import { catalogueOf } from './catalogue.fixture.ts';
 
@@ -165,6 +167,24 @@ describe('skep doctor', () => {
     expect(out).toMatch(/✗ SKEP-D040 Catalogue: .*\n(?: {12}.*\n)* {12}→ /);
     expect(err).toContain('broken: SKEP-D040');
   });
+});
+
+test('what starts after a reboot is looked at where anything does', async () => {
+  const skep = await machine();
+  const context = {
+    env: {},
+    cwd: '/',
+    home: skep.home,
+    platform: 'linux',
+    program: { ...program, version: '1' },
+  } as const;
+  const starter = { ...context, hasSystemd: true, homeOfUser: skep.home };
+  const look = (more = {}) => lookAtReboots({ ...starter, ...more });
+  expect(await look({ hasSystemd: false })).toBeUndefined();
+  expect(await look()).toMatchObject({ verdict: 'ok', text: expect.stringContaining('skep autostart on') });
+  await turnOn(starter);
+  expect(await look()).toMatchObject({ verdict: 'ok', text: expect.stringContaining('skep.service') });
+  expect(await look({ env: { PATH: '/other' } })).toMatchObject({ verdict: 'warning' });
 });
 
 test('every check has a code of its own, for ever', () => {

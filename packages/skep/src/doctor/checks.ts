@@ -1,3 +1,4 @@
+import { starterOf } from '../autostart/autostart.ts';
 import { lookAtCatalogue } from './catalogue.ts';
 import type { Check } from './check.ts';
 import {
@@ -17,7 +18,7 @@ import {
   lookAtLocks,
   lookAtWorkloadFiles,
 } from './state.ts';
-import { lookAtSupervisor } from './supervisor.ts';
+import { lookAtReboots, lookAtSupervisor } from './supervisor.ts';
 
 type Row = Omit<Check, 'code'>;
 
@@ -43,6 +44,7 @@ const ROWS = {
   'SKEP-D030': { title: 'Supervisor', look: lookAtSupervisor, about: 'The process that hosts servers answers, and is of this version', remedy: 'skep list, or any other command, starts another' },
   'SKEP-D031': { title: 'Hosting', look: lookAtHosting, about: 'Every server that should run is hosted', remedy: 'skep list, or any other command, takes them up again' },
   'SKEP-D032': { title: 'Left behind', look: lookAtLeftovers, about: 'Nothing runs for a server that is gone', remedy: 'remove it with skep rm' },
+  'SKEP-D033': { title: 'Reboots', look: ({ context }) => lookAtReboots(starterOf(context)), about: 'What starts servers after a reboot starts this Skep', remedy: 'write it anew with skep autostart on' },
   'SKEP-D040': { title: 'Catalogue', look: lookAtCatalogue, about: 'The catalogue can be reached and read', remedy: 'choose another with skep config set-registry' },
 } as const satisfies Readonly<Record<string, Row>>;
 

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { unlessHeld, withLock } from '@skep/core/files/lock.ts';
+import { lookAtAutostart, type Starter } from '../autostart/autostart.ts';
 import { clearAddress, readAddress, supervisorLock, type Address } from '../supervisor/address.ts';
 import { connect, type Connection } from '../supervisor/connect.ts';
 import { ok, type Finding, type Inquiry } from './check.ts';
@@ -57,4 +58,14 @@ async function whatIsLeft(address: Address | undefined, context: Inquiry['contex
       return (await unlessHeld(done)) === true ? 'removed them' : 'a supervisor has come up, and uses them';
     },
   };
+}
+
+/** Whether servers start again after a reboot, where they are meant to. */
+export async function lookAtReboots(starter: Starter): Promise<Finding | undefined> {
+  const { file, state } = await lookAtAutostart(starter);
+  if (file === undefined) return undefined;
+  if (state === 'on') return ok(`servers start again, by ${file}`);
+  if (state === 'off') return ok('servers are not started again; skep autostart on changes that');
+  if (state === 'changed') return { verdict: 'note', text: `${file} is not what Skep wrote` };
+  return { verdict: 'warning', text: `${file} starts another Skep or Node, or looks into other places` };
 }

@@ -126,10 +126,14 @@ export async function spawnSupervisor(options: SpawnOptions): Promise<SpawnedSup
   }
 }
 
+/** What runs the supervisor itself. What follows `--` is not looked through for flags of Node. */
+export function supervisorCommand({ node, entry }: Program): readonly [string, ...string[]] {
+  return [node, NEW_OBJECTS, '--', entry, 'supervise'];
+}
+
 /** Through the watcher where there is a POSIX shell. */
 function commandLine({ program, platform }: SpawnOptions): readonly [string, ...string[]] {
-  // What follows `--` is not looked through for flags of Node.
-  const supervisor = [program.node, NEW_OBJECTS, '--', program.entry, 'supervise'] as const;
+  const supervisor = supervisorCommand(program);
   if (platform === 'win32' || !existsSync(SHELL)) return supervisor;
   return [SHELL, '-c', WATCHER, 'skep-watcher', ...supervisor];
 }
