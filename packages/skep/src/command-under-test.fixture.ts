@@ -6,7 +6,6 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { runProgram } from '@skep/core/command/program.ts';
 import { places as placesOf, type Places } from '@skep/core/files/places.ts';
 import { silentLog } from '@skep/core/log/log.ts';
-import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import { onTestFinished } from 'vitest';
 import type { Context } from './cli/context.ts';
 import { SKEP } from './commands.ts';
@@ -18,6 +17,7 @@ import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import { Host } from './supervisor/host.ts';
 import type { ProcessIdentity } from './supervisor/process-identity.ts';
 import { resume } from './supervisor/resume.ts';
+import { silentProxy } from './supervisor/silent-proxy.fixture.ts';
 import { testServer } from './supervisor/server.fixture.ts';
 import { ownerOf } from './supervisor/workload-spec.ts';
 
@@ -25,6 +25,8 @@ import { ownerOf } from './supervisor/workload-spec.ts';
 export interface MachineUnderTest {
   /** Its container engine; it has the images `fake:1` and `example/tools:2` and the package `fake`. */
   readonly runtime?: MemoryRuntime;
+  /** What stands beside it; there is only the one otherwise, whatever a command wants. */
+  readonly sandbox?: MemoryRuntime;
   /** Variables of every command, beside HOME and PATH. */
   readonly env?: Readonly<Record<string, string>>;
   /** Files by path, relative to the working directory, which is empty otherwise. Objects become JSON. */
@@ -249,7 +251,7 @@ export class CommandUnderTest {
       exit() {},
       connectRuntime: async (reference) => {
         this.wanted.push(reference?.kind);
-        return this.runtime;
+        return runtimeOf(reference, this.#machine, this.runtime);
       },
     };
   }
@@ -366,8 +368,8 @@ function openHostUnderTest({ context, machine, runtime }: StartingSupervisor): H
     fetch,
     self,
     isAlive,
-    openRuntime: async () => runtime,
-    connectRuntime: async () => runtime,
+    openRuntime: async (reference) => runtimeOf(reference, machine, runtime),
+    connectRuntime: async (reference) => runtimeOf(reference, machine, runtime),
     startProxy: async (options) => silentProxy(options, greet, machine.tools ?? []),
     version: VERSION,
     owner: ownerOf(places.stateDir),
@@ -377,20 +379,10 @@ function openHostUnderTest({ context, machine, runtime }: StartingSupervisor): H
   });
 }
 
-/** A proxy that listens nowhere. */
-function silentProxy(
-  { name, port }: ProxyOptions,
-  greet: (name: string) => Promise<unknown>,
-  tools: readonly object[],
-): Proxy {
-  return {
-    url: `http://127.0.0.1:${port}/mcp`,
-    port,
-    greet: async () => ({ serverInfo: await greet(name), capabilities: { tools: {} } }),
-    ask: async () => JSON.stringify({ jsonrpc: '2.0', id: 0, result: { tools } }),
-    behind: () => () => {},
-    backendEnded() {},
-    backendStarted() {},
-    close: async () => {},
-  };
+function runtimeOf(
+  reference: { readonly kind: string } | undefined,
+  { sandbox }: MachineUnderTest,
+  engine: MemoryRuntime,
+): MemoryRuntime {
+  return reference?.kind === 'sandbox' && sandbox ? sandbox : engine;
 }

@@ -19,18 +19,23 @@ export interface Chosen {
   readonly callable: string;
 }
 
+/** As `findServer`; fails with `target/not-found` naming the nearest. */
+export async function chooseServer(catalog: CatalogSource, name: string, asking: Asking): Promise<Chosen> {
+  return (await findServer(catalog, name, asking)) ?? (await notFound(catalog, name, asking.signal));
+}
+
 /**
- * The server that a name means. Where several end in it, the person is asked; where nobody can be asked, it fails with
- * `catalog/ambiguous-name` and the list. Fails with `target/not-found` naming the nearest.
+ * The server that a name means, undefined where there is none. Where several end in it, the person is asked; where nobody
+ * can be asked, it fails with `catalog/ambiguous-name` and the list.
  */
-export async function chooseServer(
+export async function findServer(
   catalog: CatalogSource,
   name: string,
   { ask, signal }: Asking,
-): Promise<Chosen> {
-  const find = async (callable: string): Promise<Chosen> => {
+): Promise<Chosen | undefined> {
+  const find = async (callable: string): Promise<Chosen | undefined> => {
     const entry = await catalog.find(callable, signal);
-    return { entry: entry ?? (await notFound(catalog, callable, signal)), callable };
+    return entry && { entry, callable };
   };
   try {
     return await find(name);

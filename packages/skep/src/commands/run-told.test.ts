@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readFound } from '../supervisor/found-server.ts';
 import { commandUnderTest, controlsIn } from '../command-under-test.fixture.ts';
 
@@ -99,4 +99,25 @@ test('whatever a server says of itself, the run goes on and nothing of it reache
   expect(
     [err, await skep.output('status a1'), await skep.output('status a1 --format json')].flatMap(controlsIn),
   ).toEqual([]);
+});
+
+describe('a short name of several servers', () => {
+  const oci = [{ registryType: 'oci', identifier: 'fake:1', transport: { type: 'stdio' } }];
+  const servers = ['com.example/notes', 'org.example/notes', 'org.example/alone'].map((name) => ({
+    server: { name, version: '1.0.0', description: name, packages: oci },
+  }));
+
+  test('asks the person which one', async () => {
+    const skep = await commandUnderTest({ catalogue: { servers } });
+    await skep.output('run notes', { answers: { 'Which "notes"?': 'org.example/notes' } });
+    expect(skep.asked).toEqual(['Which "notes"?']);
+    expect((await skep.left()).saved).toEqual(['org-example-notes']);
+  });
+
+  test('fails with the list where nobody can be asked, and one that is unique runs', async () => {
+    const skep = await commandUnderTest({ catalogue: { servers } });
+    expect(await skep.refusal('run notes')).toMatch(/com\.example\/notes, org\.example\/notes/);
+    await skep.output('run alone');
+    expect((await skep.left()).saved).toEqual(['alone']);
+  });
 });

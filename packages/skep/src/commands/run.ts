@@ -7,7 +7,8 @@ import type { NewWorkload } from '../plan/plan.ts';
 import { planImport } from '../plan/plan-import.ts';
 import { planRun } from '../plan/plan-run.ts';
 import { carryOut, surroundingsOf } from '../run/carry-out.ts';
-import { besideFromConfig, runSettings, type RunValues } from '../settings/run-settings.ts';
+import { carryOutOrFallBack, rememberAnswers } from '../run/fall-back.ts';
+import { besideFromConfig, runSettings } from '../settings/run-settings.ts';
 
 export const run = defineCommand({
   usage: 'skep run [flags] SERVER [-- ARGS...]',
@@ -30,7 +31,8 @@ export const run = defineCommand({
   positionals: [{ name: 'SERVER' }],
   rest: true,
   settings: runSettings,
-  async run({ values, settings, given, positionals: [target], rest }, context) {
+  async run({ values, settings, given, positionals: [target], rest }, asked) {
+    const context = rememberAnswers(asked);
     handOverByFlags(values, context);
     const agree = (): Promise<boolean> => Promise.resolve(true);
     // What is only explained is granted nothing.
@@ -38,7 +40,9 @@ export const run = defineCommand({
     if (values.fromConfig === undefined) {
       if (target === undefined)
         throw new SkepError('usage/missing-argument', { message: 'missing argument SERVER' });
-      return explainOr(values, await planRun({ target, values, settings, args: rest }, around), context);
+      const request = { target, values, settings, args: rest };
+      const plan = await planRun(request, around);
+      return values.explain ? explain(plan, context) : carryOutOrFallBack(plan, request, context);
     }
     const isOther = (name: string): boolean => !besideFromConfig.some((allowed) => allowed === name);
     const offending = [...given].filter(isOther).map((name) => `--${flagOf(name)}`);
@@ -51,13 +55,13 @@ export const run = defineCommand({
       });
     }
     const { fromConfig: path, trustConfig: trusted, foreground } = values;
-    await explainOr(values, await planImport({ path, trusted, foreground, settings }, around), context);
+    const plan = await planImport({ path, trusted, foreground, settings }, around);
+    await (values.explain ? explain(plan, context) : carryOut(plan, context));
   },
 });
 
-/** Makes what was planned, or only says what decided it. */
-async function explainOr({ explain }: RunValues, plan: NewWorkload, context: Context): Promise<void> {
-  if (!explain) return carryOut(plan, context);
+/** Only says what decided it. */
+async function explain(plan: NewWorkload, context: Context): Promise<void> {
   const { explainPlan } = await import('../plan/explain.ts');
   context.terminal.out(explainPlan(plan, context.terminal));
 }

@@ -3,6 +3,9 @@ import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import type { Settings } from '@skep/core/settings/field.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
+/** Asks the person for one value. */
+export type AskValue = (requirement: Requirement) => Promise<string>;
+
 export interface EnvInputs {
   /** What the catalogue says about variables. Their defaults are among the settings. */
   readonly requirements: readonly Requirement[];
@@ -24,7 +27,7 @@ export interface MergedEnv {
 export async function mergeEnv(
   settings: Settings,
   { requirements, give }: EnvInputs,
-  ask: ((requirement: Requirement) => Promise<string>) | undefined,
+  ask: AskValue | undefined,
 ): Promise<MergedEnv> {
   const { over = [], value = {} } = settings.get('env') ?? {};
   const said = [value, ...over.map((weaker) => weaker.value)].toReversed();

@@ -27,6 +27,7 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
   const resolved = await resolveTarget(target, {
     openCatalog: () => openCatalog({ config, version: program.version }),
     runtime,
+    ask: around.ask,
     signal,
   }).catch(async (error: unknown) => {
     const { hintAtGroup } = await import('../catalog/catalogue-groups.ts');

@@ -3,7 +3,7 @@ import type { Places } from '@skep/core/files/places.ts';
 import type { Settings } from '@skep/core/settings/field.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Prepared, PrepareRequest, Runtime, RuntimeInfo } from '../runtime/runtime.ts';
-import type { EnvInputs, MergedEnv } from './merge-env.ts';
+import type { AskValue, EnvInputs, MergedEnv } from './merge-env.ts';
 
 /** What is to be there before a workload can start. */
 export type Preparation = Omit<PrepareRequest, 'report' | 'signal'>;
@@ -61,6 +61,8 @@ export interface Surroundings {
   readonly program: { readonly version: string };
   readonly terminal: Pick<Terminal, 'err'>;
   readonly signal: AbortSignal;
+  /** Asks the person for a value; absent as `confirm` is. */
+  readonly ask?: AskValue;
   /** Asks the person yes or no; absent where nobody can be asked. */
   readonly confirm?: (question: string) => Promise<boolean>;
   /** Set where a supervisor plans for a command that asked it to (decision 0048). */

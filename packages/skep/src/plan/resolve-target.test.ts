@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CatalogSource } from '../catalog/catalog-source.ts';
 import { wholeCatalog } from '../catalog/catalog-source.ts';
-import { resolveTarget, parseTarget, type Resolved } from './resolve-target.ts';
+import { resolveTarget, parseTarget, type Resolved, type ResolveOptions } from './resolve-target.ts';
 
 const npm = {
   registryType: 'npm',
@@ -36,11 +36,13 @@ function resolve(
   text: string,
   runtimeKind: 'docker' | 'sandbox' = 'docker',
   catalog = working,
+  ask?: ResolveOptions['ask'],
 ): Promise<Resolved> {
   const signal = new AbortController().signal;
   return resolveTarget(parseTarget(text), {
     openCatalog: async () => catalog,
     runtime: { runsImages: runtimeKind === 'docker' },
+    ask,
     signal,
   });
 }
@@ -60,6 +62,18 @@ describe('what runs', () => {
   test('a full name resolves what a short one leaves open', async () => {
     await expect(resolve('box')).rejects.toMatchObject({ code: 'catalog/ambiguous-name' });
     expect((await resolve('com.example/box')).generatedName).toBe('com-example-box');
+  });
+  test('which of several is meant the person says, where somebody can be asked', async () => {
+    const asked: unknown[] = [];
+    const choose: ResolveOptions['ask'] = async ({ name, choices }) => {
+      asked.push({ name, choices });
+      return 'org.example/box';
+    };
+    expect(await resolve('box', 'docker', working, choose)).toMatchObject({
+      entryName: 'org.example/box',
+      generatedName: 'org-example-box',
+    });
+    expect(asked).toEqual([{ name: 'Which "box"?', choices: ['com.example/box', 'org.example/box'] }]);
   });
   test('what the catalogue does not have is an image when it looks like one', async () => {
     expect((await resolve('ghcr.io/x/y:2')).source).toEqual({ kind: 'image', reference: 'ghcr.io/x/y:2' });

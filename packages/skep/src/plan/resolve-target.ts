@@ -1,6 +1,7 @@
 import type { LocalPlan, RunPlan } from '@skep/core/catalog/run-plan.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
+import type { AskValue } from './merge-env.ts';
 import { parseHttpUrl } from '../catalog/http-url.ts';
 import type { Runtime, Source } from '../runtime/runtime.ts';
 import type { CatalogSource } from '../catalog/catalog-source.ts';
@@ -28,6 +29,8 @@ export interface Resolved {
 export interface ResolveOptions {
   readonly openCatalog: () => Promise<CatalogSource>;
   readonly runtime: Pick<Runtime, 'runsImages'>;
+  /** Asks the person which of several servers is meant; absent where nobody can be asked. */
+  readonly ask?: AskValue | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -41,12 +44,15 @@ export async function resolveTarget(target: Target, options: ResolveOptions): Pr
     return { source: target.source, generatedName: nameOfPackage(target.reference) };
   }
   const catalog = await options.openCatalog();
-  const entry = await catalog.find(target.name, options.signal);
-  if (entry) {
+  const { findServer } = await import('../catalog/choose-server.ts');
+  const { ask, signal } = options;
+  const found = await findServer(catalog, target.name, { ...(ask && { ask }), signal });
+  if (found) {
+    const { entry, callable } = found;
     const { choosePlan } = await import('@skep/core/catalog/run-plan.ts');
     const plan = choosePlan(entry.document, { images: options.runtime.runsImages });
     if (!isLocal(plan)) throw noRemotes(`"${entry.name}" is a remote server`);
-    const generatedName = nameOfEntry(target.name.includes('/') ? entry.name : target.name);
+    const generatedName = nameOfEntry(callable.includes('/') ? entry.name : callable);
     return { source: sourceOf(plan.target), generatedName, plan, entryName: entry.name, catalog };
   }
   if (target.mayBeImage) {

@@ -9,6 +9,9 @@ export const RUNTIME_KINDS = ['docker', 'sandbox'] as const;
 
 export type RuntimeKind = (typeof RUNTIME_KINDS)[number];
 
+/** Runs packages of npm without any image. */
+export const NEEDS_NO_IMAGES: RuntimeKind = 'sandbox';
+
 /** Which engine a workload belongs to; another engine's workloads are left alone. */
 export const runtimeReference = shape.members({
   kind: shape.oneOf(...RUNTIME_KINDS),

@@ -72,7 +72,7 @@ describe('to have an image', () => {
     [
       { lines: [{ error: 'Get "https://r/v2/": dial tcp: i/o timeout' }] },
       'i/o timeout',
-      'the engine cannot reach that registry: check its name, the network, and the proxy of the engine, or run an npm package without it: --runtime sandbox',
+      'the engine cannot reach that registry: check its name, the network, and the proxy of the engine',
     ],
   ])('that cannot be had is told with the reason: %j', async (answer, reason, hint) => {
     const engine = await scriptedEngine({ 'POST /images/create': answer });

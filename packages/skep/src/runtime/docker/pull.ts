@@ -66,7 +66,8 @@ function notFound(reference: string, reason: string): SkepError {
     message: `image not found in registry: "${reference}" (${reason})`,
     ...(UNREACHED.test(reason)
       ? {
-          hint: 'the engine cannot reach that registry: check its name, the network, and the proxy of the engine, or run an npm package without it: --runtime sandbox',
+          hint: 'the engine cannot reach that registry: check its name, the network, and the proxy of the engine',
+          detail: { unreached: true },
         }
       : {}),
   });

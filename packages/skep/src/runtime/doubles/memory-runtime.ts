@@ -12,6 +12,7 @@ import type {
   RuntimeInfo,
   WorkloadSpec,
 } from '../runtime.ts';
+import type { RuntimeKind } from '../../settings/identity.ts';
 import { checkWorkloadName } from '../workload-name.ts';
 import { idle, type MemoryProgram } from './program.ts';
 import { MemoryWorkload } from './workload.ts';
@@ -21,8 +22,8 @@ import { MemoryWorkload } from './workload.ts';
  * need something outside this process. Its servers are the given programs, by reference.
  */
 export class MemoryRuntime implements Runtime {
-  readonly kind = 'docker';
-  readonly runsImages = true;
+  readonly kind: RuntimeKind;
+  readonly runsImages: boolean;
   readonly reachesLoopback = false;
   readonly keepsFiles = false;
   timesLogs = true;
@@ -42,20 +43,36 @@ export class MemoryRuntime implements Runtime {
   /** How servers crash as soon as they are started. */
   crash: { readonly exitCode: number; readonly says: string } | undefined;
   unreachable = false;
+  /** It cannot reach its image registry. */
+  alone = false;
 
-  constructor(programs: Readonly<Record<string, MemoryProgram>> = { 'fake:1': idle }) {
+  constructor(
+    programs: Readonly<Record<string, MemoryProgram>> = { 'fake:1': idle },
+    kind: RuntimeKind = 'docker',
+  ) {
+    this.kind = kind;
+    this.runsImages = kind === 'docker';
     this.#programs = new Map(Object.entries(programs));
   }
 
   async probe(): Promise<RuntimeInfo> {
     this.#reachable();
-    return { kind: 'docker', id: 'fake', version: '1', endpoint: 'memory' };
+    return { kind: this.kind, id: 'fake', version: '1', endpoint: 'memory' };
   }
 
   async prepare({ source, report, signal }: PrepareRequest): Promise<Prepared> {
     this.#reachable();
     if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
     const reference = source.kind === 'image' ? source.reference : source.name;
+    if (this.alone) {
+      report.step(`Pulling ${reference}`);
+      const detail = { unreached: true };
+      throw new SkepError('runtime/image-not-found', {
+        message: 'no such host',
+        hint: 'check the network',
+        detail,
+      });
+    }
     if (!this.#programs.has(reference)) {
       report.step(`Pulling ${reference}`);
       throw new SkepError('runtime/image-not-found', { message: `nothing is known as "${reference}"` });

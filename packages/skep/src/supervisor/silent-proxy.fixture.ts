@@ -1,0 +1,19 @@
+import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
+
+/** A proxy that listens nowhere, before a server that calls itself as `greet` says and has these tools. */
+export function silentProxy(
+  { name, port }: ProxyOptions,
+  greet: (name: string) => Promise<unknown>,
+  tools: readonly object[],
+): Proxy {
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    port,
+    greet: async () => ({ serverInfo: await greet(name), capabilities: { tools: {} } }),
+    ask: async () => JSON.stringify({ jsonrpc: '2.0', id: 0, result: { tools } }),
+    behind: () => () => {},
+    backendEnded() {},
+    backendStarted() {},
+    close: async () => {},
+  };
+}
