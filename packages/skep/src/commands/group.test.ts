@@ -76,7 +76,7 @@ describe('skep group', () => {
     const skep = await twoGroups();
     await skep.output('stop a2');
     const { err } = await skep.run('group rm --with-workloads team');
-    expect(err).toContain("of the group 'team' are removed, with everything made for them: a1, a2");
+    expect(err).toContain("of the group 'team' are removed; their data stays: a1, a2");
     expect(await skep.left()).toEqual({ saved: ['b1'], statuses: ['b1'], workloads: ['b1'] });
     expect(await skep.output('group list')).not.toContain('team');
   });

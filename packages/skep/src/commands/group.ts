@@ -5,6 +5,7 @@ import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts
 import type { Context } from '../cli/context.ts';
 import { toTable } from '../print/table.ts';
 import { createGroup, groupNames, readGroup, removeGroup } from '../run-config/group-file.ts';
+import { tellStays } from '../run/tell-start.ts';
 import { DEFAULT_GROUP } from '../settings/group-name.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { groupsOfAll, membersOf, moveToGroup } from '../workloads/group-members.ts';
@@ -64,11 +65,13 @@ async function clientsOf(
 export const groupRm = defineCommand({
   usage: 'skep group rm [flags] NAME',
   summary: 'Remove a group; its servers move to the group default, or go too',
-  description: ['On a terminal it asks first when there are servers in the group.'],
+  description: [
+    'On a terminal it asks first when there are servers in the group. Data that servers kept stays, and is named.',
+  ],
   positionals: [{ name: 'NAME', required: true }],
   settings: [
     ...settingsOf({ group: 'Removing' }, [
-      flag('bool', 'with-workloads', 'Remove the servers of the group, with everything made for them', {
+      flag('bool', 'with-workloads', 'Remove the servers of the group; their data stays', {
         default: false,
       }),
       flag('bool', 'yes', 'Remove without a question', { short: 'y', default: false }),
@@ -86,7 +89,7 @@ export const groupRm = defineCommand({
     await readGroup(places, name);
     const shown = await membersOf(places, name);
     if (shown.length > 0) {
-      const fate = values.withWorkloads ? 'are removed, with everything made for them' : 'move to default';
+      const fate = values.withWorkloads ? 'are removed; their data stays' : 'move to default';
       terminal.err(`WARNING: these servers of the group '${name}' ${fate}: ${shown.join(', ')}\n`);
       if (confirm && !values.yes && !(await confirm(`Remove the group '${name}'?`)))
         return terminal.out('Group deletion cancelled.\n');
@@ -98,10 +101,10 @@ export const groupRm = defineCommand({
 
 /** Removes what the person agreed to; what has joined the group since moves. */
 async function emptyGroup(group: string, doomed: readonly string[], context: Context): Promise<void> {
-  const { places, signal } = context;
+  const { places, signal, terminal } = context;
   const client = new SupervisorClient(context);
   await eachOf(await membersOf(places, group), async (name) => {
-    if (doomed.includes(name)) await client.remove(name, { signal });
+    if (doomed.includes(name)) tellStays(name, await client.remove(name, { signal }), terminal);
     else await moveToGroup(name, DEFAULT_GROUP, { places, signal });
   });
 }
