@@ -1,7 +1,9 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { chmod, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   commandUnderTest,
   type CommandUnderTest,
@@ -119,6 +121,26 @@ describe('skep doctor', () => {
     const left = await examined(skep, '--fix');
     expect(left.of('SKEP-D032')).toMatchObject({ verdict: 'warning', text: 'one', fixed: null });
     expect(await skep.runtime.list()).toHaveLength(1);
+  });
+
+  test('a front door whose port another program has', async () => {
+    const skep = await machine();
+    const other = createServer((socket) => void socket.destroy()).listen(0, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    await once(other, 'listening');
+    const address = other.address();
+    const port = typeof address === 'object' ? `${address?.port}` : '';
+    const taken = await examined(skep, '', { SKEP_FRONT_PORT: port });
+    expect(taken.of('SKEP-D034')).toMatchObject({
+      verdict: 'warning',
+      text: expect.stringContaining(`port ${port} is taken by`),
+      remedy: expect.stringContaining('front-port'),
+    });
+    const none = await examined(skep, '', { SKEP_FRONT_PORT: '0' });
+    expect(none.of('SKEP-D034')).toMatchObject({ verdict: 'note' });
+    expect((await examined(skep, '', { SKEP_FRONT_PORT: 'x' })).of('SKEP-D021')).toMatchObject({
+      verdict: 'broken',
+    });
   });
 
   test('--fix mends permissions, locks, sockets and caches, says so, and touches nothing else', async () => {

@@ -18,7 +18,7 @@ import {
   lookAtLocks,
   lookAtWorkloadFiles,
 } from './state.ts';
-import { lookAtReboots, lookAtSupervisor } from './supervisor.ts';
+import { lookAtFrontDoor, lookAtReboots, lookAtSupervisor } from './supervisor.ts';
 
 type Row = Omit<Check, 'code'>;
 
@@ -45,6 +45,7 @@ const ROWS = {
   'SKEP-D031': { title: 'Hosting', look: lookAtHosting, about: 'Every server that should run is hosted', remedy: 'skep list, or any other command, takes them up again' },
   'SKEP-D032': { title: 'Left behind', look: lookAtLeftovers, about: 'Nothing runs for a server that is gone', remedy: 'remove it with skep rm' },
   'SKEP-D033': { title: 'Reboots', look: ({ context }) => lookAtReboots(starterOf(context)), about: 'What starts servers after a reboot starts this Skep', remedy: 'write it anew with skep autostart on' },
+  'SKEP-D034': { title: 'Front door', look: lookAtFrontDoor, about: 'The one address of all servers is open, or its port is free', remedy: 'choose another port with skep config set front-port N' },
   'SKEP-D040': { title: 'Catalogue', look: lookAtCatalogue, about: 'The catalogue can be reached and read', remedy: 'choose another with skep config set-registry' },
 } as const satisfies Readonly<Record<string, Row>>;
 

@@ -57,9 +57,9 @@ export async function lookAtClock({ context: { clock, program } }: Inquiry): Pro
   return { verdict: 'broken', text: `it says ${now.toISOString()}, before this Skep was installed` };
 }
 
-export async function lookAtConfiguration({ context: { places } }: Inquiry): Promise<Finding> {
+export async function lookAtConfiguration({ context: { places, env } }: Inquiry): Promise<Finding> {
   try {
-    await loadAppConfig(places);
+    await loadAppConfig(places, env);
     return ok(places.configFile);
   } catch (error) {
     return broken(error);

@@ -27,6 +27,8 @@ const directoriesOf = (places: Places): readonly string[] => [
   places.groupsDir,
   places.locksDir,
   places.statusesDir,
+  places.serversDir,
+  places.keptDir,
   places.logsDir,
   places.supervisorDir,
 ];

@@ -1,8 +1,13 @@
+import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
+import { connect as dial } from 'node:net';
 import { unlessHeld, withLock } from '@skep/core/files/lock.ts';
 import { lookAtAutostart, type Starter } from '../autostart/autostart.ts';
 import { clearAddress, readAddress, supervisorLock, type Address } from '../supervisor/address.ts';
 import { connect, type Connection } from '../supervisor/connect.ts';
+import { loadAppConfig } from '../config/app-config.ts';
+import { readFrontDoor } from '../supervisor/front-state.ts';
+import { holderOf } from '../supervisor/port-holder.ts';
 import { ok, type Finding, type Inquiry } from './check.ts';
 import { broken } from './machine.ts';
 
@@ -68,4 +73,32 @@ export async function lookAtReboots(starter: Starter): Promise<Finding | undefin
   if (state === 'off') return ok('servers are not started again; skep autostart on changes that');
   if (state === 'changed') return { verdict: 'note', text: `${file} is not what Skep wrote` };
   return { verdict: 'warning', text: `${file} starts another Skep or Node, or looks into other places` };
+}
+
+/** The one address of all servers: open, or free to be opened by the next supervisor. */
+export async function lookAtFrontDoor({ context, signal }: Inquiry): Promise<Finding | undefined> {
+  const door = await readFrontDoor(context);
+  if (door.is === 'open') return ok(`open on port ${door.port}`);
+  if (door.is === 'off') return NO_DOOR;
+  if (door.is === 'closed') return { verdict: 'warning', text: door.why };
+  // What is wrong with the configuration is told by its own check.
+  const port = (await loadAppConfig(context.places, context.env).catch(() => undefined))?.frontPort;
+  if (port === undefined) return undefined;
+  if (port === 0) return NO_DOOR;
+  if (!(await isTaken(port, signal))) return ok(`opens on port ${port} with the next server`);
+  return { verdict: 'warning', text: `port ${port} is taken by ${await holderOf(port, context)}` };
+}
+
+const NO_DOOR: Finding = { verdict: 'note', text: 'there is none: its port is set to 0' };
+
+async function isTaken(port: number, signal: AbortSignal): Promise<boolean> {
+  const socket = dial({ port, host: '127.0.0.1' });
+  try {
+    await once(socket, 'connect', { signal });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }
