@@ -64,7 +64,7 @@ describe('help and version', () => {
 describe('what is wrong is said in one line with a hint, exit 1', () => {
   test.each<[string[], string, string]>([
     [['lits'], 'Error: unknown command "skep lits"', 'did you mean "list"?'],
-    [['config', 'set'], 'Error: unknown command "skep config set"', ''],
+    [['config', 'fetch'], 'Error: unknown command "skep config fetch"', ''],
     [['run', '--nmae', 'x', 'y'], 'Error: unknown flag "--nmae"', 'did you mean "--name"?'],
     [['run'], 'Error: missing argument SERVER', ''],
     [['run', 'a', 'b'], 'Error: unexpected argument "b"', 'after --'],

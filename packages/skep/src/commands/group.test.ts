@@ -151,6 +151,7 @@ describe('workloads in groups', () => {
     ['stop -l tier=nine', 'No running MCP servers found with label tier=nine\n'],
     ['start -l tier=nine -g team', "No MCP servers found in group 'team' with label tier=nine\n"],
     ['rm -l tier=nine', 'No workloads found with label tier=nine\n'],
+    ['list -l tier=nine', 'No MCP servers found\n'],
     ['list -g nothere', "No MCP servers found in group 'nothere'\n"],
   ])('%s says that nothing is meant', async (line, said) => {
     expect(await (await twoGroups()).output(line)).toBe(said);

@@ -55,7 +55,7 @@ export const list = defineCommand({
     ...commonSettings,
   ],
   async run({ values }, context) {
-    const { matches, where } = filterOf(values);
+    const { matches } = filterOf(values);
     await ensureHosted(context);
     const matching = (await viewWorkloads(context)).filter(matches);
     const views = matching.filter((view) => values.all || view.status === 'running');
@@ -67,7 +67,8 @@ export const list = defineCommand({
     if (troubled.length > 0)
       terminal.err(`Not running: ${troubled.map(trouble).join(', ')}; see skep list --all\n`);
     if (views.length > 0) return terminal.out(tableOf(views, values.format === 'wide', context));
-    terminal.out(`No MCP servers found${printable(where)}\n`);
+    const where = values.group === undefined ? '' : printable(` in group '${values.group}'`);
+    terminal.out(`No MCP servers found${where}\n`);
   },
 });
 
