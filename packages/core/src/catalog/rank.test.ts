@@ -28,6 +28,17 @@ function server(name: string, { tags = [], status = 'active', ...said }: Said = 
 const names = (entries: readonly ServerEntry[], query: string): readonly string[] =>
   rankServers(entries, query).map(({ name }) => name);
 
+test('entries that are written to take long to search take no longer than others', () => {
+  // Each of these characters counts for 18 when it is folded.
+  const long = '\uFDFA '.repeat(1000);
+  const tags = Array.from({ length: 100 }, (_, at) => `${long.slice(0, 60)}${at}`);
+  const slow = Array.from({ length: 2000 }, (_, at) =>
+    server(`io.a/x${at}`, { title: long, description: long, tags }),
+  );
+  // As long as it takes is the time that a test may take.
+  expect(names(slow, 'abce abcf abdg bbcd ccdd abxx abyy zzzz')).toEqual([]);
+});
+
 describe('rankServers', () => {
   test('goes by the short name, its parts, the title, tags and the description, in this order', () => {
     const best = [

@@ -27,9 +27,12 @@ const FILLERS = new Set(['mcp', 'server', 'servers']);
 /** Whoever writes more into a query or an entry is not read to the end, so that hostile texts cost nobody time. */
 const MAX_QUERY = 200;
 const MAX_QUERY_WORDS = 8;
+const MAX_TITLE = 200;
 const MAX_TEXT = 2000;
-const MAX_TAGS = 100;
+const MAX_TAGS = 50;
 const MAX_WORD = 64;
+/** Words of a server in which typos are looked for. */
+const MAX_CANDIDATES = 100;
 const MIN_INSIDE = 3;
 const ASCII = /^[\x20-\x7E]*$/;
 
@@ -87,7 +90,7 @@ export function searchableOf({ name, document }: ServerEntry): Searchable {
   const { tags, status, tier } = extensionSummary(document);
   return {
     name,
-    ...(document.title ? { title: document.title.slice(0, MAX_TEXT) } : {}),
+    ...(document.title ? { title: document.title.slice(0, MAX_TITLE) } : {}),
     description: document.description.slice(0, MAX_TEXT),
     tags: tags.slice(0, MAX_TAGS).map((tag) => tag.slice(0, MAX_WORD)),
     ...(status === undefined ? {} : { status }),
@@ -105,7 +108,7 @@ function compareRanks(a: Rank<unknown>, b: Rank<unknown>): number {
 }
 
 function readQuery(query: string): Query {
-  const text = folded(query.slice(0, MAX_QUERY)).trim();
+  const text = foldedTo(MAX_QUERY, query).trim();
   const all = wordsOf(text).slice(0, MAX_QUERY_WORDS);
   const telling = withoutFillers(all);
   const words = telling.length > 0 ? telling : all;
@@ -114,7 +117,7 @@ function readQuery(query: string): Query {
 
 /** Undefined where the server does not answer the query. */
 function orderOf(server: Searched, query: Query, forgiving: boolean): readonly number[] | undefined {
-  const inWords = query.words.map((word) => gradeOfWord(word, server, forgiving));
+  const inWords = gradesOfWords(query, server, forgiving);
   const worst = Math.max(...inWords, query.words.length === 0 ? GRADE.typo : 0);
   const whole = gradeOfWhole(query, server);
   if (worst === Infinity && whole === Infinity) return undefined;
@@ -132,6 +135,17 @@ function orderOf(server: Searched, query: Query, forgiving: boolean): readonly n
   ];
 }
 
+/** Where each word is found at best, up to the first that is not found. */
+function gradesOfWords({ words }: Query, server: Searched, forgiving: boolean): readonly number[] {
+  const grades: number[] = [];
+  for (const word of words) {
+    const grade = gradeOfWord(word, server, forgiving);
+    grades.push(grade);
+    if (grade === Infinity) break;
+  }
+  return grades;
+}
+
 /** What of an entry is searched; all texts are folded. */
 type Searched = ReturnType<typeof readServer>;
 
@@ -145,9 +159,9 @@ function readServer({ name, title = '', description, tags, status, tier }: Searc
     short,
     shortWords,
     shortJoined: shortWords.join(''),
-    title: folded(title),
-    tags: tags.map(folded),
-    description: folded(description),
+    titleWords: wordsOf(foldedTo(MAX_TITLE, title)),
+    tags: tags.slice(0, MAX_TAGS).map((tag) => foldedTo(MAX_WORD, tag)),
+    description: foldedTo(MAX_TEXT, description),
     status,
     tier,
   };
@@ -167,7 +181,7 @@ function gradeOfWhole(query: Query, { full, short, shortWords, shortJoined }: Se
 
 /** Where a word is found at best. */
 function gradeOfWord(word: string, server: Searched, forgiving: boolean): number {
-  const { shortWords, shortJoined, title, tags, description } = server;
+  const { shortWords, shortJoined, titleWords, tags, description } = server;
   // Shorter parts would be found inside of almost everything; not every script has spaces between words.
   const mayBeInside = word.length >= MIN_INSIDE || !ASCII.test(word);
   if (shortJoined.includes(word)) {
@@ -175,19 +189,21 @@ function gradeOfWord(word: string, server: Searched, forgiving: boolean): number
     if (shortWords.some((one) => one.startsWith(word))) return GRADE.nameStart;
     if (mayBeInside) return GRADE.nameInside;
   }
-  if (title !== '') {
-    const titleWords = wordsOf(title);
-    if (titleWords.includes(word)) return GRADE.titleWord;
-    if (mayBeInside && titleWords.join('').includes(word)) return GRADE.titleInside;
-  }
+  if (titleWords.includes(word)) return GRADE.titleWord;
+  if (mayBeInside && titleWords.join('').includes(word)) return GRADE.titleInside;
   if (tags.some((tag) => tag.includes(word) && wordsOf(tag).includes(word))) return GRADE.tag;
   if (description.includes(word)) {
     const words = wordsOf(description);
     if (words.includes(word)) return GRADE.descriptionWord;
     if (!ASCII.test(word) || words.some((one) => one.startsWith(word))) return GRADE.descriptionStart;
   }
-  const candidates = forgiving ? [...shortWords, ...wordsOf(title), ...tags.flatMap(wordsOf)] : [];
-  return candidates.some((one) => isTypoOf(word, one)) ? GRADE.typo : Infinity;
+  if (!forgiving) return Infinity;
+  const candidates = new Set([...shortWords, ...titleWords, ...tags.flatMap(wordsOf)]);
+  const isMeant = candidates
+    .values()
+    .take(MAX_CANDIDATES)
+    .some((one) => isTypoOf(word, one));
+  return isMeant ? GRADE.typo : Infinity;
 }
 
 /** One slip in a word of four letters, two in a word of eight. Neighbours in the wrong order are one. */
@@ -209,6 +225,11 @@ function publishersOf(namespace: string): readonly string[] {
 
 function withoutFillers(words: readonly string[]): readonly string[] {
   return words.filter((word) => !FILLERS.has(word));
+}
+
+/** Folding makes many characters of some. */
+function foldedTo(length: number, text: string): string {
+  return folded(text.slice(0, length)).slice(0, length);
 }
 
 function folded(text: string): string {
