@@ -17,6 +17,8 @@ const VERSION = '2026.8.31';
 const ROUNDS = { smoke: 5, full: 11 };
 /** With the supervisor up, and with none, which the command then starts. */
 const CEILING = { up: 1.5, down: 2 };
+/** What the handshake, the listing of tools and the card may add. */
+const CHECK_CEILING = 1.1;
 const INITIALIZE = {
   protocolVersion: '2025-06-18',
   capabilities: {},
@@ -46,6 +48,12 @@ export const runBench: Bench = async (report, { seconds }) => {
           notYet: true,
         });
       }
+      report({
+        name: `run: ${subject.what.split(',')[0]}, asked for its tools, against --no-check`,
+        value: await checkRatio(subject, rounds),
+        unit: 'ratio',
+        ceiling: CHECK_CEILING,
+      });
     } finally {
       await subject.user.end();
     }
@@ -115,6 +123,19 @@ async function ratio(subject: Subject, supervisor: 'up' | 'down', rounds: number
   return median(ours) / median(theirs);
 }
 
+/** To the first answered `tools/list` of a client, which shakes hands itself where nobody did; with the supervisor up. */
+async function checkRatio({ user, target }: Subject, rounds: number): Promise<number> {
+  const checked: number[] = [];
+  const unchecked: number[] = [];
+  await skep(user, ['run', target, '--name', 'stays']);
+  for (let round = 0; round < rounds; round += 1) {
+    checked.push(await skepMilliseconds(user, target));
+    unchecked.push(await skepMilliseconds(user, target, '--no-check'));
+  }
+  await skep(user, ['rm', 'stays']);
+  return median(checked) / median(unchecked);
+}
+
 async function endSupervisor(user: TestUser): Promise<void> {
   // What would start it again goes first.
   for (const pid of [...user.watchers(), ...user.supervisors()]) process.kill(pid, 'SIGKILL');
@@ -152,9 +173,9 @@ async function bareMilliseconds([command, ...args]: Subject['bare']): Promise<nu
   return answered - started;
 }
 
-async function skepMilliseconds(user: TestUser, target: string): Promise<number> {
+async function skepMilliseconds(user: TestUser, target: string, ...flags: string[]): Promise<number> {
   const started = performance.now();
-  const url = await skep(user, ['run', target, '--name', 'measured']);
+  const url = await skep(user, ['run', target, '--name', 'measured', ...flags]);
   const { error } = await ask(url, 'tools/list');
   const answered = performance.now();
   if (error) throw new Error(error.message);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import { readFound } from '../supervisor/found-server.ts';
 import { commandUnderTest, controlsIn } from '../command-under-test.fixture.ts';
 
@@ -119,5 +120,36 @@ describe('a short name of several servers', () => {
     expect(await skep.refusal('run notes')).toMatch(/com\.example\/notes, org\.example\/notes/);
     await skep.output('run alone');
     expect((await skep.left()).saved).toEqual(['alone']);
+  });
+});
+
+describe('how long a server may take to answer', () => {
+  test.each([
+    ['', 60_000],
+    [' --check-timeout 90s', 90_000],
+  ])('is a minute, or what the person says (%j)', async (flag, ms) => {
+    const slept: number[] = [];
+    const clock: Clock = {
+      ...systemClock,
+      sleep: (given, signal) => (slept.push(given), systemClock.sleep(given, signal)),
+    };
+    const skep = await commandUnderTest({ clock });
+    await skep.output(`run fake:1 --name a1${flag}`);
+    expect(slept).toContain(ms);
+  });
+
+  test('is kept for the next start, and one that answers in the last moment is ready', async () => {
+    const { promise: late, resolve: answer } = Promise.withResolvers<object>();
+    const clock: Clock = {
+      ...systemClock,
+      async sleep(ms, signal) {
+        if (ms === 29_000) answer({ name: 'slow' });
+        return systemClock.sleep(ms, signal);
+      },
+    };
+    const skep = await commandUnderTest({ clock, greet: () => late });
+    const { err } = await skep.run('run fake:1 --name a1 --check-timeout 29s');
+    expect(err).toMatch(/^✓ a1 is running \(slow\)/m);
+    expect(JSON.parse(await skep.output('export a1 -'))).toMatchObject({ check_timeout: '29s' });
   });
 });

@@ -23,8 +23,8 @@ export const run = defineCommand({
       what: 'A package from npm that may read one folder',
     },
     {
-      command: 'skep run ghcr.io/github/github-mcp-server -e GITHUB_PERSONAL_ACCESS_TOKEN=…',
-      what: 'An image',
+      command: 'skep run ghcr.io/github/github-mcp-server -e GITHUB_PERSONAL_ACCESS_TOKEN',
+      what: 'An image, with a variable of yours',
     },
     { command: 'skep run --explain everything', what: 'Only says where each setting comes from' },
   ],

@@ -54,6 +54,18 @@ describe('the environment of a server', () => {
       message: 'missing required environment variables: A, B',
     });
   });
+  test.each([
+    [false, /^give it with -e A=VALUE or --env-file$/],
+    [true, /^give it with -e A \(its value in your environment\) or --env-file, or on a terminal/],
+  ])(
+    'where it is to be given from is said, and no secret is to stand in a command line (%s)',
+    async (secret, hint) => {
+      const requirements = [requirement('A', { required: true, secret })];
+      await expect(merge({ file: {}, flags: {}, requirements })).rejects.toMatchObject({
+        hint: expect.stringMatching(hint) as unknown,
+      });
+    },
+  );
   test('an empty answer is an error, not an unset variable', async () => {
     const requirements = [requirement('A', { required: true })];
     await expect(merge({ file: {}, flags: {}, requirements, ask: async () => '' })).rejects.toMatchObject({

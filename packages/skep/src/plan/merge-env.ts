@@ -10,7 +10,7 @@ export interface EnvInputs {
   /** What the catalogue says about variables. Their defaults are among the settings. */
   readonly requirements: readonly Requirement[];
   /** How to give the value of a variable, where it is not the flag. */
-  readonly give?: (name: string) => string;
+  readonly give?: (name: string, secret?: boolean) => string;
 }
 
 export interface MergedEnv {
@@ -44,17 +44,24 @@ export async function mergeEnv(
   return { env: Object.fromEntries(env), secret };
 }
 
-function missingEnv(missing: readonly Requirement[], give = withFlag): SkepError {
+function missingEnv(
+  missing: readonly Requirement[],
+  give: NonNullable<EnvInputs['give']> = withFlag,
+): SkepError {
   const names = missing.map((one) => one.name);
   const about = missing.length === 1 ? missing[0]?.description : undefined;
   return new SkepError('run/missing-env', {
     message: `missing required environment variable${names.length > 1 ? 's' : ''}: ${names.join(', ')}${about ? ` (${about})` : ''}`,
-    hint: `give ${names.length > 1 ? 'them' : 'it'} ${give(names[0] ?? 'KEY')}`,
+    hint: `give ${names.length > 1 ? 'them' : 'it'} ${give(names[0] ?? 'KEY', missing[0]?.secret)}`,
     detail: { names },
   });
 }
 
-const withFlag = (name: string): string => `with -e ${name}=VALUE or --env-file`;
+/** A command line is seen by others and kept by shells, so no secret is to stand in one. */
+const withFlag = (name: string, secret?: boolean): string =>
+  secret
+    ? `with -e ${name} (its value in your environment) or --env-file, or on a terminal, where it is asked for unseen`
+    : `with -e ${name}=VALUE or --env-file`;
 
 function checkChoice({ name, choices, secret }: Requirement, value: string | undefined): void {
   if (value === undefined || choices === undefined || choices.includes(value)) return;

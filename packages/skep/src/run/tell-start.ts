@@ -1,3 +1,4 @@
+import { paint } from '@skep/core/terminal/paint.ts';
 import { wrapText } from '@skep/core/settings/to-help.ts';
 import { tokensText } from '@skep/core/catalog/tool-weight.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
@@ -68,7 +69,10 @@ export function tellReady({ name, url, endpoint, card }: Started, terminal: Term
   const isTooWide = liveErr && line.length + 2 > width;
   const wrapped = (text: string): string => `${liveErr ? wrapText(text, width).join('\n') : text}\n`;
   const hints = (isTooWide ? next : [line]).map((one) => `${INDENT}${one}\n`).join('');
-  terminal.err(`${wrapped(whenReady(name, endpoint))}${cardText(card, terminal)}${wrapped(told)}${hints}`);
+  const ready = wrapped(whenReady(name, endpoint)).replace(/^✓/u, (mark) =>
+    paint('green', mark, terminal.colorErr),
+  );
+  terminal.err(`${ready}${cardText(card, terminal)}${wrapped(told)}${hints}`);
 }
 
 /** Names what a removed workload leaves behind, and how that goes away as well. */
