@@ -121,6 +121,36 @@ describe.skipIf(!sandboxThere.available || !npmThere.available)(
   },
 );
 
+describe.skipIf(!sandboxThere.available || !npmThere.available)(
+  title('an older memory server', npmThere),
+  () => {
+    beforeEach(() => {
+      user = openUser({ SKEP_RUNTIME: 'sandbox' });
+    });
+    afterEach(() => user.end());
+
+    test('remembers over its upgrade, the death of everything, and the way back, at one address', async () => {
+      const old = 'npx://@modelcontextprotocol/server-memory@2025.4.25';
+      const graph = async (): Promise<string> =>
+        JSON.stringify(await ask(await urlOf(), 'tools/call', { name: 'read_graph', arguments: {} }));
+      await ok('run', old, '--name', name, '-e', 'MEMORY_FILE_PATH=/data/graph.jsonl');
+      const url = await urlOf();
+      const entities = [{ name: 'ann', entityType: 'person', observations: ['likes tea'] }];
+      await ask(url, 'tools/call', { name: 'create_entities', arguments: { entities } });
+      const said = await ok('upgrade', '--yes', name);
+      expect(said).toContain(`${name}: ${old} → npx://@modelcontextprotocol/server-memory@`);
+      expect(said).toContain('tools changed: ');
+      expect(await graph()).toContain('likes tea');
+      await user.killSupervisor();
+      expect(await ok('upgrade', '--yes', name)).toContain('is up to date');
+      expect(await graph()).toContain('likes tea');
+      expect(await ok('upgrade', '--undo', name)).toContain(`is back at ${old}`);
+      expect(await graph()).toContain('likes tea');
+      expect(await urlOf()).toBe(url);
+    });
+  },
+);
+
 describe.skipIf(!engineThere.available)(title('on an engine', engineThere), () => {
   const killAll = async (): Promise<void> => {
     await user.killSupervisor();
@@ -136,6 +166,29 @@ describe.skipIf(!engineThere.available)(title('on an engine', engineThere), () =
     user = openUser({ SKEP_RUNTIME: 'docker', npm_config_registry: registry.url });
     await ensureNodeBase();
     await keeps('/data/notes', [`npx://${PACKAGE}`, '--name', name, '--runtime-image', NODE_BASE], killAll);
+  });
+
+  test('an image is upgraded to what its tag means now, back, and forward again', async () => {
+    user = openUser({ SKEP_RUNTIME: 'docker' });
+    const own = `skep-test/${name}:1`;
+    docker('tag', await ensureScriptImage('skep-test/probe:1', SCRIPT), own);
+    const isNew = async (): Promise<boolean> => String(await read('/server.mjs')).includes('another one');
+    try {
+      await ok('run', own, '--name', name);
+      const url = await urlOf();
+      expect(await ok('upgrade', '--yes', name)).toContain('is up to date');
+      docker('tag', await ensureScriptImage('skep-test/probe:2', `${SCRIPT}// another one`), own);
+      expect(await ok('upgrade', '--yes', name)).toContain('whose content has changed');
+      expect(await isNew()).toBe(true);
+      await ok('upgrade', '--undo', name);
+      expect(await isNew()).toBe(false);
+      await ok('upgrade', '--undo', name);
+      expect(await isNew()).toBe(true);
+      expect(await urlOf()).toBe(url);
+      await ok('rm', name);
+    } finally {
+      docker('rmi', '-f', own);
+    }
   });
 
   test('an image keeps what it declares as its volume', async () => {

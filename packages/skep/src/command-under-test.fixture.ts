@@ -59,7 +59,7 @@ export interface Situation {
   /** Answers of the person by variable; somebody can be asked when it is there. */
   readonly answers?: Readonly<Record<string, string>>;
   /** The person's answer to every yes or no question; somebody can be asked when it is there. */
-  readonly agrees?: boolean;
+  readonly agrees?: boolean | ((question: string) => boolean);
   /** Told of what the command prints on stdout, as it does. */
   readonly onOut?: (text: string) => void;
 }
@@ -264,7 +264,7 @@ export class CommandUnderTest {
       },
       confirm: async (question) => {
         this.asked.push(question);
-        return agrees;
+        return typeof agrees === 'function' ? agrees(question) : agrees;
       },
     };
   }

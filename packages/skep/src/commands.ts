@@ -33,6 +33,13 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     load: async () => (await import('./commands/start.ts')).start,
   },
   {
+    name: 'upgrade',
+    group: run,
+    brief: 'Replace servers by newer versions, on the same URL',
+    argument: 'workload',
+    load: async () => (await import('./commands/upgrade.ts')).upgrade,
+  },
+  {
     name: 'rm',
     group: run,
     brief: 'Remove servers and everything made for them',
@@ -271,8 +278,7 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['create', 'skep run SERVER'],
   ['install', 'skep run SERVER'],
   ['pull', 'skep run SERVER, which fetches what it needs'],
-  ['update', 'skep rm NAME, then skep run SERVER'],
-  ['upgrade', 'skep rm NAME, then skep run SERVER'],
+  ['update', 'skep upgrade NAME'],
   ['find', 'skep search QUERY'],
   ['client', 'skep list --format mcpservers, which prints what MCP clients read'],
 ]);

@@ -90,6 +90,7 @@ export const CODES = {
   'workload/not-found': row(404, 'workload not found', 'see the names with skep list --all'),
   'workload/state-unreadable': row(500, 'the saved state of a workload cannot be read', 'remove the workload with skep rm, then run it again'),
   'workload/other-engine': row(409, 'the workload belongs to another engine', 'start that engine, or point DOCKER_HOST at it'),
+  'workload/no-earlier-version': row(404, 'no earlier version is kept', 'only the last upgrade of a workload can be undone'),
   'group/not-found': row(404, 'group not found', 'see the groups with skep group list'),
   'group/exists': row(409, 'a group of that name exists', 'choose another name'),
   'group/unreadable': row(500, 'the file of a group cannot be read', 'correct the file, or remove it; its workloads keep running'),

@@ -34,6 +34,8 @@ export interface Places {
   readonly ignoreFile: string;
   readonly stateDir: string;
   readonly runConfigsDir: string;
+  /** Run configurations from before the last upgrade of each workload. */
+  readonly previousDir: string;
   readonly groupsDir: string;
   /** Per-name lock files. */
   readonly locksDir: string;
@@ -73,6 +75,7 @@ export function places(input: PlacesInput): Places {
     ignoreFile: path.join(configDir, 'skepignore'),
     stateDir,
     runConfigsDir: path.join(stateDir, 'runconfigs'),
+    previousDir: path.join(stateDir, 'previous'),
     groupsDir: path.join(stateDir, 'groups'),
     locksDir: path.join(stateDir, 'locks'),
     dataDir,

@@ -30,6 +30,7 @@ export async function removeLeftovers(context: Context): Promise<void> {
     places.keptDir,
     places.dataDir,
     places.groupsDir,
+    places.previousDir,
     places.stateDir,
   ])
     await removeEmpty(folder);
@@ -38,7 +39,7 @@ export async function removeLeftovers(context: Context): Promise<void> {
 async function removeShared(context: Context): Promise<void> {
   const { places, signal } = context;
   await new SupervisorClient(context).rest({ signal });
-  const folders = [places.runConfigsDir, places.statusesDir, places.logsDir];
+  const folders = [places.runConfigsDir, places.statusesDir, places.serversDir, places.logsDir];
   for (const folder of [...folders, places.supervisorDir, places.cacheDir]) {
     await rm(folder, { recursive: true, force: true });
   }

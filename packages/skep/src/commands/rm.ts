@@ -1,4 +1,4 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
@@ -86,6 +86,8 @@ async function wantsDataGone(names: readonly string[], context: Context): Promis
     required: true,
     secret: false,
     choices: ['keep', 'remove', 'cancel'],
+  }).catch((error: unknown) => {
+    throw hasCode(error, 'run/cancelled') ? cancelled() : error;
   });
   if (answer === 'cancel') throw cancelled();
   return answer === 'remove';

@@ -23,6 +23,7 @@ export function buildRunConfig(planned: PlannedRun, made: Made, info: RuntimeInf
     image: prepared.reference,
     image_is_ours: prepared.ours,
     package: built,
+    package_version: prepared.version,
     // Images are not built, so what they would be built from is not kept.
     ...(built ? {} : { runtime_config: undefined }),
     cmd_args: planned.args,

@@ -69,7 +69,8 @@ function isLocal(plan: RunPlan): plan is LocalPlan {
   return plan.target.kind !== 'remote';
 }
 
-function sourceOf(target: LocalPlan['target']): Source {
+/** What a catalogue entry runs from. */
+export function sourceOf(target: LocalPlan['target']): Source {
   if (target.kind === 'image') return target;
   const { ecosystem, name, version } = target;
   return checkPackageSource({

@@ -47,6 +47,7 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   allowed_origins: fc.array(fc.constantFrom('https://a.example', 'http://b.example:80')),
   permission_profile: fc.record({ read: texts, privileged: fc.boolean() }, { requiredKeys: [] }),
   secret_env: fc.array(name),
+  package_version: text,
   data_paths: fc.array(fc.constantFrom('/data', '/var/lib/x')),
   mount_sources: fc.dictionary(name, text),
 };

@@ -136,9 +136,13 @@ async function renew({ name, missing, changes }: SavedWorkload, work: Work): Pro
   if (!missing) return Object.keys(changes).length === 0 ? undefined : change(name, changes, places);
   await holding(await holdPreparing(work.context), name, work, async () => {
     const before = await loadRunConfig(places, name);
-    const { reference: image, ours: image_is_ours } = await prepare({ name, ...missing }, work);
+    const { reference: image, ours: image_is_ours, version } = await prepare({ name, ...missing }, work);
     if (image !== before.image && missing.runtime.keepsFiles) terminal.err(keptFiles(name));
-    await change(name, { ...changes, image, image_is_ours }, places);
+    await change(
+      name,
+      { ...changes, image, image_is_ours, ...(version !== undefined && { package_version: version }) },
+      places,
+    );
     work.undo = [];
   });
 }

@@ -49,6 +49,8 @@ export interface Prepared {
   readonly ours: boolean;
   /** TCP ports the image declares; empty for packages. */
   readonly exposedPorts: readonly number[];
+  /** Exact version of the package, where it is known. */
+  readonly version?: string;
   /** Paths that the image declares as volumes; absent for packages. */
   readonly volumes?: readonly string[];
 }
@@ -145,6 +147,8 @@ export interface Runtime {
   prepare(request: PrepareRequest): Promise<Prepared>;
   /** True while what `prepare` answered with is still there. Asks no registry. */
   has(reference: string): Promise<boolean>;
+  /** What a workload was made from, by a reference that goes on meaning that, whatever is prepared later. */
+  pin(workload: Pick<WorkloadSpec, 'name' | 'reference'>): Promise<string>;
   /** Removes what `prepare` made, unless a workload still uses it or it is not ours. Idempotent. */
   discard(reference: string): Promise<void>;
   /**

@@ -51,6 +51,10 @@ export const decidedKeys = keysOf('Kept with a workload', {
     stored: shape.optional(packageSource),
     brief: 'What the image was made from, where that is a package',
   },
+  package_version: {
+    stored: shape.optional(shape.text),
+    brief: 'Version of the package that the image was made from',
+  },
   image_is_ours: {
     stored: shape.withDefault(shape.bool, false),
     brief: 'Skep made the image and may remove it with the workload',

@@ -4,6 +4,7 @@ import { hasCode } from '@skep/core/errors/skep-error.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { deleteRunConfig, findRunConfig, savedNames } from '../run-config/file.ts';
 import { keepPort } from '../run-config/kept-ports.ts';
+import { deletePrevious, findPrevious } from '../run-config/previous.ts';
 import type { RuntimeReference } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
@@ -51,6 +52,7 @@ export async function removeWorkload(
   if (config?.image_is_ours && !(await isImageUsed(config.image, name, places))) {
     await runtime.discard(config.image);
   }
+  await removePrevious(name, runtime, places);
   await deleteRunConfig(places, name);
   await deleteStatus(places, name);
   await deleteFound(places, name);
@@ -58,6 +60,15 @@ export async function removeWorkload(
   for (const file of [log, earlierLog(log)]) await rm(file, { force: true });
   if (data) await keepPort(places, name, undefined);
   return settleData(name, data, { ...deps, current: { id: config?.runtime?.id, runtime } });
+}
+
+/** What it was before its last upgrade, with the image of that. */
+async function removePrevious(name: string, runtime: Runtime, places: Places): Promise<void> {
+  const previous = await findPrevious(places, name).catch(() => undefined);
+  if (previous?.image_is_ours && !(await isImageUsed(previous.image, name, places))) {
+    await runtime.discard(previous.image);
+  }
+  await deletePrevious(places, name);
 }
 
 interface SettleDeps extends RemoveDeps {

@@ -43,6 +43,11 @@ const SENTENCES = {
     both: (named: string) => `no arguments should be provided with ${named}`,
     hint: 'see the names with skep list, or use skep stop --all',
   },
+  upgrade: {
+    nothing: 'must specify either a workload name, --all, --group or --label',
+    both: (named: string) => `cannot specify both a workload name and ${named}`,
+    hint: 'see the names with skep list --all',
+  },
   rm: {
     nothing: 'at least one workload name must be provided',
     both: (named: string) => `no arguments should be provided with ${named}`,

@@ -32,10 +32,17 @@ const imageShape = z.object({ Image: z.string(), Config: z.object({ Image: z.str
 
 /** True unless the engine has another image by now under the name that the container was made from. */
 export async function isFromCurrentImage(client: EngineClient, name: string): Promise<boolean> {
-  const { body } = await client.ask(`inspect "${name}"`, { path: containerPath(name, '/json') });
+  const { status, body } = await client.ask(`inspect "${name}"`, { path: containerPath(name, '/json') }, 404);
+  if (status === 404) return true;
   const { Image, Config } = imageShape.parse(body);
   const now = await findImage(client, Config.Image);
   return now === undefined || bare(now.id) === bare(Image);
+}
+
+/** The id of the image that a container was made from, whatever its tag means by now. */
+export async function imageOf(client: EngineClient, name: string): Promise<string | undefined> {
+  const { status, body } = await client.ask(`inspect "${name}"`, { path: containerPath(name, '/json') }, 404);
+  return status === 404 ? undefined : `sha256:${bare(imageShape.parse(body).Image)}`;
 }
 
 /** Podman leaves the algorithm out. */

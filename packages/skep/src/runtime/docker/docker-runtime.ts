@@ -22,6 +22,7 @@ import {
   containerIds,
   containerPath,
   hasOwnFiles,
+  imageOf,
   inspect,
   isFromCurrentImage,
   removeContainer,
@@ -94,6 +95,10 @@ export class DockerRuntime implements Runtime {
 
   async has(reference: string): Promise<boolean> {
     return (await findImage(this.#client, reference)) !== undefined;
+  }
+
+  async pin({ name, reference }: Pick<WorkloadSpec, 'name' | 'reference'>): Promise<string> {
+    return (await imageOf(this.#client, name)) ?? reference;
   }
 
   discard(reference: string): Promise<void> {

@@ -59,11 +59,17 @@ export async function preparePackage(build: PackageBuild): Promise<Prepared> {
   const tag = imageTag({ scheme: scheme.name, name: source.name, recipe, buildId, baseImageId: base.id });
   const existing = await findImage(client, tag, request.signal);
   // Without an exact version the same text may mean a newer package, so nothing is reused.
-  if (existing && version !== undefined) return { reference: tag, ours: true, exposedPorts: [] };
+  const prepared: Prepared = {
+    reference: tag,
+    ours: true,
+    exposedPorts: [],
+    ...(version === undefined ? {} : { version }),
+  };
+  if (existing && version !== undefined) return prepared;
   const subject = packageReference(source);
   request.report.step(`Building an image for ${subject}`);
   await buildImage(client, { recipe, tag, buildId, subject, report: request.report, signal: request.signal });
-  return { reference: tag, ours: true, exposedPorts: [] };
+  return prepared;
 }
 
 /** Where only npm knows which registry to ask, and it is not on this machine, the build itself resolves the version. */

@@ -36,6 +36,8 @@ export class MemoryRuntime implements Runtime {
   readonly outdated = new Set<string>();
   /** Workloads whose server has written files. */
   readonly writing = new Set<string>();
+  /** Newest versions of packages. */
+  readonly newest = new Map<string, string>();
   /** Names of workloads that kept something. */
   readonly holding = new Set<string>();
   /** Workloads whose start was cut short. */
@@ -63,7 +65,9 @@ export class MemoryRuntime implements Runtime {
   async prepare({ source, report, signal }: PrepareRequest): Promise<Prepared> {
     this.#reachable();
     if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
-    const reference = source.kind === 'image' ? source.reference : source.name;
+    const version = source.kind === 'image' ? undefined : (source.version ?? this.newest.get(source.name));
+    const versioned = source.kind === 'image' ? source.reference : `${source.name}@${version ?? ''}`;
+    const reference = source.kind === 'image' || this.#programs.has(versioned) ? versioned : source.name;
     if (this.alone) {
       report.step(`Pulling ${reference}`);
       const detail = { unreached: true };
@@ -77,7 +81,12 @@ export class MemoryRuntime implements Runtime {
       report.step(`Pulling ${reference}`);
       throw new SkepError('runtime/image-not-found', { message: `nothing is known as "${reference}"` });
     }
-    return { reference, ours: source.kind === 'package', exposedPorts: [] };
+    return {
+      reference,
+      ours: source.kind === 'package',
+      exposedPorts: [],
+      ...(version === undefined ? {} : { version }),
+    };
   }
 
   async cautions(): Promise<readonly string[]> {
@@ -87,6 +96,10 @@ export class MemoryRuntime implements Runtime {
   async has(reference: string): Promise<boolean> {
     this.#reachable();
     return this.#programs.has(reference);
+  }
+
+  async pin({ reference }: Pick<WorkloadSpec, 'reference'>): Promise<string> {
+    return reference;
   }
 
   /** Remembers the wish; the programs stay. */

@@ -30,6 +30,11 @@ export function treeId(name: string, version: string): string {
   return `npm-${plain}@${version.replaceAll(/[^A-Za-z0-9.+-]/g, '_')}-${hash}`;
 }
 
+/** The version in the id of a tree: versions of npm are of letters that stay as they are. */
+export function treeVersion(reference: string): string | undefined {
+  return /@([^@]+)-[0-9a-f]{12}$/.exec(reference)?.[1];
+}
+
 /** Directory of a fetched package. Throws `runtime/package-not-found` when it is not (or no longer) there. */
 export async function packageTree(environment: RuntimeEnvironment, reference: string): Promise<string> {
   if (await hasTree(environment, reference)) return path.join(packagesDirectory(environment), reference);

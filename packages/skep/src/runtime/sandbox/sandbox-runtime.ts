@@ -29,7 +29,14 @@ import { launch } from './launch.ts';
 import { bootId } from './linux-process.ts';
 import * as kept from './kept-data.ts';
 import { earlierPart, followFile } from './log-file.ts';
-import { fetchedTree, hasTree, packageCommand, packageTree, removeTree } from './package-trees.ts';
+import {
+  fetchedTree,
+  hasTree,
+  packageCommand,
+  packageTree,
+  removeTree,
+  treeVersion,
+} from './package-trees.ts';
 import type { NetworkTools } from './own-network.ts';
 import { attachPipes, holdPipes, makePipes, untilReleased, type HeldPipes } from './pipes.ts';
 import { serverState } from './server-state.ts';
@@ -62,10 +69,14 @@ async function prepare(
     });
   }
   const fetched = await fetchedTree(environment, source);
-  if (fetched !== undefined) return { reference: fetched, ours: true, exposedPorts: [] };
+  if (fetched !== undefined) return preparedTree(fetched);
   const { prefetchNpm } = await import('./prefetch.ts');
-  const reference = await prefetchNpm(environment, bubblewrap, source, request);
-  return { reference, ours: true, exposedPorts: [] };
+  return preparedTree(await prefetchNpm(environment, bubblewrap, source, request));
+}
+
+function preparedTree(reference: string): Prepared {
+  const version = treeVersion(reference);
+  return { reference, ours: true, exposedPorts: [], ...(version === undefined ? {} : { version }) };
 }
 
 /** What makes a network of its own for this workload; undefined where it gets none, or that of the machine. */
@@ -110,6 +121,10 @@ export class SandboxRuntime implements Runtime {
 
   has(reference: string): Promise<boolean> {
     return hasTree(this.#environment, reference);
+  }
+
+  async pin({ reference }: Pick<WorkloadSpec, 'reference'>): Promise<string> {
+    return reference;
   }
 
   /** A package tree is named after its exact version. */

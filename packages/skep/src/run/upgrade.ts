@@ -1,0 +1,273 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { wrapText } from '@skep/core/settings/to-help.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
+import type { Context } from '../cli/context.ts';
+import { loadAppConfig } from '../config/app-config.ts';
+import { mergeSettings } from '@skep/core/settings/merge.ts';
+import { planUpgrade, versionText, type UpgradePlan, type UpgradeRequest } from '../plan/plan-upgrade.ts';
+import { preparationOf, sourceOf } from '../plan/preparation.ts';
+import { settingsOfMachine } from '../plan/settings-of-run.ts';
+import { openProgress, type Progress } from '../print/progress.ts';
+import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
+import { deletePrevious, findPrevious, savePrevious } from '../run-config/previous.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import type { Prepared, Runtime } from '../runtime/runtime.ts';
+import { runSettings } from '../settings/run-settings.ts';
+import { SupervisorClient } from '../supervisor/client.ts';
+import { readFound, type FoundServer } from '../supervisor/found-server.ts';
+import { GRACE_MS } from '../supervisor/launch.ts';
+import { isImageUsed } from '../supervisor/remove-workload.ts';
+import { readStatus, shouldRun } from '../supervisor/state.ts';
+import { lockName } from '../workloads/name-lock.ts';
+import { surroundingsOf } from './carry-out.ts';
+import { startEvents } from './tell-start.ts';
+
+export interface UpgradeChoice extends UpgradeRequest {
+  /** Ask nothing. */
+  readonly yes: boolean;
+  /** Only say what would happen. */
+  readonly dryRun: boolean;
+}
+
+interface Work {
+  readonly name: string;
+  readonly context: Context;
+  readonly progress: Progress;
+}
+
+/**
+ * Upgrades one workload: says what changes, asks, and replaces it, with its name, port, group and data. A version that
+ * does not start, or whose tools the person does not want, is taken back. Fails with `run/cancelled` when the person
+ * does not agree, and with what kept the new version from starting.
+ */
+export async function upgradeWorkload(choice: UpgradeChoice, context: Context): Promise<void> {
+  const { name } = choice;
+  const work: Work = { name, context, progress: openProgress(context.terminal) };
+  using _lock = await lockName(name, context);
+  try {
+    const plan = await planUpgrade(choice, surroundingsOf(context));
+    const reference = plan.config.image;
+    const pinned = await plan.runtime.pin({ name, reference });
+    const prepared = await prepare(plan.runtime, plan, work);
+    const isSame = prepared.reference === reference && (await plan.runtime.isCurrent(name));
+    if (isSame) {
+      context.terminal.out(`${name} is up to date: ${printable(versionText(plan.config))}\n`);
+      return;
+    }
+    // A tag may mean the new image by now.
+    const earlier = { ...plan.config, image: prepared.reference === reference ? pinned : reference };
+    try {
+      const next = await agree(plan, prepared, { ...choice, ...work });
+      if (next === undefined) return await discard(prepared, plan.runtime, work);
+      await replaceAndTell(earlier, next, { ...choice, ...work });
+    } catch (error) {
+      await discard(prepared, plan.runtime, work);
+      throw error;
+    }
+  } finally {
+    work.progress.end();
+  }
+}
+
+/** Puts a workload back to what it was before its last upgrade, which is then what can be gone forward to. */
+export async function undoUpgrade(name: string, context: Context): Promise<void> {
+  const work: Work = { name, context, progress: openProgress(context.terminal) };
+  const { places, terminal } = context;
+  using _lock = await lockName(name, context);
+  try {
+    const current = await loadRunConfig(places, name);
+    const previous = await findPrevious(places, name);
+    if (previous === undefined) {
+      throw new SkepError('workload/no-earlier-version', {
+        message: `no earlier version of "${name}" is kept`,
+      });
+    }
+    const around = surroundingsOf(context);
+    const { runtime, info } = await around.connect(previous.runtime);
+    await info;
+    const target = (await runtime.has(previous.image))
+      ? previous
+      : await prepareAgain(previous, runtime, work);
+    await replace(target, current, work);
+    tellLines([`${name} is back at ${printable(versionText(target))}, with the data it has now`], terminal);
+  } finally {
+    work.progress.end();
+  }
+}
+
+/** Of the version that it had, though the person may have named none. */
+async function prepareAgain(config: RunConfig, runtime: Runtime, work: Work): Promise<RunConfig> {
+  const { context } = work;
+  const version = config.package_version;
+  const exact =
+    config.package && version !== undefined ? { ...config, package: { ...config.package, version } } : config;
+  const settings = mergeSettings(
+    runSettings,
+    settingsOfMachine(await loadAppConfig(context.places), context),
+  );
+  const preparation = preparationOf(sourceOf(exact), config.runtime_config ?? {}, settings, context.cwd);
+  const { reference: image } = await prepare(runtime, { preparation }, work);
+  return { ...config, image };
+}
+
+async function prepare(
+  runtime: Runtime,
+  { preparation }: Pick<UpgradePlan, 'preparation'>,
+  { progress, context }: Work,
+): Promise<Prepared> {
+  const prepared = await runtime.prepare({ ...preparation, report: progress, signal: context.signal });
+  progress.end();
+  return prepared;
+}
+
+/** What was prepared for nothing; what a workload runs from stays. */
+async function discard(prepared: Prepared, runtime: Runtime, { context, name }: Work): Promise<void> {
+  if (!prepared.ours || (await isImageUsed(prepared.reference, '', context.places))) return;
+  const previous = await findPrevious(context.places, name).catch(() => undefined);
+  if (previous?.image !== prepared.reference) await runtime.discard(prepared.reference);
+}
+
+/** Says what changes and asks; the configuration to be saved, or undefined where that was all. */
+async function agree(
+  { config, missing, wishes, configure }: UpgradePlan,
+  prepared: Prepared,
+  { yes, dryRun, name, context }: UpgradeChoice & Work,
+): Promise<RunConfig | undefined> {
+  const { terminal, confirm, ask } = context;
+  const shown = configure(prepared, {});
+  const [from, to] = [printable(versionText(config)), printable(versionText(shown))];
+  const change = from === to ? `${to}, whose content has changed` : `${from} → ${to}`;
+  const kept = `It keeps the rights it has; skep rm ${name} and skep run grant others, and keep its data.`;
+  const notes = wishes.length === 0 ? [] : [...wishes, kept];
+  tellLines([`${name}: ${change}`, ...notes.map((note) => `  ${printable(note)}`)], terminal);
+  if (dryRun) return undefined;
+  if (!yes) {
+    if (!confirm) {
+      throw new SkepError('usage/missing-argument', {
+        message: 'an upgrade asks first, and nobody can be asked here',
+        hint: 'agree with --yes, or see what would happen with --dry-run',
+      });
+    }
+    if (!(await confirm(`Upgrade ${name}?`)))
+      throw new SkepError('run/cancelled', { hint: 'nothing was changed' });
+  }
+  const answers: Record<string, string> = {};
+  for (const one of missing) {
+    const value = ask ? await ask(one) : '';
+    if (value !== '') answers[one.name] = value;
+  }
+  const open = missing.filter((one) => answers[one.name] === undefined).map((one) => one.name);
+  if (open.length > 0) {
+    throw new SkepError('run/missing-env', {
+      message: `${to} needs variables that ${name} does not have: ${open.join(', ')}`,
+      hint: `remove it with skep rm ${name}, which keeps its data, and run it with -e ${open[0] ?? ''}=VALUE`,
+    });
+  }
+  return configure(prepared, answers);
+}
+
+async function replaceAndTell(
+  earlier: RunConfig,
+  next: RunConfig,
+  { yes, name, context, progress }: UpgradeChoice & Work,
+): Promise<void> {
+  const { places, terminal, confirm } = context;
+  const before = await readFound(places, name);
+  const older = await findPrevious(places, name).catch(() => undefined);
+  const work = { name, context, progress };
+  const wasRunning = await replace(next, earlier, work);
+  const tools = wasRunning ? compareTools(before, await readFound(places, name)) : undefined;
+  if (tools !== undefined && tools.lines.length > 0) {
+    tellLines(
+      tools.lines.map((line) => `  ${printable(line)}`),
+      terminal,
+    );
+    // What clients rely on is another by now; the person sees it before anything is built on it.
+    if (tools.isRisky && !yes && confirm && !(await confirm(`Keep ${printable(versionText(next))}?`))) {
+      await replace(earlier, next, work);
+      await (older ? savePrevious(places, older) : deletePrevious(places, name));
+      throw new SkepError('run/cancelled', {
+        hint: `${name} is back at ${versionText(earlier)}, with the data it has now`,
+      });
+    }
+  }
+  if (older?.image_is_ours === true && older.image !== earlier.image && older.image !== next.image) {
+    const { runtime } = await surroundingsOf(context).connect(older.runtime);
+    if (!(await isImageUsed(older.image, '', places))) await runtime.discard(older.image);
+  }
+  const state = wasRunning ? 'runs' : 'is stopped, at';
+  const back = `skep upgrade --undo ${name} goes back`;
+  tellLines([`${name} ${state} ${printable(versionText(next))}; ${back}`], terminal);
+}
+
+/**
+ * Makes a workload what `next` says and starts it where it ran, remembering `current`; answers whether it runs. When it
+ * does not start, `current` is back and running, and this fails with why.
+ */
+async function replace(next: RunConfig, current: RunConfig, work: Work): Promise<boolean> {
+  const { name, context, progress } = work;
+  const { places, signal, terminal } = context;
+  const older = await findPrevious(places, name).catch(() => undefined);
+  const status = await readStatus(places, name);
+  const wasRunning = status !== undefined && shouldRun(status.status);
+  const client = new SupervisorClient(context);
+  await savePrevious(places, current);
+  try {
+    if (wasRunning) await client.stop(name, GRACE_MS, { signal });
+    await saveRunConfig(places, next);
+    if (wasRunning) await client.start(name, { signal, tell: startEvents(progress, terminal) });
+    progress.end();
+    return wasRunning;
+  } catch (error) {
+    progress.end();
+    // The person may have pressed Ctrl-C, and what ran is to run again all the same.
+    const { signal: through } = new AbortController();
+    await saveRunConfig(places, current);
+    await (older ? savePrevious(places, older) : deletePrevious(places, name));
+    if (!wasRunning) throw error;
+    await client.stop(name, GRACE_MS, { signal: through });
+    await client.start(name, { signal: through });
+    terminal.err(
+      `${name} runs ${printable(versionText(current))} again, because ${printable(versionText(next))} did not start\n`,
+    );
+    throw error;
+  }
+}
+
+/** Lines that fit the terminal. */
+function tellLines(lines: readonly string[], terminal: Context['terminal']): void {
+  const { liveOut, width } = terminal;
+  terminal.out(`${(liveOut ? lines.flatMap((line) => wrapText(line, width)) : lines).join('\n')}\n`);
+}
+
+/** What changed in the tools of a server, a line each; risky where one that clients know is gone or says something else. */
+function compareTools(
+  before: FoundServer | undefined,
+  after: FoundServer | undefined,
+): { readonly lines: readonly string[]; readonly isRisky: boolean } | undefined {
+  if (before?.tools === undefined || after?.tools === undefined) return undefined;
+  const old = new Map(before.tools.map(({ name, digest }) => [name, digest]));
+  const now = new Map(after.tools.map(({ name, digest }) => [name, digest]));
+  const added = [...now.keys()].filter((name) => !old.has(name));
+  const gone = [...old.keys()].filter((name) => !now.has(name));
+  const changed = [...now].filter(([name, digest]) => old.has(name) && old.get(name) !== digest);
+  const line = (what: string, names: readonly string[]): string[] =>
+    names.length === 0
+      ? []
+      : [
+          `tools ${what}: ${names.slice(0, MAX_NAMED).join(', ')}${names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : ''}`,
+        ];
+  return {
+    lines: [
+      ...line('added', added),
+      ...line('gone', gone),
+      ...line(
+        'changed',
+        changed.map(([name]) => name),
+      ),
+    ],
+    isRisky: gone.length + changed.length > 0,
+  };
+}
+
+const MAX_NAMED = 30;
