@@ -105,7 +105,7 @@ const CHUNKS = [
   {
     name: 'shared',
     minShareCount: 2,
-    test: /^\0node:|\/core\/src\/catalog\/variable-name|\/core\/src\/(?:command(?!\/completion)|errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?!open-|ask)|print\/|workloads\/|run-config\/(?:file|labels|workload-url)|settings\/workload-name|protocol\/reference|supervisor\/process-identity|runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|(?!free-port)[^/]+)\.ts)/,
+    test: /^\0node:|\/core\/src\/catalog\/variable-name|\/core\/src\/(?:command(?!\/completion)|errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?!open-|ask)|print\/|workloads\/|run-config\/(?:file|labels|workload-url)|clients\/table|settings\/workload-name|protocol\/reference|supervisor\/process-identity|runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|(?!free-port)[^/]+)\.ts)/,
   },
   // What finds servers and tells what they need, on this machine too; nothing of it leads to zod.
   {
@@ -151,6 +151,8 @@ async function bundle(program: (typeof PROGRAMS)[number]): Promise<void> {
     input: { [name]: path.join(root, program.folder, 'src/main.ts') },
     platform: 'node',
     cwd: root,
+    // Its other form asks for its parts in a way that no bundler follows.
+    resolve: { alias: { 'jsonc-parser': path.join(root, 'node_modules/jsonc-parser/lib/esm/main.js') } },
     plugins: [lazyBuiltins],
     transform: { define: buildFacts() },
     onLog(level, log) {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { clientsPage } from './docs/clients-page.ts';
 import { commandsPage } from './docs/commands-page.ts';
 import { decisionFaults, decisionIndex, readDecision } from './docs/decisions.ts';
 import { doctorPage } from './docs/doctor-page.ts';
@@ -31,6 +32,7 @@ const PAGES: readonly Page[] = [
   registryConfigPage,
   errorCodesPage,
   doctorPage,
+  clientsPage,
 ];
 
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });

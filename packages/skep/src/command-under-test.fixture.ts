@@ -17,6 +17,7 @@ import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import { Host } from './supervisor/host.ts';
 import type { ProcessIdentity } from './supervisor/process-identity.ts';
 import { resume } from './supervisor/resume.ts';
+import { clientsUnderTest } from './supervisor/clients.fixture.ts';
 import { silentProxy } from './supervisor/silent-proxy.fixture.ts';
 import { testServer } from './supervisor/server.fixture.ts';
 import { ownerOf } from './supervisor/workload-spec.ts';
@@ -376,6 +377,7 @@ function openHostUnderTest({ context, machine, runtime }: StartingSupervisor): H
     terminate() {},
     log: silentLog,
     openWorkloadLog: async () => ({ log: silentLog, close() {} }),
+    clients: clientsUnderTest(context),
   });
 }
 

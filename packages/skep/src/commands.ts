@@ -4,6 +4,7 @@ import type { Context } from './cli/context.ts';
 
 const run = 'Run servers';
 const look = 'Look at them';
+const clients = 'Connect clients';
 const catalogue = 'Find servers';
 const skep = 'Skep itself';
 
@@ -73,6 +74,54 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     brief: 'Write the run configuration of a server to a file',
     argument: 'workload',
     load: async () => (await import('./commands/export.ts')).exportCommand,
+  },
+  {
+    name: 'connect',
+    group: clients,
+    brief: 'Write servers into the configuration of MCP clients',
+    argument: 'connection',
+    load: async () => (await import('./commands/connect.ts')).connect,
+  },
+  {
+    name: 'disconnect',
+    group: clients,
+    brief: 'Take them out again',
+    argument: 'connection',
+    load: async () => (await import('./commands/disconnect.ts')).disconnect,
+  },
+  {
+    name: 'client',
+    group: clients,
+    brief: 'Look at MCP clients',
+    members: [
+      {
+        name: 'status',
+        brief: 'Show which clients are installed and connected',
+        load: async () => (await import('./commands/client.ts')).clientStatus,
+      },
+      {
+        name: 'setup',
+        brief: 'Ask for each installed client whether to connect it',
+        load: async () => (await import('./commands/client.ts')).clientSetup,
+      },
+      {
+        name: 'register',
+        brief: 'Connect a client to groups',
+        argument: 'client',
+        load: async () => (await import('./commands/client.ts')).clientRegister,
+      },
+      {
+        name: 'remove',
+        brief: 'Disconnect a client',
+        argument: 'client',
+        load: async () => (await import('./commands/client.ts')).clientRemove,
+      },
+      {
+        name: 'list-registered',
+        brief: 'List connected clients',
+        load: async () => (await import('./commands/client.ts')).listRegistered,
+      },
+    ],
   },
   {
     name: 'search',
@@ -280,7 +329,6 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['pull', 'skep run SERVER, which fetches what it needs'],
   ['update', 'skep upgrade NAME'],
   ['find', 'skep search QUERY'],
-  ['client', 'skep list --format mcpservers, which prints what MCP clients read'],
 ]);
 
 export const SKEP: Program<Context> = {
@@ -294,12 +342,15 @@ export const SKEP: Program<Context> = {
   prefix: 'skep ',
   debugVariable: 'SKEP_DEBUG',
   elsewhere: ELSEWHERE,
-  repeated: ['workload', 'config'],
+  repeated: ['workload', 'config', 'connection'],
   offers: {
     workload: async (context) => (await import('./commands/completion.ts')).offerWorkloads(context),
     group: async (context) => (await import('./commands/completion.ts')).offerGroups(context),
     label: async (context) => (await import('./commands/completion.ts')).offerLabels(context),
     config: async (context, given) => (await import('./commands/completion.ts')).offerConfig(context, given),
+    client: async () => (await import('./commands/completion.ts')).offerClients(),
+    connection: async (context, given) =>
+      (await import('./commands/completion.ts')).offerConnections(context, given),
     server: async (context) => (await import('./commands/completion.ts')).offerServers(context),
   },
 };

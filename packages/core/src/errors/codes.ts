@@ -86,6 +86,11 @@ export const CODES = {
   'catalog-source/unreachable': row(502, 'the registry does not answer', 'check the address with skep config get-registry'),
   'catalog-source/refused': row(403, 'the registry address is not allowed', 'use https, or give --allow-private-ip when setting it'),
 
+  // MCP clients and their files
+  'client/unknown': row(400, 'invalid client type', 'see the clients with skep client status'),
+  'client/not-installed': row(404, 'the client is not installed', 'install it, or see which are with skep client status'),
+  'client/file-left-alone': row(409, 'the file of the client is left alone', 'correct the file, or add the server by hand: skep list --format CLIENT prints what to write'),
+
   // workloads and their supervisor
   'workload/not-found': row(404, 'workload not found', 'see the names with skep list --all'),
   'workload/state-unreadable': row(500, 'the saved state of a workload cannot be read', 'remove the workload with skep rm, then run it again'),

@@ -37,6 +37,8 @@ export interface Places {
   /** Run configurations from before the last upgrade of each workload. */
   readonly previousDir: string;
   readonly groupsDir: string;
+  /** What Skep wrote into the files of MCP clients. */
+  readonly clientsDir: string;
   /** Per-name lock files. */
   readonly locksDir: string;
   readonly dataDir: string;
@@ -77,6 +79,7 @@ export function places(input: PlacesInput): Places {
     runConfigsDir: path.join(stateDir, 'runconfigs'),
     previousDir: path.join(stateDir, 'previous'),
     groupsDir: path.join(stateDir, 'groups'),
+    clientsDir: path.join(stateDir, 'clients'),
     locksDir: path.join(stateDir, 'locks'),
     dataDir,
     statusesDir: path.join(dataDir, 'statuses'),

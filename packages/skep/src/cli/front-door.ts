@@ -14,7 +14,6 @@ export interface FrontDoorWait extends Pick<Context, 'places' | 'isAlive' | 'clo
 /**
  * The port of the open front door, for what writes addresses down that have to last. Starts a supervisor where none is
  * up. Fails with `front-door/closed`, naming who has the port and the setting.
- * @public
  */
 export async function requireFrontDoor(wait: FrontDoorWait): Promise<number> {
   const { clock, signal } = wait;

@@ -6,13 +6,15 @@ import type { Log } from '@skep/core/log/log.ts';
 import { startProxy, newBudgets } from '@skep/proxy/start.ts';
 import { Host, type WorkloadLog } from '../supervisor/host.ts';
 import { workloadLogPath } from '../supervisor/remove-workload.ts';
+import type { FrontDoor } from '../supervisor/front-state.ts';
+import { addressFor, connectedClients } from '../supervisor/tell-clients.ts';
 import { ownerOf } from '../supervisor/workload-spec.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Context } from './context.ts';
 import { connectRuntime, openRuntime } from './open-runtime.ts';
 
-/** A host of workloads in this process: in the supervisor, and with `--foreground`. */
-export function openHost(context: Context, log: Log): Host {
+/** A host of workloads in this process: in the supervisor, which has the front door, and with `--foreground`. */
+export function openHost(context: Context, log: Log, front?: () => Promise<FrontDoor>): Host {
   const { places, program, clock, random, fetch, self, isAlive, end, osUser } = context;
   const budgets = newBudgets();
   return new Host({
@@ -31,7 +33,23 @@ export function openHost(context: Context, log: Log): Host {
     terminate: (pid) => end(pid, 'SIGTERM'),
     log,
     openWorkloadLog: (config) => openWorkloadLog(context, config),
+    clients: connectedClients({
+      ...context,
+      addressOf: async (config) => addressFor(config, await front?.()),
+      warn: (name, err, what) => warn(context, name, { err, what }),
+    }),
   });
+}
+
+/** Into the log of a workload, whoever has it open. */
+async function warn(
+  context: Context,
+  name: string,
+  { err, what }: { readonly err: unknown; readonly what: string },
+): Promise<void> {
+  const file = await openWorkloadLog(context, { name, debug: false });
+  file.log.warn({ err }, what);
+  file.close();
 }
 
 async function openWorkloadLog(

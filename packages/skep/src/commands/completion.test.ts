@@ -52,9 +52,24 @@ describe('skep complete', () => {
   test('offers flags and the values that they take today', async () => {
     const skep = await commandUnderTest({ supervisor: 'none' });
     expect(await offered(skep, 'run', '--transport', '')).toEqual(['stdio', 'streamable-http']);
-    expect(await offered(skep, 'list', '--format=m')).toEqual(['--format=mcpservers']);
+    expect(await offered(skep, 'list', '--format=m')).toEqual([
+      '--format=mcpservers',
+      '--format=mistral-vibe',
+    ]);
     expect(await offered(skep, 'export', '--format', '')).toEqual(['json']);
     expect(await offered(skep, 'run', '--isolate')).toEqual([]);
+  });
+
+  test('offers clients, then workloads', async () => {
+    const skep = await commandUnderTest();
+    await skep.output('run fake:1 --name cups');
+    expect(await offered(skep, 'connect', 'cu')).toEqual(['cursor']);
+    expect(await offered(skep, 'disconnect', 'cursor', 'cu')).toEqual(['cups']);
+    expect(await offered(skep, 'client', 'register', 'vscode')).toEqual([
+      'vscode',
+      'vscode-insider',
+      'vscode-server',
+    ]);
   });
 
   test('offers what groups, labels, profiles, switches and keys of the configuration can be', async () => {

@@ -4,6 +4,7 @@ import type { Field } from '@skep/core/settings/field.ts';
 import { appSettings } from '../config/app-config.ts';
 import type { Context } from '../cli/context.ts';
 import { groupNames } from '../run-config/group-file.ts';
+import { CLIENTS } from '../clients/table.ts';
 import { statusNames } from '../supervisor/state.ts';
 import { viewWorkloads } from '../workloads/view.ts';
 
@@ -38,6 +39,19 @@ export async function offerConfig(
   if (row === undefined || more.length > 0) return [];
   const values = row.kind === 'bool' ? ['true', 'false'] : (row.choices ?? []);
   return values.map((value) => ({ value, brief: '' }));
+}
+
+/** The MCP clients, for completion. */
+export async function offerClients(): Promise<readonly Offer[]> {
+  return CLIENTS.map(({ name, title }) => ({ value: name, brief: title }));
+}
+
+/** A client, then workloads. */
+export async function offerConnections(
+  context: Context,
+  given: readonly string[],
+): Promise<readonly Offer[]> {
+  return given.length === 0 ? offerClients() : offerWorkloads(context);
 }
 
 /** The names of the catalogue's servers, for completion: each in full, and without its namespace. */

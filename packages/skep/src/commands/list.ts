@@ -3,6 +3,7 @@ import { printable } from '@skep/core/terminal/printable.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
+import { CLIENT_NAMES, CLIENTS } from '../clients/table.ts';
 import { toTable, type Column } from '../print/table.ts';
 import { toJsonText, toListItem, toMcpServers } from '../workloads/to-json.ts';
 import { ageText, formatOfStatus, timeText } from '../workloads/to-text.ts';
@@ -29,7 +30,7 @@ export const list = defineCommand({
   examples: [
     { command: 'skep list --all', what: 'Also stopped and failed ones' },
     { command: 'skep list -o wide', what: 'Also port, group and time, with nothing cut' },
-    { command: 'skep list --format mcpservers', what: 'For the configuration of an MCP client' },
+    { command: 'skep list --format cursor', what: 'What to write into the file of an MCP client by hand' },
   ],
   settings: [
     ...settingsOf({ group: 'Selection' }, [
@@ -46,11 +47,17 @@ export const list = defineCommand({
       }),
     ]),
     ...settingsOf({ group: 'Output' }, [
-      flag('choice', 'format', 'How to print; mcpservers is what MCP clients read', {
-        short: 'o',
-        choices: ['text', 'wide', 'json', 'mcpservers'],
-        default: 'text',
-      }),
+      flag(
+        'choice',
+        'format',
+        'How to print: text, wide, json, mcpservers, or an MCP client, as its file has it',
+        {
+          short: 'o',
+          choices: ['text', 'wide', 'json', 'mcpservers', ...CLIENT_NAMES],
+          placeholder: 'format',
+          default: 'text',
+        },
+      ),
     ]),
     ...commonSettings,
   ],
@@ -62,6 +69,9 @@ export const list = defineCommand({
     const { terminal } = context;
     if (values.format === 'json') return terminal.out(toJsonText(views.map(toListItem)));
     if (values.format === 'mcpservers') return terminal.out(toJsonText(toMcpServers(views)));
+    const client = CLIENTS.find(({ name }) => name === values.format);
+    if (client)
+      return terminal.out(await (await import('../workloads/to-client.ts')).toClientText(client, views));
     // A server that fails or restarts should not just vanish from sight.
     const troubled = matching.filter((view) => !views.includes(view) && view.status !== 'stopped');
     if (troubled.length > 0)

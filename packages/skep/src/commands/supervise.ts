@@ -77,7 +77,7 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
   const ending = new AbortController();
   const both = AbortSignal.any([signal, ending.signal]);
   const endFaults = outliveFaults(context.onFault, log);
-  const hosted = openHost(context, log);
+  const hosted: Host = openHost(context, log, () => front.look());
   const front = openFrontDoor({
     ...context,
     log,

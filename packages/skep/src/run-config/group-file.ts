@@ -82,7 +82,6 @@ export async function createGroup(places: Places, name: string): Promise<void> {
 /**
  * Writes what `change` makes of a group; nobody else changes it meanwhile. Fails as `readGroup` does.
  *
- * @public
  */
 export async function updateGroup(
   places: Places,

@@ -35,7 +35,7 @@ const fileOf = (places: Places): string => join(places.supervisorDir, 'front-doo
 /** The URL of a workload behind the open door. */
 export const frontUrl = (port: number, name: string): string => `http://127.0.0.1:${port}/${name}/mcp`;
 
-interface Looking {
+export interface Looking {
   readonly places: Places;
   readonly isAlive: (process: ProcessIdentity) => boolean;
 }

@@ -15,6 +15,7 @@ import type { ProcessIdentity } from './process-identity.ts';
 import { writeFound } from './found-server.ts';
 import { removeWorkload, type Removal } from './remove-workload.ts';
 import { hostOf, openStatusRecord, readStatus, type StatusRecord } from './state.ts';
+import type { ConnectedClients } from './tell-clients.ts';
 import { supervise, type Supervised, type SuperviseDeps, type SuperviseOptions } from './supervise.ts';
 
 export interface HostDeps extends Omit<SuperviseDeps, 'runtime' | 'status'> {
@@ -29,6 +30,8 @@ export interface HostDeps extends Omit<SuperviseDeps, 'runtime' | 'status'> {
   readonly terminate: (pid: number) => void;
   /** The log file of one workload's proxy. */
   readonly openWorkloadLog: (config: Pick<RunConfig, 'name' | 'debug'>) => Promise<WorkloadLog>;
+  /** Absent where no client is told. */
+  readonly clients?: ConnectedClients;
 }
 
 export interface WorkloadLog {
@@ -134,6 +137,7 @@ export class Host {
     return this.#inTurn(name, async () => {
       await this.#endElsewhere(name);
       await this.#hosted.get(name)?.release();
+      await this.#deps.clients?.gone(name);
       const stays = await removeWorkload(name, this.#deps, removal);
       this.#records.delete(name);
       return stays;
@@ -160,7 +164,8 @@ export class Host {
   record(name: string): StatusRecord {
     const known = this.#records.get(name);
     if (known) return known;
-    const record = openStatusRecord(name, this.#deps);
+    const written = openStatusRecord(name, this.#deps);
+    const record = this.#deps.clients?.follow(name, written) ?? written;
     this.#records.set(name, record);
     return record;
   }

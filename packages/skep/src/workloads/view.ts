@@ -27,6 +27,8 @@ export interface WorkloadView {
   readonly proxyMode?: string;
   /** What its permission card is made of; absent where its configuration cannot be read. */
   readonly permitted?: Permitted;
+  /** Its name in the registry that it came from. */
+  readonly registryName?: string | undefined;
   readonly group: string;
   readonly createdAt?: Date;
   readonly startedAt?: Date;
@@ -114,6 +116,7 @@ function toView(config: RunConfig, status: ShownStatus): WorkloadView {
     transport: config.transport,
     proxyMode: config.proxy_mode,
     permitted: config,
+    registryName: config.registry_server_name,
     group: config.group,
     ...(status.created_at === undefined ? {} : { createdAt: new Date(status.created_at) }),
     ...(status.started_at === undefined ? {} : { startedAt: new Date(status.started_at) }),

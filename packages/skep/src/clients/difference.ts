@@ -1,0 +1,104 @@
+/** One line of a difference, as `diff -u` marks it. */
+export interface DifferenceLine {
+  readonly mark: '-' | '+' | '@';
+  readonly text: string;
+}
+
+/** Lines of one side that are compared one by one; beyond it, they are shown as they are. */
+const MAX_COMPARED = 2_000;
+/** A common beginning or end of a changed line is cut from here on: it says nothing, and may hold what is secret. */
+const MAX_COMMON = 16;
+
+/**
+ * The lines that differ, without those around them: a neighbour's entry may hold keys. Of a line that only grows, what
+ * both have in common is left out; lines that only differ in a comma are not shown.
+ */
+export function differenceOf(before: string, after: string): readonly DifferenceLine[] {
+  const [old, now] = [linesOf(before), linesOf(after)];
+  let start = 0;
+  while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
+  let same = 0;
+  const room = Math.min(old.length, now.length) - start;
+  while (same < room && old.at(-1 - same) === now.at(-1 - same)) same += 1;
+  const blocks = compare(old.slice(start, old.length - same), now.slice(start, now.length - same));
+  return blocks.flatMap(({ at, gone, come }) => {
+    const shown = shorten(gone, come);
+    return shown.length === 0 ? [] : [{ mark: '@', text: `line ${start + at + 1}` } as const, ...shown];
+  });
+}
+
+const linesOf = (text: string): readonly string[] => text.replace(/\r?\n$/, '').split(/\r?\n/);
+
+interface Block {
+  /** Line of the new text, from 0. */
+  readonly at: number;
+  readonly gone: string[];
+  readonly come: string[];
+}
+
+/** The blocks that differ, by the longest common subsequence. */
+function compare(old: readonly string[], now: readonly string[]): readonly Block[] {
+  if (old.length > MAX_COMPARED || now.length > MAX_COMPARED)
+    return [{ at: 0, gone: [...old], come: [...now] }];
+  const width = now.length + 1;
+  const lengths = new Uint16Array((old.length + 1) * width);
+  for (let one = old.length - 1; one >= 0; one -= 1) {
+    for (let other = now.length - 1; other >= 0; other -= 1) {
+      lengths[one * width + other] =
+        old[one] === now[other]
+          ? (lengths[(one + 1) * width + other + 1] ?? 0) + 1
+          : Math.max(lengths[(one + 1) * width + other] ?? 0, lengths[one * width + other + 1] ?? 0);
+    }
+  }
+  const blocks: Block[] = [];
+  let open: Block | undefined;
+  for (let one = 0, other = 0; one < old.length || other < now.length;) {
+    const [gone, come] = [old[one], now[other]];
+    if (gone !== undefined && gone === come) {
+      open = undefined;
+      one += 1;
+      other += 1;
+      continue;
+    }
+    if (!open) blocks.push((open = { at: other, gone: [], come: [] }));
+    const isGone = (lengths[(one + 1) * width + other] ?? 0) >= (lengths[one * width + other + 1] ?? 0);
+    if (gone !== undefined && (come === undefined || isGone)) {
+      open.gone.push(gone);
+      one += 1;
+    } else if (come !== undefined) {
+      open.come.push(come);
+      other += 1;
+    }
+  }
+  return blocks;
+}
+
+/** The lines of a block as they are shown. */
+function shorten(gone: readonly string[], come: readonly string[]): readonly DifferenceLine[] {
+  const [old, now] = [gone[0], come[0]];
+  if (old === undefined || now === undefined || gone.length !== 1)
+    return [...marked('-', gone), ...marked('+', come)];
+  const rest = marked('+', come.slice(1));
+  if (old.replace(/,$/, '') === now.replace(/,$/, '')) return rest;
+  const [less, more] = withoutCommon(old, now);
+  return [...marked('-', less === '' ? [] : [less]), ...marked('+', [more]), ...rest];
+}
+
+function marked(mark: '-' | '+', lines: readonly string[]): readonly DifferenceLine[] {
+  return lines.map((text) => ({ mark, text }));
+}
+
+/** Two lines without what they have in common at both ends, where that is long; '' for one that has nothing else. */
+function withoutCommon(old: string, now: string): readonly [string, string] {
+  const most = Math.min(old.length, now.length);
+  let head = 0;
+  while (head < most && old[head] === now[head]) head += 1;
+  let tail = 0;
+  while (tail < most - head && old.at(-1 - tail) === now.at(-1 - tail)) tail += 1;
+  if (head + tail <= MAX_COMMON) return [old, now];
+  const cut = (line: string): string => {
+    const middle = line.slice(head, line.length - tail);
+    return middle === '' ? '' : `${head > 0 ? '…' : ''}${middle}${tail > 0 ? '…' : ''}`;
+  };
+  return [cut(old), cut(now)];
+}
