@@ -46,5 +46,5 @@ export type Answer = 'yes' | 'no' | 'unknown';
 
 export type Surroundings = Pick<RuntimeEnvironment, 'env' | 'home' | 'platform' | 'cacheDir'>;
 
-/** Whether a kind of runtime is there, told in milliseconds: nothing is started, and no engine is asked anything. */
+/** Whether a kind of runtime is there: told in milliseconds, but for the first look; no engine is asked anything. */
 export type Glance = (surroundings: Surroundings) => Promise<Answer>;
