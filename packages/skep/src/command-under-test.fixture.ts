@@ -60,7 +60,7 @@ export interface Situation {
   /** Answers of the person by variable; somebody can be asked when it is there. */
   readonly answers?: Readonly<Record<string, string>>;
   /** The person's answer to every yes or no question; somebody can be asked when it is there. */
-  readonly agrees?: boolean | ((question: string) => boolean);
+  readonly agrees?: boolean | ((question: string) => boolean | Promise<boolean>);
   /** Told of what the command prints on stdout, as it does. */
   readonly onOut?: (text: string) => void;
 }

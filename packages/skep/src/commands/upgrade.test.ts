@@ -115,6 +115,19 @@ describe('skep upgrade', () => {
     expect(await runs()).toBe('fake@1.0.0');
   });
 
+  test('what was removed while the person thought about it does not come back', async () => {
+    await ran();
+    let removing: Promise<unknown> | undefined;
+    const agrees = async (): Promise<boolean> => {
+      removing ??= skep.output('rm a1');
+      await removing;
+      return true;
+    };
+    const { status, err } = await skep.run('upgrade a1', { agrees });
+    expect({ status, err }).toMatchObject({ status: 1, err: expect.stringContaining('"a1" not found') });
+    expect(await skep.output('list --all --format json')).toBe('[]\n');
+  });
+
   test('goes on past one that fails, and says which', async () => {
     await ran();
     const { status, out, err } = await skep.run('upgrade missing a1 --yes');

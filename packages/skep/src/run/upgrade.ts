@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { wrapText } from '@skep/core/settings/to-help.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
@@ -59,6 +60,13 @@ export async function upgradeWorkload(choice: UpgradeChoice, context: Context): 
     try {
       const next = await agree(plan, prepared, { ...choice, ...work });
       if (next === undefined) return await discard(prepared, plan.runtime, work);
+      // The person may have taken a while, and other commands meanwhile.
+      if (!isDeepStrictEqual(await loadRunConfig(context.places, name), plan.config)) {
+        throw new SkepError('run/cancelled', {
+          message: `${name} was changed by another command meanwhile`,
+          hint: 'nothing was upgraded; try again',
+        });
+      }
       await replaceAndTell(earlier, next, { ...choice, ...work });
     } catch (error) {
       await discard(prepared, plan.runtime, work);

@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -68,6 +68,12 @@ describe('what a server keeps', () => {
     await symlink(outside, at);
     await expect(mounts()).rejects.toThrow(expect.objectContaining({ code: 'runtime/start-failed' }));
     expect(await readdir(outside)).toEqual([]);
+  });
+
+  test.skipIf(process.getuid?.() !== 0)('is refused in a directory of another user', async () => {
+    await mkdir(kept, { recursive: true });
+    await chown(kept, 12_345, 12_345);
+    await expect(mounts()).rejects.toThrow(expect.objectContaining({ code: 'runtime/start-failed' }));
   });
 
   test('is nothing until something is written, and leaves nothing then', async () => {
