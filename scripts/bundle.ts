@@ -119,7 +119,7 @@ const CHUNKS = [
   {
     name: 'catalogue',
     minShareCount: 2,
-    test: /\/skep\/src\/(?:catalog\/(?!api-catalog)|config)|\/core\/src\/settings\/from-file\.ts/,
+    test: /\/skep\/src\/(?:catalog\/(?!api-catalog|catalogue-groups)|config)|\/core\/src\/settings\/from-file\.ts/,
   },
   { name: 'entries', minShareCount: 2, test: /\/core\/src\/catalog\// },
   // What a stored run configuration is, for those who only read one.
@@ -170,6 +170,7 @@ async function bundle(program: (typeof PROGRAMS)[number]): Promise<void> {
   await build.close();
   const chunks = output.filter((one): one is OutputChunk => one.type === 'chunk');
   launchable(folder, chunks);
+  refuseHeavy(chunks);
   writeManifest(folder, program);
   writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES.txt'), licencesOf(chunks));
   cpSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
@@ -199,6 +200,18 @@ function launchable(folder: string, chunks: readonly OutputChunk[]): void {
   const file = path.join(folder, entry.fileName);
   writeFileSync(file, LAUNCHER + entry.code.replace(/^#!.*\n/, ''));
   chmodSync(file, 0o755);
+}
+
+/** Looking must stay quick: these commands load no zod, which alone takes half as long as all of Node. */
+function refuseHeavy(chunks: readonly OutputChunk[]): void {
+  const byFile = new Map(chunks.map((chunk) => [chunk.fileName, chunk]));
+  for (const command of ['list', 'search', 'info']) {
+    const loaded = new Set(chunks.filter(({ name }) => name === command).map(({ fileName }) => fileName));
+    // A set hands out what is added to it on the way.
+    for (const file of loaded) for (const one of byFile.get(file)?.imports ?? []) loaded.add(one);
+    const path = [...loaded].find((file) => byFile.get(file)?.name === 'zod');
+    if (path !== undefined) throw new Error(`skep ${command} would load zod: ${[...loaded].join(', ')}`);
+  }
 }
 
 /** What the programs have in common, addresses of the project among it, stands in the workspace's own manifest. */
