@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { convertNative, nativeGroup } from './native-format.ts';
+import { convertNative } from './native-format.ts';
+import { nativeGroup } from './native-group.ts';
 
 const META = 'io.modelcontextprotocol.registry/publisher-provided';
 const one = (file: object) => convertNative(file).next().value;

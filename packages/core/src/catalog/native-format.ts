@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { isRecord } from '../json/is-record.ts';
 import { faultLine } from './checked-text.ts';
 import { EXTENSION_NAMESPACE, PUBLISHER_META } from './extension-summary.ts';
+import { fullName } from './native-group.ts';
 import { SERVER_SCHEMA_URL } from './server-json.ts';
 
 /**
@@ -40,9 +40,6 @@ const remote = common.extend({
   headers: z.array(requirement).nullish(),
 });
 
-/** Namespace given to servers whose native name has none, as other readers of this format do. */
-const DEFAULT_NAMESPACE = 'io.github.stacklok';
-
 const SOURCES: Readonly<Record<string, string>> = {
   'github.com': 'github',
   'gitlab.com': 'gitlab',
@@ -70,8 +67,6 @@ function input({ name, description, required, secret, ...rest }: z.infer<typeof 
     ...rest,
   };
 }
-
-const fullName = (name: string): string => (name.includes('/') ? name : `${DEFAULT_NAMESPACE}/${name}`);
 
 /** `target` says where it runs, which `at` names; what a server document has no place for is the extension. */
 function serverOf(
@@ -153,27 +148,4 @@ export function* convertNative(file: object): Generator<Converted> {
   for (const group of Array.isArray(groups) ? groups : []) {
     if (typeof group === 'object' && group !== null) yield* members(group);
   }
-}
-
-/** Servers that a catalogue wants to be run together. */
-export interface CatalogueGroup {
-  readonly name: string;
-  readonly description: string;
-  /** Full names, as the converted documents have them. */
-  readonly servers: readonly string[];
-}
-
-/** One group of a native file, whose members `convertNative` gives; undefined for what is none. */
-export function nativeGroup(value: unknown): CatalogueGroup | undefined {
-  if (!isRecord(value) || typeof value['name'] !== 'string') return undefined;
-  const { name, description, servers, remote_servers: remotes } = value;
-  const members = [servers, remotes].flatMap((map) => (isRecord(map) ? Object.entries(map) : []));
-  return {
-    name,
-    description: typeof description === 'string' ? description : '',
-    servers: members.map(([key, entry]) => {
-      const own = isRecord(entry) ? entry['name'] : undefined;
-      return fullName(typeof own === 'string' && own !== '' ? own : key);
-    }),
-  };
 }

@@ -1,6 +1,6 @@
 import { openDocument } from '@skep/core/catalog/catalogue-document.ts';
 import { detectFormat } from '@skep/core/catalog/catalogue-format.ts';
-import { nativeGroup, type CatalogueGroup } from '@skep/core/catalog/native-format.ts';
+import { nativeGroup, type CatalogueGroup } from '@skep/core/catalog/native-group.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { readBytes } from '@skep/core/files/read-limited.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';

@@ -1,5 +1,5 @@
 import { splitName } from '@skep/core/catalog/entry-name.ts';
-import type { CatalogueGroup } from '@skep/core/catalog/native-format.ts';
+import type { CatalogueGroup } from '@skep/core/catalog/native-group.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import { fromArgv } from '@skep/core/settings/from-argv.ts';
