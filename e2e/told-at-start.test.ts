@@ -71,6 +71,17 @@ describe.skipIf(!sandbox.available)(title('a run in the sandbox', sandbox), () =
     expect(stderr).toMatch(/^ *Not Enforced: .*hosts and ports .*not enforced/m);
   });
 
+  test('says what the server answered with, what its tools weigh, and what it may do; so does status', async () => {
+    const { stderr } = await told(MOODY_SERVER, `npx://${PACKAGE}`);
+    expect(stderr).toMatch(new RegExp(`^✓ ${PACKAGE} is running \\(moody 1\\): 1 tool, ~\\d+ tokens$`, 'm'));
+    expect(stderr).toMatch(/^ +Writes: +no files of this machine$/m);
+    const status = await user.skep(['status', PACKAGE, '--format', 'json']);
+    expect(JSON.parse(status.stdout)).toMatchObject({
+      permissions: { runs_in: ['sandbox'], network: ['any host'], secrets: [] },
+      server: { name: 'moody', version: '1', all_tools: true, tools: [{ name: 'smile' }] },
+    });
+  });
+
   test('says what --network host opens', async () => {
     const { stderr } = await told(MOODY_SERVER, `npx://${PACKAGE}`, '--network', 'host');
     expect(stderr).toMatch(/^ *Not Enforced: .*network of this machine.*127\.0\.0\.1/m);
