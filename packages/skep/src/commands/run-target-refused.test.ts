@@ -195,7 +195,7 @@ describe('what the catalogue requires', () => {
   test.each<Row>([
     [
       'keyed',
-      'missing required environment variables: TOKEN, REGION; give them with -e TOKEN=VALUE or --env-file',
+      'missing required environment variables: TOKEN, REGION; give them with -e TOKEN (from your environment) or --env-file; a terminal asks for secrets unseen',
     ],
     [
       'keyed -e TOKEN=a',
@@ -203,7 +203,7 @@ describe('what the catalogue requires', () => {
     ],
     [
       'keyed -e TOKEN= -e REGION=x',
-      'missing required environment variable: TOKEN (Token of the service); give it with -e TOKEN=VALUE or --env-file',
+      'missing required environment variable: TOKEN (Token of the service); give it with -e TOKEN (from your environment) or --env-file; a terminal asks for secrets unseen',
     ],
     [
       'choosy -e MODE=odd',

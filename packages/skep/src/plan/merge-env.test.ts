@@ -56,7 +56,7 @@ describe('the environment of a server', () => {
   });
   test.each([
     [false, /^give it with -e A=VALUE or --env-file$/],
-    [true, /^give it with -e A \(its value in your environment\) or --env-file, or on a terminal/],
+    [true, /^give it with -e A \(from your environment\) or --env-file; a terminal asks/],
   ])(
     'where it is to be given from is said, and no secret is to stand in a command line (%s)',
     async (secret, hint) => {

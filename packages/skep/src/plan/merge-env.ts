@@ -60,7 +60,7 @@ function missingEnv(
 /** A command line is seen by others and kept by shells, so no secret is to stand in one. */
 const withFlag = (name: string, secret?: boolean): string =>
   secret
-    ? `with -e ${name} (its value in your environment) or --env-file, or on a terminal, where it is asked for unseen`
+    ? `with -e ${name} (from your environment) or --env-file; a terminal asks for secrets unseen`
     : `with -e ${name}=VALUE or --env-file`;
 
 function checkChoice({ name, choices, secret }: Requirement, value: string | undefined): void {

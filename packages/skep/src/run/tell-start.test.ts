@@ -31,3 +31,11 @@ test.each([
   expect(err.startsWith(`${name} is running\nConnect`)).toBe(true);
   expect(err.endsWith(end)).toBe(true);
 });
+
+test('the command that connects a client is named where the front door is open', () => {
+  let err = '';
+  const terminal = { width: 80, out() {}, err: (text: string) => void (err += text) } as unknown as Terminal;
+  const endpoint = { url: 'http://x/mcp', port: 1, front: { is: 'open', port: 4243 } } as const;
+  tellReady({ name: 'a1', url: endpoint.url, endpoint, card: [] }, terminal);
+  expect(err).toContain('to http://127.0.0.1:4243/a1/mcp, or with skep connect CLIENT a1.\n');
+});

@@ -63,7 +63,9 @@ export function tellReady({ name, url, endpoint, card }: Started, terminal: Term
   terminal.out(`${shown}\n`);
   const { liveOut, liveErr, width } = terminal;
   // What went to a file stands above nothing.
-  const told = `Connect an MCP client to ${liveOut ? 'the URL above' : shown}.`;
+  // Clients are given the front door alone.
+  const command = front?.is === 'open' ? `, or with skep connect CLIENT ${name}` : '';
+  const told = `Connect an MCP client to ${liveOut ? 'the URL above' : shown}${command}.`;
   const next = ['logs', 'stop', 'rm'].map((command) => `skep ${command} ${name}`);
   const line = next.join('   ');
   const isTooWide = liveErr && line.length + 2 > width;
