@@ -6,7 +6,7 @@ import type { Mount } from './mounts.ts';
 export const DATA_PATH = '/data';
 
 /** Servers that keep more are not known; a hostile entry could ask for thousands. */
-const MAX_PATHS = 8;
+export const MAX_DATA_PATHS = 8;
 const PLAIN = /^(?:\/[A-Za-z0-9._@+-]+)+$/;
 /** Directories of the system: what is mounted there hides what runs. */
 const SYSTEM =
@@ -30,7 +30,7 @@ export function chooseDataPaths({ isPackage, declared, mounts }: DataWishes): re
   const wished = isPackage ? [DATA_PATH] : declared.map(withoutSlash).filter(isDataPath);
   const chosen: string[] = [];
   for (const path of wished) {
-    if (chosen.length === MAX_PATHS) break;
+    if (chosen.length === MAX_DATA_PATHS) break;
     const others = [...chosen, ...mounts.map(({ target }) => target)];
     if (!others.some((other) => isWithin(path, other) || isWithin(other, path))) chosen.push(path);
   }

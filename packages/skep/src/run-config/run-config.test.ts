@@ -85,6 +85,12 @@ describe('a run configuration', () => {
     [{ ...minimal, publish: ['1:2:3'] }, '"publish.0"'],
     [{ ...minimal, publish: ['1:70000'] }, '"publish.0"'],
     [{ ...minimal, publish: ['0'] }, '"publish.0"'],
+    [{ ...minimal, data_paths: ['/etc'] }, '"data_paths.0"'],
+    [{ ...minimal, data_paths: ['/a/../b'] }, '"data_paths.0"'],
+    [
+      { ...minimal, data_paths: Array.from({ length: 9 }, (_, at) => `/v${at}`) },
+      '"data_paths": more than 8',
+    ],
     [{ ...minimal, secret_env: ['A\u001B[31mB'] }, '"secret_env.0"'],
     [
       { ...minimal, permission_profile: { network: { outbound: { deny_host: ['x'] } } } },

@@ -48,7 +48,7 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   permission_profile: fc.record({ read: texts, privileged: fc.boolean() }, { requiredKeys: [] }),
   secret_env: fc.array(name),
   package_version: text,
-  data_paths: fc.array(fc.constantFrom('/data', '/var/lib/x')),
+  data_paths: fc.array(fc.constantFrom('/data', '/var/lib/x'), { maxLength: 8 }),
   mount_sources: fc.dictionary(name, text),
 };
 

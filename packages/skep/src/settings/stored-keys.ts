@@ -2,7 +2,7 @@ import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import * as shape from '@skep/core/settings/shape.ts';
 import { profileShape, type PermissionProfile } from '../permissions/profile.ts';
-import { isDataPath } from '../permissions/data-paths.ts';
+import { isDataPath, MAX_DATA_PATHS } from '../permissions/data-paths.ts';
 import { ECOSYSTEMS } from '../protocol/reference.ts';
 
 type KeyOnly = Pick<Field, 'stored' | 'local' | 'notYet' | 'harmless' | 'brief'>;
@@ -43,6 +43,12 @@ const packageSource = shape.exactly({
   version: shape.optional(shape.noNul),
 });
 
+const anyDataPaths = shape.listOf(shape.textThat(isDataPath, 'not a path for data'));
+const dataPaths: shape.Shape<readonly string[]> = (value, fail) => {
+  const paths = anyDataPaths(value, fail);
+  return paths.length > MAX_DATA_PATHS ? fail(`more than ${MAX_DATA_PATHS}`) : paths;
+};
+
 /** What a run decides, kept with the workload so that a start does the same again. */
 export const decidedKeys = keysOf('Kept with a workload', {
   schema_version: { stored: schemaVersion, brief: 'Version of the format' },
@@ -78,7 +84,7 @@ export const decidedKeys = keysOf('Kept with a workload', {
     brief: 'What the server may do, with volumes merged in and paths absolute',
   },
   data_paths: {
-    stored: shape.optional(shape.listOf(shape.textThat(isDataPath, 'not a path for data'))),
+    stored: shape.optional(dataPaths),
     brief: 'Paths inside whose content stays when the workload is removed',
   },
   secret_env: {

@@ -50,7 +50,9 @@ export async function noteKept(places: Places, name: string, one: KeptAt): Promi
   if (JSON.stringify(at) === JSON.stringify(known)) return;
   // For this user alone, what a server puts there too.
   await mkdir(directoryOf(places, name), { recursive: true, mode: 0o700 });
-  await atomicWrite(recordOf(places, name), `${JSON.stringify({ at })}\n`);
+  // A directory of this machine is found without its record.
+  const durable = !one.where.every((where) => path.isAbsolute(where));
+  await atomicWrite(recordOf(places, name), `${JSON.stringify({ at })}\n`, { durable });
 }
 
 /** Forgets what was on that runtime, and the directory when nothing else is known. */
