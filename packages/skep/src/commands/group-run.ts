@@ -15,7 +15,7 @@ export const groupRun = defineCommand({
   ],
   examples: [
     {
-      command: 'skep group run web -e github.TOKEN=…',
+      command: 'skep group run web -e github.LOG_LEVEL=debug',
       what: 'A variable of one of the servers; without it, what is required is asked for',
     },
   ],

@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { valuesOf } from '@skep/core/settings/define-settings.ts';
+import { hintAtGroup } from '../catalog/catalogue-groups.ts';
 import { openCatalog } from '../catalog/open-catalog.ts';
 import { loadAppConfig } from '../config/app-config.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
@@ -29,10 +30,9 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
     runtime,
     ask: around.ask,
     signal,
-  }).catch(async (error: unknown) => {
-    const { hintAtGroup } = await import('../catalog/catalogue-groups.ts');
-    return hintAtGroup(error, request.target, { config, version: program.version, signal });
-  });
+  }).catch((error: unknown) =>
+    hintAtGroup(error, request.target, { config, version: program.version, signal }),
+  );
   const { source, plan } = resolved;
   const asked: AskedRun = { request, config, inputs, resolved };
   const profile = await permissionsOf(asked, around);
