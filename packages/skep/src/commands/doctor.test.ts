@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { chmod, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -12,6 +12,7 @@ import {
 import { displayWidth } from '../print/table.ts';
 import { lookAtReboots } from '../doctor/supervisor.ts';
 import { turnOn } from '../autostart/autostart.ts';
+import { writeRecord } from '../clients/record.ts';
 import { CHECKS } from '../doctor/checks.ts';
 import { catalogueOf } from './catalogue.fixture.ts';
 
@@ -141,6 +142,27 @@ describe('skep doctor', () => {
     expect((await examined(skep, '', { SKEP_FRONT_PORT: 'x' })).of('SKEP-D021')).toMatchObject({
       verdict: 'broken',
     });
+  });
+
+  test('the file of a connected client that cannot be read any more, and of no other client', async () => {
+    const skep = await machine();
+    const file = join(skep.home, '.cursor/mcp.json');
+    await make(file, '{ "mcpServers": {} }');
+    expect((await examined(skep)).of('SKEP-D041')).toBeUndefined();
+    await writeRecord(skep.places, 'cursor', { stdio: false, workloads: ['one'], entries: [], made: false });
+    expect((await examined(skep)).of('SKEP-D041')).toMatchObject({
+      verdict: 'ok',
+      text: expect.stringContaining('Cursor'),
+    });
+    await writeFile(file, '{ "mcpServers": {');
+    const { of, status } = await examined(skep, '--fix');
+    expect(of('SKEP-D041')).toMatchObject({
+      verdict: 'warning',
+      text: expect.stringContaining('mcp.json'),
+      fixed: null,
+    });
+    expect(status).toBe(0);
+    expect(await readFile(file, 'utf8')).toBe('{ "mcpServers": {');
   });
 
   test('--fix mends permissions, locks, sockets and caches, says so, and touches nothing else', async () => {

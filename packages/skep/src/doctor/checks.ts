@@ -1,5 +1,6 @@
 import { starterOf } from '../autostart/autostart.ts';
 import { lookAtCatalogue } from './catalogue.ts';
+import { lookAtClients } from './clients.ts';
 import type { Check } from './check.ts';
 import {
   lookAtCertificates,
@@ -47,6 +48,7 @@ const ROWS = {
   'SKEP-D033': { title: 'Reboots', look: ({ context }) => lookAtReboots(starterOf(context)), about: 'What starts servers after a reboot starts this Skep', remedy: 'write it anew with skep autostart on' },
   'SKEP-D034': { title: 'Front door', look: lookAtFrontDoor, about: 'The one address of all servers is open, or its port is free', remedy: 'choose another port with skep config set front-port N' },
   'SKEP-D040': { title: 'Catalogue', look: lookAtCatalogue, about: 'The catalogue can be reached and read', remedy: 'choose another with skep config set-registry' },
+  'SKEP-D041': { title: 'Clients', look: lookAtClients, about: 'The configuration files of connected clients can be read and written', remedy: 'mend the file, then connect the client again with skep connect' },
 } as const satisfies Readonly<Record<string, Row>>;
 
 export const CHECKS: readonly Check[] = Object.entries<Row>(ROWS).map(([code, row]) => ({ code, ...row }));

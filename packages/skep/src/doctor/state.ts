@@ -25,6 +25,7 @@ const directoriesOf = (places: Places): readonly string[] => [
   places.cacheDir,
   places.runConfigsDir,
   places.groupsDir,
+  places.clientsDir,
   places.locksDir,
   places.statusesDir,
   places.serversDir,
