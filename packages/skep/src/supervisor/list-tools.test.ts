@@ -95,6 +95,12 @@ describe('a hostile server', () => {
     expect(tools.map(({ name }) => name)).toEqual(['x'.repeat(200), 'b']);
   });
 
+  test('that never answers is waited for no longer than its time, and what it said before counts', async () => {
+    const answers = [Promise.resolve(answer({ tools: [tool('a')], nextCursor: 'x' }))];
+    const listing = await listTools(() => answers.shift() ?? new Promise(() => {}), signal, 20);
+    expect([listing.tools.length, listing.complete]).toEqual([1, false]);
+  });
+
   test('that fails, or never answers until the start is cancelled, is no more than that', async () => {
     expect(await listTools(() => Promise.reject(new TypeError('lost')), signal)).toEqual({
       tools: [],

@@ -33,9 +33,13 @@ export interface Listing {
  * Asks for all tools, page by page, within bounds of pages, characters, tools and time. A server may answer anything:
  * what is no tool is left out, and what no listing can be made of ends it. Rejects only when the signal aborts.
  */
-export async function listTools(ask: AskServer, signal: AbortSignal): Promise<Listing> {
+export async function listTools(
+  ask: AskServer,
+  signal: AbortSignal,
+  withinMs = LISTING_MS,
+): Promise<Listing> {
   const tools = new Map<string, FoundTool>();
-  const inTime = AbortSignal.any([signal, AbortSignal.timeout(LISTING_MS)]);
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
   let cursor: string | undefined;
   let room = MAX_CHARS;
   for (let page = 0; page < MAX_PAGES && room > 0; page += 1) {
