@@ -162,7 +162,7 @@ function handlers(
   };
   const answerAside = asides(() => front.health(), clock);
   return ({ host: bindHost, port, prefix }) => {
-    const guard = origin({ bindHost, port, allowedOrigins });
+    const guard = origin({ bindHost, port, allowedOrigins, isShared: prefix !== '' });
     const throughChain = compose(chain({ ...steps, origin: guard }));
     const besideChain = compose([steps.recovery, guard, answerAside].map((run) => ({ run })));
     return (req, res, target) => {

@@ -12,6 +12,8 @@ export interface OriginSettings {
   readonly port: number;
   /** Origins beside the proxy's own; clients may name their hosts. */
   readonly allowedOrigins: readonly string[];
+  /** Several servers answer there: a page that one of them made has the origin of all, so it may call none. */
+  readonly isShared?: boolean;
 }
 
 const METHODS = 'GET, POST, DELETE, OPTIONS';
@@ -24,6 +26,8 @@ interface Allowed {
   host(host: string): boolean;
   /** `host` is the one that the request itself names. */
   origin(origin: string, host: string): boolean;
+  /** A page of this relation to what it asks for (Fetch Metadata), where no origin is named. */
+  site(site: string | undefined): boolean;
 }
 
 /**
@@ -32,7 +36,7 @@ interface Allowed {
  * may call, and pages of these origins with the proxy's own port. On loopback every name is known; beyond it any address
  * may be the machine's.
  */
-function allowedBy({ bindHost, port, allowedOrigins }: OriginSettings): Allowed {
+function allowedBy({ bindHost, port, allowedOrigins, isShared = false }: OriginSettings): Allowed {
   const loopback = isLoopback(bindHost);
   const given = allowedOrigins.map((origin) => origin.toLowerCase());
   const names = [...new Set([...LOOPBACK_NAMES, withBrackets(bindHost)])];
@@ -41,7 +45,9 @@ function allowedBy({ bindHost, port, allowedOrigins }: OriginSettings): Allowed 
     ...names.flatMap((name) => [name, `${name}:${port}`]),
     ...givenHosts.flatMap((host) => [host, host.replace(/:\d{1,5}$/u, '')]),
   ]);
-  const origins = new Set([...given, ...names.map((name) => `http://${name}:${port}`)]);
+  const own = isShared ? [] : names.map((name) => `http://${name}:${port}`);
+  const origins = new Set([...given, ...own]);
+  const foreign = ['cross-site', 'same-site', ...(isShared ? ['same-origin'] : [])];
   return {
     host: (host) => hosts.has(host.toLowerCase()) || (!loopback && isAddress(host)),
     origin(origin, host) {
@@ -51,6 +57,7 @@ function allowedBy({ bindHost, port, allowedOrigins }: OriginSettings): Allowed 
         (!loopback && isAddress(host) && from === `http://${host}` && host.endsWith(`:${port}`))
       );
     },
+    site: (site) => site === undefined || !foreign.includes(site),
   };
 }
 
@@ -91,19 +98,17 @@ function refusalOf(call: Call, allowed: Allowed): Code | undefined {
   if (countOfHosts(req) > 1) return 'proxy/host-ambiguous';
   if (!isForUs(call, allowed)) return 'proxy/host-refused';
   const from = req.headers.origin;
+  // Browsers send no `Origin` with a GET whose answer the page will not see, but name its site.
   const isOurs =
-    from === undefined ? !comesFromPage(req) : allowed.origin(from, authority ?? req.headers.host ?? '');
+    from === undefined
+      ? allowed.site(req.headers['sec-fetch-site'])
+      : allowed.origin(from, authority ?? req.headers.host ?? '');
   return isOurs ? undefined : 'proxy/origin-refused';
 }
 
 /** The target's own host counts where there is one (RFC 9112 §3.2.2), but a Host header must not say otherwise. */
 function isForUs({ req, authority }: Call, allowed: Allowed): boolean {
   return allowed.host(req.headers.host ?? '') && (authority === undefined || allowed.host(authority));
-}
-
-/** Browsers send no `Origin` with a GET whose answer the page will not see, but name its site (Fetch Metadata). */
-function comesFromPage({ headers }: IncomingMessage): boolean {
-  return headers['sec-fetch-site'] === 'cross-site' || headers['sec-fetch-site'] === 'same-site';
 }
 
 /** Node keeps the first of several; RFC 9112 §3.2 wants such a request refused. */

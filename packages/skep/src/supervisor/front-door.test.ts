@@ -147,8 +147,26 @@ describe('behind the front door', () => {
     expect(await from('one', PAGE)).toBe(200);
     expect(await from('two', PAGE)).toBe(403);
     expect(await from('nobody', PAGE)).toBe(403);
-    expect(await from('one', `http://127.0.0.1:${port}`)).toBe(200);
     expect(await from('one', `http://127.0.0.1:${one.port}`)).toBe(403);
+  });
+
+  test('a page that a workload serves there is let in to none, also where a browser names no origin', async () => {
+    const { port } = await door({ proxies: await twoServers() });
+    const pages = [
+      { Origin: `http://127.0.0.1:${port}` },
+      { Origin: `http://localhost:${port}` },
+      { 'Sec-Fetch-Site': 'same-origin' },
+    ];
+    for (const headers of pages) {
+      for (const path of ['/one/health', '/one/mcp', '/.well-known/skep'])
+        expect(await ask(`http://127.0.0.1:${port}${path}`, { method: 'GET', headers })).toMatchObject({
+          status: 403,
+        });
+    }
+    const typed = { 'Sec-Fetch-Site': 'none' };
+    expect(await ask(`http://127.0.0.1:${port}/one/health`, { method: 'GET', headers: typed })).toMatchObject(
+      { status: 200 },
+    );
   });
 
   test.each([

@@ -32,7 +32,7 @@ export interface FrontRequestsOptions {
 export function frontRequests(options: FrontRequestsOptions): RequestListener {
   const { host, port, find, log } = options;
   const served = new WeakMap<Answering, Serve>();
-  const guard = [recovery(log), origin({ bindHost: host, port, allowedOrigins: [] })];
+  const guard = [recovery(log), origin({ bindHost: host, port, allowedOrigins: [], isShared: true })];
   const answerHere = compose([...guard, answerForNobody(options)].map((run) => ({ run })));
   return (req, res) => {
     const asked = readFrontTarget(req.url ?? '');
