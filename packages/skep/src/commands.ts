@@ -124,6 +124,19 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     ],
   },
   {
+    name: 'proxy',
+    group: clients,
+    brief: 'Reach a server in other ways than by its URL',
+    members: [
+      {
+        name: 'stdio',
+        brief: 'Speak with a server over standard input and output',
+        argument: 'workload',
+        load: async () => (await import('./commands/proxy-stdio.ts')).proxyStdio,
+      },
+    ],
+  },
+  {
     name: 'search',
     group: catalogue,
     brief: 'Find servers in the catalogue',

@@ -55,6 +55,7 @@ function openContext(version: string, terminal: Context['terminal']): Context {
     program: { node: execPath, entry: realpathSync(process.argv[1] ?? ''), version },
     terminal,
     ...(terminal.interactive ? { ask: askOnTerminal, confirm: confirmOnTerminal } : {}),
+    streams: () => ({ input: process.stdin, output: process.stdout }),
     clock: systemClock,
     random: (min, max) => randomInt(min, max + 1),
     fetch,

@@ -232,6 +232,8 @@ export const CODES = {
   'proxy/era-params': row(400, 'Protocol version missing in _meta', 'send protocolVersion in _meta', -32602),
   'proxy/not-acceptable': row(406, 'Not Acceptable', 'accept application/json or text/event-stream', -32000),
   'proxy/method-not-allowed': row(405, 'Method Not Allowed', 'see the Allow header'),
+  'bridge/lost': row(502, 'the connection to the server broke before it had answered', 'send it again', -32000),
+  'bridge/unreadable': row(502, 'the server sent what is no message', 'see skep logs', -32000),
   'front-door/no-workload': row(404, 'no such workload', 'see the names with skep list --all', -32000),
   'front-door/away': row(503, 'the workload is not running', 'start it with skep start NAME', -32000),
   'front-door/closed': row(409, 'the front door is closed', 'give it another port with skep config set front-port N'),

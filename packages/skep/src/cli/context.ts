@@ -1,3 +1,4 @@
+import type { Readable, Writable } from 'node:stream';
 import type { Host } from '@skep/core/command/host.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Ask, Confirm } from './ask.ts';
@@ -21,6 +22,8 @@ export interface Context extends Host {
   readonly ask?: Ask;
   /** Asks the person to agree; absent as `ask` is. */
   readonly confirm?: Confirm;
+  /** Where another program speaks to this one; looked at by commands that speak with one, as a person's keys are there too. */
+  readonly streams?: () => { readonly input: Readable; readonly output: Writable };
   /** A whole number in [min, max], cryptographically random. */
   readonly random: (min: number, max: number) => number;
   readonly fetch: typeof fetch;

@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { MAX_LINE_BYTES } from '@skep/proxy/backend/stdio/line-reader.ts';
+import { EventReader, type ServerEvent } from './event-reader.ts';
+
+export interface Exchange {
+  readonly method: 'POST' | 'GET' | 'DELETE';
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
+
+/** An answer whose head has come. */
+export interface Reply {
+  readonly status: number;
+  header(name: string): string | undefined;
+  /** The messages of the body, whether it is one or a stream; whoever takes them slowly is written to slowly. */
+  messages(): AsyncGenerator<ServerEvent, void, undefined>;
+  /** Leaves the body. */
+  drop(): void;
+}
+
+/**
+ * One request of MCP's Streamable HTTP to a server of this machine, on a connection of its own: one that was kept could
+ * end just now, and nobody would know whether the server has seen the request. Waits for the head as long as it takes.
+ * Fails with the system's own error.
+ */
+export async function exchange(url: URL, { method, headers, body, signal }: Exchange): Promise<Reply> {
+  const outgoing = request(url, {
+    method,
+    headers: { ...headers, Connection: 'close' },
+    agent: false,
+    signal,
+  });
+  outgoing.end(body);
+  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+  // What fails later is told by whoever reads the body.
+  incoming.on('error', () => {});
+  outgoing.on('error', () => {});
+  return {
+    status: incoming.statusCode ?? 0,
+    header(name) {
+      const value = incoming.headers[name];
+      return Array.isArray(value) ? value[0] : value;
+    },
+    messages: () => messagesOf(incoming),
+    drop: () => void incoming.destroy(),
+  };
+}
+
+async function* messagesOf(incoming: IncomingMessage): AsyncGenerator<ServerEvent, void, undefined> {
+  incoming.setEncoding('utf8');
+  if (/^text\/event-stream\b/iu.test(incoming.headers['content-type'] ?? '')) {
+    const reader = new EventReader();
+    for await (const piece of incoming) yield* reader.push(String(piece));
+    return;
+  }
+  let text = '';
+  for await (const piece of incoming) {
+    text += String(piece);
+    if (text.length > MAX_LINE_BYTES) {
+      throw new SkepError('bridge/unreadable', { message: 'the server sent a message that is too large' });
+    }
+  }
+  if (text !== '') yield { id: undefined, data: text };
+}
