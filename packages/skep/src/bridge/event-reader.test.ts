@@ -17,7 +17,7 @@ test.each([
   [': comment\n\nevent: x\nretry: 5\n\n\n', []],
   ['data: unfinished\n', []],
 ] as const)('%j', (text, events) => {
-  expect(new EventReader().push(`${text}`)).toEqual(events);
+  expect(new EventReader().push(text)).toEqual(events);
 });
 
 test('an event is the same in whatever pieces it comes', () => {
