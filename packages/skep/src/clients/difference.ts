@@ -10,16 +10,16 @@ const MAX_COMPARED = 2_000;
 const MAX_COMMON = 16;
 
 /**
- * The lines that differ, without those around them: a neighbour's entry may hold keys. Of a line that only grows, what
- * both have in common is left out; lines that only differ in a comma are not shown.
+ * The lines that differ, without those around them: a neighbour's entry may hold keys. Of a line that changes, what stays
+ * at both ends is left out; lines that only differ in commas are not shown.
  */
 export function differenceOf(before: string, after: string): readonly DifferenceLine[] {
   const [old, now] = [linesOf(before), linesOf(after)];
   let start = 0;
-  while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
+  while (start < old.length && start < now.length && isSame(old[start], now[start])) start += 1;
   let same = 0;
   const room = Math.min(old.length, now.length) - start;
-  while (same < room && old.at(-1 - same) === now.at(-1 - same)) same += 1;
+  while (same < room && isSame(old.at(-1 - same), now.at(-1 - same))) same += 1;
   const blocks = compare(old.slice(start, old.length - same), now.slice(start, now.length - same));
   return blocks.flatMap(({ at, gone, come }) => {
     const shown = shorten(gone, come);
@@ -27,7 +27,11 @@ export function differenceOf(before: string, after: string): readonly Difference
   });
 }
 
-const linesOf = (text: string): readonly string[] => text.replace(/\r?\n$/, '').split(/\r?\n/);
+const linesOf = (text: string): readonly string[] =>
+  text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/);
+
+/** A comma more or less is no news, and would show the neighbour that it belongs to. */
+const isSame = (one = '', other = ''): boolean => one.replaceAll(',', '') === other.replaceAll(',', '');
 
 interface Block {
   /** Line of the new text, from 0. */
@@ -44,17 +48,16 @@ function compare(old: readonly string[], now: readonly string[]): readonly Block
   const lengths = new Uint16Array((old.length + 1) * width);
   for (let one = old.length - 1; one >= 0; one -= 1) {
     for (let other = now.length - 1; other >= 0; other -= 1) {
-      lengths[one * width + other] =
-        old[one] === now[other]
-          ? (lengths[(one + 1) * width + other + 1] ?? 0) + 1
-          : Math.max(lengths[(one + 1) * width + other] ?? 0, lengths[one * width + other + 1] ?? 0);
+      lengths[one * width + other] = isSame(old[one], now[other])
+        ? (lengths[(one + 1) * width + other + 1] ?? 0) + 1
+        : Math.max(lengths[(one + 1) * width + other] ?? 0, lengths[one * width + other + 1] ?? 0);
     }
   }
   const blocks: Block[] = [];
   let open: Block | undefined;
   for (let one = 0, other = 0; one < old.length || other < now.length;) {
     const [gone, come] = [old[one], now[other]];
-    if (gone !== undefined && gone === come) {
+    if (gone !== undefined && isSame(gone, come)) {
       open = undefined;
       one += 1;
       other += 1;
@@ -76,12 +79,14 @@ function compare(old: readonly string[], now: readonly string[]): readonly Block
 /** The lines of a block as they are shown. */
 function shorten(gone: readonly string[], come: readonly string[]): readonly DifferenceLine[] {
   const [old, now] = [gone[0], come[0]];
-  if (old === undefined || now === undefined || gone.length !== 1)
-    return [...marked('-', gone), ...marked('+', come)];
-  const rest = marked('+', come.slice(1));
-  if (old.replace(/,$/, '') === now.replace(/,$/, '')) return rest;
+  if (old === undefined || now === undefined) return [...marked('-', gone), ...marked('+', come)];
   const [less, more] = withoutCommon(old, now);
-  return [...marked('-', less === '' ? [] : [less]), ...marked('+', [more]), ...rest];
+  return [
+    ...marked('-', less === '' ? [] : [less]),
+    ...marked('-', gone.slice(1)),
+    ...marked('+', more === '' ? [] : [more]),
+    ...marked('+', come.slice(1)),
+  ];
 }
 
 function marked(mark: '-' | '+', lines: readonly string[]): readonly DifferenceLine[] {

@@ -1,4 +1,5 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { wrapText } from '@skep/core/settings/to-help.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { groupsOfClients, registerClient, unregisterClient } from '../supervisor/registered-clients.ts';
 import type { ClientRecord } from '../clients/record.ts';
@@ -118,5 +119,7 @@ function tell({ client, unregister }: Planned, { names, foreign, file }: Update,
   terminal.out(`${client.name}\n`);
   const nothing = unregister === undefined ? 'gets servers as they start' : 'has no server of Skep now';
   const has = names.length === 0 ? nothing : `has ${names.map(printable).join(', ')}`;
-  terminal.err(`  ${client.title} ${has} (${path})\n`);
+  const told = `${client.title} ${has} (${path})`;
+  const lines = terminal.liveErr ? wrapText(told, terminal.width - 2) : [told];
+  terminal.err(lines.map((line) => `  ${line}\n`).join(''));
 }

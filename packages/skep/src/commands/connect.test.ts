@@ -56,7 +56,7 @@ describe('skep connect', () => {
     expect(out).toBe('cursor\n');
     const url = await urlOf(skep, 'notes');
     expect(err).toBe(
-      `~/.cursor/mcp.json\n@ line 4\n+     "notes": {\n+       "type": "http",\n+       "url": "${url}"\n+     }\n  Cursor has notes (~/.cursor/mcp.json)\n`,
+      `~/.cursor/mcp.json\n@ line 5\n+     "notes": {\n+       "type": "http",\n+       "url": "${url}"\n+     }\n  Cursor has notes (~/.cursor/mcp.json)\n`,
     );
     expect(await read(skep)).toBe(
       ONE.replace(

@@ -1,10 +1,11 @@
 import { CLIENTS, type Client } from '../clients/table.ts';
-import type { Reachable, UpdateDeps, Wanted } from '../clients/update-client.ts';
+import { updateClient, type Reachable, type UpdateDeps, type Wanted } from '../clients/update-client.ts';
 import { recordedClients } from '../clients/record.ts';
 import { findRunConfig } from '../run-config/file.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import { frontUrl, type FrontDoor } from './front-state.ts';
+import { clientsOfWorkload } from './registered-clients.ts';
 import type { StatusRecord } from './state.ts';
 
 /** Keeps the files of connected clients up to date with the workloads that one process hosts. */
@@ -25,7 +26,6 @@ interface TellDeps extends UpdateDeps {
 export function connectedClients(deps: TellDeps): ConnectedClients {
   /** Never rejects: whatever a client's file is like, the workload runs. */
   async function update(name: string, wanted: Wanted, clients: Iterable<string>): Promise<void> {
-    const { updateClient } = await import('../clients/update-client.ts');
     for (const client of clientsNamed(clients)) {
       try {
         const { foreign } = await updateClient(client, wanted, deps);
@@ -40,7 +40,6 @@ export function connectedClients(deps: TellDeps): ConnectedClients {
   async function there(name: string): Promise<void> {
     const config = await findRunConfig(deps.places, name);
     if (!config) return;
-    const { clientsOfWorkload } = await import('./registered-clients.ts');
     const clients = await clientsOfWorkload(deps.places, config);
     if (clients.size === 0) return;
     const url = await deps.addressOf(config);
