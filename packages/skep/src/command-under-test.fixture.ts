@@ -14,13 +14,11 @@ import { MemoryRuntime } from './runtime/doubles/memory-runtime.ts';
 import { idle } from './runtime/doubles/program.ts';
 import { runForCommand } from './commands/run-for-command.ts';
 import { systemClock, type Clock } from '@skep/core/time/clock.ts';
-import { Host } from './supervisor/host.ts';
+import type { Keyring } from './secrets/keyring/keyring.ts';
+import { openHostUnderTest, runtimeOf } from './host-under-test.fixture.ts';
 import type { ProcessIdentity } from './supervisor/process-identity.ts';
 import { resume } from './supervisor/resume.ts';
-import { clientsUnderTest } from './supervisor/clients.fixture.ts';
-import { silentProxy } from './supervisor/silent-proxy.fixture.ts';
 import { testServer } from './supervisor/server.fixture.ts';
-import { ownerOf } from './supervisor/workload-spec.ts';
 
 /** What a test says of the machine that its commands run on; the rest is as it usually is. */
 export interface MachineUnderTest {
@@ -41,6 +39,8 @@ export interface MachineUnderTest {
    * `none`: there is none, and one that is started ends at once.
    */
   readonly supervisor?: 'up' | 'asked' | 'none';
+  /** Keyrings of the user, the best first; none by default. */
+  readonly keyrings?: readonly Keyring[];
   /** How a server calls itself when it is asked for the first time. */
   readonly greet?: (name: string) => Promise<unknown>;
   /** Where this program is said to be. */
@@ -55,6 +55,8 @@ export interface Situation {
   readonly cwd?: string;
   /** Ctrl-C. */
   readonly signal?: AbortSignal;
+  /** What is piped into it. */
+  readonly input?: string | Uint8Array;
   /** The terminal, which is none by default: output goes to files. */
   readonly terminal?: Partial<Omit<Terminal, 'out' | 'err'>>;
   /** Answers of the person by variable; somebody can be asked when it is there. */
@@ -219,7 +221,7 @@ export class CommandUnderTest {
   }
 
   #context(situation: Situation, said: { out: string; err: string }, started = 'command'): Context {
-    const { answers, agrees } = situation;
+    const { answers, agrees, input } = situation;
     const asking = answers !== undefined || agrees !== undefined;
     return {
       env: { HOME: this.home, PATH: '/bin', ...this.#machine.env, ...situation.env },
@@ -241,6 +243,8 @@ export class CommandUnderTest {
         err: (text) => void (said.err += text),
       },
       ...(asking ? this.#person(situation) : {}),
+      ...(input === undefined ? {} : { readInput: async (max) => Buffer.from(input).subarray(0, max) }),
+      keyrings: this.#machine.keyrings ?? [],
       clock: this.#machine.clock ?? systemClock,
       random: (min, max) => randomInt(min, max + 1),
       fetch,
@@ -330,7 +334,7 @@ async function startSupervisor({
 }: StartingSupervisor): Promise<SupervisorUnderTest> {
   const ending = new AbortController();
   const both = AbortSignal.any([signal, ending.signal]);
-  const host = openHostUnderTest({ context, machine, runtime, signal });
+  const host = openHostUnderTest({ context, machine, runtime, version: VERSION });
   const { places, self, clock, isAlive } = context;
   const connectRuntime = async (): Promise<MemoryRuntime> => runtime;
   const { over } = await testServer({
@@ -357,34 +361,4 @@ async function startSupervisor({
       await host.release();
     },
   };
-}
-
-function openHostUnderTest({ context, machine, runtime }: StartingSupervisor): Host {
-  const { places, clock, random, fetch, self, isAlive } = context;
-  const greet = machine.greet ?? (async () => ({ name: 'fake', version: '1' }));
-  return new Host({
-    places,
-    clock,
-    random,
-    fetch,
-    self,
-    isAlive,
-    openRuntime: async (reference) => runtimeOf(reference, machine, runtime),
-    connectRuntime: async (reference) => runtimeOf(reference, machine, runtime),
-    startProxy: async (options) => silentProxy(options, greet, machine.tools ?? []),
-    version: VERSION,
-    owner: ownerOf(places.stateDir),
-    terminate() {},
-    log: silentLog,
-    openWorkloadLog: async () => ({ log: silentLog, close() {} }),
-    clients: clientsUnderTest(context),
-  });
-}
-
-function runtimeOf(
-  reference: { readonly kind: string } | undefined,
-  { sandbox }: MachineUnderTest,
-  engine: MemoryRuntime,
-): MemoryRuntime {
-  return reference?.kind === 'sandbox' && sandbox ? sandbox : engine;
 }

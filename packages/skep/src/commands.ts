@@ -1,6 +1,7 @@
 import type { CommandEntry, Program } from '@skep/core/command/command.ts';
 import { commonSettings } from './cli/command.ts';
 import type { Context } from './cli/context.ts';
+import { SECRET_COMMANDS } from './secret-commands.ts';
 
 const run = 'Run servers';
 const look = 'Look at them';
@@ -295,6 +296,7 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
       },
     ],
   },
+  SECRET_COMMANDS,
   {
     name: 'completion',
     group: skep,
@@ -365,5 +367,6 @@ export const SKEP: Program<Context> = {
     connection: async (context, given) =>
       (await import('./commands/completion.ts')).offerConnections(context, given),
     server: async (context) => (await import('./commands/completion.ts')).offerServers(context),
+    secret: async (context) => (await import('./commands/completion.ts')).offerSecrets(context),
   },
 };

@@ -56,6 +56,7 @@ function openContext(version: string, terminal: Context['terminal']): Context {
     terminal,
     ...(terminal.interactive ? { ask: askOnTerminal, confirm: confirmOnTerminal } : {}),
     streams: () => ({ input: process.stdin, output: process.stdout }),
+    ...(stdin.isTTY ? {} : { readInput: readStandardInput }),
     clock: systemClock,
     random: (min, max) => randomInt(min, max + 1),
     fetch,
@@ -88,6 +89,17 @@ function userOfSystem(): { readonly username: string; readonly homedir: string }
     if (error instanceof Error && 'code' in error && error.code === 'ERR_SYSTEM_ERROR') return undefined;
     throw error;
   }
+}
+
+async function readStandardInput(maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of process.stdin) {
+    chunks.push(chunk as Buffer);
+    length += (chunk as Buffer).length;
+    if (length > maxBytes) break;
+  }
+  return Buffer.concat(chunks).subarray(0, maxBytes);
 }
 
 const askOnTerminal: Ask = async (requirement) => {

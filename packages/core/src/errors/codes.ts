@@ -91,6 +91,21 @@ export const CODES = {
   'client/not-installed': row(404, 'the client is not installed', 'install it, or see which are with skep client status'),
   'client/file-left-alone': row(409, 'the file of the client is left alone', 'correct the file, or add the server by hand: skep list --format CLIENT prints what to write'),
 
+  // secrets
+  'secrets/not-set-up': row(400, 'secrets provider not configured', 'choose where secrets are kept with skep secret setup, or give them as SKEP_SECRET_<NAME> with SKEP_SECRETS_PROVIDER=environment'),
+  'secrets/turned-off': row(403, 'secrets are turned off', 'choose where they are kept with skep secret setup'),
+  'secrets/invalid-name': row(400, 'invalid secret name', 'use up to 256 characters, no comma among them'),
+  'secrets/invalid-value': row(400, 'invalid secret', 'give text of at most 1 MiB'),
+  'secrets/invalid-reference': row(400, 'invalid secret parameter', 'write NAME,target=VARIABLE'),
+  'secrets/not-found': row(404, 'secret not found', 'see the names with skep secret list; store one with skep secret set NAME'),
+  'secrets/read-only': row(409, 'the secrets provider does not support this', 'change the secret where it is kept'),
+  'secrets/locked': row(503, 'the secrets store is locked', 'unlock the keyring of your session, or name a file with the password in SKEP_SECRETS_PASSWORD_FILE'),
+  'secrets/wrong-password': row(403, 'wrong password of the secrets store', 'try again; skep secret reset-keyring forgets a password that the keyring holds'),
+  'secrets/damaged': row(500, 'the secrets store is damaged', 'bring it back from a backup, or remove it; the secrets in it are lost then'),
+  'secrets/full': row(413, 'the secrets store is full', 'delete secrets that are not needed any more'),
+  'secrets/keyring': row(503, 'the keyring cannot be used', 'unlock it, or choose another place with skep secret setup'),
+  'secrets/tool': row(502, 'a program for secrets failed', 'correct what the message names and try again'),
+
   // workloads and their supervisor
   'workload/not-found': row(404, 'workload not found', 'see the names with skep list --all'),
   'workload/state-unreadable': row(500, 'the saved state of a workload cannot be read', 'remove the workload with skep rm, then run it again'),

@@ -49,6 +49,8 @@ export interface Places {
   /** What stays when a workload is removed: a directory per name (docs/behaviour/run.md#data). */
   readonly keptDir: string;
   readonly supervisorLog: string;
+  /** The encrypted secrets. */
+  readonly secretsFile: string;
   readonly cacheDir: string;
   /** Of the one supervisor of this state directory: its socket, and where it listens. */
   readonly supervisorDir: string;
@@ -87,6 +89,7 @@ export function places(input: PlacesInput): Places {
     logsDir: path.join(dataDir, 'logs'),
     keptDir: path.join(dataDir, 'kept'),
     supervisorLog: path.join(dataDir, 'logs', 'supervisor.log'),
+    secretsFile: path.join(dataDir, 'secrets_encrypted'),
     cacheDir,
     supervisorDir: path.join(stateDir, 'supervisor'),
     temp: input.temp,

@@ -10,7 +10,12 @@ import type { CatalogSource } from './catalog-source.ts';
 import { openCatalog } from './open-catalog.ts';
 
 const { signal } = new AbortController();
-const none = { registryApiUrl: undefined, registryUrl: undefined, caCertificatePath: undefined };
+const none = {
+  registryApiUrl: undefined,
+  registryUrl: undefined,
+  caCertificatePath: undefined,
+  secretsProvider: undefined,
+};
 const config = { ...none, allowPrivateRegistryIp: false, frontPort: 0 };
 /** Long after everything that these tests write. */
 const later = { now: () => Date.now() + 3_600_000 };

@@ -4,6 +4,8 @@ import type { Places } from '@skep/core/files/places.ts';
 import type { Ask, Confirm } from './ask.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { WantedRuntime } from '../runtime/detect.ts';
+import type { Keyring } from '../secrets/keyring/keyring.ts';
+import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { OnFault } from '../supervisor/faults.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
@@ -24,6 +26,10 @@ export interface Context extends Host {
   readonly confirm?: Confirm;
   /** Where another program speaks to this one; looked at by commands that speak with one, as a person's keys are there too. */
   readonly streams?: () => { readonly input: Readable; readonly output: Writable };
+  /** Reads standard input to its end, but at most so many bytes; absent where it is a terminal. */
+  readonly readInput?: (maxBytes: number) => Promise<Buffer>;
+  /** The keyrings of the user, the best first; absent where they are looked for on this machine. */
+  readonly keyrings?: readonly Keyring[];
   /** A whole number in [min, max], cryptographically random. */
   readonly random: (min: number, max: number) => number;
   readonly fetch: typeof fetch;
@@ -50,6 +56,6 @@ export interface Inside {
   /** Starts a saved workload in this very process, and tells who asked how it goes; `movable` as in `StartRequest`. */
   readonly launch: (
     config: RunConfig,
-    on: { readonly runtime: Runtime; readonly movable: boolean },
+    on: { readonly runtime: Runtime; readonly movable: boolean; readonly secrets: SecretEnv },
   ) => Promise<void>;
 }

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { openLog } from '@skep/core/log/pino-log.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { startProxy, newBudgets } from '@skep/proxy/start.ts';
-import { Host, type WorkloadLog } from '../supervisor/host.ts';
+import { Host, type HostDeps, type WorkloadLog } from '../supervisor/host.ts';
 import { workloadLogPath } from '../supervisor/remove-workload.ts';
 import type { FrontDoor } from '../supervisor/front-state.ts';
 import { addressFor, connectedClients } from '../supervisor/tell-clients.ts';
@@ -22,6 +22,7 @@ export function openHost(context: Context, log: Log, front?: () => Promise<Front
     // Not under the context's signal: after Ctrl-C there is still something to stop and remove.
     openRuntime: (reference) => openRuntime(context, { reference }),
     connectRuntime: (reference) => connectRuntime(context, reference),
+    ...secretsOfWorkloads(context, log),
     startProxy: (options) => startProxy({ ...options, budgets, ...(osUser === undefined ? {} : { osUser }) }),
     version: program.version,
     owner: ownerOf(places.stateDir),
@@ -50,6 +51,28 @@ async function warn(
   const file = await openWorkloadLog(context, { name, debug: false });
   file.log.warn({ err }, what);
   file.close();
+}
+
+/** Nothing of it is loaded for workloads without secrets. */
+export function secretsOfWorkloads(
+  context: Context,
+  log: Log,
+): Pick<HostDeps, 'secretsOf' | 'forgetSecrets'> {
+  return {
+    async secretsOf({ secrets = [] }) {
+      if (secrets.length === 0) return {};
+      const { resolveSecrets } = await import('../secrets/workload-secrets.ts');
+      return resolveSecrets(secrets, context);
+    },
+    async forgetSecrets({ name, secrets = [] }) {
+      if (secrets.length === 0) return;
+      const { forgetOwned } = await import('../secrets/workload-secrets.ts');
+      // A keyring that is locked keeps no workload; skep secret list --system shows what is left.
+      await forgetOwned(name, secrets, context).catch((error: unknown) => {
+        log.warn({ err: error, workload: name }, 'its secrets could not be deleted');
+      });
+    },
+  };
 }
 
 async function openWorkloadLog(

@@ -5,6 +5,8 @@ import { appSettings } from '../config/app-config.ts';
 import type { Context } from '../cli/context.ts';
 import { groupNames } from '../run-config/group-file.ts';
 import { CLIENTS } from '../clients/table.ts';
+import { openProvider } from '../secrets/open-provider.ts';
+import { isSystemName } from '../secrets/reference.ts';
 import { statusNames } from '../supervisor/state.ts';
 import { viewWorkloads } from '../workloads/view.ts';
 
@@ -62,4 +64,13 @@ export async function offerServers(context: Context): Promise<readonly Offer[]> 
     const short = name.slice(name.lastIndexOf('/') + 1);
     return short === name ? [{ value: name, brief }] : [short, name].map((value) => ({ value, brief }));
   });
+}
+
+/** The names of secrets, for completion. Nothing is asked for a Tab. */
+export async function offerSecrets({ ask: _nobody, ...context }: Context): Promise<readonly Offer[]> {
+  const { list } = await openProvider(context);
+  const secrets = (await list?.()) ?? [];
+  return secrets
+    .filter(({ name }) => !isSystemName(name))
+    .map(({ name: value, description: brief = '' }) => ({ value, brief }));
 }

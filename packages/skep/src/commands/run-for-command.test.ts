@@ -72,6 +72,8 @@ beforeEach(async () => {
     owner: 'me',
     terminate() {},
     log: silentLog,
+    secretsOf: async () => ({}),
+    forgetSecrets: async () => {},
     openWorkloadLog: async () => ({ log: silentLog, close() {} }),
   });
 });

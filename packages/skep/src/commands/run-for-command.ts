@@ -34,7 +34,7 @@ export async function runForCommand(
   let endpoint: Endpoint | undefined;
   const inside: Inside = {
     handOver,
-    async launch(config, { runtime, movable }) {
+    async launch(config, { runtime, movable, secrets }) {
       const { name } = config;
       const unheard = signal.aborted;
       warnOpen(config.host, terminal);
@@ -42,7 +42,7 @@ export async function runForCommand(
       tell({ kind: 'card', rows });
       tell({ kind: 'saved', name, url: workloadUrl(config) });
       try {
-        endpoint = await host.start(name, { how: 'start', tell, signal, runtime, movable });
+        endpoint = await host.start(name, { how: 'start', tell, signal, runtime, movable, secrets });
       } catch (error) {
         // Whoever waits removes what is left, or has the next supervisor start it.
         const waits = !signal.aborted || hasCode(signal.reason, 'supervisor/unreachable');

@@ -55,7 +55,8 @@ export const run = defineCommand({
       });
     }
     const { fromConfig: path, trustConfig: trusted, foreground } = values;
-    const plan = await planImport({ path, trusted, foreground, settings }, around);
+    const request = { path, trusted, foreground, explain: values.explain, settings };
+    const plan = await planImport(request, around);
     await (values.explain ? explain(plan, context) : carryOut(plan, context));
   },
 });

@@ -57,6 +57,13 @@ export const appSettings = settingsOf({ group: 'Configuration file' }, [
     min: 0,
     max: 65_535,
   },
+  {
+    name: 'secretsProvider',
+    kind: 'choice',
+    key: 'secrets.provider_type',
+    choices: ['encrypted', 'keyring', '1password', 'environment', 'none'],
+    brief: 'Where secrets are kept',
+  },
 ]);
 
 /** Keys of other releases: refused by name instead of as unknown. */
@@ -105,7 +112,7 @@ export async function readAppSettings(places: Places): Promise<Settings> {
 }
 
 /**
- * Sets keys of the file, or removes those whose value is undefined; comments and other keys stay. The result is checked
+ * Sets keys of the file, dotted where nested, or removes those whose value is undefined; comments and other keys stay. The result is checked
  * before it is written, so a broken file is never made worse.
  */
 export async function updateAppConfig(
@@ -121,7 +128,7 @@ export async function updateAppConfig(
     document.contents ??= document.createNode({});
     for (const [key, value] of Object.entries(changes)) {
       if (value === undefined) removeKey(document, key, yaml);
-      else document.set(key, value);
+      else document.setIn(key.split('.'), value);
     }
     await atomicWrite(places.configFile, textOf(document, yaml), { mode: 0o600 });
   });

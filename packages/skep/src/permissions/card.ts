@@ -1,4 +1,5 @@
 import { isSecretName } from '@skep/core/log/redact.ts';
+import { parseReference } from '../secrets/reference.ts';
 import { notEnforced } from './not-enforced.ts';
 import { profileMounts, type PermissionProfile } from './profile.ts';
 
@@ -9,6 +10,8 @@ export interface Permitted {
   readonly secret_env: readonly string[];
   /** Where what it writes stays; see data-paths.ts. */
   readonly data_paths?: readonly string[] | undefined;
+  /** References into the secrets store. */
+  readonly secrets?: readonly string[] | undefined;
   readonly runtime?: { readonly kind: string; readonly shares_network?: string | undefined } | undefined;
 }
 
@@ -31,12 +34,14 @@ const MAX_SHOWN_CHARS = 200;
 /** What a workload may do on this machine: a row for each kind of right; rows of rare rights only where they are given. */
 export function permissionCard(permitted: Permitted): readonly CardRow[] {
   const { permission_profile: profile, env_vars, secret_env, data_paths, runtime } = permitted;
+  const stored = (permitted.secrets ?? []).map((text) => parseReference(text).target);
   const mounts = profileMounts(profile, '/');
   const sources = (readOnly: boolean): string[] =>
     mounts
       .filter((mount) => mount.readOnly === readOnly)
       .map(({ source, target }) => (source === target ? source : `${source} as ${target}`));
-  const secrets = Object.keys(env_vars).filter((name) => secret_env.includes(name) || isSecretName(name));
+  const clear = Object.keys(env_vars).filter((name) => secret_env.includes(name) || isSecretName(name));
+  const secrets = [...new Set([...clear, ...stored])];
   const open = notEnforced(profile, { sharesNetwork: runtime?.shares_network });
   return [
     ...(runtime === undefined ? [] : [row('runs_in', 'Runs in', [runtime.kind])]),

@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { checkReferences, type SecretReference } from '../secrets/reference.ts';
 import { parseVolume, type Mount } from '../permissions/mounts.ts';
 import { requireAnswers } from '../permissions/silent-source.ts';
 import { loadProfile, type PermissionProfile } from '../permissions/profile.ts';
@@ -31,6 +32,8 @@ export interface CheckedInputs {
     readonly files: readonly EnvFile[];
     readonly flags: Readonly<Record<string, string>>;
   };
+  /** `--secret`. */
+  readonly secrets: readonly SecretReference[];
   readonly volumes: readonly Mount[];
   /** `--permission-profile`, read. */
   readonly profile: PermissionProfile | undefined;
@@ -59,6 +62,7 @@ export async function checkInputs(
     host: await toIPv4(values.host),
     labels: checkLabels(values.label ?? {}),
     env: { files: await readEnvFiles(values, { cwd, terminal }), flags: readEnvFlags(values.env ?? [], env) },
+    secrets: checkReferences(values.secret ?? []),
     volumes: await checkVolumes((values.volume ?? []).map((item) => parseVolume(item, cwd))),
     profile: permissionProfile === undefined ? undefined : await loadProfile(permissionProfile, cwd),
   };

@@ -22,6 +22,8 @@ import { fromToolhive } from '../run-config/import-toolhive.ts';
 import { referenceTo, decodeRunConfig, type RunConfig } from '../run-config/run-config.ts';
 import { givenLimits } from '../run-config/proxy-limits.ts';
 import { runSettings } from '../settings/run-settings.ts';
+import { checkReferences, formatReference, parseReference } from '../secrets/reference.ts';
+import { secretsFor } from './secrets-for.ts';
 import { requireConsent, checkReachable } from './plan-permissions.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { preparationOf, sourceOf, unverified } from './preparation.ts';
@@ -32,6 +34,8 @@ export interface ImportRequest {
   /** `--trust-config`: the person grants what the file asks for. */
   readonly trusted: boolean;
   readonly foreground: boolean;
+  /** Only says what decides it. */
+  readonly explain: boolean;
   /** Flags and variables; the limits among them are used instead of what the file says. */
   readonly settings: Settings;
 }
@@ -44,6 +48,7 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
   const { path, foreground } = request;
   const { config: imported, text, document } = await readImport(path, around);
   await requireGroup(around.places, imported.group);
+  const references = checkReferences(imported.secrets ?? []);
   await checkTrust(imported, request, around);
   const { runtime, info } = await around.connect();
   const settings = mergeSettings(runSettings, [
@@ -61,6 +66,7 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
     settings,
     rename: 'give it another "name" in the file',
     host: imported.host,
+    secrets: request.explain ? {} : await secretsFor(references.map(formatReference), around),
     env: {
       requirements: imported.secret_env.map((name) => ({ name, required: true, secret: true })),
       give: (name) => `in the environment, as ${SECRET}${name}`,
@@ -110,6 +116,9 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
   return [
     ...grantsOf(config.permission_profile, cwd),
     ...(config.sandbox_user === undefined ? [] : [`run as the user ${config.sandbox_user} in the sandbox`]),
+    ...(config.secrets ?? [])
+      .map(parseReference)
+      .map(({ name, target }) => `give the server the secret "${name}" as ${target}`),
     ...(config.allowed_origins ?? []).map((origin) => `let web pages of ${origin} use the server`),
     ...(isLoopback(config.host) ? [] : [`listen on ${config.host}, which other machines can reach`]),
   ];

@@ -6,6 +6,7 @@ import { loadAppConfig } from '../config/app-config.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { profileMounts, type PermissionProfile } from '../permissions/profile.ts';
 import { runSettings } from '../settings/run-settings.ts';
+import { secretsFor } from './secrets-for.ts';
 import { buildRunConfig } from './build-config.ts';
 import { checkInputs } from './check-inputs.ts';
 import { chooseTransport } from './choose-transport.ts';
@@ -44,6 +45,8 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
   const planned: PlannedRun = { inputs, resolved, name, values, profile, args };
   if (isTransportKnown(planned)) chooseTransport(planned, []);
   handOverByIndex(source, around);
+  const secrets = values.explain ? {} : await secretsFor(values.secret ?? [], around);
+  const targets = new Set(inputs.secrets.map(({ target }) => target));
   const build = { builder_image: values.runtimeImage, additional_packages: values.runtimeAddPackage ?? [] };
   return {
     is: 'new',
@@ -53,7 +56,8 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
     foreground: values.foreground,
     rename: 'choose another --name',
     host: inputs.host,
-    env: { requirements: plan?.env ?? [] },
+    secrets,
+    env: { requirements: (plan?.env ?? []).filter(({ name: variable }) => !targets.has(variable)) },
     preparation: preparationOf(source, build, settings, cwd),
     warnings: [
       ...unusedBuild(values, source, runtime),

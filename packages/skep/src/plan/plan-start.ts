@@ -6,6 +6,7 @@ import { loadRunConfig } from '../run-config/file.ts';
 import { checkKeys } from '../run-config/import-toolhive.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { runSettings } from '../settings/run-settings.ts';
+import { secretsFor } from './secrets-for.ts';
 import type { SavedWorkload, Surroundings } from './plan.ts';
 import { preparationOf, sourceOf } from './preparation.ts';
 import { settingsOfMachine } from './settings-of-run.ts';
@@ -29,8 +30,9 @@ export async function planStart(
 ): Promise<SavedWorkload> {
   const { places, cwd } = around;
   const config = await loadRunConfig(places, name);
-  const start = { is: 'saved', name, foreground } as const;
-  if (isRunning) return { ...start, changes: {} };
+  const decided = { is: 'saved', name, foreground } as const;
+  if (isRunning) return { ...decided, secrets: {}, changes: {} };
+  const start = { ...decided, secrets: await secretsFor(config.secrets ?? [], around) };
   await checkNothingToHide({
     file: places.ignoreFile,
     globally: config.ignore_config?.load_global ?? true,

@@ -3,6 +3,8 @@ import type { Places } from '@skep/core/files/places.ts';
 import type { Settings } from '@skep/core/settings/field.ts';
 import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Prepared, PrepareRequest, Runtime, RuntimeInfo } from '../runtime/runtime.ts';
+import type { SecretsSurroundings } from '../secrets/provider.ts';
+import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { AskValue, EnvInputs, MergedEnv } from './merge-env.ts';
 
 /** What is to be there before a workload can start. */
@@ -13,6 +15,8 @@ export type Plan = NewWorkload | SavedWorkload;
 
 interface Decided {
   readonly name: string;
+  /** Values of the secrets that it names, looked up before anything is made. */
+  readonly secrets: SecretEnv;
   /** Hosted by the command itself, and removed when it ends. */
   readonly foreground: boolean;
 }
@@ -61,6 +65,9 @@ export interface Surroundings {
   readonly program: { readonly version: string };
   readonly terminal: Pick<Terminal, 'err'>;
   readonly signal: AbortSignal;
+  readonly platform: NodeJS.Platform;
+  readonly uid: number | undefined;
+  readonly keyrings?: NonNullable<SecretsSurroundings['keyrings']>;
   /** Asks the person for a value; absent as `confirm` is. */
   readonly ask?: AskValue;
   /** Asks the person yes or no; absent where nobody can be asked. */

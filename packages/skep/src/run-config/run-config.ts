@@ -4,6 +4,7 @@ import { memberPlace } from '@skep/core/json/member-place.ts';
 import { storedRows, storedShape, toDocument, type StoredOf } from '@skep/core/settings/stored.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import type { RuntimeInfo } from '../runtime/runtime.ts';
+import { isOwnedBy, parseReference } from '../secrets/reference.ts';
 import { toolhiveLabels } from './labels.ts';
 
 type Stored = StoredOf<typeof runSettings>;
@@ -92,6 +93,18 @@ export function encodeRunConfig({ rest, ...config }: RunConfig): string {
 export function encodeExport(config: RunConfig): string {
   const env = Object.entries(config.env_vars).filter(([name]) => !config.secret_env.includes(name));
   const container_labels = { ...config.container_labels, ...toolhiveLabels(config) };
+  // What is kept for this workload alone is nowhere else under that name: an import asks for its value.
+  const isOwned = (text: string): boolean => isOwnedBy(config.name, parseReference(text).name);
+  const { secrets = [], ...others } = config;
+  const owned = secrets.filter(isOwned).map((text) => parseReference(text).target);
+  const shared = secrets.filter((text) => !isOwned(text));
   const elsewhere = Object.fromEntries(local.map(({ key }) => [key, undefined]));
-  return encodeRunConfig({ ...config, env_vars: Object.fromEntries(env), container_labels, ...elsewhere });
+  return encodeRunConfig({
+    ...others,
+    env_vars: Object.fromEntries(env),
+    secret_env: [...config.secret_env, ...owned],
+    ...(shared.length === 0 ? {} : { secrets: shared }),
+    container_labels,
+    ...elsewhere,
+  });
 }

@@ -49,6 +49,7 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   secret_env: fc.array(name),
   package_version: text,
   data_paths: fc.array(fc.constantFrom('/data', '/var/lib/x'), { maxLength: 8 }),
+  secrets: fc.array(fc.constantFrom('a,target=B', 'op://v/i/f,target=C_D')),
   mount_sources: fc.dictionary(name, text),
 };
 

@@ -15,6 +15,7 @@ import { joiningGroup } from '../run-config/group-file.ts';
 import { keptPorts } from '../run-config/kept-ports.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { DEFAULT_GROUP } from '../settings/group-name.ts';
+import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { planPort } from '../runtime/free-port.ts';
 import type { Prepared, Runtime } from '../runtime/runtime.ts';
 import { dataText } from '../supervisor/kept-data.ts';
@@ -56,7 +57,7 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
   const claimed = await claimName(name, runtime, context, { rename, group: groupOf(plan) });
   await holding(claimed, name, work, async () => {
     const kept = await dataText(context.places, name);
-    const config = await make(plan, work);
+    const { config, secrets } = await make(plan, work);
     // What is said stays, and the line of the progress does not.
     progress.end();
     await tellLimits(config, runtime, context);
@@ -66,8 +67,8 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
     // From here on whoever launches it removes all of it, where it cannot be used.
     work.undo = [];
     const movable = (wantedPort(plan.settings).wanted ?? 0) === 0;
-    if (context.inside) await context.inside.launch(config, { runtime, movable });
-    else await launchSaved(config, { ...work, foreground, movable });
+    if (context.inside) await context.inside.launch(config, { runtime, movable, secrets });
+    else await launchSaved(config, { ...work, foreground, movable, secrets });
   });
 }
 
@@ -95,7 +96,7 @@ async function tellLimits(config: RunConfig, runtime: Runtime, context: Context)
 }
 
 /** A prepared workload, saved with where its mounts lead to on this machine today. */
-async function make(plan: NewWorkload, work: Work): Promise<RunConfig> {
+async function make(plan: NewWorkload, work: Work): Promise<Made> {
   const { context } = work;
   const { places, random, ask } = context;
   const wanted = { host: plan.host, ...wantedPort(plan.settings) };
@@ -109,11 +110,41 @@ async function make(plan: NewWorkload, work: Work): Promise<RunConfig> {
   const port = await choosePort();
   if (had !== undefined && port !== had && (wanted.wanted ?? 0) === 0)
     context.terminal.err(movedPort(plan.name, had, port));
-  const config = await plan.configure({ port, merged, prepared });
+  const configured = await plan.configure({ port, merged, prepared });
+  const { config, secrets } = await withOwnSecrets(configured, work);
   const mount_sources = await mountSources(profileMounts(config.permission_profile, '/'));
   await joiningGroup(places, config.group, () => saveRunConfig(places, { ...config, mount_sources }));
   work.undo = [...work.undo, () => deleteRunConfig(places, plan.name)];
-  return config;
+  return { config, secrets: { ...plan.secrets, ...secrets } };
+}
+
+/** A workload as it is saved, and what is not. */
+interface Made {
+  readonly config: RunConfig;
+  readonly secrets: SecretEnv;
+}
+
+/** The values of its secret variables go where secrets are kept; where that cannot be, the person is told. */
+async function withOwnSecrets(config: RunConfig, work: Work): Promise<Made> {
+  const { name, secret_env } = config;
+  const isSecret = ([variable, value]: [string, string]): boolean =>
+    secret_env.includes(variable) && value !== '';
+  const values = Object.entries(config.env_vars);
+  const secrets = Object.fromEntries(values.filter(isSecret));
+  if (Object.keys(secrets).length === 0) return { config, secrets: {} };
+  const { forgetOwned, keepOwned } = await import('../secrets/workload-secrets.ts');
+  const kept = await keepOwned(name, secrets, work.context);
+  if ('why' in kept) {
+    const variables = Object.keys(secrets).join(', ');
+    work.context.terminal.err(
+      `Warning: ${printable(`${name}: ${variables} is kept in clear in its run configuration: ${kept.why}`)}\n`,
+    );
+    return { config, secrets: {} };
+  }
+  work.undo = [...work.undo, () => forgetOwned(name, kept.references, work.context)];
+  const env_vars = Object.fromEntries(values.filter((one) => !isSecret(one)));
+  const all = [...(config.secrets ?? []), ...kept.references];
+  return { config: { ...config, env_vars, secret_env: [], secrets: all }, secrets };
 }
 
 function movedPort(name: string, had: number, port: number): string {
@@ -125,9 +156,13 @@ async function carryOutSaved(plan: SavedWorkload, work: Work): Promise<void> {
   await renew(plan, work);
   if (plan.foreground) {
     const { hostHere } = await import('./host-here.ts');
-    return hostHere(await loadRunConfig(context.places, plan.name), context);
+    return hostHere(await loadRunConfig(context.places, plan.name), context, plan);
   }
-  await client.start(plan.name, { signal: context.signal, tell: startEvents(progress, context.terminal) });
+  await client.start(plan.name, {
+    secrets: plan.secrets,
+    signal: context.signal,
+    tell: startEvents(progress, context.terminal),
+  });
 }
 
 /** Prepares again what is missing; the saved configuration then says what it is called now. */

@@ -7,15 +7,20 @@ import { openProgress } from '../print/progress.ts';
 import { permissionCard } from '../permissions/card.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
+import type { StartRequest } from '../supervisor/host.ts';
 import { keepLogsSmall } from '../supervisor/log-keeper.ts';
 import { refuseForeign } from '../supervisor/private-directory.ts';
 import { cardText, startEvents, tellStays, whenReady } from './tell-start.ts';
 
 /**
  * Hosts a saved workload in this process until it ends or the person presses Ctrl-C, then removes it completely
- * (docs/behaviour/run.md#foreground). What fails at the start is removed too. `movable` as in `StartRequest`.
+ * (docs/behaviour/run.md#foreground). What fails at the start is removed too. `movable` and `secrets` as in `StartRequest`.
  */
-export async function hostHere(config: RunConfig, context: Context, movable = false): Promise<void> {
+export async function hostHere(
+  config: RunConfig,
+  context: Context,
+  { movable = false, secrets }: Pick<StartRequest, 'movable' | 'secrets'> = {},
+): Promise<void> {
   const { terminal, signal, places, uid } = context;
   await refuseForeign(places, uid);
   const log = await openLog({ level: config.debug ? 'debug' : 'warn' });
@@ -25,7 +30,7 @@ export async function hostHere(config: RunConfig, context: Context, movable = fa
   const logsKept = keepLogsSmall({ ...context, signal: ending.signal, log });
   try {
     const tell = startEvents(progress, terminal);
-    const endpoint = await host.start(config.name, { how: 'start', tell, signal, movable });
+    const endpoint = await host.start(config.name, { how: 'start', tell, signal, movable, secrets });
     progress.end();
     terminal.out(`${workloadUrl({ ...config, port: endpoint.port })}\n`);
     const card = cardText(permissionCard(config), terminal);

@@ -9,6 +9,7 @@ import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
+import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { hostOf, readStatus } from '../supervisor/state.ts';
 import { startEvents, tellReady } from './tell-start.ts';
 
@@ -16,6 +17,8 @@ export interface LaunchChoice {
   readonly foreground: boolean;
   /** See `StartRequest`. */
   readonly movable?: boolean;
+  /** Its secret variables, as the command has looked them up. */
+  readonly secrets?: SecretEnv;
   readonly progress: Progress;
   readonly context: Context;
   /** One that looks for the supervisor already. */
@@ -28,18 +31,25 @@ export interface LaunchChoice {
  */
 export async function launchSaved(
   config: RunConfig,
-  { foreground, movable = false, progress, context, client = new SupervisorClient(context) }: LaunchChoice,
+  {
+    foreground,
+    movable = false,
+    secrets,
+    progress,
+    context,
+    client = new SupervisorClient(context),
+  }: LaunchChoice,
 ): Promise<void> {
   const { terminal, signal } = context;
   warnOpen(config.host, terminal);
   if (foreground) {
     progress.end();
     const { hostHere } = await import('./host-here.ts');
-    return hostHere(config, context, movable);
+    return hostHere(config, context, { movable, secrets });
   }
   try {
     const tell = startEvents(progress, terminal);
-    const endpoint = await client.start(config.name, { movable, signal, tell });
+    const endpoint = await client.start(config.name, { movable, secrets, signal, tell });
     progress.end();
     const url = workloadUrl({ ...config, port: endpoint.port });
     tellReady({ name: config.name, url, endpoint, card: permissionCard(config) }, terminal);

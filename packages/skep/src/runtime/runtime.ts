@@ -67,6 +67,8 @@ export interface WorkloadSpec {
   /** Appended to the image's entry point or the package's program. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Variables that are kept nowhere but where the server runs; see `Runtime.start`. */
+  readonly secretEnv?: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
   /** True: stdin stays open and `attach` speaks to it. */
   readonly stdio: boolean;
@@ -137,6 +139,8 @@ export interface Runtime {
   readonly reachesLoopback: boolean;
   /** What a server wrote for itself stays when it is made anew from another version of its package. */
   readonly keepsFiles: boolean;
+  /** Keeps the secret variables that a workload was created with; else each start is given them. */
+  readonly keepsSecrets: boolean;
   /** Keeps the time of each line that a server wrote. */
   readonly timesLogs: boolean;
   /** Why the network `bridge` is that of the machine here; absent where workloads get one of their own. */
@@ -173,8 +177,8 @@ export interface Runtime {
   replace(spec: WorkloadSpec): Promise<boolean>;
   /** False when the reference of a workload means something else by now than what it was made from. */
   isCurrent(name: string): Promise<boolean>;
-  /** Attach first where stdio matters: output before `attach` may be lost. */
-  start(name: string): Promise<void>;
+  /** Attach first where stdio matters: output before `attach` may be lost. `secretEnv` is that of its description. */
+  start(name: string, secretEnv?: WorkloadSpec['secretEnv']): Promise<void>;
   /** To a created or running workload; `runtime/not-running` when it has exited (start it again first). */
   attach(name: string): Promise<Attachment>;
   /** Resolves with the exit status; at once when it is already over. */

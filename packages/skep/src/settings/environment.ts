@@ -2,6 +2,7 @@ import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import * as shape from '@skep/core/settings/shape.ts';
 import { CONFINED_USER } from '../permissions/confined-user-name.ts';
+import { isReference } from '../secrets/reference.ts';
 
 const isVariableName = (name: string): boolean => VARIABLE_NAME.test(name);
 
@@ -17,10 +18,10 @@ export const environmentSettings = settingsOf({ group: 'Environment, storage and
   flag('path', 'env-file-dir', 'Read environment variables from all files of a directory', {
     placeholder: 'dir',
   }),
-  flag('list', 'secret', 'Environment variable from the secrets manager; repeatable', {
+  flag('list', 'secret', 'Variable of the server from the secrets store; repeatable', {
     key: 'secrets',
+    stored: shape.optional(shape.listOf(shape.textThat(isReference, 'is not NAME,target=VARIABLE'))),
     placeholder: 'NAME,target=TARGET',
-    notYet: true,
   }),
   flag('list', 'volume', 'Mount a path of the host; repeatable', {
     short: 'v',

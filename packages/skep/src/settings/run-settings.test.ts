@@ -124,6 +124,7 @@ describe('what this release delivers', () => {
         'runtime-add-package',
         'runtime-image',
         'sandbox-user',
+        'secret',
         'target-host',
         'target-port',
         'transport',

@@ -81,6 +81,8 @@ async function supervisor(greeting: Partial<Greeting> = {}): Promise<Host> {
     isAlive: () => true,
     terminate() {},
     log: silentLog,
+    secretsOf: async () => ({}),
+    forgetSecrets: async () => {},
     openWorkloadLog: async () => ({ log: silentLog, close() {} }),
   });
   const up = await testServer({

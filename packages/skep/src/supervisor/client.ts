@@ -4,12 +4,13 @@ import { isRecord } from '@skep/core/json/is-record.ts';
 import { compareVersions } from '@skep/core/catalog/version-order.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { clearAddress, readAddress, supervisorLock } from './address.ts';
-import { readEndpoint, fromFailure, type Request } from './protocol.ts';
+import { fromFailure, MAX_LINE_CHARS, readEndpoint, type Request } from './protocol.ts';
 import { connect, exchange, type Connection, type ConnectOptions, type CallOptions } from './connect.ts';
 import type { StartRequest } from './host.ts';
 import type { Endpoint } from './protocol.ts';
 import { ensureOwn } from './private-directory.ts';
 import type { Removal } from './remove-workload.ts';
+import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { spawnSupervisor, type Program, type SpawnedSupervisor } from './spawn-supervisor.ts';
 import { startLock, type Woken } from './wake-early.ts';
@@ -31,6 +32,9 @@ const POLL_MS = 20;
 const WATCHER_MS = 2_000;
 /** A supervisor that dies while it works is started again, and asked again. */
 const ATTEMPTS = 3;
+
+/** What does not fit a line the supervisor looks up by itself. */
+const isShort = (secrets: SecretEnv): boolean => JSON.stringify(secrets).length < MAX_LINE_CHARS / 2;
 
 /** Talks to this user's supervisor, starting it where a call needs one. */
 export class SupervisorClient {
@@ -66,9 +70,15 @@ export class SupervisorClient {
   /** Starts a saved workload and waits until it can be used. */
   async start(
     name: string,
-    { movable = false, ...options }: CallOptions & Pick<StartRequest, 'movable'>,
+    { movable = false, secrets, ...options }: CallOptions & Pick<StartRequest, 'movable' | 'secrets'>,
   ): Promise<Endpoint> {
-    return readEndpoint((await this.#call({ op: 'start', name, movable }, options)).result);
+    const request = {
+      op: 'start',
+      name,
+      movable,
+      ...(secrets && isShort(secrets) ? { secrets } : {}),
+    } as const;
+    return readEndpoint((await this.#call(request, options)).result);
   }
 
   /** False when it was not running. */

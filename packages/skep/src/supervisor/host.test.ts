@@ -104,6 +104,8 @@ function newHost(): Host {
       alive.delete(pid);
     },
     log: silentLog,
+    secretsOf: async () => ({}),
+    forgetSecrets: async () => {},
     async openWorkloadLog({ debug }) {
       verbose.push(debug);
       return { log: silentLog, close() {} };

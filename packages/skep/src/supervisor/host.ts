@@ -7,6 +7,7 @@ import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Proxy } from '@skep/proxy/start.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { choosePort } from '../runtime/free-port.ts';
 import type { Endpoint, Tell } from './protocol.ts';
 import { inspectOwn } from './launch.ts';
@@ -18,7 +19,7 @@ import { hostOf, openStatusRecord, readStatus, type StatusRecord } from './state
 import type { ConnectedClients } from './tell-clients.ts';
 import { supervise, type Supervised, type SuperviseDeps, type SuperviseOptions } from './supervise.ts';
 
-export interface HostDeps extends Omit<SuperviseDeps, 'runtime' | 'status'> {
+export interface HostDeps extends Omit<SuperviseDeps, 'runtime' | 'status' | 'secrets'> {
   readonly places: Places;
   /** The runtime a workload belongs to; fails when it does not answer or is another one by now. */
   readonly openRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
@@ -28,6 +29,10 @@ export interface HostDeps extends Omit<SuperviseDeps, 'runtime' | 'status'> {
   readonly isAlive: (process: ProcessIdentity) => boolean;
   /** Asks a process to end (SIGTERM). */
   readonly terminate: (pid: number) => void;
+  /** The secret variables of a workload, for a start that was not given them. */
+  readonly secretsOf: (config: RunConfig) => Promise<SecretEnv>;
+  /** Deletes the secrets that belong to this workload alone. */
+  readonly forgetSecrets: (config: RunConfig) => Promise<void>;
   /** The log file of one workload's proxy. */
   readonly openWorkloadLog: (config: Pick<RunConfig, 'name' | 'debug'>) => Promise<WorkloadLog>;
   /** Absent where no client is told. */
@@ -44,6 +49,8 @@ export interface StartRequest extends SuperviseOptions {
   readonly runtime?: Runtime;
   /** The run has drawn the port, and nobody relies on it yet: where another program was faster, it may be another one. */
   readonly movable?: boolean | undefined;
+  /** The values of its secret variables, where whoever asks has looked them up. */
+  readonly secrets?: SecretEnv | undefined;
 }
 
 /** How often another port is chosen for a proxy whose port was taken. */
@@ -183,6 +190,7 @@ export class Host {
         ...this.#deps,
         runtime,
         status,
+        secrets: async () => request.secrets ?? (await this.#deps.secretsOf(config)),
         log: file.log,
       });
     } catch (error) {

@@ -26,7 +26,12 @@ const http = (target_port: number, changes: object = {}) =>
     { name: 'web', image: 'fake:1', transport: 'streamable-http', target_port, ...changes },
     'test',
   );
-const launching = (runtime: Runtime) => ({ runtime, owner: 'me', random: (min: number) => min });
+const launching = (runtime: Runtime) => ({
+  runtime,
+  owner: 'me',
+  random: (min: number) => min,
+  secrets: async () => ({}),
+});
 
 describe('an HTTP server in the network of the machine', () => {
   test('is not started on a port that another program has, which would be taken for it', async () => {
@@ -83,7 +88,7 @@ describe('an HTTP server in a network of its own', () => {
 });
 
 function specOn(runtime: Pick<Runtime, 'reachesLoopback' | 'sharesNetwork'>): WorkloadSpec {
-  return toWorkloadSpec(http(3000), { owner: 'me', runtime });
+  return toWorkloadSpec(http(3000), { owner: 'me', runtime: { keepsSecrets: true, ...runtime } });
 }
 
 describe('a start of what is there already', () => {

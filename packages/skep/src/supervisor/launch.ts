@@ -3,6 +3,7 @@ import { checkMountSources } from '../permissions/mounts.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { choosePort, isFree } from '../runtime/free-port.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
+import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { Observed, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
 import type { Tell } from './protocol.ts';
 import { HOST_PORT_LABEL, isOwn, SPEC_LABEL, toWorkloadSpec, usesHostNetwork } from './workload-spec.ts';
@@ -17,6 +18,8 @@ export interface LaunchOptions {
   /** Somebody asked for a start: then what the image's name means now counts, not what was made from it once. */
   readonly renew?: boolean;
   readonly tell?: Tell;
+  /** The workload's secret variables, in memory only. */
+  readonly secrets: () => Promise<SecretEnv>;
   /** What has to be written down before anything is made. */
   readonly noted?: Promise<void>;
 }
@@ -39,8 +42,10 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   const left = await inspectOwn(config.name, options);
   const mounts = profileMounts(config.permission_profile, '/');
   await checkMountSources(config.name, mounts, config.mount_sources ?? {});
+  const secrets = await options.secrets();
   const hostPort = await hostPortFor(config, left, options);
-  const spec = toWorkloadSpec(config, { owner, runtime, ...(hostPort === undefined ? {} : { hostPort }) });
+  const port = hostPort === undefined ? {} : { hostPort };
+  const spec = toWorkloadSpec(config, { owner, runtime, secrets, ...port });
   const made = left === undefined;
   const reusable = !made && (await isReusable(left, spec, options));
   if (!made && !reusable) await runtime.stop(config.name, GRACE_MS);
@@ -52,7 +57,7 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   }
   let started = false;
   try {
-    await runtime.start(config.name);
+    await runtime.start(config.name, spec.secretEnv);
     started = true;
     const observed = await runtime.inspect(config.name);
     if (observed) return { observed, made };

@@ -36,9 +36,9 @@ export type Greeting = ShapeType<typeof greeting>;
 const request = variants('op', {
   /**
    * Starts a saved workload, on another port where its own is taken and it is `movable`. Result: endpoint. Closing the
-   * connection before the result undoes it.
+   * connection before the result undoes it. `secrets`: its secret variables, where the command has looked them up.
    */
-  start: { name: text, movable: optional(bool) },
+  start: { name: text, movable: optional(bool), secrets: optional(recordOf(text)) },
   /**
    * Carries out `skep run` with these arguments, in this environment and working directory, where everything for it is
    * ready; fails with `supervisor/not-here`, and nothing made, where it is not (decision 0048). Events: `told`, then

@@ -5,7 +5,7 @@ import type { Places } from '@skep/core/files/places.ts';
 import { deleteRunConfig, findRunConfig, savedNames } from '../run-config/file.ts';
 import { keepPort } from '../run-config/kept-ports.ts';
 import { deletePrevious, findPrevious } from '../run-config/previous.ts';
-import type { RuntimeReference } from '../run-config/run-config.ts';
+import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
 import { deleteFound } from './found-server.ts';
@@ -19,6 +19,8 @@ export interface RemoveDeps {
   readonly places: Places;
   readonly openRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
   readonly owner: string;
+  /** Deletes the secrets that belong to this workload alone. */
+  readonly forgetSecrets: (config: RunConfig) => Promise<void>;
 }
 
 /** The log file of a workload's proxy. */
@@ -53,6 +55,7 @@ export async function removeWorkload(
     await runtime.discard(config.image);
   }
   await removePrevious(name, runtime, places);
+  if (config) await deps.forgetSecrets(config);
   await deleteRunConfig(places, name);
   await deleteStatus(places, name);
   await deleteFound(places, name);

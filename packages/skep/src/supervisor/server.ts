@@ -165,8 +165,11 @@ async function perform(socket: Socket, request: Request, { options, gone }: Turn
   };
   switch (request.op) {
     case 'start': {
-      const { name, movable } = request;
-      return withFront(await host.start(name, { how: 'start', tell, signal: gone, movable }), options);
+      const { name, movable, secrets } = request;
+      return withFront(
+        await host.start(name, { how: 'start', tell, signal: gone, movable, secrets }),
+        options,
+      );
     }
     case 'run':
       return withFront(await options.run(request, { tell, signal: gone }), options);

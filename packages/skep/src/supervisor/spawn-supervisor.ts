@@ -23,6 +23,7 @@ const PATHS = new Set([
   'DOCKER_CONFIG',
   'DOCKER_CERT_PATH',
   'NODE_EXTRA_CA_CERTS',
+  'SKEP_SECRETS_PASSWORD_FILE',
   'SSL_CERT_FILE',
   'NODE_COMPILE_CACHE',
   'TMPDIR',
@@ -59,6 +60,10 @@ const KEPT = new Set([
   'SKEP_PODMAN_SOCKET',
   'SKEP_COLIMA_SOCKET',
   'SKEP_DEBUG',
+  // Where a secret is, never one.
+  'DBUS_SESSION_BUS_ADDRESS',
+  'SKEP_SECRETS_PROVIDER',
+  'SKEP_DISABLE_ENV_FALLBACK',
 ]);
 
 /** The part of an environment that the supervisor gets, with the paths that it names made absolute. */

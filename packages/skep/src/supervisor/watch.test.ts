@@ -23,7 +23,8 @@ interface Faults {
 async function watched({ backendEnded = () => {}, write = () => {} }: Faults) {
   const runtime = new MemoryRuntime();
   const [random, owner] = [(min: number) => min, 'me'];
-  await launch(config, { runtime, owner, random });
+  const secrets = async () => ({});
+  await launch(config, { runtime, owner, random, secrets });
   const ending = new AbortController();
   const statuses: StatusWord[] = [];
   const again = Promise.withResolvers<void>();
@@ -31,6 +32,7 @@ async function watched({ backendEnded = () => {}, write = () => {} }: Faults) {
     runtime,
     owner,
     random,
+    secrets,
     status: {
       async set(status) {
         write(status);

@@ -3,6 +3,7 @@ import type { Clock } from '@skep/core/time/clock.ts';
 import type { Proxy } from '@skep/proxy/start.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { inspectOwn, launch } from './launch.ts';
 import type { StatusRecord } from './state.ts';
 
@@ -13,6 +14,8 @@ export interface WatchDeps {
   readonly owner: string;
   readonly clock: Clock;
   readonly random: (min: number, max: number) => number;
+  /** The workload's secret variables, in memory only; asked for at each start. */
+  readonly secrets: () => Promise<SecretEnv>;
   readonly log: Log;
 }
 

@@ -13,9 +13,9 @@ import {
 } from './workload-spec.ts';
 
 type Kind = SpecOptions['runtime'];
-const DOCKER: Kind = { reachesLoopback: false };
-const SANDBOX: Kind = { reachesLoopback: true };
-const SHARING: Kind = { reachesLoopback: true, sharesNetwork: 'it has none of its own' };
+const DOCKER: Kind = { reachesLoopback: false, keepsSecrets: true };
+const SANDBOX: Kind = { reachesLoopback: true, keepsSecrets: false };
+const SHARING: Kind = { ...SANDBOX, sharesNetwork: 'it has none of its own' };
 
 interface Given {
   readonly runtime?: Kind;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DATA_PATH } from '../permissions/data-paths.ts';
 import { profileMounts } from '../permissions/profile.ts';
+import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, PortBinding, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
 
@@ -9,7 +10,9 @@ export interface SpecOptions {
   readonly owner: string;
   /** Host port of the server's own port, for HTTP transports that are published. */
   readonly hostPort?: number;
-  readonly runtime: Pick<Runtime, 'reachesLoopback' | 'sharesNetwork'>;
+  /** Secret variables by name, as resolved for this start. */
+  readonly secrets?: SecretEnv;
+  readonly runtime: Pick<Runtime, 'reachesLoopback' | 'sharesNetwork' | 'keepsSecrets'>;
 }
 
 /** Short identity of one user's state directory, so that two of them can share an engine without touching each other. */
@@ -24,11 +27,19 @@ export function isOwn(observed: Observed, owner: string): boolean {
 
 /** What the runtime is asked to create (docs/behaviour/run.md#containers). */
 export function toWorkloadSpec(config: RunConfig, options: SpecOptions): WorkloadSpec {
+  const decided = transportEnv(config, options.runtime);
+  const { secrets = {} } = options;
+  const isFree = ([name]: [string, string]): boolean => !Object.hasOwn(decided, name);
+  const secretEnv = Object.fromEntries(Object.entries(secrets).filter(isFree));
+  const open = Object.entries({ ...dataEnv(config), ...config.env_vars }).filter(
+    ([name]) => !Object.hasOwn(secretEnv, name),
+  );
   const spec = {
     name: config.name,
     reference: config.image,
     args: config.cmd_args,
-    env: { ...dataEnv(config), ...config.env_vars, ...transportEnv(config, options.runtime) },
+    env: { ...Object.fromEntries(open), ...decided },
+    ...(Object.keys(secretEnv).length === 0 ? {} : { secretEnv }),
     stdio: config.transport === 'stdio',
     // Paths were made absolute when the config was built, so the directory does not matter here.
     mounts: profileMounts(config.permission_profile, '/'),
@@ -38,7 +49,10 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     ...(config.sandbox_user === undefined ? {} : { user: config.sandbox_user }),
     ...(config.data_paths === undefined ? {} : { data: config.data_paths }),
   };
-  const hash = createHash('sha256').update(JSON.stringify(spec)).digest('hex').slice(0, 16);
+  // Where a workload keeps them, other values make it another one; where it does not, nothing is to tell of them.
+  const kept =
+    options.runtime.keepsSecrets || !spec.secretEnv ? spec : { ...spec, secretEnv: Object.keys(secretEnv) };
+  const hash = createHash('sha256').update(JSON.stringify(kept)).digest('hex').slice(0, 16);
   return { ...spec, labels: { ...config.container_labels, ...standardLabels(config, options, hash) } };
 }
 

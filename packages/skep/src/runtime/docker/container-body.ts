@@ -21,7 +21,8 @@ export function containerBody(spec: WorkloadSpec, { sharedNetwork, podman }: Bod
   return {
     Image: spec.reference,
     ...(spec.args.length > 0 ? { Cmd: spec.args } : {}),
-    Env: Object.entries(spec.env).map(([key, value]) => `${key}=${value}`),
+    // The engine keeps them, and shows them to whoever may use it: it has no other way to give them to a server.
+    Env: Object.entries({ ...spec.secretEnv, ...spec.env }).map(([key, value]) => `${key}=${value}`),
     Labels: { ...spec.labels, [MANAGED_LABEL]: 'true', [NAME_LABEL]: spec.name },
     Tty: false,
     AttachStdin: spec.stdio,

@@ -58,6 +58,7 @@ export class DockerRuntime implements Runtime {
   readonly runsImages = true;
   readonly reachesLoopback = false;
   readonly keepsFiles = false;
+  readonly keepsSecrets = true;
   readonly timesLogs = true;
   readonly #client: EngineClient;
   readonly #environment: RuntimeEnvironment;

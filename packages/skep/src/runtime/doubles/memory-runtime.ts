@@ -26,12 +26,16 @@ export class MemoryRuntime implements Runtime {
   readonly runsImages: boolean;
   readonly reachesLoopback = false;
   readonly keepsFiles = false;
+  readonly keepsSecrets: boolean = true;
   timesLogs = true;
   readonly #programs: Map<string, MemoryProgram>;
   readonly #workloads = new Map<string, MemoryWorkload>();
   readonly #news = new EventEmitter();
   #time = 0;
   readonly discarded: string[] = [];
+  /** The variables that servers were started with last, secret ones among them. */
+  readonly environments = new Map<string, Readonly<Record<string, string>>>();
+  readonly #specs = new Map<string, WorkloadSpec>();
   /** Workloads whose image was built anew. */
   readonly outdated = new Set<string>();
   /** Workloads whose server has written files. */
@@ -137,6 +141,7 @@ export class MemoryRuntime implements Runtime {
       throw new SkepError('runtime/image-not-found', { message: `"${spec.reference}" is not here` });
     }
     this.#workloads.set(spec.name, new MemoryWorkload({ spec, program, now: () => this.#now() }));
+    this.#specs.set(spec.name, spec);
   }
 
   /** Its servers write nothing. */
@@ -155,6 +160,8 @@ export class MemoryRuntime implements Runtime {
     this.#reachable();
     const workload = this.#get(name);
     if (workload.running) return;
+    const { env = {}, secretEnv } = this.#specs.get(name) ?? {};
+    this.environments.set(name, { ...env, ...secretEnv });
     workload.start();
     this.#tell(name, 'start');
     void workload.wait(new AbortController().signal).then(() => this.#tell(name, 'exit'));

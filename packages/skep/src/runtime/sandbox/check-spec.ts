@@ -4,7 +4,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import type { Mount } from '../../permissions/mounts.ts';
 import { checkWorkloadName } from '../workload-name.ts';
-import { CONFINED_HOME } from './confine.ts';
+import { CONFINED_HOME, STEERING } from './confine.ts';
 
 const NETWORKS: ReadonlySet<string> = new Set(['none', 'bridge', 'host']);
 
@@ -34,6 +34,15 @@ export async function checkSpec(spec: WorkloadSpec, ownNetwork: boolean): Promis
         ownNetwork ? 'name both sides, as HOST:CONTAINER' : 'use the same port on both sides',
       );
     }
+  }
+  const { secretEnv = {} } = spec;
+  // As root they are arguments of a program, and any user may read those.
+  const steering = Object.keys(secretEnv).find((one) => STEERING.test(one));
+  if (steering !== undefined) {
+    throw invalid(
+      `no secret can be the variable ${steering} in the sandbox`,
+      'give it with -e, where it is none',
+    );
   }
   const text = [...spec.args, ...Object.entries(spec.env).flat()];
   if (text.some((one) => one.includes('\0')))

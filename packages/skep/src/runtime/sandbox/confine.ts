@@ -169,7 +169,7 @@ function rights({ setpriv, locksUserns }: Bubblewrap, { uid, gid }: ConfinedUser
 }
 
 /** Variables that steer the loader and the C library of every program, so also of the one that still has rights. */
-const STEERING = /^(?:LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|MALLOC_)/;
+export const STEERING = /^(?:LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|MALLOC_)/;
 
 /** The command as bubblewrap is to start it, and the variables it may set for that. */
 function withoutRights(bubblewrap: Bubblewrap, program: ConfinedProgram) {

@@ -32,7 +32,10 @@ export interface SavedSpec {
   readonly createdAt: Date;
 }
 
-export const encodeSpec = (saved: SavedSpec): string => `${JSON.stringify(saved)}\n`;
+/** Secret variables are in no file: each start is given them. */
+export function encodeSpec({ spec: { secretEnv: _kept, ...spec }, createdAt }: SavedSpec): string {
+  return `${JSON.stringify({ spec, createdAt })}\n`;
+}
 
 /** The workload saved in this file; undefined when there is none. Throws `workload/state-unreadable`. */
 export async function readSpec(file: string): Promise<SavedSpec | undefined> {

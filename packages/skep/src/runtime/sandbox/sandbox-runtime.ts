@@ -94,6 +94,7 @@ export class SandboxRuntime implements Runtime {
   readonly runsImages = false;
   readonly reachesLoopback = true;
   readonly keepsFiles = true;
+  readonly keepsSecrets = false;
   /** Servers write their log themselves, so that it goes on when the supervisor dies. */
   readonly timesLogs = false;
   readonly sharesNetwork?: string;
@@ -187,8 +188,9 @@ export class SandboxRuntime implements Runtime {
     return true;
   }
 
-  async start(name: string): Promise<void> {
-    const { places, spec, run } = await this.#known(name);
+  async start(name: string, secretEnv: WorkloadSpec['secretEnv'] = {}): Promise<void> {
+    const { places, spec: saved, run } = await this.#known(name);
+    const spec = { ...saved, env: { ...secretEnv, ...saved.env } };
     const { reference } = spec;
     if (run.state === 'running') return;
     // It may have been made by an earlier release, and its sources may have changed.
