@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -14,6 +14,7 @@ import { lookAtReboots } from '../doctor/supervisor.ts';
 import { turnOn } from '../autostart/autostart.ts';
 import { writeRecord } from '../clients/record.ts';
 import { CHECKS } from '../doctor/checks.ts';
+import { ownerOf } from '../supervisor/workload-spec.ts';
 import { catalogueOf } from './catalogue.fixture.ts';
 
 const program = { node: process.execPath, entry: import.meta.filename };
@@ -39,6 +40,16 @@ const make = async (path: string, content: string, mode = 0o600): Promise<void> 
   await writeFile(path, content, { mode });
 };
 
+const SPEC = {
+  reference: 'fake:1',
+  args: [],
+  env: {},
+  stdio: true,
+  mounts: [],
+  network: 'none',
+  ports: [],
+  privileged: false,
+};
 type Breaks = (machine: CommandUnderTest) => Promise<unknown>;
 
 afterEach(() => vi.restoreAllMocks());
@@ -110,18 +121,25 @@ describe('skep doctor', () => {
     expect(of('SKEP-D011')).toMatchObject({ verdict: 'warning' });
   });
 
-  test('what runs for no server that is known is named, and left alone', async () => {
-    const skep = await machine({ supervisor: 'up' });
-    await skep.output('run fake:1 --name one');
-    await skep.killSupervisor();
-    const unhosted = await examined(skep);
-    expect(unhosted.of('SKEP-D031')).toMatchObject({ verdict: 'warning', text: 'nobody hosts one' });
-    expect(unhosted.of('SKEP-D032')).toMatchObject({ verdict: 'ok' });
-    for (const directory of [skep.places.statusesDir, skep.places.runConfigsDir])
-      await rm(join(directory, 'one.json'));
-    const left = await examined(skep, '--fix');
-    expect(left.of('SKEP-D032')).toMatchObject({ verdict: 'warning', text: 'one', fixed: null });
-    expect(await skep.runtime.list()).toHaveLength(1);
+  test('what nobody hosts, and what runs for no server that is known, is named and left alone', async () => {
+    const skep = await machine();
+    const { places, runtime } = skep;
+    const now = new Date().toISOString();
+    const status = {
+      status: 'running',
+      created_at: now,
+      updated_at: now,
+      process_id: 1,
+      process_started: '',
+    };
+    await make(join(places.statusesDir, 'one.json'), JSON.stringify(status));
+    const labels = { 'skep.managed': 'true', 'skep.state': ownerOf(places.stateDir) };
+    for (const name of ['one', 'two', 'three'])
+      await runtime.create({ ...SPEC, name, labels: name === 'three' ? {} : labels });
+    const { of } = await examined(skep, '--fix');
+    expect(of('SKEP-D031')).toMatchObject({ verdict: 'warning', text: 'nobody hosts one', fixed: null });
+    expect(of('SKEP-D032')).toMatchObject({ verdict: 'warning', text: 'two', fixed: null });
+    expect(await runtime.list()).toHaveLength(3);
   });
 
   test('a front door whose port another program has', async () => {

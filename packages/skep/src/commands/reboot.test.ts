@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { commandUnderTest, type CommandUnderTest } from '../command-under-test.fixture.ts';
 
 interface Item {
@@ -36,8 +36,7 @@ test('the supervisor that is started after a reboot starts again what ran, at th
   await reboot(skep);
   expect((await skep.runtime.inspect('one'))?.state).toBe('exited');
   await skep.startSupervisor();
-  await skep.output('list');
+  await vi.waitFor(async () => expect(await listed(skep)).toEqual(before), { timeout: 5_000 });
   expect((await skep.runtime.inspect('one'))?.state).toBe('running');
   expect((await skep.runtime.inspect('two'))?.state).toBe('exited');
-  expect(await listed(skep)).toEqual(before);
 });
