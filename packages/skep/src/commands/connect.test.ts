@@ -399,3 +399,17 @@ describe('skep client', () => {
     expect(await skep.output('client list-registered')).toBe('No clients are registered\n');
   });
 });
+
+test('a server whose group goes leaves the clients of that group, and comes to those of default', async () => {
+  const skep = await commandUnderTest(NO_DOOR);
+  await put(skep, CURSOR, ONE);
+  await put(skep, '.codeium/windsurf/mcp_config.json', '{}\n');
+  await skep.output('group create team');
+  await skep.output('run fake:1 --name notes --group team');
+  await skep.output('connect cursor --group team --yes');
+  await skep.output('connect windsurf --group default --yes');
+  expect(await serversOf(skep)).toHaveProperty('notes');
+  await skep.output('group rm team');
+  expect(await serversOf(skep)).not.toHaveProperty('notes');
+  expect(await read(skep, '.codeium/windsurf/mcp_config.json')).toContain('"notes"');
+});

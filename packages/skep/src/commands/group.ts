@@ -86,7 +86,7 @@ export const groupRm = defineCommand({
         hint: 'servers that were given no group are in it',
       });
     }
-    await readGroup(places, name);
+    const { registered_clients: clients } = await readGroup(places, name);
     const shown = await membersOf(places, name);
     if (shown.length > 0) {
       const fate = values.withWorkloads ? 'are removed; their data stays' : 'move to default';
@@ -94,17 +94,26 @@ export const groupRm = defineCommand({
       if (confirm && !values.yes && !(await confirm(`Remove the group '${name}'?`)))
         return terminal.out('Group deletion cancelled.\n');
     }
-    await removeGroup(places, name, () => emptyGroup(name, values.withWorkloads ? shown : [], context));
+    const doomed = values.withWorkloads ? shown : [];
+    await removeGroup(places, name, () => emptyGroup(name, { doomed, clients }, context));
     terminal.out(`${name}\n`);
   },
 });
 
 /** Removes what the person agreed to; what has joined the group since moves. */
-async function emptyGroup(group: string, doomed: readonly string[], context: Context): Promise<void> {
+async function emptyGroup(
+  group: string,
+  { doomed, clients }: { readonly doomed: readonly string[]; readonly clients: readonly string[] },
+  context: Context,
+): Promise<void> {
   const { places, signal, terminal } = context;
   const client = new SupervisorClient(context);
-  await eachOf(await membersOf(places, group), async (name) => {
-    if (doomed.includes(name)) tellStays(name, await client.remove(name, { signal }), terminal);
-    else await moveToGroup(name, DEFAULT_GROUP, { places, signal });
+  const members = await membersOf(places, group);
+  const moved = members.filter((name) => !doomed.includes(name));
+  await eachOf(members, async (name) => {
+    if (moved.includes(name)) await moveToGroup(name, DEFAULT_GROUP, { places, signal });
+    else tellStays(name, await client.remove(name, { signal }), terminal);
   });
+  const { tellMoved } = await import('../workloads/tell-moved.ts');
+  if (moved.length > 0) await tellMoved(moved, clients, context);
 }
