@@ -33,4 +33,25 @@ export const proxyBench: Bench = async (report, { seconds }) => {
   );
   const added = median(proxiedMs) - median(bareMs);
   report({ name: 'proxy: p50 added at one connection', value: added, unit: 'ms', ceiling: 0.3 });
+  await measureFrontDoor(report, seconds);
 };
+
+/** The same proxy in the same process, on its own port and by the front door, in alternating rounds. */
+async function measureFrontDoor(report: Parameters<Bench>[0], seconds: number): Promise<void> {
+  await using both = await started('front-door.ts', ECHO);
+  const [own = '', front = ''] = both.url.split(' ');
+  const session = await openSession(own);
+  const load = { connections: CONNECTIONS, seconds };
+  const ratios: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const there = await measureCalls(own, session, load);
+    const here = await measureCalls(front, session, load);
+    ratios.push(here.perSecond / there.perSecond);
+  }
+  report({
+    name: `proxy: calls by the front door at ${CONNECTIONS} connections, against its own port`,
+    value: median(ratios),
+    unit: 'ratio',
+    floor: 0.9,
+  });
+}

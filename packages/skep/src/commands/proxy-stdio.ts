@@ -23,9 +23,9 @@ export const proxyStdio = defineCommand({
   settings: [...commonSettings],
   async run({ positionals: [name = ''] }, context) {
     const { streams, clock, terminal, signal } = context;
-    if (!streams) throw new SkepError('internal/bug', { message: 'nobody speaks to this command' });
     const silent = withoutOutput(context);
     const url = await locate(name, silent, true);
+    if (!streams) throw new SkepError('internal/bug', { message: 'nobody speaks to this command' });
     const { input, output } = streams();
     const warn = (text: string): void => terminal.err(`Warning: ${printable(text)}\n`);
     const write = writerTo(output);
