@@ -87,17 +87,6 @@ export function openUser(more: Readonly<Record<string, string>> = {}, uid?: numb
     });
   const skep = (args: readonly string[], options: SkepOptions = {}): Promise<SkepResult> =>
     ended(start(args, options));
-  /** Looks again after every kill: a watcher may have started another one in between. Benches use it without vitest. */
-  const killSupervisor = async (): Promise<void> => {
-    const deadline = Date.now() + 10_000;
-    for (;;) {
-      const left = [isWatcher, isSupervisor].flatMap((which) => pidsOf(env.XDG_STATE_HOME, which));
-      if (left.length === 0) return;
-      if (Date.now() > deadline) throw new Error(`still there: ${left.join()}`);
-      signal(left, 'SIGKILL');
-      await delay(50);
-    }
-  };
   return {
     dir,
     env,
@@ -105,7 +94,7 @@ export function openUser(more: Readonly<Record<string, string>> = {}, uid?: numb
     start,
     supervisors: () => pidsOf(env.XDG_STATE_HOME, isSupervisor),
     watchers: () => pidsOf(env.XDG_STATE_HOME, isWatcher),
-    killSupervisor,
+    killSupervisor: () => killSupervisors(env.XDG_STATE_HOME),
     leftFiles: () =>
       ['state', 'data', 'cache', 'run'].flatMap((name) => filesIn(at(name)).map((file) => `${name}/${file}`)),
     async end() {
@@ -113,7 +102,7 @@ export function openUser(more: Readonly<Record<string, string>> = {}, uid?: numb
         const removed = await skep(['rm', '--all', '--data']);
         if (removed.code !== 0) throw new Error(`rm --all failed: ${removed.stderr}`);
       } finally {
-        await killSupervisor();
+        await killSupervisors(env.XDG_STATE_HOME);
         rmSync(dir, { recursive: true, force: true });
       }
     },
@@ -205,6 +194,21 @@ function filesIn(directory: string): string[] {
 const isWatcher = (words: string): boolean => words.includes('\0skep-watcher\0');
 const isSupervisor = (words: string): boolean => words.endsWith('\0supervise\0') && !isWatcher(words);
 
+/**
+ * Kills the watchers and supervisors with this XDG_STATE_HOME, until there are none. Looks again after every kill: a
+ * watcher may have started another one in between. Benches use it without vitest.
+ */
+export async function killSupervisors(stateHome: string): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    const left = [isWatcher, isSupervisor].flatMap((which) => pidsOf(stateHome, which));
+    if (left.length === 0) return;
+    if (Date.now() > deadline) throw new Error(`still there: ${left.join()}`);
+    signal(left, 'SIGKILL');
+    await delay(50);
+  }
+}
+
 function pidsOf(stateHome: string, which: (words: string) => boolean): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => {
@@ -218,7 +222,7 @@ function pidsOf(stateHome: string, which: (words: string) => boolean): number[] 
   });
 }
 
-function passedOn(...names: string[]): Record<string, string> {
+export function passedOn(...names: string[]): Record<string, string> {
   const set = names.map((name) => [name, process.env[name]] as const);
   return Object.fromEntries(set.filter((pair): pair is [string, string] => pair[1] !== undefined));
 }
@@ -226,7 +230,7 @@ function passedOn(...names: string[]): Record<string, string> {
 let npmSettings: Record<string, string> | undefined;
 
 /** Where this machine's npm gets packages from; the test user has no configuration of its own. */
-function machineNpmSettings(): Record<string, string> {
+export function machineNpmSettings(): Record<string, string> {
   const get = (key: string): string =>
     execFileSync('npm', ['config', 'get', key], { encoding: 'utf8' }).trim();
   if (npmSettings) return npmSettings;

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import type { PostgresPlace } from '@skep/registry/store/postgres/connect.ts';
 import type { PostgresSettings, SslMode } from '@skep/registry/store/postgres/settings.ts';
 import { Client } from 'pg';
+import { freePort } from '../fixtures/free-port.ts';
 
 export interface ClusterOptions {
   /** Folder with `initdb` and `postgres`. */
@@ -171,14 +171,4 @@ export class Cluster {
 /** PostgreSQL does not run as root; nobody (65534) owns nothing else. */
 function serverUser(): { readonly uid?: number; readonly gid?: number } {
   return process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
