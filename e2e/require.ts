@@ -14,6 +14,7 @@ export type ComponentName =
   | 'private-engine'
   | 'sandbox'
   | 'slirp'
+  | 'secret-service'
   | 'npm'
   | 'pypi'
   | 'shared-data'
@@ -80,6 +81,12 @@ const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = 
     // Attacks are tried as another user than the one who runs the tests, too.
     const mode = statSync('/dev/net/tun', { throwIfNoEntry: false })?.mode ?? 0;
     return (mode & 0o006) === 0o006 ? '' : '/dev/net/tun is not open to every user';
+  },
+  'secret-service'() {
+    const missing = ['dbus-run-session', 'gnome-keyring-daemon'].find(
+      (program) => spawnSync(program, ['--version']).error,
+    );
+    return missing === undefined ? '' : `${missing} is not installed`;
   },
   npm() {
     const registry = spawnSync('npm', ['view', '@modelcontextprotocol/server-everything', 'name'], {
