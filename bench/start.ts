@@ -4,6 +4,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { starterServers } from '../packages/core/src/catalog/starter.ts';
+import { places as placesOf } from '../packages/core/src/files/places.ts';
+import { saveRunConfig } from '../packages/skep/src/run-config/file.ts';
+import { decodeRunConfig } from '../packages/skep/src/run-config/run-config.ts';
+import { writeStatus } from '../packages/skep/src/supervisor/state.ts';
 import { median } from './median.ts';
 import type { Bench } from './row.ts';
 
@@ -11,6 +15,7 @@ const BUNDLE = path.resolve(import.meta.dirname, '../dist/skep/skep.js');
 const RUNS = 20;
 const LARGE = 10_000;
 const THOUSANDS = 2000;
+const WORKLOADS = 100;
 const LARGE_RUNS = 5;
 
 /** Commands that only look, by the bundle, against Node doing nothing: what a person, a prompt or a script waits for. */
@@ -22,17 +27,20 @@ export const startBench: Bench = async (report) => {
       what: string,
       args: readonly string[],
       ceiling: number,
-      more: { readonly runs?: number } = {},
+      more: { readonly runs?: number; readonly notYet?: true } = {},
     ): void =>
       report({
         name: `start: skep ${what}, against node -e 0`,
         value: ratio([BUNDLE, ...args], { home, runs: more.runs ?? RUNS }),
         unit: 'ratio',
         ceiling,
+        ...(more.notYet && { notYet: more.notYet }),
       });
     compare('version', ['version'], 2);
     compare('list', ['list'], 1.6);
     compare('search', ['search', 'time'], 2);
+    await saveWorkloads(home, WORKLOADS);
+    compare(`list --all of ${WORKLOADS}`, ['list', '--all'], 2, { notYet: true });
     const file = path.join(home, 'catalogue.json');
     writeFileSync(file, officialList(THOUSANDS));
     // A catalogue that changed this very moment is not indexed yet.
@@ -46,6 +54,19 @@ export const startBench: Bench = async (report) => {
     rmSync(home, { recursive: true });
   }
 };
+
+/** Stopped ones, which nobody has to be woken for. */
+async function saveWorkloads(home: string, count: number): Promise<void> {
+  const places = placesOf({ env: {}, home, platform: process.platform, temp: home });
+  const time = '2026-01-02T03:04:05.000Z';
+  for (let n = 0; n < count; n += 1) {
+    const name = `workload-${n}`;
+    const config = { name, image: 'example/server:1', transport: 'stdio', port: 40_000 + n };
+    await saveRunConfig(places, decodeRunConfig(config, 'bench'));
+    const process = { process_id: 0, process_started: '' };
+    await writeStatus(places, name, { status: 'stopped', created_at: time, updated_at: time, ...process });
+  }
+}
 
 /** The built-in entries again and again, under other names. */
 function servers(count: number): readonly object[] {
