@@ -1,3 +1,5 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, NOTHING_LEFT, type CommandUnderTest } from '../command-under-test.fixture.ts';
 import { keptNames } from '../supervisor/kept-data.ts';
@@ -49,6 +51,16 @@ describe('skep rm', () => {
       }
     },
   );
+
+  test('removes data also where nothing can be written, as on a full disk', async () => {
+    const skep = await keeping();
+    const lock = join(skep.places.locksDir, 'addresses.lock');
+    await rm(lock, { force: true });
+    await mkdir(lock);
+    await skep.run('rm --data a1');
+    expect(isKept(skep)).toBe(false);
+    expect(await keptNames(skep.places)).toEqual([]);
+  });
 
   test('asks a person, who keeps it, removes it, or does neither', async () => {
     for (const [Data, kept] of [

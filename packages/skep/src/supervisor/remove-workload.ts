@@ -61,8 +61,10 @@ export async function removeWorkload(
   await deleteFound(places, name);
   const log = workloadLogPath(places, name);
   for (const file of [log, earlierLog(log)]) await rm(file, { force: true });
+  const stays = await settleData(name, data, { ...deps, current: { id: config?.runtime?.id, runtime } });
+  // Writes, so it comes last: on a full disk what takes the room must be gone by then.
   if (data) await keepPort(places, name, undefined);
-  return settleData(name, data, { ...deps, current: { id: config?.runtime?.id, runtime } });
+  return stays;
 }
 
 /** What it was before its last upgrade, with the image of that. */
