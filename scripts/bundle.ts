@@ -105,7 +105,7 @@ const CHUNKS = [
   {
     name: 'shared',
     minShareCount: 2,
-    test: /^\0node:|\/core\/src\/catalog\/variable-name|\/core\/src\/(?:command(?!\/completion)|errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?!open-|ask)|print\/(?!difference)|workloads\/|run-config\/(?:file|labels|workload-url)|clients\/table|settings\/workload-name|protocol\/reference|supervisor\/process-identity|runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|(?!free-port)[^/]+)\.ts)/,
+    test: /^\0node:|\/core\/src\/catalog\/variable-name|\/core\/src\/(?:command(?!\/completion)|errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?!open-|ask)|print\/(?!difference)|workloads\/|run-config\/(?:file|labels|workload-url)|clients\/table|settings\/workload-name|permissions\/data-paths|protocol\/reference|supervisor\/process-identity|runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|(?!free-port)[^/]+)\.ts)/,
   },
   // What finds servers and tells what they need, on this machine too; nothing of it leads to zod.
   {
