@@ -59,7 +59,7 @@ describe.skipIf(!sandbox.available).each(USERS)(
       ],
     ])('when %s, rm ends every process and leaves nothing', async (_, damage) => {
       damage();
-      expect(await user.skep(['rm', '--all'])).toMatchObject({ code: 0, stderr: '' });
+      expect(await user.skep(['rm', '--all', '--data'])).toMatchObject({ code: 0, stderr: '' });
       expect(sandboxed()).toEqual([]);
       expect(user.leftFiles()).toEqual([]);
     });

@@ -71,7 +71,7 @@ describe.skipIf(!sandbox.available || !npm.available)(title('commands that meet'
     const { code, stdout, stderr } = await finished;
     expect(code, stderr).toBe(0);
     expect(await ask(stdout.trim(), 'tools/list')).toHaveProperty('result.tools');
-    expect(await user.skep(['rm', '--all'])).toMatchObject({ code: 0, stderr: '' });
+    expect(await user.skep(['rm', '--all', '--data'])).toMatchObject({ code: 0, stderr: '' });
     expect(user.leftFiles()).toEqual([]);
   });
 
@@ -94,7 +94,7 @@ describe.skipIf(!sandbox.available || !npm.available)(title('commands that meet'
     });
     expect(next.code, next.stderr).toBe(0);
     expect(readdirSync(packages)).toEqual([expect.stringMatching(/^npm-skep-test-other@/)]);
-    expect(await user.skep(['rm', '--all'])).toMatchObject({ code: 0, stderr: '' });
+    expect(await user.skep(['rm', '--all', '--data'])).toMatchObject({ code: 0, stderr: '' });
     expect(user.leftFiles()).toEqual([]);
   });
 
@@ -107,7 +107,7 @@ describe.skipIf(!sandbox.available || !npm.available)(title('commands that meet'
     const started = await user.skep(['run', 'npx://skep-test-deep'], { env });
     expect(started.code, started.stderr).toBe(0);
     expect((await user.skep(['list'], { env })).stdout).toContain('running');
-    expect(await user.skep(['rm', '--all'], { env })).toMatchObject({ code: 0, stderr: '' });
+    expect(await user.skep(['rm', '--all', '--data'], { env })).toMatchObject({ code: 0, stderr: '' });
     expect(user.leftFiles()).toEqual([]);
     expect(readdirSync(temp).filter((name) => name.startsWith('skep-'))).toEqual([]);
   });

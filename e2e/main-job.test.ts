@@ -82,7 +82,7 @@ describe.each(RUNTIMES)('on the %s runtime', (runtime, wanted, flags) => {
       });
 
       afterAll(async () => {
-        expect(await user.skep(['rm', '--all'])).toMatchObject({ code: 0 });
+        expect(await user.skep(['rm', '--all', '--data'])).toMatchObject({ code: 0 });
         expect(user.supervisors()).toEqual([]);
         expect(user.leftFiles()).toEqual([]);
         if (runtime === 'docker') {

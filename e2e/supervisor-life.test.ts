@@ -142,7 +142,7 @@ describe.skipIf(!engine.available)(title('the one supervisor of a state director
       expect((await other.skep(['stop', name], { env })).stderr).toContain('not found');
       expect((await other.skep(['rm', name], { env })).stderr).toContain('not found');
       await answers(await run({ env }, other, `${name}-other`));
-      expect(await other.skep(['rm', '--all'], { env })).toMatchObject({ code: 0, stderr: '' });
+      expect(await other.skep(['rm', '--all', '--data'], { env })).toMatchObject({ code: 0, stderr: '' });
     } finally {
       await other.end();
     }
@@ -196,7 +196,7 @@ describe.skipIf(!engine.available)(title('the one supervisor of a state director
     }
     expect(await user.skep(['start', name])).toMatchObject({ code: 0 });
     await answers(url);
-    expect((await user.skep(['rm', '--all'])).code).toBe(0);
+    expect((await user.skep(['rm', '--all', '--data'])).code).toBe(0);
     expect([...user.supervisors(), ...user.watchers()]).toEqual([]);
     expect(user.leftFiles()).toEqual([]);
   }, 120_000);
@@ -238,7 +238,7 @@ describe('a supervisor that waits for an engine which never answers', () => {
       const running = (): readonly number[] => [...user.supervisors(), ...user.watchers()];
       await vi.waitFor(() => expect(running()).toEqual([]), { timeout: 30_000, interval: 100 });
       engine.speak();
-      expect(await user.skep(['rm', '--all'])).toMatchObject({ code: 0 });
+      expect(await user.skep(['rm', '--all', '--data'])).toMatchObject({ code: 0 });
       expect(user.leftFiles()).toEqual([]);
     } finally {
       engine.speak();

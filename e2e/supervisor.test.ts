@@ -249,11 +249,11 @@ describe.skipIf(!engine.available)(title('workloads on an engine', engine), () =
     expect(containers(prefix)).toEqual(before);
   });
 
-  test('rm --all leaves nothing but the configuration', async () => {
+  test('rm --all --data leaves nothing but the configuration', async () => {
     await run(`${prefix}-a`);
     await run(`${prefix}-b`);
     writeFileSync(path.join(user.dir, 'keep'), '');
-    expect((await user.skep(['rm', '--all'])).code).toBe(0);
+    expect((await user.skep(['rm', '--all', '--data'])).code).toBe(0);
     expectNothing();
     expect(user.supervisors()).toEqual([]);
     expect(user.watchers()).toEqual([]);
@@ -320,7 +320,7 @@ describe.skipIf(!sandbox.available || !npm.available)(title('workloads in the sa
     await user.killSupervisor();
     expect((await user.skep(['status', 'everything'])).stdout).toContain('running');
     expect(await ask(url, 'tools/list')).toHaveProperty('result.tools');
-    expect((await user.skep(['rm', '--all'])).code).toBe(0);
+    expect((await user.skep(['rm', '--all', '--data'])).code).toBe(0);
     expect(user.leftFiles()).toEqual([]);
     expect(user.supervisors()).toEqual([]);
   });

@@ -26,6 +26,24 @@ test('what people type who come from another tool leads to a command, and is non
   }
 });
 
+test.each([
+  ['ps', 'list'],
+  ['inspect', 'status'],
+  ['inspect', 'info'],
+  ['update', 'upgrade'],
+  ['install', 'run'],
+  ['add', 'run'],
+  ['remove', 'rm'],
+  ['delete', 'rm'],
+  ['doctor', undefined],
+  ['client', undefined],
+])('%s, which people typed in vain, leads to %s or is a command by now', (word, here) => {
+  const isCommand = COMMANDS.some(({ name }) => name === word);
+  const hint = SKEP.elsewhere?.get(word);
+  if (here === undefined) expect(isCommand).toBe(true);
+  else expect(hint).toMatch(new RegExp(`\\bskep ${here}\\b`));
+});
+
 test('no two commands share a name', () => {
   const names = COMMANDS.flatMap((row) =>
     'members' in row ? [row.name] : [row.name, ...(row.aliases ?? [])],

@@ -327,9 +327,10 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
 /** What other tools call it. A command of that name takes the line away. */
 const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['ps', 'skep list'],
-  ['inspect', 'skep status NAME'],
-  ['show', 'skep status NAME'],
-  ['describe', 'skep status NAME'],
+  ['top', 'skep list'],
+  ['inspect', 'skep status NAME, or skep info SERVER for one of the catalogue'],
+  ['show', 'skep status NAME, or skep info SERVER for one of the catalogue'],
+  ['describe', 'skep status NAME, or skep info SERVER for one of the catalogue'],
   ['log', 'skep logs NAME'],
   ['remove', 'skep rm NAME'],
   ['delete', 'skep rm NAME'],
@@ -343,6 +344,9 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['install', 'skep run SERVER'],
   ['pull', 'skep run SERVER, which fetches what it needs'],
   ['update', 'skep upgrade NAME'],
+  ['setup', 'skep client setup'],
+  ['register', 'skep client register CLIENT'],
+  ['mcp', 'skep run SERVER'],
   ['find', 'skep search QUERY'],
 ]);
 

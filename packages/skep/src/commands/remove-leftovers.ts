@@ -6,21 +6,23 @@ import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { openRuntime } from '../cli/open-runtime.ts';
 import { forgetPorts } from '../run-config/kept-ports.ts';
+import type { Removal } from '../supervisor/remove-workload.ts';
 import { isOwn, ownerOf } from '../supervisor/workload-spec.ts';
 import { knownNames, whileNothingIsMade } from '../workloads/name-lock.ts';
 
 /**
  * After the last workload is gone: ends the supervisor and removes what workloads have in common, so that only the
- * configuration stays. What another command is making meanwhile is left alone, with all of that.
+ * configuration stays, and without `data` what is kept for runs of the same names. What another command is making
+ * meanwhile is left alone, with all of that.
  */
-export async function removeLeftovers(context: Context): Promise<void> {
+export async function removeLeftovers(context: Context, { data }: Removal): Promise<void> {
   const { places, terminal } = context;
   const cleared = await whileNothingIsMade(context, async () => {
     const names = await knownNames(places);
     await removeForgotten(context, names);
     if (names.length > 0) return;
     await removeShared(context);
-    await forgetPorts(places);
+    if (data === true) await forgetPorts(places);
   });
   if (!cleared) return terminal.err('Another command is starting a server, which was left alone\n');
   await removeUnusedLocks(places.locksDir);

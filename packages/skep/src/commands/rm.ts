@@ -23,13 +23,13 @@ export const rm = defineCommand({
   usage: 'skep rm [flags] [NAME...]',
   summary: 'Remove servers and everything made for them',
   description: [
-    'Containers, images built by Skep, fetched packages, logs and saved settings go. The data that a server keeps stays for the next run of its name, and is named; --data removes it as well, and on a terminal you are asked. Removing what is not there is no error. On a terminal, --all, --group and --label ask first.',
+    'Containers, images built by Skep, fetched packages, logs and saved settings go. The data that a server keeps stays for the next run of its name, and is named; so does its port. --data removes both as well, and on a terminal you are asked about data. Removing what is not there is no error. On a terminal, --all, --group and --label ask first.',
   ],
   positionals: [{ name: 'NAME', variadic: true }],
   settings: [
     ...selectionSettings,
     ...settingsOf({ group: 'Selection' }, [
-      flag('bool', 'data', 'Remove the data of the servers too', { default: false }),
+      flag('bool', 'data', 'Remove the data of the servers too, and forget their ports', { default: false }),
       flag('bool', 'yes', 'Ask nothing; without --data all data stays', { short: 'y', default: false }),
     ]),
     ...commonSettings,
@@ -64,10 +64,12 @@ export const rm = defineCommand({
       tellStays(name, stays, terminal);
     };
     await onlyWaiting(eachOf(there, remove));
+    if (!data && terminal.liveErr && there.some((name) => known.includes(name)))
+      terminal.err('The next run of the same name gets the same address; rm --data forgets it\n');
     if (chosen.length === 0 && !all) terminal.out(`No workloads found${where}\n`);
     if (!all) return;
     if (chosen.length === 0) terminal.out('No running workloads to delete\n');
-    await removeLeftovers(context);
+    await removeLeftovers(context, { data });
   },
 });
 

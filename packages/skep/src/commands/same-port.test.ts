@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -41,11 +42,31 @@ describe('the port of a name', () => {
     expect(await keptPorts(skep.places)).toEqual(new Map());
   });
 
-  test('is not kept of a run that failed, nor after rm --all', async () => {
+  test('stays after rm --all, and goes with rm --all --data, also of a name that is gone', async () => {
     const skep = await commandUnderTest();
-    await skep.output('run fake:1 --name a1');
+    const url = await skep.output('run fake:1 --name a1');
     await skep.output('rm --all --yes');
+    expect(await skep.output('run fake:1 --name a1')).toBe(url);
+    await skep.output('rm a1');
+    await skep.output('rm --all --data --yes');
     expect(await keptPorts(skep.places)).toEqual(new Map());
+    expect(await readdir(skep.places.dataDir).catch(() => [])).toEqual([]);
+  });
+
+  test('is named on a terminal when it stays', async () => {
+    const skep = await commandUnderTest();
+    const terminal = { liveErr: true };
+    for (const [flags, said] of [
+      ['', expect.stringContaining('same address')],
+      ['--data', expect.not.stringContaining('address')],
+    ] as const) {
+      await skep.output('run fake:1 --name a1');
+      expect((await skep.run(`rm a1 ${flags}`, { terminal })).err).toEqual(said);
+    }
+  });
+
+  test('is not kept of a run that failed', async () => {
+    const skep = await commandUnderTest();
     await skep.run('run missing:1 --name b1');
     expect(await keptPorts(skep.places)).toEqual(new Map());
   });
