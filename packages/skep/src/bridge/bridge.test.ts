@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { initializeRequest, runningProxy } from '@skep/proxy/doubles/running-proxy.ts';
@@ -49,6 +50,9 @@ function client(url: string, locate: () => Promise<URL> = async () => new URL(ur
     },
   };
 }
+
+const json = async (req: IncomingMessage): Promise<{ id?: unknown; method?: string }> =>
+  JSON.parse((await text(req)) || '{}') as { id?: unknown; method?: string };
 
 const byId =
   (wanted: unknown) =>
@@ -169,7 +173,7 @@ describe('to a stdio server behind its proxy', () => {
   });
 });
 
-describe('to a server without sessions', () => {
+describe('to a server that speaks HTTP itself', () => {
   async function serverOf(answer: (req: IncomingMessage, res: ServerResponse) => void) {
     const server = createServer(answer).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -207,6 +211,34 @@ describe('to a server without sessions', () => {
     });
     expect(headers['mcp-session-id']).toBeUndefined();
     expect(heard.map(({ method }) => method)).toEqual(['notifications/message', undefined]);
+  });
+
+  test('a server that has forgotten a session may leave the stream open in which it begins another', async () => {
+    let [sessions, forgets] = [0, false];
+    const url = await serverOf((req, res) => {
+      void json(req).then((message: { id?: unknown; method?: string }) => {
+        if (message.method === 'initialize') {
+          res.writeHead(200, {
+            'Content-Type': 'text/event-stream',
+            'Mcp-Session-Id': `s${(sessions += 1)}`,
+          });
+          res.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result: {} })}\n\n`);
+        } else if (forgets && req.headers['mcp-session-id'] === 's1') res.writeHead(404).end();
+        else if (message.id === undefined) res.writeHead(req.method === 'GET' ? 405 : 202).end();
+        else {
+          res.writeHead(200, { 'Content-Type': 'application/json' });
+          res.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: {} }, null, 2));
+        }
+      });
+    });
+    const { greet, say, hears } = client(url);
+    await greet();
+    await say({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
+    expect(await hears(byId(1))).toMatchObject({ result: {} });
+    forgets = true;
+    await say({ jsonrpc: '2.0', id: 2, method: 'tools/list' });
+    expect(await hears(byId(2))).toMatchObject({ result: {} });
+    expect(sessions).toBe(2);
   });
 
   test('a request is cancelled by leaving its answer', async () => {

@@ -40,7 +40,11 @@ export async function renew({ initialize }: Session, url: URL, signal: AbortSign
     signal,
   });
   let session: Session | undefined;
-  for await (const { data } of reply.messages()) session ??= sessionOf(initialize, reply, data);
+  for await (const { data } of reply.messages()) {
+    session = sessionOf(initialize, reply, data);
+    // Servers need not end a stream with the answer.
+    if (session) break;
+  }
   if (session === undefined)
     throw new SkepError('bridge/lost', { message: 'the server does not begin a new session' });
   const headers = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
