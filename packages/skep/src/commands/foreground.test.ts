@@ -5,6 +5,7 @@ import {
   ctrlC,
   NOTHING_LEFT,
   type CommandUnderTest,
+  type Outcome,
 } from '../command-under-test.fixture.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import type { MemoryProgram } from '../runtime/doubles/program.ts';
@@ -96,6 +97,26 @@ describe('skep start --foreground', () => {
     });
     expect(outcome).toMatchObject({ status: 0, out: url });
     expect(await skep.left()).toEqual(NOTHING_LEFT);
+  });
+
+  test('is not ended by an upgrade, nor by one that is undone', async () => {
+    const runtime = new MemoryRuntime({ 'fake:1': answering, 'fake:2': answering });
+    const skep = await commandUnderTest({ runtime, supervisor: 'asked' });
+    await skep.output('run fake:1 --name a1');
+    await skep.output('stop a1');
+    await skep.output('upgrade a1 --to 2 --yes');
+    const pressed = ctrlC();
+    let refused: Promise<readonly Outcome[]> | undefined;
+    await skep.run('start --foreground a1', {
+      signal: pressed.signal,
+      onOut() {
+        const upgrades = ['upgrade a1 --to 1 --yes', 'upgrade a1 --undo'].map((line) => skep.run(line));
+        refused = Promise.all(upgrades).finally(pressed.press);
+      },
+    });
+    const said = (await refused)?.map(({ err }) => err);
+    const isRefused: unknown = expect.stringContaining('a1 runs in the foreground of another command');
+    expect(said).toEqual([isRefused, isRefused]);
   });
 
   test.each([

@@ -1,7 +1,10 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { commandUnderTest, type CommandUnderTest } from '../command-under-test.fixture.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { idle, type MemoryProgram } from '../runtime/doubles/program.ts';
+import { MemoryKeyring } from '../secrets/keyring/keyring.fixture.ts';
 
 let skep: CommandUnderTest;
 let runtime: MemoryRuntime;
@@ -10,14 +13,16 @@ let tools: object[];
 
 const dies: MemoryProgram = (process) => process.exit(1);
 
+const PROGRAMS = {
+  'fake@1.0.0': idle,
+  'fake@2.0.0': idle,
+  'fake@6.6.6': dies,
+  'img:1': idle,
+  'img:2': idle,
+};
+
 beforeEach(async () => {
-  runtime = new MemoryRuntime({
-    'fake@1.0.0': idle,
-    'fake@2.0.0': idle,
-    'fake@6.6.6': dies,
-    'img:1': idle,
-    'img:2': idle,
-  });
+  runtime = new MemoryRuntime(PROGRAMS);
   runtime.newest.set('fake', '2.0.0');
   tools = [{ name: 'read' }, { name: 'write' }];
   skep = await commandUnderTest({ runtime, tools });
@@ -230,6 +235,64 @@ describe('a server of a catalogue', () => {
     await skep.output('upgrade a1 --yes', { answers: { KEY: 'hush' } });
     expect(await runs()).toBe('fake@2.0.0');
     expect(await skep.output('export a1 -')).not.toContain('hush');
+  });
+
+  describe('with secrets', () => {
+    const token = { name: 'KEY', isRequired: true, isSecret: true };
+    const key = { answers: { KEY: 'hush' }, agrees: true };
+    const system = (): Promise<string> => skep.output('secret list --system');
+    const stored = '__skep_workloads_a1/KEY';
+    const savedText = (): Promise<string> => readFile(join(skep.places.runConfigsDir, 'a1.json'), 'utf8');
+
+    async function secretive(env: Readonly<Record<string, string>> = { SKEP_SECRETS_PROVIDER: 'keyring' }) {
+      runtime = new MemoryRuntime(PROGRAMS);
+      skep = await commandUnderTest({
+        runtime,
+        catalogue: catalogue(entry('1.0.0', closed)),
+        env,
+        keyrings: [new MemoryKeyring({ maxChars: 1_000_000 })],
+      });
+    }
+
+    test('keeps what was asked for where secrets are, until the workload goes', async () => {
+      await secretive();
+      await skep.output('run com.example/fake --name a1');
+      await publish(catalogue(entry('2.0.0', closed, [token])));
+      await skep.output('upgrade a1', key);
+      expect(runtime.environments.get('a1')).toMatchObject({ KEY: 'hush' });
+      expect(await savedText()).not.toContain('hush');
+      expect(await system()).toContain(stored);
+      await skep.output('upgrade --undo a1');
+      await skep.output('rm a1');
+      expect(await system()).toBe('No secrets found\n');
+    });
+
+    test('asks for none that it has, and keeps none of a version that was taken back', async () => {
+      await secretive();
+      await skep.output('secret set mine', { input: 'hush' });
+      await skep.output('run com.example/fake --name a1 --secret mine,target=KEY');
+      await publish(catalogue(entry('2.0.0', closed, [token])));
+      await skep.output('upgrade a1 --yes');
+      expect(await runs()).toBe('fake@2.0.0');
+      await publish(catalogue(entry('6.6.6', closed, [token, { ...token, name: 'MORE' }])));
+      expect(await skep.run('upgrade a1 --yes', { answers: { MORE: 'x' } })).toMatchObject({ status: 1 });
+      expect(await runs()).toBe('fake@2.0.0');
+      expect(await system()).toBe('No secrets found\n');
+    });
+
+    test('needs no more than the password that the command was given', async () => {
+      await secretive({ SKEP_SECRETS_PROVIDER: 'encrypted' });
+      const env = { SKEP_SECRETS_PASSWORD: 'open' };
+      await skep.output('secret set mine', { input: 'hush', env });
+      await skep.output('run com.example/fake --name a1 --secret mine,target=KEY', { env });
+      await publish(catalogue(entry('2.0.0', closed)));
+      expect(await skep.run('upgrade a1 --yes')).toMatchObject({ status: 1 });
+      expect(await shown()).toMatchObject({ package: 'npx://fake@1.0.0', status: 'running' });
+      await skep.output('upgrade a1 --yes', { env });
+      expect(await runs()).toBe('fake@2.0.0');
+      const broken = await skep.run('upgrade a1 --to 6.6.6 --yes', { env });
+      expect(broken.err).toContain('a1 runs npx://fake@2.0.0 again');
+    });
   });
 
   test('that is gone from the catalogue, or is something else by now, is left alone', async () => {

@@ -12,6 +12,7 @@ import { loadRunConfig } from '../run-config/file.ts';
 import { checkKeys } from '../run-config/import-toolhive.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Prepared, Runtime, Source } from '../runtime/runtime.ts';
+import { parseReference } from '../secrets/reference.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import { planPermissions } from './plan-permissions.ts';
 import type { Preparation, Surroundings } from './plan.ts';
@@ -57,7 +58,9 @@ export async function planUpgrade({ name, to }: UpgradeRequest, around: Surround
   await info;
   const source = newSource(config, entry, to);
   const settings = mergeSettings(runSettings, settingsOfMachine(app, around));
-  const needed = (entry?.env ?? []).filter((one) => !Object.hasOwn(config.env_vars, one.name));
+  const given = (config.secrets ?? []).map((text) => parseReference(text).target);
+  const has = new Set([...Object.keys(config.env_vars), ...given]);
+  const needed = (entry?.env ?? []).filter((one) => !has.has(one.name));
   return {
     config,
     runtime,

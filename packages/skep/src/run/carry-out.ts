@@ -15,7 +15,6 @@ import { joiningGroup } from '../run-config/group-file.ts';
 import { keptPorts } from '../run-config/kept-ports.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { DEFAULT_GROUP } from '../settings/group-name.ts';
-import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { planPort } from '../runtime/free-port.ts';
 import type { Prepared, Runtime } from '../runtime/runtime.ts';
 import { dataText } from '../supervisor/kept-data.ts';
@@ -23,6 +22,7 @@ import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { holdPreparing } from '../workloads/name-lock.ts';
 import { claimName } from './claim-name.ts';
 import { launchSaved } from './launch-saved.ts';
+import { forgetUnused, storeOwnSecrets, type Stored } from './own-secrets.ts';
 import { startEvents } from './tell-start.ts';
 
 /** What carrying a plan out stands on, and how what it has made so far is undone. */
@@ -96,7 +96,7 @@ async function tellLimits(config: RunConfig, runtime: Runtime, context: Context)
 }
 
 /** A prepared workload, saved with where its mounts lead to on this machine today. */
-async function make(plan: NewWorkload, work: Work): Promise<Made> {
+async function make(plan: NewWorkload, work: Work): Promise<Omit<Stored, 'references'>> {
   const { context } = work;
   const { places, random, ask } = context;
   const wanted = { host: plan.host, ...wantedPort(plan.settings) };
@@ -111,40 +111,12 @@ async function make(plan: NewWorkload, work: Work): Promise<Made> {
   if (had !== undefined && port !== had && (wanted.wanted ?? 0) === 0)
     context.terminal.err(movedPort(plan.name, had, port));
   const configured = await plan.configure({ port, merged, prepared });
-  const { config, secrets } = await withOwnSecrets(configured, work);
+  const { config, secrets, references } = await storeOwnSecrets(configured, context);
+  if (references.length > 0) work.undo = [...work.undo, () => forgetUnused(plan.name, references, context)];
   const mount_sources = await mountSources(profileMounts(config.permission_profile, '/'));
   await joiningGroup(places, config.group, () => saveRunConfig(places, { ...config, mount_sources }));
   work.undo = [...work.undo, () => deleteRunConfig(places, plan.name)];
   return { config, secrets: { ...plan.secrets, ...secrets } };
-}
-
-/** A workload as it is saved, and what is not. */
-interface Made {
-  readonly config: RunConfig;
-  readonly secrets: SecretEnv;
-}
-
-/** The values of its secret variables go where secrets are kept; where that cannot be, the person is told. */
-async function withOwnSecrets(config: RunConfig, work: Work): Promise<Made> {
-  const { name, secret_env } = config;
-  const isSecret = ([variable, value]: [string, string]): boolean =>
-    secret_env.includes(variable) && value !== '';
-  const values = Object.entries(config.env_vars);
-  const secrets = Object.fromEntries(values.filter(isSecret));
-  if (Object.keys(secrets).length === 0) return { config, secrets: {} };
-  const { forgetOwned, keepOwned } = await import('../secrets/workload-secrets.ts');
-  const kept = await keepOwned(name, secrets, work.context);
-  if ('why' in kept) {
-    const variables = Object.keys(secrets).join(', ');
-    work.context.terminal.err(
-      `Warning: ${printable(`${name}: ${variables} is kept in clear in its run configuration: ${kept.why}`)}\n`,
-    );
-    return { config, secrets: {} };
-  }
-  work.undo = [...work.undo, () => forgetOwned(name, kept.references, work.context)];
-  const env_vars = Object.fromEntries(values.filter((one) => !isSecret(one)));
-  const all = [...(config.secrets ?? []), ...kept.references];
-  return { config: { ...config, env_vars, secret_env: [], secrets: all }, secrets };
 }
 
 function movedPort(name: string, had: number, port: number): string {

@@ -7,6 +7,7 @@ import { loadAppConfig } from '../config/app-config.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { planUpgrade, versionText, type UpgradePlan, type UpgradeRequest } from '../plan/plan-upgrade.ts';
 import { preparationOf, sourceOf } from '../plan/preparation.ts';
+import { secretsFor } from '../plan/secrets-for.ts';
 import { settingsOfMachine } from '../plan/settings-of-run.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
 import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
@@ -14,13 +15,15 @@ import { deletePrevious, findPrevious, savePrevious } from '../run-config/previo
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Prepared, Runtime } from '../runtime/runtime.ts';
 import { runSettings } from '../settings/run-settings.ts';
+import { readAddress } from '../supervisor/address.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { readFound, type FoundServer } from '../supervisor/found-server.ts';
 import { GRACE_MS } from '../supervisor/launch.ts';
 import { isImageUsed } from '../supervisor/remove-workload.ts';
-import { readStatus, shouldRun } from '../supervisor/state.ts';
+import { hostOf, readStatus, shouldRun } from '../supervisor/state.ts';
 import { lockName } from '../workloads/name-lock.ts';
 import { surroundingsOf } from './carry-out.ts';
+import { forgetUnused, storeOwnSecrets, type Stored } from './own-secrets.ts';
 import { startEvents } from './tell-start.ts';
 
 export interface UpgradeChoice extends UpgradeRequest {
@@ -46,6 +49,7 @@ export async function upgradeWorkload(choice: UpgradeChoice, context: Context): 
   const work: Work = { name, context, progress: openProgress(context.terminal) };
   using _lock = await lockName(name, context);
   try {
+    await refuseForeground(name, context);
     const plan = await planUpgrade(choice, surroundingsOf(context));
     const reference = plan.config.image;
     const pinned = await plan.runtime.pin({ name, reference });
@@ -57,6 +61,7 @@ export async function upgradeWorkload(choice: UpgradeChoice, context: Context): 
     }
     // A tag may mean the new image by now.
     const earlier = { ...plan.config, image: prepared.reference === reference ? pinned : reference };
+    let stored: Stored | undefined;
     try {
       const next = await agree(plan, prepared, { ...choice, ...work });
       if (next === undefined) return await discard(prepared, plan.runtime, work);
@@ -67,8 +72,10 @@ export async function upgradeWorkload(choice: UpgradeChoice, context: Context): 
           hint: 'nothing was upgraded; try again',
         });
       }
-      await replaceAndTell(earlier, next, { ...choice, ...work });
+      stored = await storeOwnSecrets(next, context);
+      await replaceAndTell(earlier, stored.config, { ...choice, ...work });
     } catch (error) {
+      await forgetUnused(name, stored?.references ?? [], context).catch(() => {});
       await discard(prepared, plan.runtime, work);
       throw error;
     }
@@ -83,6 +90,7 @@ export async function undoUpgrade(name: string, context: Context): Promise<void>
   const { places, terminal } = context;
   using _lock = await lockName(name, context);
   try {
+    await refuseForeground(name, context);
     const current = await loadRunConfig(places, name);
     const previous = await findPrevious(places, name);
     if (previous === undefined) {
@@ -219,11 +227,15 @@ async function replace(next: RunConfig, current: RunConfig, work: Work): Promise
   const status = await readStatus(places, name);
   const wasRunning = status !== undefined && shouldRun(status.status);
   const client = new SupervisorClient(context);
+  await refuseForeground(name, context);
+  // Before anything ends: a supervisor may not know the password that this command was given.
+  const secrets = await secretsFor(next.secrets ?? [], surroundingsOf(context));
+  const before = await secretsFor(current.secrets ?? [], surroundingsOf(context)).catch(() => undefined);
   await savePrevious(places, current);
   try {
     if (wasRunning) await client.stop(name, GRACE_MS, { signal });
     await saveRunConfig(places, next);
-    if (wasRunning) await client.start(name, { signal, tell: startEvents(progress, terminal) });
+    if (wasRunning) await client.start(name, { secrets, signal, tell: startEvents(progress, terminal) });
     progress.end();
     return wasRunning;
   } catch (error) {
@@ -234,12 +246,24 @@ async function replace(next: RunConfig, current: RunConfig, work: Work): Promise
     await (older ? savePrevious(places, older) : deletePrevious(places, name));
     if (!wasRunning) throw error;
     await client.stop(name, GRACE_MS, { signal: through });
-    await client.start(name, { signal: through });
+    await client.start(name, { signal: through, ...(before && { secrets: before }) });
     terminal.err(
       `${name} runs ${printable(versionText(current))} again, because ${printable(versionText(next))} did not start\n`,
     );
     throw error;
   }
+}
+
+/** The command that hosts it there removes it when it is ended. */
+async function refuseForeground(name: string, { places, uid, isAlive }: Context): Promise<void> {
+  const status = await readStatus(places, name);
+  const host = status && hostOf(status, isAlive);
+  const supervisor = host && (await readAddress(places, uid));
+  if (!host || (supervisor?.pid === host.pid && supervisor.started === host.started)) return;
+  throw new SkepError('usage/not-available', {
+    message: `${name} runs in the foreground of another command, process ${host.pid}`,
+    hint: 'end that command, and run the version that you want',
+  });
 }
 
 /** Lines that fit the terminal. */

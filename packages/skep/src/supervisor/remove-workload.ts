@@ -54,8 +54,10 @@ export async function removeWorkload(
   if (config?.image_is_ours && !(await isImageUsed(config.image, name, places))) {
     await runtime.discard(config.image);
   }
-  await removePrevious(name, runtime, places);
-  if (config) await deps.forgetSecrets(config);
+  // What was before its last upgrade may have secrets of its own.
+  const previous = await findPrevious(places, name).catch(() => undefined);
+  for (const one of [config, previous]) if (one) await deps.forgetSecrets(one);
+  await removePrevious(previous, name, { runtime, places });
   await deleteRunConfig(places, name);
   await deleteStatus(places, name);
   await deleteFound(places, name);
@@ -68,8 +70,11 @@ export async function removeWorkload(
 }
 
 /** What it was before its last upgrade, with the image of that. */
-async function removePrevious(name: string, runtime: Runtime, places: Places): Promise<void> {
-  const previous = await findPrevious(places, name).catch(() => undefined);
+async function removePrevious(
+  previous: RunConfig | undefined,
+  name: string,
+  { runtime, places }: { readonly runtime: Runtime; readonly places: Places },
+): Promise<void> {
   if (previous?.image_is_ours && !(await isImageUsed(previous.image, name, places))) {
     await runtime.discard(previous.image);
   }
