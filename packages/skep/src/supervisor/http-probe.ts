@@ -4,12 +4,12 @@ import { judge } from '@skep/core/json/judge.ts';
 import { outline } from '@skep/proxy/message/outline.ts';
 import { NEWEST_LEGACY_VERSION } from '@skep/proxy/message/protocol-version.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
-import type { AskServer } from './list-tools.ts';
+import { MAX_LISTING_CHARS, type AskServer } from './list-tools.ts';
 
 const REQUEST_MS = 10_000;
 const END_SESSION_MS = 2_000;
 /** Characters of one answer that are read: a server that writes more, or bit by bit, holds nobody up. */
-const MAX_ANSWER_CHARS = { greeting: 256 * 1024, other: 8 * 1024 * 1024 } as const;
+const MAX_ANSWER_CHARS = { greeting: 256 * 1024, other: MAX_LISTING_CHARS } as const;
 /** Of a whole line `data: …` (HTML, server-sent events). */
 const DATA = 'data:';
 const ID = 'skep-init-check';

@@ -69,11 +69,11 @@ describe('a hostile server', () => {
     expect([tools.length, complete]).toEqual([1000, false]);
   });
 
-  test('with a description of a megabyte has a heavy tool, and of ten megabytes none', async () => {
+  test('with a description of a megabyte has a heavy tool, and of three megabytes none', async () => {
     const heavy = (megabytes: number) =>
       pages(answer({ tools: [{ name: 'a', description: 'x'.repeat(megabytes * 2 ** 20) }] })).ask;
     expect((await listTools(heavy(1), signal)).tools).toMatchObject([{ name: 'a', tokens: 262_152 }]);
-    expect(await listTools(heavy(10), signal)).toEqual({ tools: [], complete: false });
+    expect(await listTools(heavy(3), signal)).toEqual({ tools: [], complete: false });
   });
 
   test.each([

@@ -8,7 +8,8 @@ import type { FoundTool } from './found-server.ts';
 
 /** Of one listing, whatever the server answers. */
 const MAX_PAGES = 100;
-const MAX_CHARS = 8 * 1024 * 1024;
+/** What is read of it, all other workloads wait for. */
+export const MAX_LISTING_CHARS = 2 * 1024 * 1024;
 const MAX_TOOLS = 1_000;
 /** MCP allows 128; what is longer is a tool all the same, and its digest tells it from others. */
 const MAX_NAME_CHARS = 200;
@@ -41,7 +42,7 @@ export async function listTools(
   const tools = new Map<string, FoundTool>();
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
   let cursor: string | undefined;
-  let room = MAX_CHARS;
+  let room = MAX_LISTING_CHARS;
   for (let page = 0; page < MAX_PAGES && room > 0; page += 1) {
     const answer = await answerTo(ask, cursor, inTime).catch(() => undefined);
     signal.throwIfAborted();
@@ -91,7 +92,8 @@ function foundTool(tool: Tool): FoundTool {
 
 /** The same text for the same value, in whatever order a server writes members. */
 function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_, one: unknown) =>
-    isRecord(one) ? Object.fromEntries(Object.entries(one).toSorted(([a], [b]) => (a < b ? -1 : 1))) : one,
-  );
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (!isRecord(value)) return JSON.stringify(value);
+  const members = Object.keys(value).toSorted();
+  return `{${members.map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`).join(',')}}`;
 }
