@@ -1,5 +1,6 @@
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
@@ -24,6 +25,11 @@ const NARROW: readonly Column[] = [
   { title: 'AGE', optional: 2 },
 ];
 
+const UPGRADE: Column = { title: 'UPGRADE', least: 10 };
+
+/** What clients read has no place for more. */
+const CLIENT_FORMATS: readonly string[] = ['mcpservers', ...CLIENT_NAMES];
+
 export const list = defineCommand({
   usage: 'skep list [flags]',
   summary: 'List running servers',
@@ -47,6 +53,7 @@ export const list = defineCommand({
       }),
     ]),
     ...settingsOf({ group: 'Output' }, [
+      flag('bool', 'check-upgrades', 'Say which servers have a newer version', { default: false }),
       flag(
         'choice',
         'format',
@@ -63,11 +70,21 @@ export const list = defineCommand({
   ],
   async run({ values }, context) {
     const { matches } = filterOf(values);
+    if (values.checkUpgrades && CLIENT_FORMATS.includes(values.format)) {
+      throw new SkepError('usage/conflict', {
+        message: `--check-upgrades does not go with --format ${values.format}`,
+        hint: 'use it with --format text, wide or json',
+      });
+    }
     await ensureHosted(context);
     const matching = (await viewWorkloads(context)).filter(matches);
     const views = matching.filter((view) => values.all || view.status === 'running');
     const { terminal } = context;
-    if (values.format === 'json') return terminal.out(toJsonText(views.map(toListItem)));
+    const upgrades = values.checkUpgrades ? await upgradesOf(views, context) : undefined;
+    if (values.format === 'json') {
+      const upgrade = (name: string): object => (upgrades ? { upgrade: upgrades.get(name) ?? null } : {});
+      return terminal.out(toJsonText(views.map((view) => ({ ...toListItem(view), ...upgrade(view.name) }))));
+    }
     if (values.format === 'mcpservers') return terminal.out(toJsonText(toMcpServers(views)));
     const client = CLIENTS.find(({ name }) => name === values.format);
     if (client)
@@ -76,7 +93,8 @@ export const list = defineCommand({
     const troubled = matching.filter((view) => !views.includes(view) && view.status !== 'stopped');
     if (troubled.length > 0)
       terminal.err(`Not running: ${troubled.map(trouble).join(', ')}; see skep list --all\n`);
-    if (views.length > 0) return terminal.out(tableOf(views, values.format === 'wide', context));
+    if (views.length > 0)
+      return terminal.out(tableOf(views, { wide: values.format === 'wide', upgrades }, context));
     const where = values.group === undefined ? '' : printable(` in group '${values.group}'`);
     terminal.out(`No MCP servers found${where}\n`);
   },
@@ -87,18 +105,34 @@ const trouble = ({ name, status }: WorkloadView): string => `${name} (${status})
 /** Files get everything, as `wide` shows it. */
 function tableOf(
   views: readonly WorkloadView[],
-  wide: boolean,
+  { wide, upgrades }: { readonly wide: boolean; readonly upgrades: Upgrades | undefined },
   { terminal, clock }: Pick<Context, 'terminal' | 'clock'>,
 ): string {
+  const head = upgrades ? [UPGRADE] : [];
+  const upgrade = ({ name }: WorkloadView): string[] => (upgrades ? [upgrades.get(name) ?? '-'] : []);
   if (wide || !terminal.liveOut) {
-    const rows = views.map((view) => [...shared(view), `${view.port}`, view.group, timeText(view.createdAt)]);
-    return toTable(WIDE, rows, { ...terminal, widthOut: Infinity });
+    const rows = views.map((view) => [
+      ...shared(view),
+      `${view.port}`,
+      view.group,
+      timeText(view.createdAt),
+      ...upgrade(view),
+    ]);
+    return toTable([...WIDE, ...head], rows, { ...terminal, widthOut: Infinity });
   }
   const now = new Date(clock.now());
-  return toTable(
-    NARROW,
-    views.map((view) => [...shared(view), ageText(view.createdAt, now)]),
-    terminal,
+  const rows = views.map((view) => [...shared(view), ageText(view.createdAt, now), ...upgrade(view)]);
+  return toTable([...NARROW, ...head], rows, terminal);
+}
+
+type Upgrades = ReadonlyMap<string, string>;
+
+/** Nothing of it is loaded by a list that asks nobody. */
+async function upgradesOf(views: readonly WorkloadView[], context: Context): Promise<Upgrades> {
+  const { checkUpgrades } = await import('../run/check-upgrades.ts');
+  return checkUpgrades(
+    views.map(({ name }) => name),
+    context,
   );
 }
 

@@ -23,7 +23,7 @@ const PROGRAMS = {
 
 beforeEach(async () => {
   runtime = new MemoryRuntime(PROGRAMS);
-  runtime.newest.set('fake', '2.0.0');
+  runtime.versions.set('fake', '2.0.0');
   tools = [{ name: 'read' }, { name: 'write' }];
   skep = await commandUnderTest({ runtime, tools });
 });

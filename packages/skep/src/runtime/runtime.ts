@@ -149,6 +149,8 @@ export interface Runtime {
   probe(signal: AbortSignal): Promise<RuntimeInfo>;
   /** Pulls, builds or prefetches. Leaves nothing behind when it fails or is aborted. */
   prepare(request: PrepareRequest): Promise<Prepared>;
+  /** The exact version that a package means today; undefined where only fetching it would tell. */
+  newest(source: PackageSource, signal: AbortSignal): Promise<string | undefined>;
   /** True while what `prepare` answered with is still there. Asks no registry. */
   has(reference: string): Promise<boolean>;
   /** What a workload was made from, by a reference that goes on meaning that, whatever is prepared later. */

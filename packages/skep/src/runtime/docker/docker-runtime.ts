@@ -2,6 +2,7 @@ import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
 import { openToOthers } from '../../permissions/mounts.ts';
+import type { PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type {
   Attachment,
@@ -74,6 +75,11 @@ export class DockerRuntime implements Runtime {
     const endpoint = endpointText(this.#client.endpoint);
     // Podman has no engine id; its host name is the nearest thing.
     return { kind: 'docker', id: info.ID || info.Name || endpoint, version: info.ServerVersion, endpoint };
+  }
+
+  async newest(source: PackageSource, signal: AbortSignal): Promise<string | undefined> {
+    const { newestVersion } = await import('../npm/newest-version.ts');
+    return newestVersion(this.#environment, source, signal);
   }
 
   async prepare(request: PrepareRequest): Promise<Prepared> {

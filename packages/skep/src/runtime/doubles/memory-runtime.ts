@@ -12,6 +12,7 @@ import type {
   RuntimeInfo,
   WorkloadSpec,
 } from '../runtime.ts';
+import type { PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeKind } from '../../settings/identity.ts';
 import { checkWorkloadName } from '../workload-name.ts';
 import { idle, type MemoryProgram } from './program.ts';
@@ -41,7 +42,7 @@ export class MemoryRuntime implements Runtime {
   /** Workloads whose server has written files. */
   readonly writing = new Set<string>();
   /** Newest versions of packages. */
-  readonly newest = new Map<string, string>();
+  readonly versions = new Map<string, string>();
   /** Names of workloads that kept something. */
   readonly holding = new Set<string>();
   /** Workloads whose start was cut short. */
@@ -69,7 +70,7 @@ export class MemoryRuntime implements Runtime {
   async prepare({ source, report, signal }: PrepareRequest): Promise<Prepared> {
     this.#reachable();
     if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
-    const version = source.kind === 'image' ? undefined : (source.version ?? this.newest.get(source.name));
+    const version = source.kind === 'image' ? undefined : (source.version ?? this.versions.get(source.name));
     const versioned = source.kind === 'image' ? source.reference : `${source.name}@${version ?? ''}`;
     const reference = source.kind === 'image' || this.#programs.has(versioned) ? versioned : source.name;
     if (this.alone) {
@@ -100,6 +101,10 @@ export class MemoryRuntime implements Runtime {
   async has(reference: string): Promise<boolean> {
     this.#reachable();
     return this.#programs.has(reference);
+  }
+
+  async newest({ name }: PackageSource): Promise<string | undefined> {
+    return this.versions.get(name);
   }
 
   async pin({ reference }: Pick<WorkloadSpec, 'reference'>): Promise<string> {

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
-import { packageReference } from '../../protocol/reference.ts';
+import { packageReference, type PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type {
   LogChunk,
@@ -114,6 +114,11 @@ export class SandboxRuntime implements Runtime {
     const { version, program: endpoint } = this.#bubblewrap;
     const id = await sandboxId(this.#environment);
     return { kind, id, version, endpoint, ...(sharesNetwork === undefined ? {} : { sharesNetwork }) };
+  }
+
+  async newest(source: PackageSource, signal: AbortSignal): Promise<string | undefined> {
+    const { newestVersion } = await import('../npm/newest-version.ts');
+    return newestVersion(this.#environment, source, signal);
   }
 
   prepare(request: PrepareRequest): Promise<Prepared> {
