@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { SkepError } from '../errors/skep-error.ts';
 import { jsonErrorPlace } from '../json/judge.ts';
@@ -10,24 +10,61 @@ export interface ReadLimits {
   readonly maxBytes: number;
   /** What the file is, for messages, for example `permission profile`. */
   readonly what?: string;
+  /** Without Node's threads, which cost more than a small file of ours: for those of which many are read. */
+  readonly atOnce?: boolean;
 }
+
+const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
  * Reads a whole regular file of at most `maxBytes`. Fails with `file/not-found`, `file/not-a-file`, `file/too-large` or
  * `file/unreadable`. Opened without blocking, so that a named pipe is refused instead of waited for.
  */
 export async function readBytes(path: string, limits: ReadLimits): Promise<Buffer> {
-  const what = limits.what ?? 'file';
-  const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
-  await using file = await open(path, flags).catch((cause: unknown) => {
+  const { maxBytes, what = 'file', atOnce = false } = limits;
+  if (atOnce) return readAtOnce(path, { maxBytes, what });
+  await using file = await open(path, FLAGS).catch((cause: unknown) => {
     throw openFailure(path, what, cause);
   });
   const stat = await file.stat();
-  if (!stat.isFile()) {
-    throw new SkepError('file/not-a-file', { message: `${what} "${path}" is not a regular file` });
-  }
-  return await readUpTo(file, path, { size: stat.size, maxBytes: limits.maxBytes, what });
+  if (!stat.isFile()) throw notAFile(path, what);
+  return await readUpTo(file, path, { size: stat.size, maxBytes, what });
 }
+
+function readAtOnce(path: string, { maxBytes, what }: Found): Buffer {
+  using opened = new DisposableStack();
+  const file = opened.adopt(openAtOnce(path, what), closeSync);
+  const stat = fstatSync(file);
+  if (!stat.isFile()) throw notAFile(path, what);
+  let bytes: Buffer = Buffer.allocUnsafe(Math.min(stat.size, maxBytes) + 1);
+  let total = 0;
+  for (;;) {
+    const read = readSync(file, bytes, total, bytes.length - total, null);
+    if (read === 0) return bytes.subarray(0, total);
+    total += read;
+    if (total > maxBytes) throw tooLarge(path, { maxBytes, what });
+    if (total === bytes.length) bytes = grown(bytes, maxBytes + 1);
+  }
+}
+
+function openAtOnce(path: string, what: string): number {
+  try {
+    return openSync(path, FLAGS);
+  } catch (cause) {
+    throw openFailure(path, what, cause);
+  }
+}
+
+type Found = Required<Pick<ReadLimits, 'maxBytes' | 'what'>>;
+
+const notAFile = (path: string, what: string): SkepError =>
+  new SkepError('file/not-a-file', { message: `${what} "${path}" is not a regular file` });
+
+const tooLarge = (path: string, { maxBytes, what }: Found): SkepError =>
+  new SkepError('file/too-large', {
+    message: `${what} "${path}" is larger than ${maxBytes} bytes`,
+    detail: { path, maxBytes },
+  });
 
 /** As `readBytes`, as UTF-8 without a byte order mark; invalid UTF-8 is `file/unreadable`. */
 export async function readText(path: string, limits: ReadLimits): Promise<string> {
@@ -79,7 +116,7 @@ function whereItBreaks(text: string): string {
 async function readUpTo(
   file: FileHandle,
   path: string,
-  { size, maxBytes, what }: Required<ReadLimits> & { readonly size: number },
+  { size, maxBytes, what }: Found & { readonly size: number },
 ): Promise<Buffer> {
   let bytes: Buffer = Buffer.allocUnsafeSlow(Math.min(size, maxBytes) + 1);
   let total = 0;
@@ -87,12 +124,7 @@ async function readUpTo(
     const { bytesRead } = await file.read(bytes, total, bytes.length - total, null);
     if (bytesRead === 0) return bytes.subarray(0, total);
     total += bytesRead;
-    if (total > maxBytes) {
-      throw new SkepError('file/too-large', {
-        message: `${what} "${path}" is larger than ${maxBytes} bytes`,
-        detail: { path, maxBytes },
-      });
-    }
+    if (total > maxBytes) throw tooLarge(path, { maxBytes, what });
     if (total === bytes.length) bytes = grown(bytes, maxBytes + 1);
   }
 }

@@ -27,6 +27,7 @@ export async function loadRunConfig(places: Places, name: string): Promise<RunCo
     const { value, text } = await readJsonText(path, {
       maxBytes: MAX_RUN_CONFIG_BYTES,
       what: 'run configuration',
+      atOnce: true,
     });
     return decodeRunConfig(value, path, text);
   } catch (error) {

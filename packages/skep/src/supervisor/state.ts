@@ -67,7 +67,7 @@ export async function readStatus(places: Places, name: string): Promise<Workload
 
 /** Only looks; fails with `file/not-found` or whatever is wrong with the file. */
 export async function checkStatusFile(places: Places, name: string): Promise<WorkloadStatus> {
-  const limits = { maxBytes: MAX_STATUS_BYTES, what: 'status file' };
+  const limits = { maxBytes: MAX_STATUS_BYTES, what: 'status file', atOnce: true };
   return statusShape(await readJson(pathOf(places, name), limits), (why) => {
     throw new SkepError('workload/state-unreadable', { message: why });
   });
