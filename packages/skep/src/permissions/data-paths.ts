@@ -8,9 +8,9 @@ export const DATA_PATH = '/data';
 /** Servers that keep more are not known; a hostile entry could ask for thousands. */
 export const MAX_DATA_PATHS = 8;
 const PLAIN = /^(?:\/[A-Za-z0-9._@+-]+)+$/;
-/** Directories of the system: what is mounted there hides what runs. */
+/** Directories of the system: what is mounted there hides what runs, also what a later version of the image has there. */
 const SYSTEM =
-  /^\/(?:proc|sys|dev|etc|bin|sbin|lib\w*|boot|skep|tmp|run)(?:\/|$)|^\/(?:usr|var|home|root|opt|app|mnt|srv)$/;
+  /^\/(?:proc|sys|dev|etc|(?:usr\/(?:local\/)?)?(?:bin|sbin|lib\w*)|boot|skep|tmp|run)(?:\/|$)|^\/(?:usr|usr\/local|var|home|root|opt|app|mnt|srv)$/;
 
 /** True for an absolute path without detours that lies in no directory of the system, as catalogues and images declare it. */
 export function isDataPath(text: string): boolean {
