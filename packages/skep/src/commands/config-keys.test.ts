@@ -24,6 +24,23 @@ describe('skep config', () => {
     });
   });
 
+  test.each([
+    ['', ''],
+    ['secrets: {}\n', ''],
+    [
+      '# mine\nregistry_url: https://a.example/b # here\n',
+      '# mine\nregistry_url: https://a.example/b # here\n',
+    ],
+    ['# mine\nsecrets:\n  # theirs\n  provider_type: none\n', '# mine\n# theirs\n'],
+  ])('a key within another is set and unset in %j', async (before, after) => {
+    const skep = await commandUnderTest();
+    await skep.configure(before);
+    await skep.output('config set secrets.provider_type environment');
+    expect(await skep.output('config get secrets.provider_type')).toBe('environment\n');
+    await skep.output('config unset secrets.provider_type');
+    expect(await skep.read(skep.places.configFile)).toBe(after);
+  });
+
   test('a certificate that is not there any more is said', async () => {
     const skep = await commandUnderTest();
     await skep.configure('ca_certificate_path: /nowhere/ca.pem\n');

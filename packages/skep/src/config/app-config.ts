@@ -127,21 +127,32 @@ export async function updateAppConfig(
     // A file without any key has no mapping to change yet.
     document.contents ??= document.createNode({});
     for (const [key, value] of Object.entries(changes)) {
-      if (value === undefined) removeKey(document, key, yaml);
+      if (value === undefined) removeKey(document, key.split('.'), yaml);
       else document.setIn(key.split('.'), value);
     }
     await atomicWrite(places.configFile, textOf(document, yaml), { mode: 0o600 });
   });
 }
 
-/** Removes a key; the comment above it moves to the top of the file. */
-function removeKey(document: Document, key: string, { isMap, isScalar }: typeof Yaml): void {
-  const map = document.contents;
-  if (!isMap(map)) return;
-  const found = map.items.map((pair) => pair.key).find((one) => isScalar(one) && one.value === key);
-  map.delete(key);
-  if (!isScalar(found) || !found.commentBefore) return;
-  document.commentBefore = [document.commentBefore, found.commentBefore].filter(Boolean).join('\n');
+/** Removes a key, and what it was within when that holds nothing else; comments above them move to the top of the file. */
+function removeKey(
+  document: Document,
+  [name, ...below]: readonly string[],
+  yaml: typeof Yaml,
+  within: unknown = document.contents,
+): void {
+  if (!yaml.isMap(within)) return;
+  const pair = within.items.find(({ key }) => yaml.isScalar(key) && key.value === name);
+  if (!pair) return;
+  const { key, value } = pair;
+  if (below.length > 0) {
+    removeKey(document, below, yaml, value);
+    if (!yaml.isMap(value) || value.items.length > 0) return;
+  }
+  within.delete(key);
+  const comments = [key, value].map((node) => (yaml.isNode(node) ? node.commentBefore : undefined));
+  const all = [document.commentBefore, ...comments].filter(Boolean);
+  if (all.length > 0) document.commentBefore = all.join('\n');
 }
 
 /** An empty mapping would print as `{}`: what is left then is the comments. */
