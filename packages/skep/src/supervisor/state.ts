@@ -105,16 +105,24 @@ export function hostOf(status: WorkloadStatus, isAlive: IsAlive): ProcessIdentit
   return host.pid !== 0 && isAlive(host) ? host : undefined;
 }
 
+export interface Looking {
+  readonly places: Places;
+  readonly isAlive: IsAlive;
+  /** Also what a living process starts, or takes up, at this moment. */
+  readonly alsoStarting?: boolean;
+}
+
 /** Names with something left to do that no living process does. What cannot be read is told, and none of them. */
 export async function unhosted(
-  { places, isAlive }: { readonly places: Places; readonly isAlive: IsAlive },
+  { places, isAlive, alsoStarting = false }: Looking,
   tellDamaged: (name: string, error: unknown) => void,
 ): Promise<readonly string[]> {
   const names: string[] = [];
   for (const name of await statusNames(places)) {
     try {
       const status = await readStatus(places, name);
-      if (status && isUnfinished(status.status) && !hostOf(status, isAlive)) names.push(name);
+      if (!status || !isUnfinished(status.status)) continue;
+      if (!hostOf(status, isAlive) || (alsoStarting && status.status === 'starting')) names.push(name);
     } catch (error) {
       tellDamaged(name, error);
     }
