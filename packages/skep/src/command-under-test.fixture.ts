@@ -16,6 +16,7 @@ import { runForCommand } from './commands/run-for-command.ts';
 import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import type { Keyring } from './secrets/keyring/keyring.ts';
 import { openHostUnderTest, runtimeOf } from './host-under-test.fixture.ts';
+import type { Host } from './supervisor/host.ts';
 import type { ProcessIdentity } from './supervisor/process-identity.ts';
 import { resume } from './supervisor/resume.ts';
 import { testServer } from './supervisor/server.fixture.ts';
@@ -208,6 +209,11 @@ export class CommandUnderTest {
     });
   }
 
+  /** As when the front door of the supervisor has opened. */
+  async frontDoorOpened(): Promise<void> {
+    await this.#supervisor?.host.tellClients();
+  }
+
   /** Ends the supervisor as a crash does: what it hosts runs on, and its state files say what they said. */
   async killSupervisor(): Promise<void> {
     await this.#supervisor?.end();
@@ -314,6 +320,7 @@ export async function openCommandUnderTest(machine: MachineUnderTest = {}): Prom
 }
 
 interface SupervisorUnderTest {
+  readonly host: Host;
   readonly started: string;
   readonly isUp: boolean;
   end(): Promise<void>;
@@ -351,6 +358,7 @@ async function startSupervisor({
   let isUp = true;
   void over.finally(() => (isUp = false));
   return {
+    host,
     started: self.started,
     get isUp() {
       return isUp;

@@ -301,6 +301,22 @@ describe('the front door', () => {
     expect(await skep.output('list --format zed')).toContain('http://127.0.0.1:4243/notes/mcp');
   });
 
+  test('is written later for what came while it was closed', async () => {
+    const skep = await withCursor(ONE, {});
+    await say(skep, 'open');
+    await skep.output('connect cursor');
+    await say(skep, 'closed', 'port 4243 is taken by "other"');
+    await skep.output('run fake:1 --name later');
+    await skep.output('run fake:1 --name ended');
+    await skep.output('stop ended');
+    expect(await serversOf(skep)).not.toHaveProperty('later');
+    await say(skep, 'open');
+    await skep.frontDoorOpened();
+    const servers = await serversOf(skep);
+    expect(servers).toMatchObject({ later: { url: 'http://127.0.0.1:4243/later/mcp' } });
+    expect(servers).not.toHaveProperty('ended');
+  });
+
   test('takes over from the address that a workload had', async () => {
     const skep = await withCursor(ONE, {});
     await skep.output('connect cursor', { env: { SKEP_FRONT_PORT: '0' } });

@@ -13,6 +13,7 @@ import { displayWidth } from '../print/table.ts';
 import { lookAtReboots } from '../doctor/supervisor.ts';
 import { turnOn } from '../autostart/autostart.ts';
 import { writeRecord } from '../clients/record.ts';
+import { MemoryKeyring } from '../secrets/keyring/keyring.fixture.ts';
 import { CHECKS } from '../doctor/checks.ts';
 import { ownerOf } from '../supervisor/workload-spec.ts';
 import { catalogueOf } from './catalogue.fixture.ts';
@@ -181,6 +182,26 @@ describe('skep doctor', () => {
     });
     expect(status).toBe(0);
     expect(await readFile(file, 'utf8')).toBe('{ "mcpServers": {');
+  });
+
+  test('secrets that cannot be read without a question, and says none of them', async () => {
+    const keyring = new MemoryKeyring();
+    const skep = await machine({ keyrings: [keyring] });
+    const look = async (env = {}) => (await examined(skep, '', env)).of('SKEP-D042');
+    expect(await look()).toBeUndefined();
+    await skep.output('secret set github', { input: 'hunter2' });
+    expect(await look()).toMatchObject({ verdict: 'ok', text: 'encrypted, 1 stored' });
+    keyring.held.clear();
+    const { out } = await skep.run('doctor --format json', { answers: {} });
+    expect(out).toContain('the secrets store is locked');
+    expect(out).not.toContain('hunter2');
+    expect(await look({ SKEP_SECRETS_PASSWORD: 'wrong' })).toMatchObject({
+      verdict: 'warning',
+      text: expect.stringContaining('password'),
+    });
+    expect(await look({ SKEP_SECRETS_PROVIDER: 'none' })).toMatchObject({ verdict: 'ok' });
+    expect(await look({ SKEP_SECRETS_PROVIDER: 'environment' })).toMatchObject({ verdict: 'ok' });
+    expect(await look({ SKEP_SECRETS_PROVIDER: 'x' })).toMatchObject({ verdict: 'warning' });
   });
 
   test('--fix mends permissions, locks, sockets and caches, says so, and touches nothing else', async () => {

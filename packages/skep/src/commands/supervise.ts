@@ -82,6 +82,7 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
     ...context,
     log,
     find: (name) => hosted.proxyOf(name),
+    onOpen: () => void hosted.tellClients(),
     wanted: async () => (await loadAppConfig(places, context.env)).frontPort,
   });
   const housekeeping = [

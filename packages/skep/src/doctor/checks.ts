@@ -11,6 +11,7 @@ import {
   lookAtProxies,
 } from './machine.ts';
 import { lookAtEngine, lookAtLeftovers, lookAtNetwork, lookAtRuntime, lookAtSandbox } from './runtimes.ts';
+import { lookAtSecrets } from './secrets.ts';
 import {
   lookAtCaches,
   lookAtDirectories,
@@ -49,6 +50,7 @@ const ROWS = {
   'SKEP-D034': { title: 'Front door', look: lookAtFrontDoor, about: 'The one address of all servers is open, or its port is free', remedy: 'choose another port with skep config set front-port N' },
   'SKEP-D040': { title: 'Catalogue', look: lookAtCatalogue, about: 'The catalogue can be reached and read', remedy: 'choose another with skep config set-registry' },
   'SKEP-D041': { title: 'Clients', look: lookAtClients, about: 'The configuration files of connected clients can be read and written', remedy: 'mend the file, then connect the client again with skep connect' },
+  'SKEP-D042': { title: 'Secrets', look: lookAtSecrets, about: 'The secrets provider can be used, and opened without a question', remedy: 'choose another with skep secret setup' },
 } as const satisfies Readonly<Record<string, Row>>;
 
 export const CHECKS: readonly Check[] = Object.entries<Row>(ROWS).map(([code, row]) => ({ code, ...row }));

@@ -11,7 +11,7 @@ import { ask, postJson } from '@skep/proxy/doubles/http-client.ts';
 import { newSession, runningProxy } from '@skep/proxy/doubles/running-proxy.ts';
 import { scriptedServer } from '@skep/proxy/doubles/scripted-server.ts';
 import type { Proxy } from '@skep/proxy/start.ts';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openFrontDoor } from './front-door.ts';
 import { frontUrl, readFrontDoor } from './front-state.ts';
 import { writeStatus, type StatusWord } from './state.ts';
@@ -43,6 +43,7 @@ async function door({ port, proxies = {} }: Made = {}) {
   const [places, clock] = [await home(), manualClock()];
   const wanted = { port: port ?? (await freePort()) };
   const hosted = new Map(Object.entries(proxies));
+  const opened = vi.fn();
   const front = openFrontDoor({
     places,
     self: SELF,
@@ -52,11 +53,12 @@ async function door({ port, proxies = {} }: Made = {}) {
     log: silentLog,
     wanted: async () => wanted.port,
     find: (name) => hosted.get(name),
+    onOpen: opened,
   });
   onTestFinished(() => front.close());
   const state = await front.look();
   const read = () => readFrontDoor({ places, isAlive: ({ started }) => started === SELF.started });
-  return { front, state, places, clock, wanted, read, port: wanted.port };
+  return { front, state, places, clock, wanted, read, opened, port: wanted.port };
 }
 
 async function twoServers(options: Parameters<typeof runningProxy>[1] = {}) {
@@ -219,7 +221,8 @@ describe('the address of the front door', () => {
     await once(other, 'listening');
     const address = other.address();
     const port = typeof address === 'object' && address ? address.port : 0;
-    const { state, read, clock } = await door({ port });
+    const { state, read, clock, opened } = await door({ port });
+    expect(opened).not.toHaveBeenCalled();
     const holder = process.platform === 'linux' ? `\\(process ${process.pid}\\)` : 'another program';
     const why = new RegExp(`^port ${port} of the front door is taken by .*${holder}; .*front-port N`, 'u');
     expect(state).toMatchObject({ is: 'closed', why: expect.stringMatching(why) });
@@ -227,6 +230,7 @@ describe('the address of the front door', () => {
     other.close();
     await once(other, 'close');
     await expect.poll(async () => (clock.pass(30_000), (await read()).is)).toBe('open');
+    await expect.poll(() => opened).toHaveBeenCalledOnce();
   });
 
   test('another front door is named as such', async () => {

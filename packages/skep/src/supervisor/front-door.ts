@@ -21,6 +21,8 @@ export interface FrontDoorOptions {
   readonly log: Log;
   /** The port that the user wants it at now; 0 for none. */
   readonly wanted: () => Promise<number>;
+  /** Told each time that it has opened, at whatever port. */
+  readonly onOpen?: () => void;
   /** See `FrontRequestsOptions`. */
   readonly find: (name: string) => Answering | undefined;
 }
@@ -55,9 +57,7 @@ export function openFrontDoor(options: FrontDoorOptions): OpenFrontDoor {
   }
 
   async function stand(port: number): Promise<void> {
-    const server = httpServer();
-    const statusOf = async (name: string) => (await readStatus(places, name))?.status;
-    server.on('request', frontRequests({ ...options, host: HOST, port, statusOf, pid: self.pid }));
+    const server = serverAt(port, options);
     await listenOn(server, HOST, port);
     server.on('error', (error) => log.warn({ err: error }, 'a connection could not be accepted'));
     standing = { server, port };
@@ -81,6 +81,7 @@ export function openFrontDoor(options: FrontDoorOptions): OpenFrontDoor {
       state = { is: 'closed', why };
     }
     await writeFrontDoor(places, { ...state, port, ...self, state: (await whatIsKept(places)).state });
+    if (state.is === 'open') options.onOpen?.();
   }
 
   function inTurn(isAsked: boolean): Promise<FrontDoor> {
@@ -107,6 +108,14 @@ export function openFrontDoor(options: FrontDoorOptions): OpenFrontDoor {
       await forgetFrontDoor(places);
     },
   };
+}
+
+function serverAt(port: number, options: FrontDoorOptions): Server {
+  const { places, self } = options;
+  const server = httpServer();
+  const statusOf = async (name: string) => (await readStatus(places, name))?.status;
+  server.on('request', frontRequests({ ...options, host: HOST, port, statusOf, pid: self.pid }));
+  return server;
 }
 
 /** One line for whoever waits for a run, which goes on without it. */

@@ -151,6 +151,17 @@ export class Host {
     });
   }
 
+  /** Tells connected clients of all that is hosted: the front door, whose address they are to have, has opened. */
+  async tellClients(): Promise<void> {
+    const told = [...this.#hosted.keys()].map((name) =>
+      this.#inTurn(name, async () => {
+        // It may have ended since.
+        if (this.#hosted.has(name)) await this.#deps.clients?.there(name);
+      }),
+    );
+    await Promise.all(told);
+  }
+
   /** Resolves when the workload is not hosted any more, for whatever reason. */
   async over(name: string): Promise<void> {
     await this.#hosted.get(name)?.over;

@@ -12,6 +12,8 @@ import type { StatusRecord } from './state.ts';
 export interface ConnectedClients {
   /** A writer of statuses that tells clients too: what runs is written, what ends or starts again is taken away. */
   follow(name: string, record: StatusRecord): StatusRecord;
+  /** Writes a workload that runs. Never rejects. */
+  there(name: string): Promise<void>;
   /** Takes a workload away. Never rejects. */
   gone(name: string): Promise<void>;
 }
@@ -57,6 +59,7 @@ export function connectedClients(deps: TellDeps): ConnectedClients {
     work.catch((error: unknown) => deps.warn(name, error, 'connected clients were not told'));
 
   return {
+    there: (name) => told(name, there(name)),
     gone: (name) => told(name, gone(name)),
     follow(name, record) {
       let isThere = false;
