@@ -88,7 +88,10 @@ describe('what is no command', () => {
     ['help nope', 'unknown command "skep nope"; see skep --help'],
     ['ps', 'unknown command "skep ps"; use skep list'],
     ['remove x', 'unknown command "skep remove"; use skep rm NAME'],
-    ['inspect x', 'unknown command "skep inspect"; use skep status NAME'],
+    [
+      'inspect x',
+      'unknown command "skep inspect"; use skep status NAME, or skep info SERVER for one of the catalogue',
+    ],
     ['constructor', 'unknown command "skep constructor"; see skep --help'],
     ['registry nope', 'unknown command "skep registry nope"; see skep registry --help'],
     ['registry lits', 'unknown command "skep registry lits"; did you mean "list"?'],
