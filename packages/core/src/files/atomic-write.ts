@@ -9,6 +9,8 @@ export interface AtomicWriteOptions {
   readonly mode?: number;
   /** False does not wait for the disk: for what says nothing after a crash of the machine. */
   readonly durable?: boolean;
+  /** Asked when nothing is left to do but the replacement itself; false leaves `path` as it is. */
+  readonly confirm?: () => Promise<boolean>;
 }
 
 /**
@@ -19,13 +21,14 @@ export interface AtomicWriteOptions {
 export async function atomicWrite(
   path: string,
   content: string | Uint8Array,
-  { mode = 0o600, durable = true }: AtomicWriteOptions = {},
+  { mode = 0o600, durable = true, confirm = async () => true }: AtomicWriteOptions = {},
 ): Promise<void> {
   const directory = dirname(path);
   const temporary = join(directory, `.${basename(path)}.${randomUUID()}.tmp`);
   try {
     await mkdir(directory, { recursive: true, mode: 0o750 });
     await write(temporary, content, { mode, durable });
+    if (!(await confirm())) return await rm(temporary, { force: true });
     await rename(temporary, path);
     if (durable) await syncDirectory(directory);
   } catch (cause) {
@@ -57,7 +60,7 @@ function failure(what: 'write' | 'remove', path: string, cause: unknown): SkepEr
 async function write(
   path: string,
   content: string | Uint8Array,
-  { mode, durable }: Required<AtomicWriteOptions>,
+  { mode, durable }: Required<Pick<AtomicWriteOptions, 'mode' | 'durable'>>,
 ): Promise<void> {
   await using file = await open(path, 'wx', mode);
   // The umask may have taken bits away; the mode is a promise in both directions.

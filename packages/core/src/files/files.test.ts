@@ -55,6 +55,22 @@ describe('atomicWrite', () => {
     expect(contents).toContain(await readFile(path, 'utf8'));
   });
 
+  test('asks once more when all is on the disk, and leaves nothing where it may not', async () => {
+    const path = join(dir, 'asked');
+    await writeFile(path, 'old');
+    const temporary = async (): Promise<string[]> =>
+      (await readdir(dir)).filter((name) => name.startsWith('.asked.'));
+    for (const may of [false, true]) {
+      const confirm = async (): Promise<boolean> => {
+        expect(await readFile(join(dir, (await temporary())[0] ?? ''), 'utf8')).toBe('new');
+        return may;
+      };
+      await atomicWrite(path, 'new', { confirm });
+      expect(await readFile(path, 'utf8')).toBe(may ? 'new' : 'old');
+      expect(await temporary()).toEqual([]);
+    }
+  });
+
   test('removing twice is fine', async () => {
     const path = join(dir, 'gone');
     await writeFile(path, '');

@@ -57,11 +57,16 @@ export async function readClientFile(path: string, uid: number | undefined): Pro
  * read.
  */
 export async function writeClientFile(file: ClientFile, text: string | undefined): Promise<boolean> {
-  const now = await ifThere(stat(file.target, { bigint: true }));
-  if ((now ? stampOf(now) : NO_FILE) !== file.stamp) return false;
-  if (text === undefined) await removeFile(file.target);
-  else await atomicWrite(file.target, text, { mode: file.mode });
-  return true;
+  let isSame = false;
+  // Asked last: clients write often, and bringing a file to the disk takes a while.
+  const confirm = async (): Promise<boolean> => {
+    const now = await ifThere(stat(file.target, { bigint: true }));
+    isSame = (now ? stampOf(now) : NO_FILE) === file.stamp;
+    return isSame;
+  };
+  if (text !== undefined) await atomicWrite(file.target, text, { mode: file.mode, confirm });
+  else if (await confirm()) await removeFile(file.target);
+  return isSame;
 }
 
 /** Undefined where nothing of that name is. */

@@ -32,6 +32,26 @@ test('of a file in one line, shows what is new', () => {
   expect(added + shown(after, before).join('\n')).not.toContain('hush');
 });
 
+test.each([1, 3_000])('of changes in one line, shows nothing of %d parts between them', (parts) => {
+  const x = `"x":{"env":{${'"TOKEN":"hush",'.repeat(parts)}"TOKEN":"hush"}}`;
+  const before = `{"s":{"a":{"url":"http://127.0.0.1:1/mcp"},${x}}}`;
+  const after = `{"s":{"a":{"url":"http://127.0.0.1:22/mcp"},${x},"b":{"url":"u"}}}`;
+  for (const lines of [shown(before, after), shown(after, before)]) {
+    expect(lines.join('\n')).toContain('"b":{"url":"u"');
+    expect(lines.join('\n')).not.toContain('hush');
+  }
+});
+
+test('of two changes in a text too long to compare, shows nothing of what stands between them', () => {
+  const between = Array.from({ length: 2_500 }, (_, n) => `  "TOKEN_${n}": "hush",`).join('\n');
+  expect(shown(`one\n${between}\nend`, `two\n${between}\nlast\nend`)).toEqual([
+    '@ line 1',
+    '- one',
+    '+ two',
+    '+ last',
+  ]);
+});
+
 test('two changes far from each other are two blocks', () => {
   const lines = Array.from({ length: 50 }, (_, n) => `line ${n}`);
   const after = ['first', ...lines.slice(0, 40), ...lines.slice(41)];

@@ -4,7 +4,7 @@ export interface DifferenceLine {
   readonly text: string;
 }
 
-/** Lines of one side that are compared one by one; beyond it, they are shown as they are. */
+/** Lines of one side that are compared one by one; beyond it, those are shown that only one side has. */
 const MAX_COMPARED = 2_000;
 /** A common beginning or end of a changed line is cut from here on: it says nothing, and may hold what is secret. */
 const MAX_COMMON = 16;
@@ -31,7 +31,8 @@ const linesOf = (text: string): readonly string[] =>
   text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/);
 
 /** A comma more or less is no news, and would show the neighbour that it belongs to. */
-const isSame = (one = '', other = ''): boolean => one.replaceAll(',', '') === other.replaceAll(',', '');
+const isSame = (one = '', other = ''): boolean => withoutCommas(one) === withoutCommas(other);
+const withoutCommas = (text: string): string => text.replaceAll(',', '');
 
 interface Block {
   /** Line of the new text, from 0. */
@@ -43,7 +44,7 @@ interface Block {
 /** The blocks that differ, by the longest common subsequence. */
 function compare(old: readonly string[], now: readonly string[]): readonly Block[] {
   if (old.length > MAX_COMPARED || now.length > MAX_COMPARED)
-    return [{ at: 0, gone: [...old], come: [...now] }];
+    return [{ at: 0, gone: onlyIn(old, now), come: onlyIn(now, old) }];
   const width = now.length + 1;
   const lengths = new Uint16Array((old.length + 1) * width);
   for (let one = old.length - 1; one >= 0; one -= 1) {
@@ -76,6 +77,11 @@ function compare(old: readonly string[], now: readonly string[]): readonly Block
   return blocks;
 }
 
+function onlyIn(some: readonly string[], others: readonly string[]): string[] {
+  const known = new Set(others.map(withoutCommas));
+  return some.filter((one) => !known.has(withoutCommas(one)));
+}
+
 /** The lines of a block as they are shown. */
 function shorten(gone: readonly string[], come: readonly string[]): readonly DifferenceLine[] {
   const [old, now] = [gone[0], come[0]];
@@ -93,7 +99,10 @@ function marked(mark: '-' | '+', lines: readonly string[]): readonly DifferenceL
   return lines.map((text) => ({ mark, text }));
 }
 
-/** Two lines without what they have in common at both ends, where that is long; '' for one that has nothing else. */
+/**
+ * Two lines without what they have in common at both ends, where that is long, and between several changes; '' for one
+ * that has nothing else.
+ */
 function withoutCommon(old: string, now: string): readonly [string, string] {
   const most = Math.min(old.length, now.length);
   let head = 0;
@@ -101,9 +110,21 @@ function withoutCommon(old: string, now: string): readonly [string, string] {
   let tail = 0;
   while (tail < most - head && old.at(-1 - tail) === now.at(-1 - tail)) tail += 1;
   if (head + tail <= MAX_COMMON) return [old, now];
+  const parts = [partsOf(old), partsOf(now)] as const;
+  const blocks = compare(...parts);
+  if (blocks.length > 1 || parts.some(({ length }) => length > MAX_COMPARED))
+    return [changesOf(blocks, 'gone'), changesOf(blocks, 'come')];
   const cut = (line: string): string => {
     const middle = line.slice(head, line.length - tail);
     return middle === '' ? '' : `${head > 0 ? '…' : ''}${middle}${tail > 0 ? '…' : ''}`;
   };
   return [cut(old), cut(now)];
+}
+
+/** The parts of a line that brackets and commas make. */
+const partsOf = (line: string): readonly string[] => line.match(/[^,[\]{}]*[,[\]{}]|[^,[\]{}]+$/g) ?? [];
+
+function changesOf(blocks: readonly Block[], side: 'gone' | 'come'): string {
+  const changes = blocks.map((block) => block[side].join('')).filter((change) => change !== '');
+  return changes.length === 0 ? '' : `…${changes.join('…')}…`;
 }
