@@ -48,6 +48,17 @@ const savedText = (skep: CommandUnderTest, name: string): Promise<string> =>
 
 const RUN = 'run fake:1 --name a1 --transport stdio';
 
+test('a secret variable whose name is too long for the store is kept in clear, and the workload is usable', async () => {
+  const long = 'A'.repeat(300);
+  const env_vars = [{ name: long, description: 'A token', required: true, secret: true }];
+  const wants = { ...CATALOGUE.servers.wants, env_vars };
+  const { skep } = await machine({ catalogue: { servers: { wants } } });
+  const { status, err } = await skep.run(`run wants --name a1 -e ${long}=${VALUE}`);
+  expect({ status, err }).toMatchObject({ status: 0, err: expect.stringContaining('cannot be longer') });
+  await skep.output('stop a1');
+  await skep.output('start a1');
+});
+
 describe('--secret', () => {
   test('gives the server the value, and no file has it', async () => {
     const { skep, runtime } = await machine(ENCRYPTED);

@@ -2,7 +2,7 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { findSecret, openProvider, openProviderToKeep } from './open-provider.ts';
 import type { SecretsSurroundings } from './provider.ts';
-import { formatReference, isOwnedBy, ownedName, parseReference } from './reference.ts';
+import { checkName, formatReference, isOwnedBy, ownedName, parseReference } from './reference.ts';
 import { checkFitsVariable, MAX_SECRET_BYTES } from './secret-value.ts';
 
 /** Values by variable. They are in memory, and where the server runs, and nowhere else. */
@@ -47,7 +47,10 @@ export async function keepOwned(
   try {
     const { change, kind } = await openProviderToKeep(around);
     if (!change) return { why: `the ${kind} secrets provider only reads` };
-    const owned = Object.keys(values).map((target) => ({ name: ownedName(workload, target), target }));
+    const owned = Object.keys(values).map((target) => ({
+      name: checkName(ownedName(workload, target)),
+      target,
+    }));
     await change((secrets) => {
       for (const { name, target } of owned) secrets.set(name, values[target] ?? '');
     });
