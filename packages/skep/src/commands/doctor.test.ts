@@ -83,6 +83,13 @@ describe('skep doctor', () => {
       /three/,
       (skep) => make(join(skep.places.runConfigsDir, 'three.txt'), '{}', 0o644),
     ],
+    [
+      'SKEP-D023',
+      'warning',
+      /four.json/,
+      (skep) => make(join(skep.places.previousDir, 'four.json'), '{}', 0o644),
+    ],
+    ['SKEP-D023', 'warning', /secrets_/, (skep) => make(skep.places.secretsFile, '', 0o640)],
     ['SKEP-D024', 'note', /1 of/, (skep) => make(join(skep.places.locksDir, 'run.gone.lock'), '')],
     ['SKEP-D025', 'warning', /index/, (skep) => make(join(skep.places.cacheDir, 'catalogue-index'), '[\n[')],
     ['SKEP-D030', 'note', /left/, (skep) => make(join(skep.places.supervisorDir, 'old.sock'), '')],

@@ -24,6 +24,7 @@ const directoriesOf = (places: Places): readonly string[] => [
   places.dataDir,
   places.cacheDir,
   places.runConfigsDir,
+  places.previousDir,
   places.groupsDir,
   places.clientsDir,
   places.locksDir,
@@ -71,13 +72,15 @@ async function mayWrite(path: string): Promise<boolean> {
 
 /** Files with what was given to servers, which nobody else is to read. */
 export async function lookAtFilePermissions({ context: { places } }: Inquiry): Promise<Finding> {
+  const files = [places.secretsFile];
+  for (const directory of [places.runConfigsDir, places.previousDir, places.statusesDir]) {
+    const names = await readdir(directory).catch(() => []);
+    files.push(...names.map((name) => join(directory, name)));
+  }
   const open: string[] = [];
-  for (const directory of [places.runConfigsDir, places.statusesDir]) {
-    for (const name of await readdir(directory).catch(() => [])) {
-      const path = join(directory, name);
-      const found = await ifThere(lstat(path));
-      if (found?.isFile() === true && (found.mode & OTHERS_MAY_DO_ANYTHING) !== 0) open.push(path);
-    }
+  for (const path of files) {
+    const found = await ifThere(lstat(path), 'EACCES', 'ENOTDIR');
+    if (found?.isFile() === true && (found.mode & OTHERS_MAY_DO_ANYTHING) !== 0) open.push(path);
   }
   if (open.length === 0) return ok('nobody else may read them');
   return {
