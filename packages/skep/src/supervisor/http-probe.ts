@@ -8,6 +8,9 @@ import { MAX_LISTING_CHARS, type AskServer } from './list-tools.ts';
 
 const REQUEST_MS = 10_000;
 const END_SESSION_MS = 2_000;
+const MAX_REDIRECTS = 3;
+/** Redirects that keep method and body (RFC 9110 §15.4). */
+const SAME_METHOD = new Set([307, 308]);
 /** Characters of one answer that are read: a server that writes more, or bit by bit, holds nobody up. */
 const MAX_ANSWER_CHARS = { greeting: 256 * 1024, other: MAX_LISTING_CHARS } as const;
 /** Of a whole line `data: …` (HTML, server-sent events). */
@@ -63,7 +66,7 @@ export function askOverHttp({ result, session }: HttpGreeting, server: HttpServe
       : {}),
   };
   const send = (message: object, signal: AbortSignal): Promise<Response> =>
-    server.fetch(server.endpoint, {
+    request(server, {
       method: 'POST',
       headers,
       body: JSON.stringify({ jsonrpc: '2.0', ...message }),
@@ -81,10 +84,10 @@ export function askOverHttp({ result, session }: HttpGreeting, server: HttpServe
 /** The check should not leave a session behind in a server that counts them; one that does not answer keeps it. */
 export async function endSession(
   session: string,
-  { endpoint, fetch, signal }: HttpServer & { readonly signal: AbortSignal },
+  { signal, ...server }: HttpServer & { readonly signal: AbortSignal },
 ): Promise<void> {
   try {
-    const response = await fetch(endpoint, {
+    const response = await request(server, {
       method: 'DELETE',
       headers: { 'mcp-session-id': session },
       signal: AbortSignal.any([signal, AbortSignal.timeout(END_SESSION_MS)]),
@@ -98,9 +101,9 @@ export async function endSession(
 
 /** The server's answer; undefined for a refused connection, a reset, a slow answer or one that is not MCP's. */
 async function probe(options: HttpProbeOptions): Promise<HttpGreeting | undefined> {
-  const { endpoint, fetch, version, signal } = options;
+  const { version, signal } = options;
   try {
-    const response = await fetch(endpoint, {
+    const response = await request(options, {
       method: 'POST',
       headers: JSON_RPC,
       body: JSON.stringify({
@@ -128,6 +131,23 @@ async function probe(options: HttpProbeOptions): Promise<HttpGreeting | undefine
     signal.throwIfAborted();
     if (error instanceof Error) return undefined;
     throw error;
+  }
+}
+
+/**
+ * Asks the proxied server, also where it sends whoever asks to another of its paths with method and body. Nowhere else: a
+ * confined server would have this process call whom it cannot reach itself.
+ */
+async function request({ endpoint, fetch }: HttpServer, init: RequestInit): Promise<Response> {
+  let url = endpoint;
+  for (let redirects = 0; ; redirects += 1) {
+    const response = await fetch(url, { ...init, redirect: 'manual' });
+    const to = SAME_METHOD.has(response.status) ? response.headers.get('location') : null;
+    const next = to === null ? null : URL.parse(to, url);
+    const isOwn = next !== null && next.origin === URL.parse(endpoint)?.origin;
+    if (!isOwn || redirects === MAX_REDIRECTS) return response;
+    await response.body?.cancel();
+    url = next.href;
   }
 }
 

@@ -1,6 +1,8 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
 import { systemClock } from '@skep/core/time/clock.ts';
 import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import type { StartEvent } from './protocol.ts';
 import { askOverHttp, untilHttpAnswer } from './http-probe.ts';
@@ -200,6 +202,40 @@ describe('asking over HTTP', () => {
       stop.signal,
     );
     await expect(answer).rejects.toThrow('stopped');
+  });
+
+  test.each([301, 302, 303, 307, 308])('follows a redirect (%d) to its own paths at most', async (status) => {
+    const asked: string[] = [];
+    const serverOf = async (answer: RequestListener): Promise<string> => {
+      const server = createServer(answer).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      onTestFinished(() => void (server.closeAllConnections(), server.close()));
+      const address = server.address();
+      return `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
+    };
+    const elsewhere = await serverOf(({ method, url }, res) => {
+      asked.push(`${method} ${url} elsewhere`);
+      res.end(JSON.stringify(result));
+    });
+    const server = await serverOf(({ method, url }, res) => {
+      asked.push(`${method} ${url}`);
+      if (url === '/mcp') res.writeHead(status, { Location: '/mcp/' }).end();
+      else res.writeHead(status, { Location: `${elsewhere}/secret`, 'Mcp-Session-Id': 's' }).end();
+    });
+    const stop = new AbortController();
+    const answer = untilHttpAnswer({
+      endpoint: `${server}/mcp`,
+      version: '9.9.9',
+      fetch,
+      clock: { ...manualClock(), sleep: () => Promise.reject(new Error('asked once')) },
+      signal: stop.signal,
+      delays: { first: 10, longest: 30 },
+    });
+    await expect(answer).rejects.toThrow('asked once');
+    const keepsMethod = status === 307 || status === 308;
+    const end = keepsMethod ? ['POST /mcp/', 'DELETE /mcp'] : [];
+    expect(asked.slice(0, 3)).toEqual(['POST /mcp', ...end]);
+    expect(asked.join()).not.toContain('elsewhere');
   });
 
   test('announces itself once, then asks in the session and revision of the greeting', async () => {
