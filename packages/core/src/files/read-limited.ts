@@ -66,11 +66,15 @@ const tooLarge = (path: string, { maxBytes, what }: Found): SkepError =>
     detail: { path, maxBytes },
   });
 
+/** Made once: making it takes longer than a small file takes to decode. */
+let utf8: TextDecoder | undefined;
+
 /** As `readBytes`, as UTF-8 without a byte order mark; invalid UTF-8 is `file/unreadable`. */
 export async function readText(path: string, limits: ReadLimits): Promise<string> {
   const bytes = await readBytes(path, limits);
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    utf8 ??= new TextDecoder('utf-8', { fatal: true });
+    return utf8.decode(bytes);
   } catch (cause) {
     throw new SkepError('file/unreadable', {
       message: `${limits.what ?? 'file'} "${path}" is not UTF-8 text`,
