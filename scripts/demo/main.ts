@@ -7,7 +7,8 @@ import { ensureBaseImage, removeBaseImage } from './base-image.ts';
 import { ensureBubblewrap } from './bubblewrap.ts';
 import { callTools } from './client.ts';
 import { type Engine, findEngine } from './engine.ts';
-import { freePort, type Programs, programsIn } from './programs.ts';
+import { freePort } from '../../e2e/fixtures/free-port.ts';
+import { type Programs, programsIn } from './programs.ts';
 import { screenOn } from './screen.ts';
 
 /**
@@ -17,7 +18,7 @@ import { screenOn } from './screen.ts';
 const SERVER = 'everything';
 const screen = screenOn(process.stdout);
 const home = mkdtempSync(path.join(os.tmpdir(), 'skep-demo-'));
-const programs = programsIn(home);
+const programs = programsIn(home, await freePort());
 const catalogue = path.resolve(import.meta.dirname, '../../packages/core/src/catalog/starter.json');
 
 let registry: ChildProcess | undefined;

@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import path from 'node:path';
 
 /** Runs the two programs from source, in surroundings that touch nothing of the user's own. */
@@ -20,7 +19,8 @@ export interface Programs {
   readonly registry: (args: readonly string[]) => ChildProcess;
 }
 
-export function programsIn(home: string): Programs {
+/** `frontPort`: where all servers are served; the usual one may be in use by the person's own Skep. */
+export function programsIn(home: string, frontPort: number): Programs {
   const env = {
     ...process.env,
     XDG_CONFIG_HOME: path.join(home, 'config'),
@@ -28,6 +28,7 @@ export function programsIn(home: string): Programs {
     XDG_DATA_HOME: path.join(home, 'data'),
     XDG_CACHE_HOME: path.join(home, 'cache'),
     XDG_RUNTIME_DIR: path.join(home, 'run'),
+    SKEP_FRONT_PORT: String(frontPort),
   };
   return {
     async skep(args, { quiet = false } = {}) {
@@ -48,14 +49,4 @@ export function programsIn(home: string): Programs {
       return spawn(process.execPath, ['--', main, ...args], { env, stdio: ['ignore', 'ignore', 'pipe'] });
     },
   };
-}
-
-/** A TCP port on loopback that is free now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

@@ -67,7 +67,7 @@ const tooLarge = (path: string, { maxBytes, what }: Found): SkepError =>
   });
 
 /** Made once: making it takes longer than a small file takes to decode. */
-let utf8: TextDecoder | undefined;
+let utf8: { decode(bytes: Uint8Array): string } | undefined;
 
 /** As `readBytes`, as UTF-8 without a byte order mark; invalid UTF-8 is `file/unreadable`. */
 export async function readText(path: string, limits: ReadLimits): Promise<string> {
