@@ -1,7 +1,9 @@
+import { stripVTControlCharacters } from 'node:util';
 import { SkepError } from '../errors/skep-error.ts';
 import { toTerminal } from '../errors/to-terminal.ts';
 import { paint } from '../terminal/paint.ts';
 import { suggestion } from '../settings/did-you-mean.ts';
+import { wrapText } from '../settings/to-help.ts';
 import {
   findEntry,
   namesOf,
@@ -26,9 +28,16 @@ export async function runProgram<H extends Host>(
     const { debugVariable = '' } = program;
     const debug = argv.includes('--debug') || (env[debugVariable] ?? '') !== '';
     const { text, exitCode } = toTerminal(error, { color: terminal.colorErr, debug });
-    terminal.err(text);
+    terminal.err(terminal.liveErr ? fitted(text, terminal.width) : text);
     return exitCode;
   }
+}
+
+/** The message breaks between words; what `--debug` adds below it stays as it is. */
+function fitted(text: string, width: number): string {
+  const [message = '', ...rest] = text.split('\n');
+  const widthOf = (part: string): number => stripVTControlCharacters(part).length;
+  return [...wrapText(message, width, widthOf), ...rest].join('\n');
 }
 
 const VERSION_FLAGS: ReadonlySet<string | undefined> = new Set(['--version', '-v', '-V']);

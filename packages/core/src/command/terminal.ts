@@ -42,7 +42,7 @@ export function openTerminal({ stdin, stdout, stderr, env }: TerminalInput): Ter
     liveOut: stdout.isTTY === true,
     colorOut: stdout.isTTY === true && mayColor,
     colorErr: stderr.isTTY === true && mayColor,
-    width: Math.min(stderr.columns ?? stdout.columns ?? DEFAULT_WIDTH, 140),
+    width: Math.min(stderr.columns || stdout.columns || DEFAULT_WIDTH, 140),
     // A terminal that tells no size says 0.
     widthOut: stdout.isTTY === true ? stdout.columns || DEFAULT_WIDTH : Infinity,
   };
