@@ -6,8 +6,6 @@ import type { Keyring } from './keyring/keyring.ts';
 import type { SecretsSurroundings } from './provider.ts';
 
 const MAX_PASSWORD_BYTES = 4096;
-export const PASSWORD_FILE = 'SKEP_SECRETS_PASSWORD_FILE';
-const PASSWORD = 'SKEP_SECRETS_PASSWORD';
 
 /** What a password has to open; fails with `secrets/wrong-password` where it does not. */
 type TryPassword<T> = (password: string) => Promise<T>;
@@ -20,7 +18,7 @@ export const accountOf = ({ places }: Pick<SecretsSurroundings, 'places'>): stri
 
 /** True where a password was given for this command, by file or variable. */
 export const isPasswordGiven = ({ env }: Pick<SecretsSurroundings, 'env'>): boolean =>
-  (env[PASSWORD_FILE] ?? env[PASSWORD] ?? '') !== '';
+  (env['SKEP_SECRETS_PASSWORD_FILE'] || env['SKEP_SECRETS_PASSWORD'] || '') !== '';
 
 /**
  * Opens the store with the password that the person gave, that a keyring holds, or that the person is asked for; the
@@ -84,16 +82,16 @@ export async function forgetPassword(around: SecretsSurroundings): Promise<reado
 }
 
 async function givenPassword(env: SecretsSurroundings['env']): Promise<string | undefined> {
-  const file = env[PASSWORD_FILE] ?? '';
-  if (file === '') return env[PASSWORD] || undefined;
+  const file = env['SKEP_SECRETS_PASSWORD_FILE'] ?? '';
+  if (file === '') return env['SKEP_SECRETS_PASSWORD'] || undefined;
   const text = await readText(file, {
     maxBytes: MAX_PASSWORD_BYTES,
-    what: `password file of ${PASSWORD_FILE}`,
+    what: 'password file of SKEP_SECRETS_PASSWORD_FILE',
   });
   const password = text.replace(/\r?\n$/, '');
   if (password !== '') return password;
   throw new SkepError('secrets/locked', {
-    message: `the password file "${file}" of ${PASSWORD_FILE} is empty`,
+    message: `the password file "${file}" of SKEP_SECRETS_PASSWORD_FILE is empty`,
   });
 }
 
