@@ -105,12 +105,12 @@ const CHUNKS = [
   {
     name: 'shared',
     minShareCount: 2,
-    test: /^\0node:|\/core\/src\/catalog\/variable-name|\/core\/src\/(?:command(?!\/completion)|errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?!open-|ask)|print\/(?!difference)|workloads\/|run-config\/(?:file|labels|workload-url)|clients\/table|settings\/workload-name|permissions\/data-paths|protocol\/reference|supervisor\/process-identity|runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|(?!free-port)[^/]+)\.ts)/,
+    test: /^\0node:|\/core\/src\/catalog\/(?:tool-weight|variable-name)|\/core\/src\/(?:command(?!\/completion)|errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?!open-|ask)|print\/(?!difference)|workloads\/|run-config\/(?:file|labels|workload-url)|clients\/table|settings\/workload-name|permissions\/data-paths|protocol\/reference|supervisor\/process-identity|runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|(?!free-port)[^/]+)\.ts)/,
   },
   // What finds servers and tells what they need, on this machine too; nothing of it leads to zod.
   {
     name: 'finding',
-    test: /\/core\/src\/(?:catalog\/(?:catalogue-|display-facts|tool-weight|entry-name|extension-summary|find\.ts|publisher-extension|quick-servers|rank\.ts|run-plan|version-order))|\/skep\/src\/(?:catalog\/(?:choose-server|outlook|rows|server-facts)|cli\/abilities|runtime\/(?:glance|docker\/(?:engine-sockets|glance)|sandbox\/(?:find-program|glance|places)))/,
+    test: /\/core\/src\/(?:catalog\/(?:catalogue-|display-facts|entry-name|extension-summary|find\.ts|publisher-extension|quick-servers|rank\.ts|run-plan|version-order))|\/skep\/src\/(?:catalog\/(?:choose-server|outlook|rows|server-facts)|cli\/abilities|runtime\/(?:glance|docker\/(?:engine-sockets|glance)|sandbox\/(?:find-program|glance|places)))/,
   },
   // Who writes the files of clients; what reads a format of theirs is loaded with the first file of it.
   {
