@@ -154,6 +154,15 @@ describe('skep upgrade --undo', () => {
     expect(await runs()).toBe('fake@2.0.0');
   });
 
+  test('leaves it in the group where it is by now', async () => {
+    await skep.output('group create work');
+    await skep.output('run npx://fake@1.0.0 --name a1 --group work');
+    await skep.output('upgrade a1 --yes');
+    await skep.output('group rm work --yes');
+    await skep.output('upgrade --undo a1');
+    expect(JSON.parse(await skep.output('status a1 --format json'))).toMatchObject({ group: 'default' });
+  });
+
   test('is refused where there is nothing to go back to', async () => {
     await ran();
     const { status, err } = await skep.run('upgrade --undo a1');

@@ -101,9 +101,9 @@ export async function undoUpgrade(name: string, context: Context): Promise<void>
     const around = surroundingsOf(context);
     const { runtime, info } = await around.connect(previous.runtime);
     await info;
-    const target = (await runtime.has(previous.image))
-      ? previous
-      : await prepareAgain(previous, runtime, work);
+    const back = (await runtime.has(previous.image)) ? previous : await prepareAgain(previous, runtime, work);
+    // Where it is, and how it is reached, is no matter of its version.
+    const target = { ...back, group: current.group, port: current.port };
     await replace(target, current, work);
     tellLines([`${name} is back at ${printable(versionText(target))}, with the data it has now`], terminal);
   } finally {
