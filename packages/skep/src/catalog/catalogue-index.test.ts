@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ServerEntry } from '@skep/core/catalog/entry.ts';
 import { rankServers } from '@skep/core/catalog/rank.ts';
-import { readIndex } from './catalogue-index.ts';
+import { entriesAt, readIndex } from './catalogue-index.ts';
 import type { CatalogSource } from './catalog-source.ts';
 import { openCatalog } from './open-catalog.ts';
 
@@ -111,6 +111,14 @@ test('a catalogue that is replaced, or changed in place, is read anew', async ()
   expect(await readIndex(place())).toBeUndefined();
   const found = await (await indexed()).list({ search: 'two', signal });
   expect(found.map(({ name }) => name)).toContain('io.a/two');
+});
+
+test('as many servers are found at once as there are', async () => {
+  write([server('io.a/one')]);
+  await (await indexed()).list({ search: 'one', signal });
+  const [row] = (await readIndex(place())) ?? [];
+  const rows = row ? Array.from({ length: 200_000 }, () => ({ ...row, version: 'other' })) : [];
+  expect(await entriesAt(rows, place())).toBeUndefined();
 });
 
 test('an index that leads nowhere in the catalogue is as none', async () => {

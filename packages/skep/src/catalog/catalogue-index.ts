@@ -61,9 +61,10 @@ export async function entriesAt(
   rows: readonly IndexRow[],
   { catalogue }: IndexPlace,
 ): Promise<readonly ServerEntry[] | undefined> {
-  const start = Math.min(...rows.map((row) => row.start));
-  const length = Math.max(...rows.map((row) => row.end)) - start;
   if (rows.length === 0) return [];
+  // There may be more of them than a function takes arguments.
+  const start = rows.reduce((least, row) => Math.min(least, row.start), Infinity);
+  const length = rows.reduce((most, row) => Math.max(most, row.end), 0) - start;
   try {
     await using file = await open(catalogue);
     const bytes = Buffer.allocUnsafeSlow(length);

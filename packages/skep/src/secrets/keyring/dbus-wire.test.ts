@@ -63,9 +63,12 @@ describe('bytes of a bus that means no good', () => {
       }),
     );
   });
-  test.each(['a'.repeat(100), '(', '(s', 'z', '{', ')'])('the signature %s is refused', (signature) => {
-    expect(() => typesOf(signature)).toThrow(expect.objectContaining({ code: 'secrets/keyring' }));
-  });
+  test.each(['a'.repeat(100), '(', '(s', 'z', '{', ')', 'a()', 'a{}'])(
+    'the signature %s is refused',
+    (signature) => {
+      expect(() => typesOf(signature)).toThrow(expect.objectContaining({ code: 'secrets/keyring' }));
+    },
+  );
   test('a message that claims to be longer than any answer is refused before it has come', () => {
     const bytes = encodeCall(1, new Map([[PATH, '/']]), '', []);
     bytes.writeUInt32LE(0xff_ff_ff_ff, 4);

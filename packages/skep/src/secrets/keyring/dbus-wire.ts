@@ -85,6 +85,8 @@ function endOfType(signature: string, at: number, depth: number): number {
   if (kind !== '(' && kind !== '{') return at + 1;
   const close = kind === '(' ? ')' : '}';
   let end = at + 1;
+  // A list of them would never end.
+  if (signature[end] === close) throw broken('a structure of nothing');
   while (signature[end] !== close) end = endOfType(signature, end, depth + 1);
   return end + 1;
 }
