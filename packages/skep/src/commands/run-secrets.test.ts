@@ -201,6 +201,24 @@ describe('a value that the catalogue calls secret', () => {
   });
 });
 
+test('an imported file gets nothing unasked of what a person keeps in variables', async () => {
+  const { skep, runtime } = await machine({ env: { SKEP_SECRETS_PROVIDER: 'environment' } });
+  const file = {
+    schema_version: 'v0.1.0',
+    name: 'a1',
+    image: 'fake:1',
+    transport: 'stdio',
+    secret_env: ['B'],
+  };
+  await skep.write('x.json', file);
+  const env = { SKEP_SECRET_B: VALUE };
+  expect(await skep.refusal('run --from-config x.json', { env })).toContain(
+    'give the server the secret "B" as B',
+  );
+  await skep.output('run --from-config x.json --trust-config', { env });
+  expect(runtime.environments.get('a1')).toMatchObject({ B: VALUE });
+});
+
 describe('an imported file that names a secret', () => {
   const file = (secrets: readonly string[]) => ({
     schema_version: 'v0.1.0',

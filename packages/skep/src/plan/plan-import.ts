@@ -87,7 +87,7 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
 
 /** A file may come from anywhere: what it gives away of this machine is the person's decision (`run/not-granted`). */
 async function checkTrust(config: RunConfig, request: ImportRequest, around: Surroundings): Promise<void> {
-  const grants = configGrants(config, around.cwd);
+  const grants = [...configGrants(config, around.cwd), ...(await takenSecrets(config, around))];
   if (request.trusted) {
     for (const grant of grants) around.terminal.err(`Granted: ${printable(grant)}\n`);
     return;
@@ -98,6 +98,15 @@ async function checkTrust(config: RunConfig, request: ImportRequest, around: Sur
     hint: 'read the file; to allow it, add --trust-config',
     confirm: around.confirm,
   });
+}
+
+/** What a person keeps in variables was not put there for this file; elsewhere somebody set them for it. */
+async function takenSecrets({ secret_env }: RunConfig, around: Surroundings): Promise<readonly string[]> {
+  const taken = secret_env.filter((name) => around.env[SECRET + name] !== undefined);
+  if (taken.length === 0) return [];
+  const { chosenKind } = await import('../secrets/open-provider.ts');
+  if ((await chosenKind(around)) !== 'environment') return [];
+  return taken.map((name) => `give the server the secret "${name}" as ${name}`);
 }
 
 /** Begins the name of a variable that holds the value of a secret one. */
