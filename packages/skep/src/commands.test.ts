@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CommandRow } from '@skep/core/command/command.ts';
 import type { Context } from './cli/context.ts';
+import { commandUnderTest } from './command-under-test.fixture.ts';
 import { COMMANDS, SKEP } from './commands.ts';
 
 const rows: readonly CommandRow<Context>[] = COMMANDS.flatMap((row) =>
@@ -43,6 +44,15 @@ test.each([
   if (here === undefined) expect(isCommand).toBe(true);
   else expect(hint).toMatch(new RegExp(`\\bskep ${here}\\b`));
 });
+
+test.each([[], ...COMMANDS.flatMap((row) => ('members' in row ? [[row.name]] : []))])(
+  'the overview fits a terminal of 80 columns: skep %s',
+  async (...words) => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    const text = await skep.output([...words, '--help']);
+    expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  },
+);
 
 test('no two commands share a name', () => {
   const names = COMMANDS.flatMap((row) =>

@@ -157,6 +157,7 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     members: [
       {
         name: 'list',
+        aliases: ['ls'],
         brief: 'List all servers of the catalogue',
         load: async () => (await import('./commands/registry-list.ts')).registryList,
       },
@@ -175,6 +176,7 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     members: [
       {
         name: 'list',
+        aliases: ['ls'],
         brief: 'List the keys with their values',
         load: async () => (await import('./commands/config-keys.ts')).configList,
       },
@@ -240,11 +242,13 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
       },
       {
         name: 'list',
+        aliases: ['ls'],
         brief: 'List the groups',
         load: async () => (await import('./commands/group.ts')).groupList,
       },
       {
         name: 'rm',
+        aliases: ['delete'],
         brief: 'Remove a group',
         argument: 'group',
         load: async () => (await import('./commands/group.ts')).groupRm,
@@ -353,7 +357,7 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
 export const SKEP: Program<Context> = {
   name: 'skep',
   about: [
-    'Skep runs MCP servers, each in its own container or sandbox, behind one local URL.',
+    'Skep runs MCP servers, each in a container or sandbox, behind one local URL.',
     'Try\n  skep search files\n  skep run everything\n  skep list',
   ],
   closing: ['skep COMMAND --help says more about a command.'],

@@ -21,11 +21,13 @@ export const SECRET_COMMANDS: CommandFamily<Context> = {
     },
     {
       name: 'list',
+      aliases: ['ls'],
       brief: 'List the names of secrets',
       load: async () => (await import('./commands/secret.ts')).secretList,
     },
     {
       name: 'delete',
+      aliases: ['rm'],
       brief: 'Delete a secret',
       argument: 'secret',
       load: async () => (await import('./commands/secret.ts')).secretDelete,
@@ -42,7 +44,7 @@ export const SECRET_COMMANDS: CommandFamily<Context> = {
     },
     {
       name: 'reset-keyring',
-      brief: 'Forget the password of the encrypted store that the keyring holds',
+      brief: 'Forget the password of the store that a keyring holds',
       load: async () => (await import('./commands/secret-provider.ts')).secretResetKeyring,
     },
   ],

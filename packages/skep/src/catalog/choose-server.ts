@@ -21,7 +21,7 @@ export interface Chosen {
 
 /** As `findServer`; fails with `target/not-found` naming the nearest. */
 export async function chooseServer(catalog: CatalogSource, name: string, asking: Asking): Promise<Chosen> {
-  return (await findServer(catalog, name, asking)) ?? (await notFound(catalog, name, asking.signal));
+  return (await findServer(catalog, name, asking)) ?? (await refuseUnknown(catalog, name, asking));
 }
 
 /**
@@ -46,11 +46,16 @@ export async function findServer(
   }
 }
 
-async function notFound(catalog: CatalogSource, name: string, signal: AbortSignal): Promise<never> {
+/** Fails with `target/not-found`, naming the nearest. */
+export async function refuseUnknown(
+  catalog: CatalogSource,
+  name: string,
+  { where = 'the catalogue', signal }: { readonly where?: string; readonly signal: AbortSignal },
+): Promise<never> {
   const near = rankServers(await catalog.list({ search: name, signal }), name);
   const names = near.slice(0, MAX_OFFERED).map((entry) => entry.name);
   throw new SkepError('target/not-found', {
-    message: `server "${name}" not found in the catalogue`,
+    message: `server "${name}" not found in ${where}`,
     ...(names.length === 0 ? {} : { hint: `did you mean ${names.join(', or ')}?` }),
   });
 }

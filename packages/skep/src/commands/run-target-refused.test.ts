@@ -141,7 +141,7 @@ describe('what the catalogue has, and cannot be run as it is', () => {
   test.each<Row>([
     [
       'Plain',
-      'server "Plain" not found in the catalogue at HOME/catalogue.json; find names with skep search; an image is written like org/image:tag',
+      'server "Plain" not found in the catalogue at HOME/catalogue.json; did you mean com.example/plain?',
     ],
     [
       'absent',

@@ -44,7 +44,7 @@ export async function resolveTarget(target: Target, options: ResolveOptions): Pr
     return { source: target.source, generatedName: nameOfPackage(target.reference) };
   }
   const catalog = await options.openCatalog();
-  const { findServer } = await import('../catalog/choose-server.ts');
+  const { findServer, refuseUnknown } = await import('../catalog/choose-server.ts');
   const { ask, signal } = options;
   const found = await findServer(catalog, target.name, { ...(ask && { ask }), signal });
   if (found) {
@@ -62,7 +62,7 @@ export async function resolveTarget(target: Target, options: ResolveOptions): Pr
     catalog.kind === 'built-in'
       ? 'the built-in catalogue'
       : `the catalogue at ${redactUrl(catalog.location)}`;
-  throw new SkepError('target/not-found', { message: `server "${target.name}" not found in ${where}` });
+  return refuseUnknown(catalog, target.name, { where, signal });
 }
 
 function isLocal(plan: RunPlan): plan is LocalPlan {

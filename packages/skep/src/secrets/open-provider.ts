@@ -19,7 +19,7 @@ const VARIABLE = 'SKEP_SECRET_';
 /** Where secrets can be kept. */
 export const PROVIDERS: Readonly<Record<ProviderKind, ProviderRow>> = {
   encrypted: {
-    brief: 'a file that is encrypted with a password, which the keyring of your session keeps',
+    brief: 'a file encrypted with a password, which your keyring keeps',
     open: encryptedProvider,
   },
   keyring: { brief: 'the keyring of your session itself', open: keyringProvider },
