@@ -23,7 +23,7 @@ import { testServer } from './supervisor/server.fixture.ts';
 
 /** What a test says of the machine that its commands run on; the rest is as it usually is. */
 export interface MachineUnderTest {
-  /** Its container engine; it has the images `fake:1` and `example/tools:2` and the package `fake`. */
+  /** Its container engine; it has the images `fake:1` and `example/tools:2` and the packages `fake` and `fake-too`. */
   readonly runtime?: MemoryRuntime;
   /** What stands beside it; there is only the one otherwise, whatever a command wants. */
   readonly sandbox?: MemoryRuntime;
@@ -98,7 +98,7 @@ const NOT_A_TERMINAL = {
   widthOut: Infinity,
 };
 /** What takes the place of the programs that the machine would run. */
-const PROGRAMS = { 'fake:1': idle, 'example/tools:2': idle, fake: idle };
+const PROGRAMS = { 'fake:1': idle, 'example/tools:2': idle, fake: idle, 'fake-too': idle };
 
 /**
  * Runs any command line of `skep` in this process, as `main` does: against a runtime in memory, a supervisor in this

@@ -91,6 +91,17 @@ test('a run of the same name says that it finds its data again', async () => {
   expect(err).toContain('a1 finds what it kept in memory of a1/data\n');
 });
 
+test('a run of the same name of another server says whose data it finds', async () => {
+  const skep = await keeping();
+  await skep.output('rm a1');
+  const { err } = await skep.run('run npx://fake-too --name a1');
+  expect(err).toContain(
+    'Warning: a1 finds what another server, npx://fake, kept in memory of a1/data; skep rm --data a1 removes it\n',
+  );
+  await skep.output('rm a1');
+  expect((await skep.run('run npx://fake-too --name a1')).err).toContain('a1 finds what it kept in');
+});
+
 test('a run that fails leaves no data behind', async () => {
   const skep = await commandUnderTest({ greet: () => new Promise(() => {}) });
   skep.runtime.crash = { exitCode: 1, says: 'no' };

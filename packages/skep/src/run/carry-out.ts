@@ -17,7 +17,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import { DEFAULT_GROUP } from '../settings/group-name.ts';
 import { planPort } from '../runtime/free-port.ts';
 import type { Prepared, Runtime } from '../runtime/runtime.ts';
-import { dataText } from '../supervisor/kept-data.ts';
+import { dataText, keeperOf, readKeeper } from '../supervisor/kept-data.ts';
 import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { holdPreparing } from '../workloads/name-lock.ts';
 import { claimName } from './claim-name.ts';
@@ -56,13 +56,16 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
   const { context, progress } = work;
   const claimed = await claimName(name, runtime, context, { rename, group: groupOf(plan) });
   await holding(claimed, name, work, async () => {
-    const kept = await dataText(context.places, name);
+    const [kept, keeper] = [await dataText(context.places, name), await readKeeper(context.places, name)];
     const { config, secrets } = await make(plan, work);
     // What is said stays, and the line of the progress does not.
     progress.end();
     await tellLimits(config, runtime, context);
     if (kept !== undefined && config.data_paths !== undefined) {
-      context.terminal.err(printable(`${name} finds what it kept in ${kept}`) + '\n');
+      const isOther = keeper !== undefined && keeper !== keeperOf(config);
+      context.terminal.err(
+        `${printable(isOther ? foreignData(name, kept, keeper) : `${name} finds what it kept in ${kept}`)}\n`,
+      );
     }
     // From here on whoever launches it removes all of it, where it cannot be used.
     work.undo = [];
@@ -70,6 +73,11 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
     if (context.inside) await context.inside.launch(config, { runtime, movable, secrets });
     else await launchSaved(config, { ...work, foreground, movable, secrets });
   });
+}
+
+/** Anybody may publish a server under a short name, and it would read what another of that name has kept. */
+function foreignData(name: string, kept: string, keeper: string): string {
+  return `Warning: ${name} finds what another server, ${keeper}, kept in ${kept}; skep rm --data ${name} removes it`;
 }
 
 /** Where what is planned will be. */

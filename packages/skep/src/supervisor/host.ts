@@ -11,7 +11,7 @@ import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { choosePort } from '../runtime/free-port.ts';
 import type { Endpoint, Tell } from './protocol.ts';
 import { inspectOwn } from './launch.ts';
-import { noteKept } from './kept-data.ts';
+import { keeperOf, noteKept } from './kept-data.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { writeFound } from './found-server.ts';
 import { removeWorkload, type Removal } from './remove-workload.ts';
@@ -217,14 +217,12 @@ export class Host {
     return supervised.endpoint;
   }
 
-  async #noteData(
-    { name, data_paths: data, runtime: reference }: RunConfig,
-    runtime: Runtime,
-  ): Promise<void> {
+  async #noteData(config: RunConfig, runtime: Runtime): Promise<void> {
+    const { name, data_paths: data, runtime: reference } = config;
     if (data === undefined) return;
     const { places, owner } = this.#deps;
     const where = runtime.dataPlaces({ name, data, labels: { 'skep.state': owner } });
-    await noteKept(places, name, { ...(reference && { runtime: reference }), where });
+    await noteKept(places, name, { ...(reference && { runtime: reference }), where }, keeperOf(config));
   }
 
   /** What is known of the server is a help for later, and no reason to end it. */

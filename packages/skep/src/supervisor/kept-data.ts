@@ -5,7 +5,8 @@ import { ifThere } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { readJson } from '@skep/core/files/read-limited.ts';
 import { listOf, members, optional, text, type ShapeType } from '@skep/core/settings/shape.ts';
-import type { RuntimeReference } from '../run-config/run-config.ts';
+import { packageReference } from '../protocol/reference.ts';
+import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import { runtimeReference } from '../settings/identity.ts';
 import { checkWorkloadName, isWorkloadName } from '../settings/workload-name.ts';
 
@@ -13,9 +14,12 @@ const MAX_RECORD_BYTES = 64 * 1024;
 
 /** Where the data of one name lies: it may have run on several engines. */
 const record = members({
+  /** Whose it is, see `keeperOf`; data of two servers is the latter's. */
+  keeper: optional(text),
   at: listOf(members({ runtime: optional(runtimeReference), where: listOf(text) })),
 });
-export type KeptAt = ShapeType<typeof record>['at'][number];
+type KeptRecord = ShapeType<typeof record>;
+export type KeptAt = KeptRecord['at'][number];
 
 const directoryOf = (places: Places, name: string): string =>
   path.join(places.keptDir, checkWorkloadName(name));
@@ -23,16 +27,36 @@ const recordOf = (places: Places, name: string): string => path.join(directoryOf
 
 /** Where a workload's data lies, whether or not the workload is still there; empty where it keeps none. */
 export async function readKept(places: Places, name: string): Promise<readonly KeptAt[]> {
-  if ((await ifThere(lstat(directoryOf(places, name)))) === undefined) return [];
+  return (await readRecord(places, name)).at;
+}
+
+/** Which server kept the data of a name, where that is known. */
+export async function readKeeper(places: Places, name: string): Promise<string | undefined> {
+  return (await readRecord(places, name)).keeper;
+}
+
+/** A server whatever its version, for people: its name in the registry, its package, or its image. */
+export function keeperOf(config: Pick<RunConfig, 'registry_server_name' | 'package' | 'image'>): string {
+  const { registry_server_name: entry, package: source, image } = config;
+  if (entry !== undefined) return entry;
+  if (source) {
+    const { version: _, ...named } = source;
+    return packageReference(named);
+  }
+  return image.replace(/@.*$/s, '').replace(/:[^:/]*$/, '');
+}
+
+async function readRecord(places: Places, name: string): Promise<KeptRecord> {
+  if ((await ifThere(lstat(directoryOf(places, name)))) === undefined) return { at: [] };
   const what = { maxBytes: MAX_RECORD_BYTES, what: 'record of kept data' };
   const found: unknown = await readJson(recordOf(places, name), what).catch(() => undefined);
   try {
     return record(found, (why) => {
       throw new TypeError(why);
-    }).at;
+    });
   } catch {
     // Without its record the directory itself is what is known of it.
-    return [{ where: [directoryOf(places, name)] }];
+    return { at: [{ where: [directoryOf(places, name)] }] };
   }
 }
 
@@ -43,16 +67,16 @@ export async function keptNames(places: Places): Promise<readonly string[]> {
 }
 
 /** Remembers where data is going to lie, before it does: what is on an engine is found by this alone. */
-export async function noteKept(places: Places, name: string, one: KeptAt): Promise<void> {
-  const known = await readKept(places, name);
-  const others = known.filter(({ runtime }) => runtime && runtime.id !== one.runtime?.id);
-  const at = [...others, one];
-  if (JSON.stringify(at) === JSON.stringify(known)) return;
+export async function noteKept(places: Places, name: string, one: KeptAt, keeper?: string): Promise<void> {
+  const known = await readRecord(places, name);
+  const others = known.at.filter(({ runtime }) => runtime && runtime.id !== one.runtime?.id);
+  const noted = { ...(keeper !== undefined && { keeper }), at: [...others, one] };
+  if (JSON.stringify(noted) === JSON.stringify(known)) return;
   // For this user alone, what a server puts there too.
   await mkdir(directoryOf(places, name), { recursive: true, mode: 0o700 });
   // A directory of this machine is found without its record.
   const durable = !one.where.every((where) => path.isAbsolute(where));
-  await atomicWrite(recordOf(places, name), `${JSON.stringify({ at })}\n`, { durable });
+  await atomicWrite(recordOf(places, name), `${JSON.stringify(noted)}\n`, { durable });
 }
 
 /** Forgets what was on that runtime, and the directory when nothing else is known. */
@@ -61,9 +85,10 @@ export async function forgetKept(
   name: string,
   gone: RuntimeReference | undefined,
 ): Promise<void> {
-  const left = (await readKept(places, name)).filter(({ runtime }) => runtime && runtime.id !== gone?.id);
+  const known = await readRecord(places, name);
+  const left = known.at.filter(({ runtime }) => runtime && runtime.id !== gone?.id);
   if (left.length > 0) {
-    return atomicWrite(recordOf(places, name), `${JSON.stringify({ at: left })}\n`);
+    return atomicWrite(recordOf(places, name), `${JSON.stringify({ ...known, at: left })}\n`);
   }
   await removeFile(recordOf(places, name));
   await removeEmpty(directoryOf(places, name));
