@@ -69,6 +69,16 @@ describe('skep registry list', () => {
     expect(row.slice(head.indexOf('DESCRIPTION'))).toMatch(/^(?:👍)+…$/u);
   });
 
+  test.each(['registry list', 'search alpha'])('%s cuts nothing in a file', async (line) => {
+    const description = `alpha ${'word '.repeat(60)}end`;
+    const skep = await commandUnderTest({
+      supervisor: 'none',
+      catalogue: catalogueOf({ 'com.example/alpha': { description } }),
+    });
+    expect(await skep.output(line)).toContain(description);
+    expect(await skep.output(line, { terminal: { widthOut: 80, liveOut: true } })).toContain('…');
+  });
+
   test('is the same whatever it is written to', async () => {
     const skep = await example();
     const plain = await skep.output('registry list');

@@ -57,6 +57,7 @@ describe('skep complete', () => {
       '--format=mistral-vibe',
     ]);
     expect(await offered(skep, 'export', '--format', '')).toEqual(['json']);
+    expect(await offered(skep, 'run', '--permission-profile', '')).toEqual(['none', 'network']);
     expect(await offered(skep, 'run', '--isolate')).toEqual([]);
   });
 
