@@ -40,7 +40,7 @@ const yesOrNo = (is: boolean): string => (is ? 'yes' : 'no');
 
 export const clientStatus = defineCommand({
   usage: 'skep client status [flags]',
-  summary: 'Show the MCP clients: which are installed, which are connected, where their files are',
+  summary: 'Show which MCP clients are installed and connected, and their files',
   settings: [...formatSettings, ...commonSettings],
   async run({ values }, context) {
     const states = await statesOf(context);
