@@ -315,3 +315,12 @@ describe('a server of a catalogue', () => {
     expect(await runs()).toBe('fake@1.0.0');
   });
 });
+
+test('what changes keeps its indentation on a terminal that is too narrow for it', async () => {
+  await ran();
+  tools = Array.from({ length: 9 }, (_, at) => ({ name: `another_tool_${at}` }));
+  const out = await skep.output('upgrade a1 --yes', { terminal: { liveOut: true, width: 60 } });
+  const changes = out.split('\n').filter((line) => line.includes('another_tool'));
+  expect(changes.length).toBeGreaterThan(1);
+  for (const line of changes) expect(line).toMatch(/^ {2}\S.{0,57}$/);
+});

@@ -266,10 +266,14 @@ async function refuseForeground(name: string, { places, uid, isAlive }: Context)
   });
 }
 
-/** Lines that fit the terminal. */
+/** Lines that fit the terminal, each with its indentation. */
 function tellLines(lines: readonly string[], terminal: Context['terminal']): void {
   const { liveOut, width } = terminal;
-  terminal.out(`${(liveOut ? lines.flatMap((line) => wrapText(line, width)) : lines).join('\n')}\n`);
+  const fitted = lines.flatMap((line) => {
+    const [indent = ''] = /^ */.exec(line) ?? [];
+    return wrapText(line, width - indent.length).map((part) => indent + part);
+  });
+  terminal.out(`${(liveOut ? fitted : lines).join('\n')}\n`);
 }
 
 /** What changed in the tools of a server, a line each; risky where one that clients know is gone or says something else. */
