@@ -289,7 +289,11 @@ describe('another provider', () => {
   });
   test('is chosen from a list, and tried before it is chosen', async () => {
     const { skep, keyring } = await machine();
-    await skep.output('secret setup', { answers: { 'Where to keep secrets': 'keyring' } });
+    const { status, err } = await skep.run('secret setup', {
+      answers: { 'Where to keep secrets': 'keyring' },
+    });
+    expect(status).toBe(0);
+    expect(err.split('\n').filter((line) => line.length > 80)).toEqual([]);
     expect(await skep.output('secret provider')).toBe('keyring\n');
     keyring.isLocked = true;
     expect(await skep.refusal('secret provider keyring')).toContain(
