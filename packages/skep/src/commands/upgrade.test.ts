@@ -318,7 +318,7 @@ describe('a server of a catalogue', () => {
 
 test('what changes keeps its indentation on a terminal that is too narrow for it', async () => {
   await ran();
-  tools = Array.from({ length: 9 }, (_, at) => ({ name: `another_tool_${at}` }));
+  tools.push(...Array.from({ length: 9 }, (_, at) => ({ name: `another_tool_${at}` })));
   const out = await skep.output('upgrade a1 --yes', { terminal: { liveOut: true, width: 60 } });
   const changes = out.split('\n').filter((line) => line.includes('another_tool'));
   expect(changes.length).toBeGreaterThan(1);
