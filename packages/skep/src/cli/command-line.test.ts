@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest } from '../command-under-test.fixture.ts';
-import type { CommandEntry } from '@skep/core/command/command.ts';
+import { namesOf, type CommandEntry } from '@skep/core/command/command.ts';
 import type { Context } from '../cli/context.ts';
 import { COMMANDS } from '../commands.ts';
 
@@ -56,7 +56,8 @@ describe('help', () => {
     }
     const family = COMMANDS.find((row) => row.name === name);
     const members = family && 'members' in family ? family.members : [];
-    for (const member of members) expect(help.out).toMatch(new RegExp(`^  ${member.name} +\\S`, 'm'));
+    for (const member of members)
+      expect(help.out).toMatch(new RegExp(`^  ${namesOf(member).join(', ')} +\\S`, 'm'));
   });
 
   test.each([60, 80, 135])('stays within %d columns', async (width) => {
