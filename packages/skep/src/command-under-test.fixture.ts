@@ -64,6 +64,8 @@ export interface Situation {
   readonly answers?: Readonly<Record<string, string>>;
   /** The person's answer to every yes or no question; somebody can be asked when it is there. */
   readonly agrees?: boolean | ((question: string) => boolean | Promise<boolean>);
+  /** The person answers every question with Ctrl-C. */
+  readonly leaves?: boolean;
   /** Told of what the command prints on stdout, as it does. */
   readonly onOut?: (text: string) => void;
 }
@@ -227,8 +229,8 @@ export class CommandUnderTest {
   }
 
   #context(situation: Situation, said: { out: string; err: string }, started = 'command'): Context {
-    const { answers, agrees, input } = situation;
-    const asking = answers !== undefined || agrees !== undefined;
+    const { answers, agrees, leaves, input } = situation;
+    const asking = answers !== undefined || agrees !== undefined || leaves === true;
     return {
       env: { HOME: this.home, PATH: '/bin', ...this.#machine.env, ...situation.env },
       home: this.home,
@@ -267,14 +269,16 @@ export class CommandUnderTest {
     };
   }
 
-  #person({ answers = {}, agrees = false }: Situation): Pick<Context, 'ask' | 'confirm'> {
+  #person({ answers = {}, agrees = false, leaves = false }: Situation): Pick<Context, 'ask' | 'confirm'> {
     return {
       ask: async ({ name }) => {
         this.asked.push(name);
+        if (leaves) throw new SkepError('run/cancelled');
         return answers[name] ?? '';
       },
       confirm: async (question) => {
         this.asked.push(question);
+        if (leaves) throw new SkepError('run/cancelled');
         return typeof agrees === 'function' ? agrees(question) : agrees;
       },
     };

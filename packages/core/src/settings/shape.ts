@@ -108,13 +108,19 @@ export function exactly<const Shapes extends Readonly<Record<string, Shape<unkno
 export function members<const Shapes extends Readonly<Record<string, Shape<unknown>>>>(
   shapes: Shapes,
 ): Shape<MembersOf<Shapes>> {
+  const rows = Object.entries(shapes);
   return (value, fail) => {
     if (!isRecord(value)) return must(value, 'an object', fail);
-    const read = Object.entries(shapes).map(([name, shape]) => [
-      name,
-      shape(Object.hasOwn(value, name) ? value[name] : undefined, (why, ...path) => fail(why, name, ...path)),
-    ]);
-    return Object.fromEntries(read.filter(([, one]) => one !== undefined)) as MembersOf<Shapes>;
+    const read: Record<string, unknown> = {};
+    let at = '';
+    // One for all: hundreds of files are read for a list, and each has dozens of members.
+    const failHere: typeof fail = (why, ...path) => fail(why, at, ...path);
+    for (const [name, shape] of rows) {
+      at = name;
+      const one = shape(Object.hasOwn(value, name) ? value[name] : undefined, failHere);
+      if (one !== undefined) read[name] = one;
+    }
+    return read as MembersOf<Shapes>;
   };
 }
 

@@ -64,13 +64,21 @@ export async function openProvider(around: SecretsSurroundings): Promise<Secrets
 
 /**
  * As `openProvider`, for somebody who has a secret to keep: where nothing was chosen yet and the password has a place that
- * lasts, the encrypted store is chosen for good. Without such a place it stays a decision of the person.
+ * lasts, the encrypted store is chosen for good, once it has kept something. Without such a place it stays a decision of
+ * the person.
  */
 export async function openProviderToKeep(around: SecretsSurroundings): Promise<SecretsProvider> {
-  if ((await chosenKind(around)) === undefined && (await hasPlaceForPassword(around))) {
-    await chooseProvider('encrypted', around);
+  if ((await chosenKind(around)) !== undefined || !(await hasPlaceForPassword(around))) {
+    return openProvider(around);
   }
-  return openProvider(around);
+  const provider = PROVIDERS.encrypted.open(around);
+  return {
+    ...provider,
+    async change(edit) {
+      await provider.change?.(edit);
+      await chooseProvider('encrypted', around);
+    },
+  };
 }
 
 export async function chooseProvider(
