@@ -5,7 +5,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { npmRegistryWith } from './fixtures/npm-registry.ts';
 import { component, title } from './require.ts';
-import { ask, openUser, printed } from './skep.ts';
+import { ask, ended, openUser, printed, skepEntry } from './skep.ts';
 
 const sandbox = await component('sandbox');
 const keyring = await component('secret-service');
@@ -99,3 +99,29 @@ test.skipIf(!sandbox.available || !keyring.available)(
     }
   },
 );
+
+test('a disk on which nothing more can be written takes no secret, and keeps those it has', async () => {
+  const user = openUser({ SKEP_SECRETS_PASSWORD: 'correct horse' });
+  const set = async (name: string, value: string, ...before: readonly string[]) => {
+    const [command, ...args] = [...before, process.execPath, '--', skepEntry(), 'secret', 'set', name];
+    const child = spawn(command, args, { env: user.env, cwd: user.dir, stdio: 'pipe' });
+    child.stdin.end(value);
+    return ended(child);
+  };
+  try {
+    expect(await set('first', VALUE)).toMatchObject({ code: 0 });
+    const full = ['sh', '-c', 'ulimit -f 0; exec "$@"', 'sh'];
+    expect(await set('second', 'x', ...full)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^Error: cannot write ".*": EFBIG; /),
+    });
+    expect(await user.skep(['secret', 'get', 'first'])).toMatchObject({ code: 0, stdout: `${VALUE}\n` });
+    expect(await user.skep(['secret', 'list'])).toMatchObject({
+      stdout: expect.not.stringContaining('second'),
+    });
+    expect(user.leftFiles().filter((file) => file.endsWith('.tmp'))).toEqual([]);
+  } finally {
+    await user.end();
+  }
+});
