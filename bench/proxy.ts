@@ -11,12 +11,13 @@ const CONNECTIONS = 32;
 export const proxyBench: Bench = async (report, { seconds }) => {
   await using baseline = await started('bare-loop.ts', ECHO);
   await using subject = await started('skep-proxy.ts', ECHO);
-  const session = await openSession(subject.url);
+  const [own = '', front = ''] = subject.url.split(' ');
+  const session = await openSession(own);
   const ratios: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     const load = { connections: CONNECTIONS, seconds };
     const bare = await measureCalls(baseline.url, {}, load);
-    const proxied = await measureCalls(subject.url, session, load);
+    const proxied = await measureCalls(own, session, load);
     ratios.push(proxied.perSecond / bare.perSecond);
   }
   report({
@@ -25,7 +26,7 @@ export const proxyBench: Bench = async (report, { seconds }) => {
     unit: 'ratio',
     floor: 0.5,
   });
-  const subjectCalls = { url: subject.url, headers: session };
+  const subjectCalls = { url: own, headers: session };
   const [bareMs, proxiedMs] = await timesInTurns(
     { url: baseline.url, headers: {} },
     subjectCalls,
@@ -33,13 +34,14 @@ export const proxyBench: Bench = async (report, { seconds }) => {
   );
   const added = median(proxiedMs) - median(bareMs);
   report({ name: 'proxy: p50 added at one connection', value: added, unit: 'ms', ceiling: 0.3 });
-  await measureFrontDoor(report, seconds);
+  await measureFrontDoor(report, { own, front, seconds });
 };
 
-/** The same proxy in the same process, on its own port and by the front door, in alternating rounds. */
-async function measureFrontDoor(report: Parameters<Bench>[0], seconds: number): Promise<void> {
-  await using both = await started('front-door.ts', ECHO);
-  const [own = '', front = ''] = both.url.split(' ');
+/** One proxy on its own port and by the front door of the same process, in alternating rounds. */
+async function measureFrontDoor(
+  report: Parameters<Bench>[0],
+  { own, front, seconds }: { readonly own: string; readonly front: string; readonly seconds: number },
+): Promise<void> {
   const session = await openSession(own);
   const load = { connections: CONNECTIONS, seconds };
   const ratios: number[] = [];

@@ -1,10 +1,9 @@
-import { createServer } from 'node:net';
-import { once } from 'node:events';
 import path from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from './fixtures/free-port.ts';
 import { MOODY_SERVER } from './fixtures/moody-server.ts';
 import { npmRegistryWith, type NpmRegistry } from './fixtures/npm-registry.ts';
 import { component, title } from './require.ts';
@@ -15,14 +14,6 @@ const PACKAGE = 'skep-test-front';
 const INFO = { name: 'test', version: '1' };
 
 /** A port that nobody listens on now. */
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  return String(typeof address === 'object' && address ? address.port : 0);
-}
-
 describe.skipIf(!sandbox.available)(title('the front door', sandbox), () => {
   let registry: NpmRegistry;
   let user: TestUser;
@@ -30,7 +21,7 @@ describe.skipIf(!sandbox.available)(title('the front door', sandbox), () => {
 
   beforeAll(async () => {
     registry = await npmRegistryWith(PACKAGE, MOODY_SERVER);
-    port = await freePort();
+    port = String(await freePort());
     user = openUser(settings());
     for (const name of ['front-a', 'front-b']) expect(await run(user, name)).toBe(frontUrl(name));
   });

@@ -2,12 +2,12 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { freePort } from './fixtures/free-port.ts';
 import { builtBy } from './fixtures/built-by.ts';
 import { engine as askEngine, ensureNodeBase } from './images.ts';
 import { component, repoRoot, title, type Component } from './require.ts';
@@ -119,15 +119,6 @@ describe.each(RUNTIMES)('on the %s runtime', (runtime, wanted, flags) => {
     },
   );
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 async function ready(server: ChildProcess, url: string): Promise<void> {
   let said = '';

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { RULES } from '@skep/cli/runtime/sandbox/seccomp/rules.ts';
+import { freePort } from './fixtures/free-port.ts';
 import { component, title } from './require.ts';
 
 const sandbox = await component('sandbox');
@@ -53,14 +54,6 @@ async function listening(where: net.ListenOptions): Promise<net.Server> {
   const server = net.createServer((socket) => void socket.end());
   await new Promise<void>((resolve) => void server.listen(where, resolve));
   return server;
-}
-
-async function freePort(): Promise<number> {
-  const server = await listening({ port: 0, host: '127.0.0.1' });
-  const { port } = server.address() as net.AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 describe.skipIf(!sandbox.available).each(users)(

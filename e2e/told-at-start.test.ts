@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { freePort } from './fixtures/free-port.ts';
 import { MOODY_SERVER } from './fixtures/moody-server.ts';
 import { npmRegistryWith, type NpmRegistry } from './fixtures/npm-registry.ts';
 import { TINY_SERVER } from './fixtures/tiny-server.ts';
@@ -37,14 +37,6 @@ function file(name: string, content: object): string {
   mkdirSync(path.dirname(at), { recursive: true });
   writeFileSync(at, JSON.stringify(content));
   return at;
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as net.AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 describe.skipIf(!sandbox.available)(title('a run in the sandbox', sandbox), () => {

@@ -1,5 +1,6 @@
 import { AUDIENCE, type IdentityProvider, startIdentityProvider } from '../fixtures/identity-provider.ts';
-import { freePort, RegistryFolder, type Running } from './process.ts';
+import { freePort } from '../fixtures/free-port.ts';
+import { RegistryFolder, type Running } from './process.ts';
 
 // The running program in full authorization: what it serves, what it hides, and who asks.
 

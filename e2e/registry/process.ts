@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from '../fixtures/free-port.ts';
 import { repoRoot } from '../require.ts';
 
 /** The packed program when the e2e set-up has made one, else the sources. */
@@ -157,13 +157,4 @@ async function answers(url: string): Promise<boolean> {
   const response = await fetch(url).catch(() => undefined);
   await response?.text();
   return response?.ok === true;
-}
-
-export async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

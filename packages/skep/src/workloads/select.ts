@@ -31,23 +31,21 @@ export interface Selection {
   readonly where: string;
 }
 
+const CHOOSE_ONE = {
+  nothing: 'must specify either a workload name, --all, --group or --label',
+  both: (named: string) => `cannot specify both a workload name and ${named}`,
+  hint: 'see the names with skep list --all',
+};
+
 /** The sentences of a command whose selection is nothing, or contradicts itself. */
 const SENTENCES = {
-  start: {
-    nothing: 'must specify either a workload name, --all, --group or --label',
-    both: (named: string) => `cannot specify both a workload name and ${named}`,
-    hint: 'see the names with skep list --all',
-  },
+  start: CHOOSE_ONE,
   stop: {
     nothing: 'at least one workload name must be provided',
     both: (named: string) => `no arguments should be provided with ${named}`,
     hint: 'see the names with skep list, or use skep stop --all',
   },
-  upgrade: {
-    nothing: 'must specify either a workload name, --all, --group or --label',
-    both: (named: string) => `cannot specify both a workload name and ${named}`,
-    hint: 'see the names with skep list --all',
-  },
+  upgrade: CHOOSE_ONE,
   rm: {
     nothing: 'at least one workload name must be provided',
     both: (named: string) => `no arguments should be provided with ${named}`,
