@@ -1,4 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
+import type { Decision } from '../egress/decision.ts';
+import type { EgressPolicy } from '../egress/policy.ts';
 import type { Mount } from '../permissions/mounts.ts';
 import type { PackageSource } from '../protocol/reference.ts';
 import type { RuntimeKind } from '../settings/identity.ts';
@@ -77,6 +79,8 @@ export interface WorkloadSpec {
   readonly data?: readonly string[];
   /** `none` cuts the network; `bridge` is the default; anything else is the engine's business. */
   readonly network: string;
+  /** Present: a gateway of its own is the only way out of it and, for `ports`, into it; `network` is then `bridge`. */
+  readonly isolation?: EgressPolicy;
   readonly ports: readonly PortBinding[];
   readonly privileged: boolean;
   /** Whom the server runs as in the sandbox: `root`, `UID` or `UID:GID`; absent for a user that is never root. */
@@ -192,6 +196,8 @@ export interface Runtime {
   inspect(name: string): Promise<Observed | undefined>;
   list(): Promise<readonly Observed[]>;
   logs(name: string, request: LogRequest): AsyncIterable<LogChunk>;
+  /** What the gateway of an isolated workload decided since it was last started, newest last; empty for any other. */
+  traffic(name: string): Promise<readonly Decision[]>;
   /** Live events of managed workloads; ends with an error when the engine goes away. */
   events(signal: AbortSignal): AsyncIterable<RuntimeEvent>;
 }

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
+import type { Decision } from '../../egress/decision.ts';
 import { openToOthers } from '../../permissions/mounts.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
@@ -239,6 +240,10 @@ export class DockerRuntime implements Runtime {
     const ids = await containerIds(this.#client, { label: [MANAGED] });
     const all = await Promise.all(ids.map((id) => this.inspect(id)));
     return all.filter((one) => one !== undefined);
+  }
+
+  traffic(): Promise<readonly Decision[]> {
+    return Promise.resolve([]);
   }
 
   logs(name: string, request: LogRequest) {

@@ -12,6 +12,7 @@ import type {
   RuntimeInfo,
   WorkloadSpec,
 } from '../runtime.ts';
+import type { Decision } from '../../egress/decision.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeKind } from '../../settings/identity.ts';
 import { checkWorkloadName } from '../workload-name.ts';
@@ -211,6 +212,10 @@ export class MemoryRuntime implements Runtime {
   async list(): Promise<readonly Observed[]> {
     this.#reachable();
     return [...this.#workloads.values()].map((workload) => workload.observe());
+  }
+
+  traffic(): Promise<readonly Decision[]> {
+    return Promise.resolve([]);
   }
 
   async *logs(name: string, request: LogRequest): AsyncGenerator<LogChunk> {

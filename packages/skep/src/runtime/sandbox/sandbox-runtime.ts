@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
+import type { Decision } from '../../egress/decision.ts';
 import { packageReference, type PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type {
@@ -306,6 +307,10 @@ export class SandboxRuntime implements Runtime {
       if (hasCode(error, 'workload/state-unreadable')) return undefined;
       throw error;
     }
+  }
+
+  traffic(): Promise<readonly Decision[]> {
+    return Promise.resolve([]);
   }
 
   async *logs(name: string, request: LogRequest): AsyncGenerator<LogChunk> {
