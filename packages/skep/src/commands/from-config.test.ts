@@ -56,6 +56,7 @@ describe('a file that is no run configuration is refused with the key that is wr
     [{ ...PLAIN, cmd_args: 'x' }, '"cmd_args": must be a list'],
     [{ ...PLAIN, publish: ['x'] }, '"publish.0": is not hostPort:containerPort'],
     [{ ...PLAIN, debug: 'x' }, '"debug": must be true or false'],
+    [{ ...PLAIN, memory: '1 lot' }, '"memory": is no such limit'],
     [{ ...PLAIN, sandbox_user: 'x' }, '"sandbox_user": is not root, UID or UID:GID'],
     [{ ...PLAIN, request_timeout: 'soon' }, '"request_timeout": is not a duration such as 30s or 2m30s'],
     [{ ...PLAIN, ignore_config: { load_global: 'x' } }, '"ignore_config.load_global": must be true or false'],

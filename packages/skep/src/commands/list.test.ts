@@ -195,6 +195,7 @@ describe('skep status', () => {
       'Writes',
       'Network',
       'Secrets',
+      'Uses',
       'Group',
       'Created',
       'Uptime',

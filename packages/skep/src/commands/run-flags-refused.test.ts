@@ -342,6 +342,22 @@ describe('mounts and permissions', () => {
       'run fake:1 --permission-profile ./profile.json',
       '"WORK/profile.json" is not a permission profile: "read": must be a list; use none, network, or a JSON file with read, write and network',
     ],
+    [
+      'run fake:1 --memory 1m',
+      '"1m" is no amount of memory; give bytes, or a number with k, m or g such as 512m, at least 6m, or none',
+    ],
+    [
+      'run fake:1 --cpus 0.001',
+      '"0.001" is no number of processors; give a number such as 0.5 or 2, at least 0.01, or none',
+    ],
+    [
+      'run fake:1 --pids-limit 3',
+      '"3" is no number of processes; give a whole number of at least 16, or none',
+    ],
+    [
+      'run fake:1 --disk x',
+      '"x" is no amount of disk; give bytes, or a number with k, m or g such as 512m, at least 1m, or none',
+    ],
     ['run fake:1 --sandbox-user x', '"x" is no user for the sandbox; give root, UID or UID:GID'],
     ['run fake:1 --sandbox-user -1', '"-1" is no user for the sandbox; give root, UID or UID:GID'],
     ['run fake:1 --sandbox-user 1:x', '"1:x" is no user for the sandbox; give root, UID or UID:GID'],

@@ -11,14 +11,16 @@ const NOTHING: Permitted = {
 const textsOf = (permitted: Partial<Permitted>): Readonly<Record<string, string>> =>
   Object.fromEntries(permissionCard({ ...NOTHING, ...permitted }).map(({ key, text }) => [key, text]));
 
-test('a server that may do nothing is said to reach nothing, in four lines', () => {
+test('a server that may do nothing is said to reach nothing, and how much it may use, in five lines', () => {
   expect(permissionCard(NOTHING).map(({ label, text }) => `${label}: ${text}`)).toEqual([
     'Reads: no files of this machine',
     'Writes: no files of this machine',
     'Network: none',
     'Secrets: none',
+    'Uses: 2 GiB of memory, 512 processes, 4 GiB of disk',
   ]);
-  expect(permissionCard(NOTHING).flatMap(({ values }) => values)).toEqual([]);
+  const reached = permissionCard(NOTHING).filter(({ key }) => key !== 'uses');
+  expect(reached.flatMap(({ values }) => values)).toEqual([]);
 });
 
 test('files are named as on this machine, with their place in the server where that differs', () => {

@@ -1,10 +1,11 @@
 import { isSecretName } from '@skep/core/log/redact.ts';
 import { parseReference } from '../secrets/reference.ts';
+import { limitsOf, limitTexts, type GivenLimits } from './limits.ts';
 import { notEnforced } from './not-enforced.ts';
 import { profileMounts, type PermissionProfile } from './profile.ts';
 
 /** What of a run configuration says what its server may do. */
-export interface Permitted {
+export interface Permitted extends GivenLimits {
   readonly permission_profile: PermissionProfile;
   readonly env_vars: Readonly<Record<string, string>>;
   readonly secret_env: readonly string[];
@@ -50,6 +51,7 @@ export function permissionCard(permitted: Permitted): readonly CardRow[] {
     ...(data_paths === undefined ? [] : [row('keeps', 'Keeps', data_paths)]),
     networkRow(profile),
     row('secrets', 'Secrets', secrets, 'none'),
+    row('uses', 'Uses', limitTexts(limitsOf(permitted)), 'as much of this machine as it wants'),
     ...(profile.privileged === true
       ? [caution('privileged', 'Privileged', ['all rights of the engine'])]
       : []),

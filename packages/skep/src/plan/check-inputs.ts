@@ -9,6 +9,7 @@ import { checkReferences, type SecretReference } from '../secrets/reference.ts';
 import { parseVolume, type Mount } from '../permissions/mounts.ts';
 import { requireAnswers } from '../permissions/silent-source.ts';
 import { loadProfile, type PermissionProfile } from '../permissions/profile.ts';
+import { limitsOf } from '../permissions/limits.ts';
 import { parseConfinedUser } from '../permissions/confined-user-name.ts';
 import { requireGroup, RULE } from '../run-config/group-file.ts';
 import { checkLabels } from '../run-config/labels.ts';
@@ -55,6 +56,7 @@ export async function checkInputs(
   const { runtimeImage: baseImage, runtimeAddPackage: addPackages = [], permissionProfile } = values;
   checkRecipeOptions({ addPackages, ...(baseImage === undefined ? {} : { baseImage }) });
   if (values.sandboxUser !== undefined) parseConfinedUser(values.sandboxUser);
+  checkLimits(values);
   // For what is wrong with it; a build reads it when it comes to that.
   if (values.caCert !== undefined) await readCaBundle(resolve(cwd, values.caCert));
   return {
@@ -66,6 +68,10 @@ export async function checkInputs(
     volumes: await checkVolumes((values.volume ?? []).map((item) => parseVolume(item, cwd))),
     profile: permissionProfile === undefined ? undefined : await loadProfile(permissionProfile, cwd),
   };
+}
+
+function checkLimits({ memory, cpus, pidsLimit, disk }: RunValues): void {
+  limitsOf({ memory, cpus, pids_limit: pidsLimit, disk });
 }
 
 function invalid(message: string, hint: string, cause?: unknown): SkepError {

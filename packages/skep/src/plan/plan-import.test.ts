@@ -127,6 +127,8 @@ test.each<[object, readonly string[]]>([
   [{}, []],
   [{ host: '127.0.0.2', permission_profile: { network: { mode: 'bridge' } } }, []],
   [{ allowed_origins: ['https://a.example'] }, ['let web pages of https://a.example use the server']],
+  [{ memory: '1g', cpus: '2', pids_limit: '64', disk: '100m' }, []],
+  [{ memory: 'none', disk: '5g' }, ['use memory without a limit', 'use up to 5 GiB of disk']],
   [{ host: '0.0.0.0' }, ['listen on 0.0.0.0, which other machines can reach']],
   [
     {

@@ -7,6 +7,7 @@ import { printable } from '@skep/core/terminal/printable.ts';
 import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import { loadAppConfig } from '../config/app-config.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
+import { moreThanDefault } from '../permissions/limits.ts';
 import { parseVolume, type Mount } from '../permissions/mounts.ts';
 import {
   grantsOf,
@@ -125,6 +126,7 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
   return [
     ...grantsOf(config.permission_profile, cwd),
     ...(config.sandbox_user === undefined ? [] : [`run as the user ${config.sandbox_user} in the sandbox`]),
+    ...moreThanDefault(config),
     ...(config.secrets ?? [])
       .map(parseReference)
       .map(({ name, target }) => `give the server the secret "${name}" as ${target}`),

@@ -4,6 +4,7 @@ import { printable } from '@skep/core/terminal/printable.ts';
 import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
 import { beginRuntime } from '../cli/open-runtime.ts';
+import { limitsOf } from '../permissions/limits.ts';
 import { mountSources } from '../permissions/mounts.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { mergeEnv } from '../plan/merge-env.ts';
@@ -97,7 +98,8 @@ export function surroundingsOf(context: Context, kind?: string): Surroundings {
 async function tellLimits(config: RunConfig, runtime: Runtime, context: Context): Promise<void> {
   const { name, permission_profile: profile, sandbox_user: user } = config;
   const mounts = profileMounts(profile, '/');
-  const cautions = await runtime.cautions({ name, mounts, ...(user === undefined ? {} : { user }) });
+  const limits = limitsOf(config);
+  const cautions = await runtime.cautions({ name, mounts, limits, ...(user === undefined ? {} : { user }) });
   for (const limit of cautions) {
     context.terminal.err(`Warning: ${printable(`${name}: ${limit}`)}\n`);
   }

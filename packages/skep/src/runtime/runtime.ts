@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Decision } from '../egress/decision.ts';
 import type { EgressPolicy } from '../egress/policy.ts';
+import type { Limits } from '../permissions/limits.ts';
 import type { Mount } from '../permissions/mounts.ts';
 import type { PackageSource } from '../protocol/reference.ts';
 import type { RuntimeKind } from '../settings/identity.ts';
@@ -83,6 +84,8 @@ export interface WorkloadSpec {
   readonly isolation?: EgressPolicy;
   readonly ports: readonly PortBinding[];
   readonly privileged: boolean;
+  /** The defaults where they are absent. */
+  readonly limits?: Limits;
   /** Whom the server runs as in the sandbox: `root`, `UID` or `UID:GID`; absent for a user that is never root. */
   readonly user?: string;
 }
@@ -94,6 +97,8 @@ export interface Observed {
   readonly state: WorkloadState;
   /** Set when exited. */
   readonly exitCode?: number;
+  /** Set when it was ended because it used more than this limit. */
+  readonly exceeded?: keyof Limits;
   readonly reference: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly createdAt: Date;
@@ -167,7 +172,7 @@ export interface Runtime {
    */
   sweep(): Promise<void>;
   /** What of the wishes for a workload will not be as a person expects, a phrase each. */
-  cautions(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user'>): Promise<readonly string[]>;
+  cautions(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user' | 'limits'>): Promise<readonly string[]>;
   /** Where the content of a workload's `data` is kept, for people: a directory or volume for each path. */
   dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data' | 'labels'>): readonly string[];
   /** True when workloads of that name and `skep.state` label kept something. */

@@ -11,7 +11,7 @@ const rows: readonly Field[] = runSettings;
 const flagRows = rows.filter((row) => row.flag !== undefined);
 
 /** Flags of Skep alone (decision 0146). */
-const ownFlags = ['check-timeout', 'explain', 'no-check', 'runtime', 'sandbox-user', 'trust-config'];
+const ownFlags = ['check-timeout', 'cpus', 'disk', 'explain', 'memory', 'no-check', 'pids-limit', 'runtime', 'sandbox-user', 'trust-config']; // prettier-ignore
 
 /** Which kinds may stand for a type of the fixture. */
 const kindsOf: Record<ContractType, readonly FieldKind[]> = {
@@ -100,7 +100,9 @@ describe('what this release delivers', () => {
       new Set([
         'ca-cert',
         'check-timeout',
+        'cpus',
         'debug',
+        'disk',
         'env',
         'env-file',
         'env-file-dir',
@@ -113,10 +115,12 @@ describe('what this release delivers', () => {
         'ignore-globally',
         'image-verification',
         'label',
+        'memory',
         'name',
         'network',
         'no-check',
         'permission-profile',
+        'pids-limit',
         'proxy-mode',
         'proxy-port',
         'publish',

@@ -3,6 +3,7 @@ import { proxySettings } from '@skep/proxy/settings.ts';
 import { buildSettings } from './build.ts';
 import { environmentSettings } from './environment.ts';
 import { identitySettings } from './identity.ts';
+import { limitSettings } from './limits.ts';
 import { incomingAuthSettings, outgoingAuthSettings, tokenExchangeSettings } from './authentication.ts';
 import { decidedKeys, laterKeys } from './stored-keys.ts';
 import { telemetrySettings } from './telemetry.ts';
@@ -15,6 +16,7 @@ export const runSettings = defineSettings([
   ...transportSettings,
   ...proxySettings,
   ...environmentSettings,
+  ...limitSettings,
   ...buildSettings,
   ...toolSettings,
   ...telemetrySettings,

@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
+import { exceededText } from '../permissions/limits.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Tell } from './protocol.ts';
 
@@ -72,6 +73,13 @@ export type Failing = Pick<ReadyOptions, 'runtime' | 'name' | 'tell'>;
 export async function crashedAtStart(failing: Failing, exitCode: number): Promise<SkepError> {
   const { name } = failing;
   await tellLastLines(failing);
+  const exceeded = (await failing.runtime.inspect(name))?.exceeded;
+  if (exceeded !== undefined) {
+    return new SkepError('run/crashed-at-start', {
+      message: `the server of "${name}" stopped right after it was started: ${exceededText(exceeded)}`,
+      detail: { name, exitCode },
+    });
+  }
   return new SkepError('run/crashed-at-start', {
     message: `the server of "${name}" stopped right after it was started, with exit status ${exitCode}`,
     detail: { name, exitCode },

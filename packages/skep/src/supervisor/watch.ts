@@ -1,6 +1,7 @@
 import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { Proxy } from '@skep/proxy/start.ts';
+import { exceededText, limitsOf, type Limits } from '../permissions/limits.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
@@ -28,7 +29,7 @@ interface Watched extends WatchDeps {
 }
 
 type End =
-  | { readonly kind: 'exited'; readonly exitCode: number }
+  | { readonly kind: 'exited'; readonly exitCode: number; readonly exceeded?: keyof Limits | undefined }
   /** The runtime could not be asked, or the workload is gone from it. */
   | { readonly kind: 'lost'; readonly error: unknown };
 
@@ -60,13 +61,12 @@ async function follow(config: RunConfig, watched: Watched): Promise<void> {
     const end = await untilEnd(config.name, watched);
     if (signal.aborted) return;
     log.warn(
-      end.kind === 'exited' ? { exitCode: end.exitCode } : { err: end.error },
+      end.kind === 'exited' ? { exitCode: end.exitCode, exceeded: end.exceeded } : { err: end.error },
       'the workload ended or was lost',
     );
     if (end.kind === 'lost' && (await foundAgain(config, watched))) continue;
     tellEnded(watched);
-    const what =
-      end.kind === 'exited' ? `the server ended with exit status ${end.exitCode}` : 'the server is gone';
+    const what = endText(end, config);
     attempts = await restarted(config, watched, { what, attempts, ranMs: clock.now() - since });
     if (attempts === undefined) {
       await status.set('error', `${what} and is not restarted any more; see skep logs ${config.name}`);
@@ -86,10 +86,18 @@ function tellEnded({ proxy, log }: Watched): void {
 
 async function untilEnd(name: string, { runtime, signal }: Watched): Promise<End> {
   try {
-    return { kind: 'exited', exitCode: await runtime.wait(name, signal) };
+    const exitCode = await runtime.wait(name, signal);
+    return { kind: 'exited', exitCode, exceeded: (await runtime.inspect(name))?.exceeded };
   } catch (error) {
     return { kind: 'lost', error };
   }
+}
+
+function endText(end: End, config: RunConfig): string {
+  if (end.kind === 'lost') return 'the server is gone';
+  return end.exceeded === undefined
+    ? `the server ended with exit status ${end.exitCode}`
+    : exceededText(end.exceeded, limitsOf(config));
 }
 
 /** Waits until the runtime answers again. True when the workload still runs there and was taken up again. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DATA_PATH } from '../permissions/data-paths.ts';
+import { limitsOf } from '../permissions/limits.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
@@ -46,6 +47,7 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     network: networkOf(config),
     ports: portsOf(config, options.hostPort),
     privileged: config.permission_profile.privileged ?? false,
+    limits: limitsOf(config),
     ...(config.sandbox_user === undefined ? {} : { user: config.sandbox_user }),
     ...(config.data_paths === undefined ? {} : { data: config.data_paths }),
   };

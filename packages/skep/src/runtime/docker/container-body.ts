@@ -1,3 +1,4 @@
+import { DEFAULT_LIMITS, type Limits } from '../../permissions/limits.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { volumeMounts } from './data-volumes.ts';
 import { MANAGED_LABEL, NAME_LABEL } from './labels.ts';
@@ -45,9 +46,8 @@ export function containerBody(spec: WorkloadSpec, { sharedNetwork, podman }: Bod
       ],
       Privileged: spec.privileged,
       CapDrop: ['ALL'],
-      // label:disable lets bind mounts work on hosts with SELinux.
-      SecurityOpt: ['no-new-privileges', 'label:disable'],
-      PidsLimit: 512,
+      SecurityOpt: ['no-new-privileges', ...withoutLabels(spec)],
+      ...limitMembers(spec.limits ?? DEFAULT_LIMITS, podman),
       Init: true,
       RestartPolicy: { Name: 'no' },
       ...(podman ? {} : { LogConfig: BOUNDED_LOG }),
@@ -62,6 +62,33 @@ export function containerBody(spec: WorkloadSpec, { sharedNetwork, podman }: Bod
 /** True for workloads on the network that Skep makes; the others name one of the engine's. */
 export function sharesNetwork(spec: WorkloadSpec): boolean {
   return spec.network === 'bridge' || spec.network === '';
+}
+
+/** On hosts with SELinux mounts work without its labels alone; a container without mounts keeps them. */
+function withoutLabels({ mounts, data = [] }: WorkloadSpec): string[] {
+  return mounts.length + data.length === 0 ? [] : ['label:disable'];
+}
+
+/** Files that a server may have open at once, and no file with its memory in it when it crashes. */
+const OPEN_FILES = 65_536;
+
+/** Members of the body that bound what a container uses; 0 means "no limit" to engines too. */
+function limitMembers({ memory, cpus, pids, disk }: Limits, podman: boolean): object {
+  const ulimit = (Name: string, limit: number): object => ({ Name, Soft: limit, Hard: limit });
+  return {
+    Memory: memory,
+    // With what it may swap; as much as its memory means no swap at all.
+    MemorySwap: memory,
+    NanoCpus: Math.round(cpus * 1e9),
+    PidsLimit: pids === 0 ? -1 : pids,
+    Ulimits: [
+      ulimit('core', 0),
+      // A Podman without root may not allow more than its user has.
+      ...(podman ? [] : [ulimit('nofile', OPEN_FILES)]),
+      // An engine cannot bound what a container writes, but how long each file gets.
+      ...(disk === 0 ? [] : [ulimit('fsize', disk)]),
+    ],
+  };
 }
 
 function portBindings(spec: WorkloadSpec): Record<string, { HostIp: string; HostPort: string }[]> {

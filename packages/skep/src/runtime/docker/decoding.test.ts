@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Limits } from '../../permissions/limits.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { containerBody } from './container-body.ts';
 import { observedContainer, observedImage, observedNetworks } from './observed.ts';
@@ -36,6 +37,39 @@ describe('containerBody', () => {
       },
     });
     expect(containerBody(spec, { podman: false })).not.toHaveProperty('HostConfig.CapAdd');
+  });
+
+  test('bounds memory without swap, processes, open files and the length of a file by default', () => {
+    const body = (podman: boolean, limits?: Limits): object =>
+      containerBody({ ...spec, ...(limits && { limits }) }, { podman });
+    const core = { Name: 'core', Soft: 0, Hard: 0 };
+    const open = { Name: 'nofile', Soft: 65_536, Hard: 65_536 };
+    const GIB = 1024 ** 3;
+    const file = { Name: 'fsize', Soft: 4 * GIB, Hard: 4 * GIB };
+    expect(body(false)).toMatchObject({
+      HostConfig: {
+        Memory: 2 * GIB,
+        MemorySwap: 2 * GIB,
+        NanoCpus: 0,
+        PidsLimit: 512,
+        Ulimits: [core, open, file],
+      },
+    });
+    // Its user may not be allowed as many.
+    expect(body(true)).toMatchObject({ HostConfig: { Ulimits: [core, file] } });
+    expect(body(false, { memory: 0, pids: 0, disk: 0, cpus: 0.5 })).toMatchObject({
+      HostConfig: { Memory: 0, MemorySwap: 0, NanoCpus: 500_000_000, PidsLimit: -1, Ulimits: [core, open] },
+    });
+  });
+
+  test('gives up the labels of SELinux for mounts alone', () => {
+    const options = (changes: Partial<WorkloadSpec>): unknown =>
+      containerBody({ ...spec, ...changes }, { podman: false });
+    const without = { HostConfig: { SecurityOpt: ['no-new-privileges'] } };
+    const withMounts = { HostConfig: { SecurityOpt: ['no-new-privileges', 'label:disable'] } };
+    expect(options({ mounts: [] })).toMatchObject(without);
+    expect(options({})).toMatchObject(withMounts);
+    expect(options({ mounts: [], data: ['/data'] })).toMatchObject(withMounts);
   });
 
   test('passes arguments, environment, mounts and ports on', () => {
@@ -103,6 +137,10 @@ describe('observedContainer', () => {
     [{ Status: 'configured' }, { state: 'created' }],
     [{ Status: 'running', Running: true }, { state: 'running' }],
     [{ Status: 'paused', Running: true }, { state: 'running' }],
+    [
+      { Status: 'exited', ExitCode: 137, OOMKilled: true },
+      { state: 'exited', exitCode: 137, exceeded: 'memory' },
+    ],
     [
       { Status: 'exited', ExitCode: 3 },
       { state: 'exited', exitCode: 3 },

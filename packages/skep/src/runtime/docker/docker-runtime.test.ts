@@ -405,3 +405,17 @@ test('a mount in which other users could find setuid programs is told', async ()
     'it may leave setuid programs in "/usr", which other users of this machine could run as the user it is in its image; mount a directory that only you can enter',
   ]);
 });
+
+test('limits that the kernel of the engine cannot keep are told', async () => {
+  const limits = { memory: 1e9, pids: 100, disk: 0, cpus: 0 };
+  const cautionsOf = async (info: object): Promise<readonly string[]> => {
+    const { runtime } = await scriptedEngine({ 'GET /info': { body: info } });
+    return runtime.cautions({ name: 'a1', mounts: [], limits });
+  };
+  expect(await cautionsOf({ MemoryLimit: true, PidsLimit: true, CpuCfsQuota: false })).toEqual([]);
+  expect(await cautionsOf({})).toEqual([]);
+  expect(await cautionsOf({ MemoryLimit: false, PidsLimit: false })).toEqual([
+    'its memory cannot be limited by this engine (control groups)',
+    'its processes cannot be limited by this engine (control groups)',
+  ]);
+});

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
 import type { Decision } from '../../egress/decision.ts';
+import type { Limits } from '../../permissions/limits.ts';
 import { openToOthers } from '../../permissions/mounts.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
@@ -51,6 +52,12 @@ const infoShape = z.object({
   ID: z.string().nullish(),
   Name: z.string().nullish(),
   ServerVersion: z.string(),
+});
+/** Engines that do not say so can. */
+const abilitiesShape = z.object({
+  MemoryLimit: z.boolean().nullish(),
+  PidsLimit: z.boolean().nullish(),
+  CpuCfsQuota: z.boolean().nullish(),
 });
 const waitShape = z.object({ StatusCode: z.number() });
 
@@ -117,7 +124,7 @@ export class DockerRuntime implements Runtime {
     return sweepBuilds(this.#client, this.#environment);
   }
 
-  async cautions({ user, mounts }: Pick<WorkloadSpec, 'user' | 'mounts'>): Promise<readonly string[]> {
+  async cautions({ user, mounts, limits }: Pick<WorkloadSpec, 'user' | 'mounts' | 'limits'>) {
     return [
       ...(user === undefined ? [] : ['--sandbox-user has no effect on a container engine']),
       // Engines have nothing that keeps a server from it (decision 0234).
@@ -125,7 +132,23 @@ export class DockerRuntime implements Runtime {
         (source) =>
           `it may leave setuid programs in "${source}", which other users of this machine could run as the user it is in its image; mount a directory that only you can enter`,
       ),
+      ...(limits === undefined ? [] : await this.#unlimited(limits)),
     ];
+  }
+
+  /** What the engine's kernel cannot limit: it would leave it out and say so to nobody. */
+  async #unlimited({ memory, pids, cpus }: Limits): Promise<readonly string[]> {
+    if (memory + pids + cpus === 0) return [];
+    const { body } = await this.#client.ask('describe itself', { path: '/info' });
+    const can = abilitiesShape.parse(body);
+    const wanted = [
+      ['memory', memory, can.MemoryLimit],
+      ['processes', pids, can.PidsLimit],
+      ['processor time', cpus, can.CpuCfsQuota],
+    ] as const;
+    return wanted.flatMap(([what, limit, able]) =>
+      limit > 0 && able === false ? [`its ${what} cannot be limited by this engine (control groups)`] : [],
+    );
   }
 
   dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data' | 'labels'>): readonly string[] {

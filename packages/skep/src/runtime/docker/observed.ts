@@ -8,6 +8,7 @@ const inspectShape = z.object({
     Status: z.string(),
     Running: z.boolean(),
     ExitCode: z.number(),
+    OOMKilled: z.boolean().nullish(),
     StartedAt: z.string().optional(),
   }),
   Config: z.object({ Image: z.string(), Labels: z.record(z.string(), z.string()).nullish() }),
@@ -22,6 +23,10 @@ export function observedContainer(body: unknown): Observed {
     name: Name.replace(/^\//, ''),
     state,
     ...(state === 'exited' ? { exitCode: State.ExitCode } : {}),
+    // Also true where one process inside was killed and the server went on.
+    ...(state === 'exited' && State.OOMKilled === true && State.ExitCode !== 0
+      ? ({ exceeded: 'memory' } as const)
+      : {}),
     reference: Config.Image,
     labels: Config.Labels ?? {},
     createdAt: new Date(Created),
