@@ -60,6 +60,18 @@ const lazyBuiltins: Plugin = {
   },
 };
 
+/** The table of codes as text, which is read in a moment; to run what makes its rows takes 3 ms of every start. */
+const tableAsText: Plugin = {
+  name: 'table-as-text',
+  load: async (id) => {
+    if (!id.endsWith('/core/src/errors/codes.ts')) return undefined;
+    const { CODES, ...others } = (await import(id)) as { readonly CODES: object };
+    if (Object.keys(others).length > 0) throw new Error(`${id} exports more than its table`);
+    const rows = JSON.stringify(JSON.stringify(CODES));
+    return { code: `export const CODES = /* @__PURE__ */ JSON.parse(${rows});`, moduleType: 'js' };
+  },
+};
+
 const LAZY = new Set(
   [
     'child_process',
@@ -105,7 +117,7 @@ const CHUNKS = [
   {
     name: 'shared',
     minShareCount: 2,
-    test: /^\0node:|\/core\/src\/catalog\/(?:tool-weight|variable-name)|\/core\/src\/(?:command(?!\/completion)|errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?!open-|ask)|print\/(?!difference)|workloads\/|run-config\/(?:file|labels|workload-url)|clients\/table|settings\/workload-name|permissions\/data-paths|protocol\/reference|supervisor\/process-identity|runtime\/(?:sandbox\/(?:confined-user|inherited-descriptors|places|log-file)|(?!free-port)[^/]+)\.ts)/,
+    test: /^\0node:|\/core\/src\/catalog\/(?:tool-weight|variable-name)|\/core\/src\/(?:command(?!\/completion)|errors|files|json|log(?!\/pino-log)|settings(?!\/from-file\.ts)|terminal|time)\/|\/skep\/src\/(?:commands\.ts|cli\/(?:command|ensure-hosted)|print\/table|workloads\/(?:name-lock|select|to-json|to-text|view)|run-config\/(?:file|labels|summary|workload-url)|clients\/table|settings\/(?:group-name|workload-name)|protocol\/reference|supervisor\/(?:front-state|process-identity|state))/,
   },
   // What finds servers and tells what they need, on this machine too; nothing of it leads to zod.
   {
@@ -158,7 +170,7 @@ async function bundle(program: (typeof PROGRAMS)[number]): Promise<void> {
     cwd: root,
     // Its other form asks for its parts in a way that no bundler follows.
     resolve: { alias: { 'jsonc-parser': path.join(root, 'node_modules/jsonc-parser/lib/esm/main.js') } },
-    plugins: [lazyBuiltins],
+    plugins: [lazyBuiltins, tableAsText],
     transform: { define: buildFacts() },
     onLog(level, log) {
       if (level === 'warn') console.error(`${name}: ${log.message}`);
@@ -207,7 +219,10 @@ function launchable(folder: string, chunks: readonly OutputChunk[]): void {
   chmodSync(file, 0o755);
 }
 
-/** Looking must stay quick: these commands load no zod, which alone takes half as long as all of Node. */
+/**
+ * Looking must stay quick: these commands load no zod, which alone takes half as long as all of Node, and
+ * `list` no built-in module before something of it is called.
+ */
 function refuseHeavy(chunks: readonly OutputChunk[]): void {
   const byFile = new Map(chunks.map((chunk) => [chunk.fileName, chunk]));
   for (const command of ['list', 'search', 'info']) {
@@ -216,6 +231,9 @@ function refuseHeavy(chunks: readonly OutputChunk[]): void {
     for (const file of loaded) for (const one of byFile.get(file)?.imports ?? []) loaded.add(one);
     const path = [...loaded].find((file) => byFile.get(file)?.name === 'zod');
     if (path !== undefined) throw new Error(`skep ${command} would load zod: ${[...loaded].join(', ')}`);
+    const builtin = [...loaded].find((file) => file.startsWith('node:'));
+    if (command === 'list' && builtin !== undefined)
+      throw new Error(`skep list would load ${builtin} at its start`);
   }
 }
 

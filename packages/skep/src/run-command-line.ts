@@ -29,7 +29,7 @@ export async function runCommandLine(argv: readonly string[], version: string): 
 /** What shells expect of a process that a signal has ended. */
 const STATUSES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 
-/** Looking at process.stdin would load what reads it, and code for terminals and networks. */
+/** Looking at process.stdin would load what reads it. */
 const stdin = {
   get isTTY() {
     return isatty(0);
@@ -52,11 +52,14 @@ function openContext(version: string, terminal: Context['terminal']): Context {
     ...(user && { osUser: user.username }),
     self,
     places: places({ env, home, platform, temp: tmpdir() }),
-    program: { node: execPath, entry: realpathSync(process.argv[1] ?? ''), version },
+    program: { node: execPath, entry: realpathSync.native(process.argv[1] ?? ''), version },
     terminal,
     ...(terminal.interactive ? { ask: askOnTerminal, confirm: confirmOnTerminal } : {}),
     streams: () => ({ input: process.stdin, output: process.stdout }),
-    ...(stdin.isTTY ? {} : { readInput: readStandardInput }),
+    // Asked when it is wanted: it loads code for terminals and networks.
+    get readInput() {
+      return stdin.isTTY ? undefined : readStandardInput;
+    },
     clock: systemClock,
     random: (min, max) => randomInt(min, max + 1),
     fetch,

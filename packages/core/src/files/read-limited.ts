@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { SkepError } from '../errors/skep-error.ts';
 import { jsonErrorPlace } from '../json/judge.ts';
@@ -10,20 +10,18 @@ export interface ReadLimits {
   readonly maxBytes: number;
   /** What the file is, for messages, for example `permission profile`. */
   readonly what?: string;
-  /** Without Node's threads, which cost more than a small file of ours: for those of which many are read. */
-  readonly atOnce?: boolean;
 }
 
-const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+/** Without blocking, so that a named pipe is refused instead of waited for. */
+export const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
  * Reads a whole regular file of at most `maxBytes`. Fails with `file/not-found`, `file/not-a-file`, `file/too-large` or
- * `file/unreadable`. Opened without blocking, so that a named pipe is refused instead of waited for.
+ * `file/unreadable`.
  */
 export async function readBytes(path: string, limits: ReadLimits): Promise<Buffer> {
-  const { maxBytes, what = 'file', atOnce = false } = limits;
-  if (atOnce) return readAtOnce(path, { maxBytes, what });
-  await using file = await open(path, FLAGS).catch((cause: unknown) => {
+  const { maxBytes, what = 'file' } = limits;
+  await using file = await open(path, READ_FLAGS).catch((cause: unknown) => {
     throw openFailure(path, what, cause);
   });
   const stat = await file.stat();
@@ -31,36 +29,12 @@ export async function readBytes(path: string, limits: ReadLimits): Promise<Buffe
   return await readUpTo(file, path, { size: stat.size, maxBytes, what });
 }
 
-function readAtOnce(path: string, { maxBytes, what }: Found): Buffer {
-  using opened = new DisposableStack();
-  const file = opened.adopt(openAtOnce(path, what), closeSync);
-  const stat = fstatSync(file);
-  if (!stat.isFile()) throw notAFile(path, what);
-  let bytes: Buffer = Buffer.allocUnsafe(Math.min(stat.size, maxBytes) + 1);
-  let total = 0;
-  for (;;) {
-    const read = readSync(file, bytes, total, bytes.length - total, null);
-    if (read === 0) return bytes.subarray(0, total);
-    total += read;
-    if (total > maxBytes) throw tooLarge(path, { maxBytes, what });
-    if (total === bytes.length) bytes = grown(bytes, maxBytes + 1);
-  }
-}
+export type Found = Required<Pick<ReadLimits, 'maxBytes' | 'what'>>;
 
-function openAtOnce(path: string, what: string): number {
-  try {
-    return openSync(path, FLAGS);
-  } catch (cause) {
-    throw openFailure(path, what, cause);
-  }
-}
-
-type Found = Required<Pick<ReadLimits, 'maxBytes' | 'what'>>;
-
-const notAFile = (path: string, what: string): SkepError =>
+export const notAFile = (path: string, what: string): SkepError =>
   new SkepError('file/not-a-file', { message: `${what} "${path}" is not a regular file` });
 
-const tooLarge = (path: string, { maxBytes, what }: Found): SkepError =>
+export const tooLarge = (path: string, { maxBytes, what }: Found): SkepError =>
   new SkepError('file/too-large', {
     message: `${what} "${path}" is larger than ${maxBytes} bytes`,
     detail: { path, maxBytes },
@@ -71,13 +45,17 @@ let utf8: { decode(bytes: Uint8Array): string } | undefined;
 
 /** As `readBytes`, as UTF-8 without a byte order mark; invalid UTF-8 is `file/unreadable`. */
 export async function readText(path: string, limits: ReadLimits): Promise<string> {
-  const bytes = await readBytes(path, limits);
+  return decodeText(await readBytes(path, limits), path, limits);
+}
+
+/** The text of a file's bytes; fails as `readText`. */
+export function decodeText(bytes: Uint8Array, path: string, { what = 'file' }: ReadLimits): string {
   try {
     utf8 ??= new TextDecoder('utf-8', { fatal: true });
     return utf8.decode(bytes);
   } catch (cause) {
     throw new SkepError('file/unreadable', {
-      message: `${limits.what ?? 'file'} "${path}" is not UTF-8 text`,
+      message: `${what} "${path}" is not UTF-8 text`,
       hint: 'save the file as UTF-8',
       cause,
     });
@@ -89,17 +67,24 @@ export async function readJson(path: string, limits: ReadLimits): Promise<unknow
   return (await readJsonText(path, limits)).value;
 }
 
-/** As `readJson`, with the text, so that the caller can name places in it. */
-export async function readJsonText(
-  path: string,
-  limits: ReadLimits,
-): Promise<{ readonly value: unknown; readonly text: string }> {
-  const text = await readText(path, limits);
+/** What a JSON file holds, and its text, so that places in it can be named. */
+export interface JsonText {
+  readonly value: unknown;
+  readonly text: string;
+}
+
+/** As `readJson`, with the text. */
+export async function readJsonText(path: string, limits: ReadLimits): Promise<JsonText> {
+  return parseText(await readText(path, limits), path, limits);
+}
+
+/** The value of a file's text; fails with `file/not-json` naming the place. */
+export function parseText(text: string, path: string, { what = 'file' }: ReadLimits): JsonText {
   try {
     return { value: parseJson(text), text };
   } catch (cause) {
     throw new SkepError('file/not-json', {
-      message: `${limits.what ?? 'file'} "${path}" is not valid JSON${whereItBreaks(text)}`,
+      message: `${what} "${path}" is not valid JSON${whereItBreaks(text)}`,
       detail: { path },
       cause,
     });
@@ -133,13 +118,13 @@ async function readUpTo(
   }
 }
 
-function grown(bytes: Buffer, most: number): Buffer {
+export function grown(bytes: Buffer, most: number): Buffer {
   const larger = Buffer.allocUnsafeSlow(Math.min(Math.max(2 * bytes.length, 65_536), most));
   bytes.copy(larger);
   return larger;
 }
 
-function openFailure(path: string, what: string, cause: unknown): SkepError {
+export function openFailure(path: string, what: string, cause: unknown): SkepError {
   const errno = errnoOf(cause);
   if (errno === 'ENOENT' || errno === 'ENOTDIR') {
     return new SkepError('file/not-found', { message: `${what} "${path}" does not exist`, cause });

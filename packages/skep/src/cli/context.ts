@@ -27,7 +27,7 @@ export interface Context extends Host {
   /** Where another program speaks to this one; looked at by commands that speak with one, as a person's keys are there too. */
   readonly streams?: () => { readonly input: Readable; readonly output: Writable };
   /** Reads standard input to its end, but at most so many bytes; absent where it is a terminal. */
-  readonly readInput?: (maxBytes: number) => Promise<Buffer>;
+  readonly readInput?: ((maxBytes: number) => Promise<Buffer>) | undefined;
   /** The keyrings of the user, the best first; absent where they are looked for on this machine. */
   readonly keyrings?: readonly Keyring[];
   /** A whole number in [min, max], cryptographically random. */

@@ -19,7 +19,7 @@ export async function requireFrontDoor(wait: FrontDoorWait): Promise<number> {
   const { clock, signal } = wait;
   const deadline = clock.now() + OPENING_MS;
   for (let isFirst = true; ; isFirst = false) {
-    const door = await readFrontDoor(wait);
+    const door = readFrontDoor(wait);
     if (door.is === 'open') return door.port;
     if (door.is === 'closed') throw new SkepError('front-door/closed', { message: door.why });
     if (door.is === 'off') {

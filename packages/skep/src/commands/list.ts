@@ -76,8 +76,8 @@ export const list = defineCommand({
         hint: 'use it with --format text, wide or json',
       });
     }
-    await ensureHosted(context);
-    const matching = (await viewWorkloads(context)).filter(matches);
+    const statuses = await ensureHosted(context);
+    const matching = (await viewWorkloads(context, statuses)).filter(matches);
     const views = matching.filter((view) => values.all || view.status === 'running');
     const { terminal } = context;
     const upgrades = values.checkUpgrades ? await upgradesOf(views, context) : undefined;

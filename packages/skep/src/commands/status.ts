@@ -1,6 +1,7 @@
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
 import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { permissionCard } from '../permissions/card.ts';
+import { findRunConfig } from '../run-config/file.ts';
 import { cardFacts, toFacts, type Fact } from '../print/table.ts';
 import { dataText } from '../supervisor/kept-data.ts';
 import { toJsonText, toStatusItem, uptimeOf } from '../workloads/to-json.ts';
@@ -18,7 +19,8 @@ export const status = defineCommand({
     await ensureHosted(context);
     const view = await viewWorkload(name, context);
     const now = new Date(context.clock.now());
-    const card = view.permitted && permissionCard(view.permitted);
+    const config = await findRunConfig(context.places, view.name);
+    const card = config && permissionCard(config);
     const found = await readFound(context.places, view.name);
     if (values.format === 'json')
       return context.terminal.out(toJsonText(toStatusItem(view, now, { card, found })));

@@ -30,8 +30,8 @@ export const stop = defineCommand({
     const { terminal, signal, places, uid, isAlive } = context;
     const selection = await checkSelection(positionals, values, { command: 'stop', places });
     const { names, all, matches, where } = selection;
-    await ensureHosted(context);
-    const views = await viewWorkloads(context);
+    const statuses = await ensureHosted(context);
+    const views = await viewWorkloads(context, statuses);
     const chosen =
       names.length > 0
         ? names

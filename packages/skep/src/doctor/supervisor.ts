@@ -77,7 +77,7 @@ export async function lookAtReboots(starter: Starter): Promise<Finding | undefin
 
 /** The one address of all servers: open, or free to be opened by the next supervisor. */
 export async function lookAtFrontDoor({ context, signal }: Inquiry): Promise<Finding | undefined> {
-  const door = await readFrontDoor(context);
+  const door = readFrontDoor(context);
   if (door.is === 'open') return ok(`open on port ${door.port}`);
   if (door.is === 'off') return NO_DOOR;
   if (door.is === 'closed') return { verdict: 'warning', text: door.why };

@@ -1,17 +1,20 @@
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { sep } from 'node:path';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
-import { readJsonText } from '@skep/core/files/read-limited.ts';
+import { readJsonAtOnce } from '@skep/core/files/read-at-once.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { checkWorkloadName, isWorkloadName } from '../settings/workload-name.ts';
 import type { RunConfig } from './run-config.ts';
+import { summaryOf, type RunSummary } from './summary.ts';
 
 export const MAX_RUN_CONFIG_BYTES = 4 * 1024 * 1024;
+const LIMITS = { maxBytes: MAX_RUN_CONFIG_BYTES, what: 'run configuration' };
 
+/** Put together by hand: of a hundred workloads, `join` would take as long as reading their files. */
 const pathOf = (places: Places, name: string): string =>
-  join(places.runConfigsDir, `${checkWorkloadName(name)}.json`);
+  `${places.runConfigsDir}${sep}${checkWorkloadName(name)}.json`;
 
 /** Writes the saved run config of a workload, atomically, readable by its user only. */
 export async function saveRunConfig(places: Places, config: RunConfig): Promise<void> {
@@ -24,11 +27,7 @@ export async function loadRunConfig(places: Places, name: string): Promise<RunCo
   const path = pathOf(places, name);
   try {
     const { decodeRunConfig } = await import('./run-config.ts');
-    const { value, text } = await readJsonText(path, {
-      maxBytes: MAX_RUN_CONFIG_BYTES,
-      what: 'run configuration',
-      atOnce: true,
-    });
+    const { value, text } = readJsonAtOnce(path, LIMITS);
     return decodeRunConfig(value, path, text);
   } catch (error) {
     if (hasCode(error, 'file/not-found')) {
@@ -40,6 +39,16 @@ export async function loadRunConfig(places: Places, name: string): Promise<RunCo
       hint: damagedHint(name),
       cause: error,
     });
+  }
+}
+
+/** As `summaryOf`; undefined also where there is none, or nobody can read it. */
+export function findSummary(places: Places, name: string): RunSummary | undefined {
+  try {
+    return summaryOf(readJsonAtOnce(pathOf(places, name), LIMITS).value, name);
+  } catch (error) {
+    if (error instanceof SkepError) return undefined;
+    throw error;
   }
 }
 

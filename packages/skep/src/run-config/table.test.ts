@@ -7,6 +7,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runSettings } from '../settings/run-settings.ts';
 import { decodeRunConfig, encodeRunConfig } from './run-config.ts';
+import { STORED } from './stored-format.fixture.ts';
+import { summaryOf } from './summary.ts';
 
 const rows: readonly Field[] = runSettings;
 
@@ -106,6 +108,51 @@ test('a configuration of any of the rows comes back from its text, with what no 
       expect(again).toEqual(JSON.parse(JSON.stringify(config)));
     }),
   );
+});
+
+describe('the summary of a saved configuration', () => {
+  /** As the file of it is read. */
+  const saved = (value: unknown): unknown => JSON.parse(encodeRunConfig(decodeRunConfig(value, 'f')));
+
+  test('says of each member what the whole says', () => {
+    fc.assert(
+      fc.property(document, (members) => {
+        const whole = decodeRunConfig(saved(members), 'f');
+        const summary = summaryOf(saved(members), whole.name);
+        expect(whole).toMatchObject(summary ?? {});
+      }),
+    );
+  });
+
+  test.each(STORED)('is had of what this release saves: $config.name', ({ text: stored, config }) => {
+    const name = 'name' in config ? String(config.name) : '';
+    const summary = summaryOf(saved(JSON.parse(stored)), name);
+    expect(Object.keys(summary ?? {})).toEqual(
+      expect.arrayContaining(['name', 'image', 'transport', 'proxy_mode', 'host', 'port', 'group']),
+    );
+    expect(config).toMatchObject(summary ?? {});
+  });
+
+  test.each([
+    { name: 'other' },
+    { schema_version: 'v1.0.0' },
+    { schema_version: undefined },
+    { image: '' },
+    { package: { kind: 'package', ecosystem: 'npm', name: 'x', more: 1 } },
+    { package: { kind: 'package', ecosystem: 'cargo', name: 'x' } },
+    { transport: 'smoke' },
+    { transport: 'sse' },
+    { proxy_mode: '' },
+    { host: 'example.org' },
+    { port: 65_536 },
+    { group: 'A' },
+    { group: undefined },
+    { container_labels: { team: 1 } },
+  ])('is not had of %j, which is judged whole', (odd) => {
+    const usual = saved({ name: 'notes', image: 'x/y:1', transport: 'stdio', port: 4001 }) as object;
+    expect(summaryOf(usual, 'notes')).toMatchObject({ name: 'notes', port: 4001 });
+    expect(summaryOf({ ...usual, ...odd }, 'notes')).toBeUndefined();
+  });
 });
 
 /** What one writes for a setting, and what it then is. */

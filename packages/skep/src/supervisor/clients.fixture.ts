@@ -6,7 +6,7 @@ import { addressFor, connectedClients, type ConnectedClients } from './tell-clie
 export function clientsUnderTest(deps: UpdateDeps & Looking): ConnectedClients {
   return connectedClients({
     ...deps,
-    addressOf: async (config) => addressFor(config, await readFrontDoor(deps)),
+    addressOf: async (config) => addressFor(config, readFrontDoor(deps)),
     warn: async () => {},
   });
 }

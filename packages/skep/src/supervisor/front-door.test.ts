@@ -211,9 +211,9 @@ describe('the address of the front door', () => {
   test('is written down for commands while it is open, and for no longer', async () => {
     const { front, state, read, port } = await door();
     expect(state).toMatchObject({ is: 'open', port });
-    expect(await read()).toEqual({ is: 'open', port, process: SELF });
+    expect(read()).toEqual({ is: 'open', port, process: SELF });
     await front.close();
-    expect(await read()).toEqual({ is: 'resting' });
+    expect(read()).toEqual({ is: 'resting' });
   });
 
   test('a port that another program has is told with its holder and the setting, and tried again', async () => {
@@ -226,10 +226,10 @@ describe('the address of the front door', () => {
     const holder = process.platform === 'linux' ? `\\(process ${process.pid}\\)` : 'another program';
     const why = new RegExp(`^port ${port} of the front door is taken by .*${holder}; .*front-port N`, 'u');
     expect(state).toMatchObject({ is: 'closed', why: expect.stringMatching(why) });
-    expect(await read()).toEqual(state);
+    expect(read()).toEqual(state);
     other.close();
     await once(other, 'close');
-    await expect.poll(async () => (clock.pass(30_000), (await read()).is)).toBe('open');
+    await expect.poll(() => (clock.pass(30_000), read().is)).toBe('open');
     await expect.poll(() => opened).toHaveBeenCalledOnce();
   });
 
@@ -243,7 +243,7 @@ describe('the address of the front door', () => {
 
   test('0 is none', async () => {
     const { state, read } = await door({ port: 0 });
-    expect([state, await read()]).toEqual([{ is: 'off' }, { is: 'off' }]);
+    expect([state, read()]).toEqual([{ is: 'off' }, { is: 'off' }]);
   });
 
   test('it moves when the setting does, and closes what came by the old one', async () => {
@@ -259,7 +259,7 @@ describe('the address of the front door', () => {
   test("in a copy of the state directory the door is another's", async () => {
     const { places, read } = await door();
     const copy = { ...places, stateDir: places.dataDir };
-    expect((await read()).is).toBe('open');
-    expect(await readFrontDoor({ places: copy, isAlive: () => true })).toEqual({ is: 'resting' });
+    expect(read().is).toBe('open');
+    expect(readFrontDoor({ places: copy, isAlive: () => true })).toEqual({ is: 'resting' });
   });
 });

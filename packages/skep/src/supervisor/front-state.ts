@@ -1,9 +1,10 @@
-import { realpath, rm } from 'node:fs/promises';
+import { realpathSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeEmpty } from '@skep/core/files/atomic-write.ts';
 import type { Places } from '@skep/core/files/places.ts';
-import { readJson } from '@skep/core/files/read-limited.ts';
+import { readJsonAtOnce } from '@skep/core/files/read-at-once.ts';
 import { members, oneOf, optional, text, wholeNumber, type ShapeType } from '@skep/core/settings/shape.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 
@@ -40,15 +41,15 @@ export interface Looking {
   readonly isAlive: (process: ProcessIdentity) => boolean;
 }
 
-/** What the supervisor of these places says of its front door. Never rejects: what cannot be read was written by none. */
-export async function readFrontDoor({ places, isAlive }: Looking): Promise<FrontDoor> {
+/** What the supervisor of these places says of its front door. Never fails: what cannot be read was written by none. */
+export function readFrontDoor({ places, isAlive }: Looking): FrontDoor {
   try {
-    const file = await readJson(fileOf(places), { maxBytes: MAX_BYTES });
-    const said = fileShape(file, () => {
+    const { value } = readJsonAtOnce(fileOf(places), { maxBytes: MAX_BYTES });
+    const said = fileShape(value, () => {
       throw new SkepError('supervisor/protocol');
     });
     const process = { pid: said.pid, started: said.started };
-    if (said.state !== (await realpath(places.stateDir)) || !isAlive(process)) return { is: 'resting' };
+    if (said.state !== realpathSync.native(places.stateDir) || !isAlive(process)) return { is: 'resting' };
     if (said.is === 'open') return { is: 'open', port: said.port, process };
     return said.is === 'off' ? { is: 'off' } : { is: 'closed', why: said.why ?? '' };
   } catch {

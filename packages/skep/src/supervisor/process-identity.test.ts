@@ -2,9 +2,20 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { identify, isAlive, lacksGroups } from './process-identity.ts';
+import { identify, isAlive, lacksGroups, remembering } from './process-identity.ts';
 
 const OTHER_BOOT = '00000000-0000-4000-8000-000000000000';
+
+test('who looks at many workloads asks about each process once', () => {
+  const asked: string[] = [];
+  const isThere = remembering(({ pid, started }) => {
+    asked.push(`${pid} ${started}`);
+    return started === 'now';
+  });
+  const answers = ['now', 'then', 'now', 'then'].map((started) => isThere({ pid: 7, started }));
+  expect(answers).toEqual([true, false, true, false]);
+  expect(asked).toEqual(['7 now', '7 then']);
+});
 
 describe.runIf(process.platform === 'linux')('identity of a process on Linux', () => {
   test('is the same every time it is asked, and alive', () => {

@@ -20,6 +20,19 @@ export function isAlive(process: ProcessIdentity, platform: NodeJS.Platform): bo
   return identify(process.pid, platform)?.started === process.started;
 }
 
+/** Asks about each process once, for who looks at many workloads: one process hosts most of them. */
+export function remembering(
+  isAlive: (process: ProcessIdentity) => boolean,
+): (process: ProcessIdentity) => boolean {
+  const answers = new Map<string, boolean>();
+  return (process) => {
+    const key = `${process.pid} ${process.started}`;
+    const answer = answers.get(key) ?? isAlive(process);
+    answers.set(key, answer);
+    return answer;
+  };
+}
+
 /**
  * True when a process is not in all of these groups: it began before its user was added to one. What cannot be known is
  * false. Supplementary groups stand in proc_pid_status(5).
@@ -41,6 +54,9 @@ export function lacksGroups(
   return groups.some((group) => !theirs.has(group));
 }
 
+/** Of the boot that this process runs in. */
+let bootId: string | undefined;
+
 /**
  * The boot, and field 22 of proc_pid_stat(5), in ticks since that boot: services start at about the same tick with about
  * the same pid each time. The name in field 2 may hold spaces and parentheses.
@@ -56,7 +72,8 @@ function startOnLinux(pid: number): string | undefined {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state, ticks] = [fields[0], fields[19]];
   if (state === 'Z' || state === 'X' || ticks === undefined) return undefined;
-  return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${ticks}`;
+  bootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  return `${bootId} ${ticks}`;
 }
 
 function startElsewhere(pid: number): string | undefined {

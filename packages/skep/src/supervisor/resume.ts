@@ -6,7 +6,7 @@ import type { Host } from './host.ts';
 import { GRACE_MS } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { tellNobody } from './protocol.ts';
-import { isUnfinished, readStatus, shouldRun, unhosted } from './state.ts';
+import { isUnfinished, readStatus, shouldRun, readStatuses, unhosted } from './state.ts';
 
 export interface ResumeDeps {
   readonly host: Host;
@@ -34,10 +34,10 @@ const RETRY = { firstDelayMs: 1_000, longestDelayMs: 30_000 } as const;
  */
 export async function resume(deps: ResumeDeps): Promise<Resume> {
   // One damaged file must not keep the others down; `list` and `status` tell the person.
-  const look = (): Promise<readonly string[]> =>
-    unhosted(deps, (name, error) =>
-      deps.log.error({ err: error, workload: name }, 'a status file could not be read'),
-    );
+  const tellDamaged = (workload: string, err: unknown): void =>
+    deps.log.error({ err, workload }, 'a status file could not be read');
+  const look = async (): Promise<readonly string[]> =>
+    unhosted(await readStatuses(deps.places, tellDamaged), deps);
   const names = await look();
   const first = names.map((name) => attempt(name, deps));
   const settled = Promise.all(first).then(() => {});

@@ -1,9 +1,9 @@
 import { copyFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { sep } from 'node:path';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import type { Places } from '@skep/core/files/places.ts';
-import { readJson } from '@skep/core/files/read-limited.ts';
+import { readJsonAtOnce } from '@skep/core/files/read-at-once.ts';
 import {
   members,
   oneOf,
@@ -43,18 +43,18 @@ export type StatusWord = WorkloadStatus['status'];
 const MAX_STATUS_BYTES = 64 * 1024;
 
 const pathOf = (places: Places, name: string): string =>
-  join(places.statusesDir, `${checkWorkloadName(name)}.json`);
+  `${places.statusesDir}${sep}${checkWorkloadName(name)}.json`;
 
 /**
  * Undefined when there is none. A damaged file is copied to `<file>.corrupted` and fails with
  * `workload/state-unreadable`: writes are atomic, so the damage came from outside and is not guessed away.
  */
 export async function readStatus(places: Places, name: string): Promise<WorkloadStatus | undefined> {
-  const path = pathOf(places, name);
   try {
     return await checkStatusFile(places, name);
   } catch (error) {
     if (hasCode(error, 'file/not-found')) return undefined;
+    const path = pathOf(places, name);
     // For whoever looks into it; what cannot even be copied is as much of an error as what cannot be read.
     await copyFile(path, `${path}.corrupted`).catch(() => {});
     throw new SkepError('workload/state-unreadable', {
@@ -67,8 +67,8 @@ export async function readStatus(places: Places, name: string): Promise<Workload
 
 /** Only looks; fails with `file/not-found` or whatever is wrong with the file. */
 export async function checkStatusFile(places: Places, name: string): Promise<WorkloadStatus> {
-  const limits = { maxBytes: MAX_STATUS_BYTES, what: 'status file', atOnce: true };
-  return statusShape(await readJson(pathOf(places, name), limits), (why) => {
+  const limits = { maxBytes: MAX_STATUS_BYTES, what: 'status file' };
+  return statusShape(readJsonAtOnce(pathOf(places, name), limits).value, (why) => {
     throw new SkepError('workload/state-unreadable', { message: why });
   });
 }
@@ -106,26 +106,37 @@ export function hostOf(status: WorkloadStatus, isAlive: IsAlive): ProcessIdentit
 }
 
 export interface Looking {
-  readonly places: Places;
   readonly isAlive: IsAlive;
   /** Also what a living process starts, or takes up, at this moment. */
   readonly alsoStarting?: boolean;
 }
 
-/** Names with something left to do that no living process does. What cannot be read is told, and none of them. */
-export async function unhosted(
-  { places, isAlive, alsoStarting = false }: Looking,
+/** What all status files say, by name, sorted; undefined for what cannot be read, or went while we looked. */
+export type Statuses = ReadonlyMap<string, WorkloadStatus | undefined>;
+
+/** Reads all status files; what cannot be read is told. */
+export async function readStatuses(
+  places: Places,
   tellDamaged: (name: string, error: unknown) => void,
-): Promise<readonly string[]> {
-  const names: string[] = [];
+): Promise<Statuses> {
+  const statuses = new Map<string, WorkloadStatus | undefined>();
   for (const name of await statusNames(places)) {
     try {
-      const status = await readStatus(places, name);
-      if (!status || !isUnfinished(status.status)) continue;
-      if (!hostOf(status, isAlive) || (alsoStarting && status.status === 'starting')) names.push(name);
+      statuses.set(name, await readStatus(places, name));
     } catch (error) {
+      statuses.set(name, undefined);
       tellDamaged(name, error);
     }
+  }
+  return statuses;
+}
+
+/** Names with something left to do that no living process does. What cannot be read is none of them. */
+export function unhosted(statuses: Statuses, { isAlive, alsoStarting = false }: Looking): readonly string[] {
+  const names: string[] = [];
+  for (const [name, status] of statuses) {
+    if (!status || !isUnfinished(status.status)) continue;
+    if (!hostOf(status, isAlive) || (alsoStarting && status.status === 'starting')) names.push(name);
   }
   return names;
 }

@@ -67,9 +67,12 @@ export async function isBeingMade(name: string, places: Places): Promise<boolean
   return lock === undefined;
 }
 
-/** Names of all workloads, sorted: with a status, or with a saved configuration that a killed command left. */
-export async function knownNames(places: Places): Promise<readonly string[]> {
-  const names = new Set(await statusNames(places));
+/**
+ * Names of all workloads, sorted: with a status, or with a saved configuration that a killed command left. Who knows
+ * already which have a status says so.
+ */
+export async function knownNames(places: Places, withStatus?: Iterable<string>): Promise<readonly string[]> {
+  const names = new Set(withStatus ?? (await statusNames(places)));
   for (const name of await savedNames(places)) {
     if (!names.has(name) && !(await isBeingMade(name, places))) names.add(name);
   }

@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile, mkdir } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile, mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { places } from '@skep/core/files/places.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
 import { saveRunConfig } from '../run-config/file.ts';
-import { readStatus, writeStatus, type StatusWord } from '../supervisor/state.ts';
+import { readStatus, readStatuses, writeStatus, type StatusWord } from '../supervisor/state.ts';
 import { lockName } from './name-lock.ts';
 import { toListItem, toMcpServers, uptimeOf } from './to-json.ts';
 import { viewWorkload, viewWorkloads, type WorkloadView } from './view.ts';
@@ -100,6 +100,25 @@ describe('a workload as people see it', () => {
       { name: 'b1', status: 'unknown' },
     ]);
     expect(views[1]?.context).toContain('b1.json');
+  });
+  test('is seen in a list by what is shown of it, and by itself as a whole', async () => {
+    await workload('a1', 'running');
+    const path = join(where.runConfigsDir, 'a1.json');
+    const saved = JSON.parse(await readFile(path, 'utf8')) as object;
+    await writeFile(path, JSON.stringify({ ...saved, cmd_args: 'no list' }));
+    expect(await viewWorkloads({ places: where, ...alive })).toMatchObject([{ status: 'running' }]);
+    expect(await viewWorkload('a1', { places: where, ...alive })).toMatchObject({
+      status: 'unknown',
+      context: expect.stringContaining('"cmd_args": must be a list'),
+    });
+  });
+  test('is not read again where its status was read a moment ago', async () => {
+    await workload('a1', 'running');
+    const statuses = await readStatuses(where, (name) => expect.fail(name));
+    await workload('a1', 'stopped');
+    const look = { places: where, ...alive };
+    expect(await viewWorkloads(look, statuses)).toMatchObject([{ status: 'running' }]);
+    expect(await viewWorkloads(look)).toMatchObject([{ status: 'stopped' }]);
   });
   test('that is a directory in place of a file is unknown too', async () => {
     await mkdir(join(where.statusesDir, 'b1.json'), { recursive: true });

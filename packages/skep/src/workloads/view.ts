@@ -1,14 +1,19 @@
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
-import type { Permitted } from '../permissions/card.ts';
-import { loadRunConfig } from '../run-config/file.ts';
+import { findSummary, loadRunConfig } from '../run-config/file.ts';
+import type { RunSummary } from '../run-config/summary.ts';
 import { checkWorkloadName } from '../settings/workload-name.ts';
 import { isReservedLabel } from '../run-config/labels.ts';
-import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import { frontUrl, readFrontDoor, type FrontDoor } from '../supervisor/front-state.ts';
-import type { ProcessIdentity } from '../supervisor/process-identity.ts';
-import { hostOf, readStatus, type StatusWord, type WorkloadStatus } from '../supervisor/state.ts';
+import { remembering, type ProcessIdentity } from '../supervisor/process-identity.ts';
+import {
+  hostOf,
+  readStatus,
+  type StatusWord,
+  type Statuses,
+  type WorkloadStatus,
+} from '../supervisor/state.ts';
 import { packageReference } from '../protocol/reference.ts';
 import { isBeingMade, knownNames } from './name-lock.ts';
 
@@ -25,8 +30,6 @@ export interface WorkloadView {
   readonly frontUrl?: string;
   readonly transport: string;
   readonly proxyMode?: string;
-  /** What its permission card is made of; absent where its configuration cannot be read. */
-  readonly permitted?: Permitted;
   /** Its name in the registry that it came from. */
   readonly registryName?: string | undefined;
   readonly group: string;
@@ -40,18 +43,33 @@ export interface ViewDeps {
   readonly isAlive: (process: ProcessIdentity) => boolean;
 }
 
-/** All workloads by name, sorted. Only reads: what is untrue is shown as it is, never written back. */
-export async function viewWorkloads(deps: ViewDeps): Promise<readonly WorkloadView[]> {
-  const names = await knownNames(deps.places);
+/**
+ * All workloads by name, sorted; those of a moment ago where their `statuses` were read then. Only reads: what is untrue
+ * is shown as it is, never written back. Of a configuration only what is shown of it is looked at.
+ */
+export async function viewWorkloads(deps: ViewDeps, statuses?: Statuses): Promise<readonly WorkloadView[]> {
+  const names = await knownNames(deps.places, statuses?.keys());
   if (names.length === 0) return [];
-  const front = await readFrontDoor(deps);
-  const views = await Promise.all(names.map((name) => viewOne(name, deps, front)));
+  // Most are hosted by the same process.
+  const looking = { places: deps.places, isAlive: remembering(deps.isAlive) };
+  const front = readFrontDoor(looking);
+  const views = await Promise.all(
+    names.map((name) => viewOne(name, looking, { front, statuses, load: summaryOrWhole })),
+  );
   return views.filter((view) => view !== undefined);
+}
+
+/** Whatever is not as this release writes it is read whole, which says what is wrong with it. */
+async function summaryOrWhole(places: Places, name: string): Promise<RunSummary> {
+  return findSummary(places, name) ?? (await loadRunConfig(places, name));
 }
 
 /** Fails with `workload/not-found`, and with `run/invalid-name` for what can name no workload. */
 export async function viewWorkload(name: string, deps: ViewDeps): Promise<WorkloadView> {
-  const view = await viewOne(checkWorkloadName(name), deps, await readFrontDoor(deps));
+  const view = await viewOne(checkWorkloadName(name), deps, {
+    front: readFrontDoor(deps),
+    load: loadRunConfig,
+  });
   if (view) return view;
   throw new SkepError('workload/not-found', { message: `workload "${name}" not found` });
 }
@@ -60,10 +78,20 @@ export async function viewWorkload(name: string, deps: ViewDeps): Promise<Worklo
 export const shownUrl = ({ frontUrl, url }: Pick<WorkloadView, 'frontUrl' | 'url'>): string =>
   frontUrl ?? url;
 
-async function viewOne(name: string, deps: ViewDeps, front: FrontDoor): Promise<WorkloadView | undefined> {
+interface Known {
+  readonly front: FrontDoor;
+  readonly statuses?: Statuses | undefined;
+  readonly load: (places: Places, name: string) => Promise<RunSummary>;
+}
+
+async function viewOne(
+  name: string,
+  deps: ViewDeps,
+  { front, statuses, load }: Known,
+): Promise<WorkloadView | undefined> {
   try {
-    const status = await readStatus(deps.places, name);
-    const config = await loadRunConfig(deps.places, name);
+    const status = statuses?.get(name) ?? (await readStatus(deps.places, name));
+    const config = await load(deps.places, name);
     if (status) {
       const view = toView(config, { ...status, ...truth(status, deps.isAlive) });
       return { ...view, ...behind(front, name, hostOf(status, deps.isAlive)) };
@@ -105,7 +133,7 @@ function truth(
 
 type ShownStatus = Pick<WorkloadStatus, 'status'> & Partial<WorkloadStatus>;
 
-function toView(config: RunConfig, status: ShownStatus): WorkloadView {
+function toView(config: RunSummary, status: ShownStatus): WorkloadView {
   return {
     name: config.name,
     package: config.package ? packageReference(config.package) : config.image,
@@ -115,7 +143,6 @@ function toView(config: RunConfig, status: ShownStatus): WorkloadView {
     port: config.port,
     transport: config.transport,
     proxyMode: config.proxy_mode,
-    permitted: config,
     registryName: config.registry_server_name,
     group: config.group,
     ...(status.created_at === undefined ? {} : { createdAt: new Date(status.created_at) }),
