@@ -188,12 +188,37 @@ async function bundle(program: (typeof PROGRAMS)[number]): Promise<void> {
   const chunks = output.filter((one): one is OutputChunk => one.type === 'chunk');
   launchable(folder, chunks);
   refuseHeavy(chunks);
+  if (name === 'skep') chunks.push(await bundleGateway(folder));
   writeManifest(folder, program);
   writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES.txt'), licencesOf(chunks));
   cpSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
   cpSync(path.join(root, program.folder, 'README.md'), path.join(folder, 'README.md'));
   const bytes = chunks.reduce((sum, chunk) => sum + chunk.code.length, 0);
   console.log(`dist/${name}: ${chunks.length} files, ${Math.round(bytes / 1024)} KiB`);
+}
+
+/** The gateway of isolated workloads, one file that is run alone: beside a sandbox, or in an image that holds only Node. */
+async function bundleGateway(folder: string): Promise<OutputChunk> {
+  const build = await rolldown({
+    input: { gateway: path.join(root, 'packages/skep/src/egress/main.ts') },
+    platform: 'node',
+    cwd: root,
+    plugins: [lazyBuiltins],
+  });
+  const { output } = await build.write({
+    dir: folder,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    minify: { mangle: false, compress: true, codegen: true },
+  });
+  await build.close();
+  const [gateway, ...others] = output;
+  const heavy = gateway.moduleIds.find((id) => /\/node_modules\/(?!ipaddr\.js\/)/.test(id));
+  if (others.length > 0 || heavy !== undefined)
+    throw new Error(
+      `the gateway is not one small file: ${heavy ?? others.map((one) => one.fileName).join()}`,
+    );
+  return gateway;
 }
 
 /** What `version` prints: of the commit that is bundled, so that the same commit gives the same bytes. */
@@ -253,7 +278,7 @@ function writeManifest(folder: string, { name, about, keywords }: (typeof PROGRA
     bugs,
     type: 'module',
     bin: { [name]: `./${name}.js` },
-    files: [`${name}.js`, 'chunks', 'THIRD-PARTY-LICENSES.txt'],
+    files: [`${name}.js`, ...(name === 'skep' ? ['gateway.js'] : []), 'chunks', 'THIRD-PARTY-LICENSES.txt'],
     engines: { node: '>=24' },
     os: ['linux', 'darwin'],
   };

@@ -1,0 +1,58 @@
+import type { Server, Socket } from 'node:net';
+import { parseAuthority } from './host-name.ts';
+import { joinSockets } from './join-sockets.ts';
+import { peek } from './peek.ts';
+import { judgedRequests, type ServeOptions, type Target } from './serve-proxy.ts';
+import { MAX_CONNECTIONS, serveHttp } from './serve-http.ts';
+import type { IncomingMessage } from 'node:http';
+
+/** Until a client that connected says something. */
+const FIRST_BYTE_MS = 30_000;
+
+/**
+ * Serves programs that know no proxy and were led here by the answer to a question for a name: the connection itself
+ * names the host. For TLS that is the name in the ClientHello (SNI); what names none is closed.
+ */
+export function serveDirectTls(listener: Server, port: number, options: ServeOptions): void {
+  listener.maxConnections = MAX_CONNECTIONS;
+  listener.on('connection', (client) => {
+    client.allowHalfOpen = true;
+    client.on('error', () => void client.destroy());
+    lead(client, port, options).catch(() => void client.destroy());
+  });
+}
+
+async function lead(client: Socket, port: number, { reach, clock }: ServeOptions): Promise<void> {
+  const { first, bytes } = await peek({ client, clock, firstByteMs: FIRST_BYTE_MS });
+  const name = first.kind === 'hello' ? first.name : undefined;
+  const asked = name === undefined ? undefined : parseAuthority(name, port);
+  if (asked === undefined) {
+    // A connection that was only opened, as a check for life does, asked for nothing.
+    if (bytes.length > 0) reach.denyUnnamed(port);
+    client.destroy();
+    return;
+  }
+  const reached = await reach.open(asked, 'direct');
+  if (!('socket' in reached)) client.destroy();
+  else {
+    reached.socket.write(bytes);
+    joinSockets(client, reached.socket);
+  }
+}
+
+/** The same for plain HTTP, where every request names its host in `Host`, or as an absolute address. */
+export function serveDirectHttp(listener: Server, port: number, options: ServeOptions): void {
+  serveHttp(
+    listener,
+    options.clock,
+    judgedRequests(options, 'direct', (req) => directTarget(req, port)),
+  );
+}
+
+function directTarget(req: IncomingMessage, port: number): Target | undefined {
+  const { url = '', headersDistinct } = req;
+  const [host, ...others] = headersDistinct['host'] ?? [];
+  if (host === undefined || others.length > 0 || !(url.startsWith('/') || url === '*')) return undefined;
+  const asked = parseAuthority(host, port);
+  return asked?.port === port ? { asked, path: url } : undefined;
+}

@@ -1,0 +1,101 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Server, Socket } from 'node:net';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
+import { answerSocket } from './forward-request.ts';
+
+export interface HttpHandlers {
+  readonly request: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
+  /** Owns the connection from now on. */
+  readonly upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) => Promise<void>;
+  /** `CONNECT`, answered with 405 without it; owns the connection from now on. */
+  readonly connect?: (req: IncomingMessage, socket: Socket, head: Buffer) => Promise<void>;
+}
+
+export const MAX_CONNECTIONS = 512;
+const MAX_HEADER_BYTES = 64 * 1024;
+/** From a connection's beginning, and from an answer's end, to the next request with all its headers. */
+const HEADERS_MS = 30_000;
+const NEXT_REQUEST_MS = 70_000;
+const KEEP_ALIVE_MS = 60_000;
+
+/**
+ * Serves HTTP/1.1 on a listener that somebody else opened, with bounds on connections, headers and the time between
+ * requests; a request and its answer may take any time. The strict parser refuses what could be read in two ways
+ * (RFC 9112 §11.2).
+ */
+export function serveHttp(listener: Server, clock: Clock, handlers: HttpHandlers): void {
+  const waits = new WeakMap<Socket, Wait>();
+  const http = createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    insecureHTTPParser: false,
+    requireHostHeader: true,
+  });
+  http.on('request', (req, res) => {
+    const wait = waits.get(req.socket);
+    wait?.begin();
+    res.once('close', () => wait?.end());
+    res.on('error', () => void res.destroy());
+    handlers.request(req, res).catch(() => void res.destroy());
+  });
+  const owned = (own: HttpHandlers['upgrade']) => (req: IncomingMessage, stream: unknown, head: Buffer) => {
+    const socket = stream as Socket;
+    waits.get(socket)?.begin();
+    socket.on('error', () => void socket.destroy());
+    own(req, socket, head).catch(() => void socket.destroy());
+  };
+  http.on('upgrade', owned(handlers.upgrade));
+  http.on('connect', owned(handlers.connect ?? refuseConnect));
+  http.on('clientError', (_error, stream) => {
+    if (stream.writable) answerSocket(stream as Socket, 400, 'this is no request that can be read');
+    else stream.destroy();
+    // Nothing more is read of it, so its end would not be noticed.
+    waits.get(stream as Socket)?.soon();
+  });
+  listener.maxConnections = MAX_CONNECTIONS;
+  listener.on('connection', (socket) => {
+    socket.allowHalfOpen = true;
+    socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
+    waits.set(socket, new Wait(socket, clock));
+    http.emit('connection', socket);
+  });
+}
+
+async function refuseConnect(_req: IncomingMessage, socket: Socket): Promise<void> {
+  answerSocket(socket, 405, 'this is no proxy');
+}
+
+/** Ends a connection on which no request is under way for too long. */
+class Wait {
+  readonly #socket: Socket;
+  readonly #clock: Clock;
+  #timer: Timer;
+  #open = 0;
+
+  constructor(socket: Socket, clock: Clock) {
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#timer = this.#after(HEADERS_MS);
+    socket.once('close', () => this.#timer.cancel());
+  }
+
+  begin(): void {
+    this.#open += 1;
+    this.#timer.cancel();
+  }
+
+  end(): void {
+    this.#open -= 1;
+    if (this.#open === 0 && !this.#socket.destroyed) this.#timer = this.#after(NEXT_REQUEST_MS);
+  }
+
+  /** The client has been told that this connection is over. */
+  soon(): void {
+    this.#timer.cancel();
+    if (!this.#socket.destroyed) this.#timer = this.#after(1_000);
+  }
+
+  #after(ms: number): Timer {
+    return this.#clock.after(ms, () => void this.#socket.destroy());
+  }
+}
