@@ -4,12 +4,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import { EngineClient } from '@skep/cli/runtime/docker/client.ts';
 import { DockerRuntime } from '@skep/cli/runtime/docker/docker-runtime.ts';
-import { EXTERNAL_NETWORK } from '@skep/cli/runtime/docker/network.ts';
+import { SHARED_NETWORK } from '@skep/cli/runtime/docker/network/old-shared-network.ts';
+import { addressIn, parseRange } from '@skep/cli/runtime/docker/network/subnets.ts';
 import type { Runtime, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { privateEngine, type PrivateEngine } from './fixtures/private-engine.ts';
 import { engine, ensureTinyImage } from './images.ts';
 import { component, title } from './require.ts';
-import { testEnvironment } from './runtimes.ts';
+import { TEST_TOKEN, testEnvironment } from './runtimes.ts';
 
 const engineThere = await component('private-engine');
 
@@ -23,7 +24,7 @@ while IFS= read -r line; do
 done
 `;
 
-describe.skipIf(!engineThere.available)(title('the network that workloads share', engineThere), () => {
+describe.skipIf(!engineThere.available)(title('the network of each workload', engineThere), () => {
   let own: PrivateEngine;
   let names: string[];
   let reference: string;
@@ -64,7 +65,7 @@ describe.skipIf(!engineThere.available)(title('the network that workloads share'
       ...empty,
       name,
       reference,
-      labels: { 'skep.test': 'runtime' },
+      labels: { 'skep.test': 'runtime', 'skep.state': TEST_TOKEN },
       stdio: true,
       network: 'bridge',
     };
@@ -83,55 +84,159 @@ describe.skipIf(!engineThere.available)(title('the network that workloads share'
     return gateway;
   }
 
-  test('lets eight programs that make their first workload at once all start it', async () => {
+  test('lets eight programs that make a workload at once all start theirs, each on a network of its own', async () => {
     const gateways = await Promise.all(Array.from({ length: 8 }, () => starts(open(), spec())));
     for (const gateway of gateways) expect(gateway).toMatch(/^\d+\.\d+\.\d+\.\d+$/);
+    expect(new Set(gateways).size).toBe(8);
   });
 
-  test('works beside networks of the same name, takes the oldest, and removes what nobody uses', async () => {
-    const first = await twin();
-    await twin();
-    await twin();
-    const wanted = spec();
-    await starts(runtime, wanted);
-    expect(await networkOf(wanted.name)).toBe(first);
-  });
-
-  test('starts a workload whose network was removed behind its back', async () => {
+  test('is small, says whose it is, and keeps containers that somebody connects with it apart', async () => {
     const wanted = spec();
     await runtime.create(wanted);
-    await engine('DELETE', `/networks/${(await networkOf(wanted.name)) ?? ''}`);
+    const [network] = await networks();
+    expect(network).toMatchObject({
+      Name: `skep-${wanted.name}`,
+      Labels: { 'skep.managed': 'true', 'skep.name': wanted.name, 'skep.state': TEST_TOKEN },
+      Options: { 'com.docker.network.bridge.enable_icc': 'false' },
+      Internal: false,
+      IPAM: { Config: [{ Subnet: expect.stringMatching(/\/29$/) }] },
+    });
+  });
+
+  test('stays over stop and start, and goes with the workload', async () => {
+    const wanted = spec();
+    const first = await starts(runtime, wanted);
+    await runtime.stop(wanted.name, 0);
+    expect(await answers(runtime, wanted.name)).toBe(first);
+    await runtime.remove(wanted.name);
+    expect(await networks()).toEqual([]);
+  });
+
+  test('of two that begin in the same place takes the next, whoever else holds addresses there', async () => {
+    const wanted = spec();
+    const first = await starts(runtime, wanted);
+    const subnet = (await networks())[0]?.IPAM.Config[0]?.Subnet ?? '';
+    await runtime.remove(wanted.name);
+    const body = { Name: 'skep-test-in-the-way', IPAM: { Config: [{ Subnet: subnet }] }, Internal: true };
+    expect((await engine('POST', '/networks/create', body)).status).toBe(201);
+    try {
+      const second = await starts(runtime, wanted);
+      expect(second).not.toBe(first);
+      const range = parseRange(subnet) ?? { base: 0, prefix: 0 };
+      expect(second).toBe(addressIn(range, 9));
+    } finally {
+      await engine('DELETE', '/networks/skep-test-in-the-way');
+    }
+  });
+
+  test('is made again when it was removed behind the workload’s back', async () => {
+    const wanted = spec();
+    await runtime.create(wanted);
+    await engine('DELETE', `/networks/skep-${wanted.name}`);
     expect(await answers(runtime, wanted.name)).toMatch(/\d/);
     await runtime.stop(wanted.name, 1000);
-    await engine('DELETE', `/networks/${(await networkOf(wanted.name)) ?? ''}`);
+    await engine('DELETE', `/networks/skep-${wanted.name}`);
     expect(await answers(runtime, wanted.name)).toMatch(/\d/);
   });
 
-  test('does not put a workload on the shared network when the one it asked for is missing', async () => {
+  test('does not stay where the workload cannot be made, and what an interrupted attempt left is replaced', async () => {
+    const wanted = spec();
+    await expect(runtime.create({ ...wanted, reference: 'skep-test/not-there:1' })).rejects.toMatchObject({
+      code: 'runtime/image-not-found',
+    });
+    expect(await networks()).toEqual([]);
+    await leftover(wanted.name, TEST_TOKEN);
+    await runtime.create(wanted);
+    expect((await networks()).map(({ Name }) => Name)).toEqual([`skep-${wanted.name}`]);
+  });
+
+  test('that is left of interrupted attempts is swept, that of others and of workloads is not', async () => {
+    const [wanted, other] = [spec(), spec()];
+    await runtime.create(wanted);
+    await leftover('interrupted', TEST_TOKEN);
+    await leftover(other.name, 'somebody');
+    await runtime.sweep();
+    expect((await networks()).map(({ Name }) => Name).toSorted()).toEqual(
+      [`skep-${wanted.name}`, `skep-${other.name}`].toSorted(),
+    );
+  });
+
+  test('has another name where somebody else has that one', async () => {
+    const wanted = spec();
+    const body = { Name: `skep-${wanted.name}`, Internal: true, CheckDuplicate: true };
+    const theirs = await engine('POST', '/networks/create', body);
+    try {
+      expect(await starts(runtime, wanted)).toMatch(/\d/);
+      expect((await networks())[0]?.Name).toMatch(new RegExp(`^skep-${wanted.name}-\\w{8}$`));
+    } finally {
+      await engine('DELETE', `/networks/${(JSON.parse(theirs.text) as { Id: string }).Id}`);
+    }
+  });
+
+  test('is not given to a workload that asked for another one, which is missing', async () => {
     const wanted = { ...spec(), network: 'skep-test-no-such-network' };
     await expect(starts(runtime, wanted)).rejects.toMatchObject({
       message: expect.stringContaining('skep-test-no-such-network'),
     });
   });
+
+  test('lets a workload of an earlier version start on the network that all shared, which goes with the last one', async () => {
+    const ids = [await shared(), await shared()];
+    const [old, later] = [spec(), spec()];
+    for (const [index, { name }] of [old, later].entries()) await olderContainer(name, ids[index] ?? '');
+    expect(await answers(runtime, old.name)).toMatch(/\d/);
+    // Of two of one name nothing can be told by name.
+    await engine('DELETE', `/networks/${ids[1] ?? ''}`);
+    expect(await answers(runtime, later.name)).toMatch(/\d/);
+    expect((await networks()).map(({ Name }) => Name).toSorted()).toEqual(
+      [SHARED_NETWORK, `skep-${later.name}`].toSorted(),
+    );
+    await runtime.remove(later.name);
+    expect((await networks()).map(({ Id }) => Id)).toEqual([ids[0]]);
+    await runtime.remove(old.name);
+    expect(await networks()).toEqual([]);
+  });
+
+  /** As versions made it that had one network for all. */
+  async function olderContainer(name: string, network: string): Promise<void> {
+    const body = {
+      Image: reference,
+      Labels: { 'skep.managed': 'true', 'skep.name': name },
+      OpenStdin: true,
+      HostConfig: { NetworkMode: network },
+      NetworkingConfig: { EndpointsConfig: { [network]: { NetworkID: network } } },
+    };
+    expect((await engine('POST', `/containers/create?name=${name}`, body)).status).toBe(201);
+  }
 });
 
-async function networks(): Promise<{ readonly Id: string }[]> {
-  const filters = encodeURIComponent(JSON.stringify({ name: [EXTERNAL_NETWORK] }));
-  return JSON.parse((await engine('GET', `/networks?filters=${filters}`)).text) as { readonly Id: string }[];
+interface Network {
+  readonly Id: string;
+  readonly Name: string;
+  readonly IPAM: { readonly Config: readonly { readonly Subnet: string }[] };
 }
 
-/** Makes what two programs at once can leave on an older engine; its id. */
-async function twin(): Promise<string> {
-  const body = { Name: EXTERNAL_NETWORK, CheckDuplicate: false, Labels: { 'skep.managed': 'true' } };
-  const made = await engine('POST', '/networks/create', body);
-  if (made.status !== 201) throw new Error(`the engine made no second network: ${made.text}`);
-  return (JSON.parse(made.text) as { readonly Id: string }).Id;
+async function networks(): Promise<readonly Network[]> {
+  const filters = encodeURIComponent(JSON.stringify({ label: ['skep.managed=true'] }));
+  return JSON.parse((await engine('GET', `/networks?filters=${filters}`)).text) as Network[];
 }
 
-async function networkOf(container: string): Promise<string | undefined> {
-  const { text } = await engine('GET', `/containers/${container}/json`);
-  const { NetworkSettings } = JSON.parse(text) as {
-    NetworkSettings: { Networks: Record<string, { NetworkID: string }> };
+/** What a program that was killed between two steps leaves. */
+async function leftover(workload: string, owner: string): Promise<void> {
+  const Labels = {
+    'skep.managed': 'true',
+    'skep.name': workload,
+    'skep.state': owner,
+    'skep.network': 'outward',
   };
-  return NetworkSettings.Networks[EXTERNAL_NETWORK]?.NetworkID;
+  const made = await engine('POST', '/networks/create', { Name: `skep-${workload}`, Labels });
+  expect(made.status).toBe(201);
+}
+
+/** The network that all workloads were on in earlier versions; older engines could have several. */
+async function shared(): Promise<string> {
+  const body = { Name: SHARED_NETWORK, CheckDuplicate: false, Labels: { 'skep.managed': 'true' } };
+  const made = await engine('POST', '/networks/create', body);
+  if (made.status !== 201) throw new Error(`the engine made no network: ${made.text}`);
+  return (JSON.parse(made.text) as { readonly Id: string }).Id;
 }

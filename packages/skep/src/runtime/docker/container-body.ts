@@ -1,16 +1,24 @@
 import { DEFAULT_LIMITS, type Limits } from '../../permissions/limits.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { volumeMounts } from './data-volumes.ts';
-import { MANAGED_LABEL, NAME_LABEL } from './labels.ts';
+import { ISOLATION_LABEL, MANAGED_LABEL, NAME_LABEL, NETWORK_LABEL } from './labels.ts';
 
 /** As much as Skep keeps of its own logs (supervisor/log-keeper.ts), in two files. `docker logs` reads them as one. */
 const BOUNDED_LOG = { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '2' } };
 
 export interface BodyContext {
-  /** The id of the shared network, for workloads that are on it. */
-  readonly sharedNetwork?: string | undefined;
+  /** The network that was made for it, if one was. */
+  readonly network?: Connection | undefined;
   /** Podman has log drivers of its own, and journald bounds itself. */
   readonly podman: boolean;
+}
+
+/** How a container is connected with a network that was made for it. */
+export interface Connection {
+  readonly id: string;
+  readonly name: string;
+  /** Exactly this address, not any of the network. */
+  readonly address?: string;
 }
 
 /**
@@ -18,13 +26,19 @@ export interface BodyContext {
  * processes, an init that reaps and forwards signals, and no restart policy, because restarts are the supervisor's
  * decision alone.
  */
-export function containerBody(spec: WorkloadSpec, { sharedNetwork, podman }: BodyContext): object {
+export function containerBody(spec: WorkloadSpec, { network, podman }: BodyContext): object {
   return {
     Image: spec.reference,
     ...(spec.args.length > 0 ? { Cmd: spec.args } : {}),
     // The engine keeps them, and shows them to whoever may use it: it has no other way to give them to a server.
     Env: Object.entries({ ...spec.secretEnv, ...spec.env }).map(([key, value]) => `${key}=${value}`),
-    Labels: { ...spec.labels, [MANAGED_LABEL]: 'true', [NAME_LABEL]: spec.name },
+    Labels: {
+      ...spec.labels,
+      [MANAGED_LABEL]: 'true',
+      [NAME_LABEL]: spec.name,
+      [ISOLATION_LABEL]: 'false',
+      ...(network === undefined ? {} : { [NETWORK_LABEL]: network.name }),
+    },
     Tty: false,
     AttachStdin: spec.stdio,
     AttachStdout: spec.stdio,
@@ -33,7 +47,7 @@ export function containerBody(spec: WorkloadSpec, { sharedNetwork, podman }: Bod
     StdinOnce: false,
     ExposedPorts: Object.fromEntries(spec.ports.map((port) => [`${port.containerPort}/tcp`, {}])),
     HostConfig: {
-      NetworkMode: sharedNetwork ?? spec.network,
+      NetworkMode: network?.id ?? spec.network,
       PortBindings: portBindings(spec),
       Mounts: [
         ...spec.mounts.map((mount) => ({
@@ -52,15 +66,18 @@ export function containerBody(spec: WorkloadSpec, { sharedNetwork, podman }: Bod
       RestartPolicy: { Name: 'no' },
       ...(podman ? {} : { LogConfig: BOUNDED_LOG }),
     },
-    // Said a second time, because from the mode alone older engines keep the name, which need not be unique.
-    ...(sharedNetwork === undefined
-      ? {}
-      : { NetworkingConfig: { EndpointsConfig: { [sharedNetwork]: { NetworkID: sharedNetwork } } } }),
+    ...(network === undefined ? {} : { NetworkingConfig: { EndpointsConfig: endpoint(network) } }),
   };
 }
 
-/** True for workloads on the network that Skep makes; the others name one of the engine's. */
-export function sharesNetwork(spec: WorkloadSpec): boolean {
+/** Said beside the mode, because from that alone older engines keep the name, which need not be unique. */
+function endpoint({ id, address }: Connection): object {
+  const fixed = address === undefined ? {} : { IPAMConfig: { IPv4Address: address } };
+  return { [id]: { NetworkID: id, ...fixed } };
+}
+
+/** True for workloads with a network of their own, that Skep makes; the others name one of the engine's. */
+export function hasOwnNetwork(spec: Pick<WorkloadSpec, 'network'>): boolean {
   return spec.network === 'bridge' || spec.network === '';
 }
 

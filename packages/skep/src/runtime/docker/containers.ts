@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Observed } from '../runtime.ts';
 import type { EngineClient } from './client.ts';
 import { findImage } from './images.ts';
+import { isAuxiliary, MANAGED } from './labels.ts';
 import { listedIds, observedContainer } from './observed.ts';
 
 export const containerPath = (name: string, rest = ''): string =>
@@ -16,10 +17,21 @@ export async function containerIds(
   return listedIds((await client.ask('list containers', request)).body);
 }
 
-/** A container by name or id; undefined when there is none. */
+const listedShape = z.array(z.object({ Id: z.string(), Labels: z.record(z.string(), z.string()).nullish() }));
+
+/** Ids of the containers, running or not, that are workloads: of what Skep made, not what only belongs to one. */
+export async function workloadIds(client: EngineClient): Promise<readonly string[]> {
+  const request = { path: '/containers/json', query: { all: '1' }, filters: { label: [MANAGED] } };
+  const all = listedShape.parse((await client.ask('list containers', request)).body);
+  return all.filter(({ Labels }) => !isAuxiliary(Labels)).map(({ Id }) => Id);
+}
+
+/** A workload by name or id; undefined when there is none. */
 export async function inspect(client: EngineClient, name: string): Promise<Observed | undefined> {
   const { status, body } = await client.ask(`inspect "${name}"`, { path: containerPath(name, '/json') }, 404);
-  return status === 404 ? undefined : observedContainer(body);
+  if (status === 404) return undefined;
+  const observed = observedContainer(body);
+  return isAuxiliary(observed.labels) ? undefined : observed;
 }
 
 /** Removes it, whatever it does; answers with 409 when another caller is removing it at this moment. Idempotent. */

@@ -25,9 +25,8 @@ describe('a workload on an engine', () => {
   test('gets a volume for each path, made once, which says whose it is', async () => {
     const engine = await scriptedEngine({
       'POST /volumes/create': { status: 201 },
-      'GET /networks': {
-        body: [{ Id: 'n', Name: 'skep-external', Created: '2026-01-01T00:00:00Z', Labels: {} }],
-      },
+      'POST /networks/create': { status: 201, body: { Id: 'n' } },
+      'DELETE /networks/n': { status: 204 },
       'POST /containers/create': { status: 201 },
     });
     await engine.runtime.create({
@@ -47,9 +46,8 @@ describe('a workload on an engine', () => {
   test('leaves no volume that was made for it when it cannot be created', async () => {
     const engine = await scriptedEngine({
       'POST /volumes/create': { status: 201 },
-      'GET /networks': {
-        body: [{ Id: 'n', Name: 'skep-external', Created: '2026-01-01T00:00:00Z', Labels: {} }],
-      },
+      'POST /networks/create': { status: 201, body: { Id: 'n' } },
+      'DELETE /networks/n': { status: 204 },
       'POST /containers/create': { status: 500, body: { message: 'full' } },
       [`DELETE /volumes/${VOLUME}`]: { status: 204 },
     });

@@ -116,11 +116,15 @@ describe('containerBody', () => {
     expect(body).not.toHaveProperty('NetworkingConfig');
   });
 
-  test('names the shared network by its id only', () => {
-    expect(containerBody(spec, { podman: false, sharedNetwork: 'abc123' })).toMatchObject({
+  test('names a network that was made for it by its id only, and says that it has one', () => {
+    const network = { id: 'abc123', name: 'skep-w' };
+    const body = containerBody(spec, { podman: false, network });
+    expect(body).toMatchObject({
       HostConfig: { NetworkMode: 'abc123' },
       NetworkingConfig: { EndpointsConfig: { abc123: { NetworkID: 'abc123' } } },
+      Labels: { 'skep.network': 'skep-w' },
     });
+    expect(body).not.toHaveProperty('NetworkingConfig.EndpointsConfig.abc123.IPAMConfig');
   });
 });
 

@@ -15,22 +15,17 @@ const SPEC: WorkloadSpec = {
   ports: [],
   privileged: false,
 };
-const SHARED: WorkloadSpec = { ...SPEC, network: 'bridge' };
+const BRIDGE: WorkloadSpec = { ...SPEC, network: 'bridge' };
 
-const network = (Id: string, more: object = {}): object => ({
-  Id,
-  Name: 'skep-external',
-  Created: '2026-01-01T00:00:00Z',
-  Labels: { 'skep.managed': 'true' },
-  ...more,
-});
+const made = (Id: string): object => ({ status: 201, body: { Id } });
 const container = (more: object = {}, state: object = {}): object => ({
   Name: '/a1',
   Image: 'sha256:one',
   Created: '2026-01-01T00:00:00Z',
   State: { Status: 'running', Running: true, ExitCode: 0, StartedAt: '2026-01-01T00:00:01Z', ...state },
-  Config: { Image: 'image:1', Labels: { team: 'core' } },
-  NetworkSettings: { Networks: { 'skep-external': {} } },
+  Config: { Image: 'image:1', Labels: { team: 'core', 'skep.network': 'skep-a1', 'skep.state': 'owner' } },
+  HostConfig: { NetworkMode: 'n0' },
+  NetworkSettings: { Networks: { 'skep-a1': { NetworkID: 'n0' } } },
   ...more,
 });
 const EXITED = { Status: 'exited', Running: false, ExitCode: 3 };
@@ -71,72 +66,132 @@ describe('who an engine is', () => {
 });
 
 describe('to create a workload', () => {
-  test('without the shared network asks for nothing else', async () => {
+  test('that names a network makes none', async () => {
     const engine = await scriptedEngine({ 'POST /containers/create': { status: 201 } });
     await engine.runtime.create(SPEC);
     expect(engine.calls()).toEqual(['POST /containers/create']);
     expect(engine.asked[0]).toMatchObject({ query: { name: 'a1' }, body: { Image: 'image:1' } });
   });
 
-  test('makes the shared network where there is none, and names it by its id', async () => {
+  test('makes a network for it, and names that by its id', async () => {
     const engine = await scriptedEngine({
-      'GET /networks': [{ body: [] }, { body: [network('n1')] }],
-      'POST /networks/create': { status: 201, body: { Id: 'n1' } },
+      'POST /networks/create': made('n1'),
       'POST /containers/create': { status: 201 },
     });
-    await engine.runtime.create(SHARED);
-    expect(engine.calls()).toEqual([
-      'GET /networks',
-      'POST /networks/create',
-      'GET /networks',
-      'POST /containers/create',
-    ]);
-    expect(engine.asked.at(-1)?.body).toMatchObject({ HostConfig: { NetworkMode: 'n1' } });
+    await engine.runtime.create({ ...BRIDGE, labels: { 'skep.state': 'somebody' } });
+    expect(engine.calls()).toEqual(['POST /networks/create', 'POST /containers/create']);
+    expect(engine.asked[0]?.body).toMatchObject({
+      Name: 'skep-a1',
+      Internal: false,
+      EnableIPv6: false,
+      IPAM: { Config: [{ Subnet: expect.stringMatching(/^[\d.]+\/29$/) }] },
+      Options: { 'com.docker.network.bridge.enable_icc': 'false' },
+      Labels: {
+        'skep.managed': 'true',
+        'skep.name': 'a1',
+        'skep.state': 'somebody',
+        'skep.network': 'outward',
+      },
+    });
+    expect(engine.asked[1]?.body).toMatchObject({ HostConfig: { NetworkMode: 'n1' } });
   });
 
-  test('of several networks made at once keeps the oldest, and removes what nobody uses', async () => {
-    const older = network('n2', { Created: '2025-12-31T00:00:00Z' });
+  test.each([
+    [403, 'Pool overlaps with other one on this address space'],
+    [500, 'subnet 10.231.0.0/29 is already used on the host or by another config'],
+  ])('takes other addresses where the engine uses those (%d %s)', async (status, text) => {
     const engine = await scriptedEngine({
-      'GET /networks': [
-        { body: [] },
-        { body: [network('n1'), older, network('n3', { Name: 'skep-external-2' })] },
-      ],
-      'POST /networks/create': { status: 201 },
+      'POST /networks/create': [{ status, body: refusal(text) }, { status, body: refusal(text) }, made('n1')],
+      'POST /containers/create': { status: 201 },
+    });
+    await engine.runtime.create(BRIDGE);
+    const asked = engine.asked.filter(({ what }) => what === 'POST /networks/create');
+    const subnets = asked.map(
+      ({ body }) => (body as { IPAM: { Config: { Subnet: string }[] } }).IPAM.Config[0],
+    );
+    expect(new Set(subnets.map((one) => one?.Subnet)).size).toBe(3);
+  });
+
+  test('ends with a sentence where all addresses are used', async () => {
+    const used = { status: 403, body: refusal('Pool overlaps with other one on this address space') };
+    const engine = await scriptedEngine({ 'POST /networks/create': used });
+    await expect(engine.runtime.create(BRIDGE)).rejects.toMatchObject({
+      code: 'runtime/engine-refused',
+      message:
+        'the container engine refused to make a network for "a1": no private address range is free on this machine',
+    });
+    expect(engine.calls()).not.toContain('POST /containers/create');
+  });
+
+  const leftover = (more: object = {}): object => ({
+    Id: 'n0',
+    Name: 'skep-a1',
+    Created: '2026-01-01T00:00:00Z',
+    Labels: { 'skep.managed': 'true', 'skep.name': 'a1', 'skep.state': '' },
+    ...more,
+  });
+  const TAKEN = { status: 409, body: refusal('network with name skep-a1 already exists') };
+
+  test('removes a network of that name that an interrupted attempt left', async () => {
+    const engine = await scriptedEngine({
+      'POST /networks/create': [TAKEN, made('n1')],
+      'GET /networks': { body: [leftover()] },
       'GET /containers/json': { body: [] },
-      'DELETE /networks/n1': { status: 204 },
+      'DELETE /networks/n0': { status: 204 },
       'POST /containers/create': { status: 201 },
     });
-    await engine.runtime.create(SHARED);
-    expect(engine.calls()).toContain('DELETE /networks/n1');
-    expect(engine.calls().filter((call) => call.startsWith('DELETE'))).toHaveLength(1);
-    expect(engine.asked.at(-1)?.body).toMatchObject({ HostConfig: { NetworkMode: 'n2' } });
+    await engine.runtime.create(BRIDGE);
+    expect(engine.calls()).toContain('DELETE /networks/n0');
+    expect(engine.asked.at(-1)?.body).toMatchObject({ NetworkingConfig: { EndpointsConfig: { n1: {} } } });
   });
 
-  test('tries again when the network went away in between, and not for ever', async () => {
-    const gone = { status: 404, body: refusal('network n1 not found') };
-    const script = {
-      'GET /networks': { body: [network('n1')] },
-      'GET /containers/json': { body: [{ Id: 'other' }] },
-    };
-    const once = await scriptedEngine({ ...script, 'POST /containers/create': [gone, { status: 201 }] });
-    await once.runtime.create(SHARED);
-    const always = await scriptedEngine({ ...script, 'POST /containers/create': gone });
-    await expect(always.runtime.create(SHARED)).rejects.toMatchObject({ code: 'runtime/engine-refused' });
-    expect(always.calls().filter((call) => call === 'POST /containers/create')).toHaveLength(3);
+  test.each([
+    ['of somebody else', [leftover({ Labels: null })], []],
+    ['of another user', [leftover({ Labels: { 'skep.name': 'a1', 'skep.state': 'other' } })], []],
+    ['that a container is on', [leftover()], [{ Id: 'c1' }]],
+  ])('calls it otherwise where the name belongs to one %s', async (_, networks, containers) => {
+    const engine = await scriptedEngine({
+      'POST /networks/create': [TAKEN, made('n1')],
+      'GET /networks': { body: networks },
+      'GET /containers/json': { body: containers },
+      'POST /containers/create': { status: 201 },
+    });
+    await engine.runtime.create(BRIDGE);
+    expect(engine.calls()).not.toContain('DELETE /networks/n0');
+    const names = engine.asked.filter(({ what }) => what === 'POST /networks/create').map(({ body }) => body);
+    expect(names).toMatchObject([{ Name: 'skep-a1' }, { Name: 'skep-a1-random' }]);
   });
 
-  test('that fails takes the network with it that was made for it, and leaves one that others use', async () => {
-    const script = {
-      'GET /networks': { body: [network('n1')] },
+  test('that fails takes its network and volumes with it', async () => {
+    const engine = await scriptedEngine({
+      'POST /networks/create': made('n1'),
+      'POST /volumes/create': { status: 201 },
       'POST /containers/create': { status: 500, body: refusal('disk full') },
       'DELETE /networks/n1': { status: 204 },
+      'DELETE /volumes/skep--a1.data': { status: 204 },
+    });
+    await expect(engine.runtime.create({ ...BRIDGE, data: ['/data'] })).rejects.toThrow('disk full');
+    expect(engine.calls()).toEqual(
+      expect.arrayContaining(['DELETE /networks/n1', 'DELETE /volumes/skep--a1.data']),
+    );
+  });
+
+  test('whose volumes cannot be made leaves no network, and the other way round', async () => {
+    const script = {
+      'POST /networks/create': made('n1'),
+      'POST /volumes/create': { status: 201 },
+      'DELETE /networks/n1': { status: 204 },
+      'DELETE /volumes/skep--a1.data': { status: 204 },
     };
-    const alone = await scriptedEngine({ ...script, 'GET /containers/json': { body: [] } });
-    await expect(alone.runtime.create(SHARED)).rejects.toThrow('disk full');
-    expect(alone.calls()).toContain('DELETE /networks/n1');
-    const shared = await scriptedEngine({ ...script, 'GET /containers/json': { body: [{ Id: 'other' }] } });
-    await expect(shared.runtime.create(SHARED)).rejects.toThrow('disk full');
-    expect(shared.calls()).not.toContain('DELETE /networks/n1');
+    const no = { status: 500, body: refusal('no') };
+    const wanted = { ...BRIDGE, data: ['/data'] };
+    const one = await scriptedEngine({ ...script, 'POST /volumes/create': no });
+    await expect(one.runtime.create(wanted)).rejects.toThrow('no');
+    expect(one.calls()).toContain('DELETE /networks/n1');
+    const other = await scriptedEngine({ ...script, 'POST /networks/create': no });
+    await expect(other.runtime.create(wanted)).rejects.toThrow('refused to make a network for "a1": no');
+    expect(other.calls()).toContain('DELETE /volumes/skep--a1.data');
+    expect(other.calls()).not.toContain('POST /containers/create');
   });
 
   test.each([
@@ -186,38 +241,56 @@ describe('to start a workload', () => {
     await runtime.start('a1');
   });
 
-  test('whose network was pruned gives it another one', async () => {
+  const GONE = { status: 404, body: refusal('network n0 not found') };
+  const connections = { 'POST /networks/skep-a1/disconnect': {}, 'POST /networks/n1/connect': {} };
+
+  test.each([
+    'network n0 not found',
+    'failed to set up container networking: network n0 not found',
+    'unable to find network with name or ID n0: network not found',
+  ])('whose network was removed gives it another one: %s', async (text) => {
     const engine = await scriptedEngine({
-      'POST /containers/a1/start': [{ status: 404, body: refusal('network n0 not found') }, { status: 204 }],
+      ...connections,
+      'POST /containers/a1/start': [{ status: 404, body: refusal(text) }, { status: 204 }],
       'GET /containers/a1/json': { body: container() },
-      'GET /networks': { body: [network('n1')] },
+      'GET /networks': { body: [] },
+      'POST /networks/create': made('n1'),
+    });
+    await engine.runtime.start('a1');
+    expect(engine.calls().slice(-3)).toEqual([
+      'POST /networks/skep-a1/disconnect',
+      'POST /networks/n1/connect',
+      'POST /containers/a1/start',
+    ]);
+    expect(engine.asked.at(-3)?.body).toEqual({ Container: 'a1', Force: true });
+  });
+
+  test('on the network that all shared in earlier versions, and is gone, gives it one of its own', async () => {
+    const Networks = { 'skep-external': { NetworkID: 'n0' } };
+    const engine = await scriptedEngine({
+      ...connections,
       'POST /networks/skep-external/disconnect': {},
-      'POST /networks/n1/connect': {},
+      'POST /containers/a1/start': [GONE, { status: 204 }],
+      'GET /containers/a1/json': {
+        body: container({ Config: { Image: 'image:1', Labels: {} }, NetworkSettings: { Networks } }),
+      },
+      'GET /networks': { body: [] },
+      'POST /networks/create': made('n1'),
     });
     await engine.runtime.start('a1');
     expect(engine.calls()).toContain('POST /networks/n1/connect');
   });
 
-  test('whose new network goes away too gives it one more, and not for ever', async () => {
-    const gone = { status: 404, body: refusal('network n1 not found') };
-    const script = {
+  test('whose new network goes away too is not tried for ever', async () => {
+    const engine = await scriptedEngine({
+      ...connections,
+      'POST /containers/a1/start': GONE,
       'GET /containers/a1/json': { body: container() },
-      'GET /networks': { body: [network('n1')] },
-      'POST /networks/skep-external/disconnect': {},
-    };
-    const twice = await scriptedEngine({
-      ...script,
-      'POST /containers/a1/start': [gone, gone, { status: 204 }],
-      'POST /networks/n1/connect': [gone, { status: 200 }],
+      'GET /networks': { body: [] },
+      'POST /networks/create': made('n1'),
     });
-    await twice.runtime.start('a1');
-    const always = await scriptedEngine({
-      ...script,
-      'POST /containers/a1/start': gone,
-      'POST /networks/n1/connect': {},
-    });
-    await expect(always.runtime.start('a1')).rejects.toMatchObject({ code: 'runtime/start-failed' });
-    expect(always.calls().filter((call) => call === 'POST /containers/a1/start')).toHaveLength(3);
+    await expect(engine.runtime.start('a1')).rejects.toMatchObject({ code: 'runtime/start-failed' });
+    expect(engine.calls().filter((call) => call === 'POST /containers/a1/start')).toHaveLength(2);
   });
 
   test('on a network of somebody else that is gone only says so', async () => {
@@ -267,21 +340,62 @@ describe('to stop and remove', () => {
     await engine.runtime.remove('a1');
     expect(engine.calls()).toEqual([
       'GET /containers/a1/json',
+      'GET /containers/a1/json',
       'DELETE /containers/a1',
       'POST /containers/a1/wait',
       'GET /networks',
     ]);
   });
 
-  test('removes the shared network with its last workload, and never a network of somebody else', async () => {
+  const named = (Id: string, Name: string, Labels: object | null): object => ({
+    Id,
+    Name,
+    Created: '2026-01-01T00:00:00Z',
+    Labels,
+  });
+
+  test('removes the networks of a workload with it, and no other', async () => {
+    const ours = { 'skep.managed': 'true', 'skep.name': 'a1' };
     const engine = await scriptedEngine({
+      'GET /containers/a1/json': { body: container() },
       'DELETE /containers/a1': { status: 204 },
-      'GET /networks': { body: [network('n1'), network('n2', { Labels: null })] },
+      'GET /networks': {
+        body: [named('n0', 'skep-a1', ours), named('n2', 'skep-a12', { ...ours, 'skep.name': 'a12' })],
+      },
       'GET /containers/json': { body: [] },
-      'DELETE /networks/n1': { status: 403, body: refusal('has active endpoints') },
+      'DELETE /networks/n0': { status: 204 },
     });
     await engine.runtime.remove('a1');
-    expect(engine.calls()).not.toContain('DELETE /networks/n2');
+    expect(engine.calls().filter((call) => call.startsWith('DELETE'))).toEqual([
+      'DELETE /containers/a1',
+      'DELETE /networks/n0',
+    ]);
+  });
+
+  test('removes the network that all shared with its last workload, and never one of somebody else', async () => {
+    const ours = { 'skep.managed': 'true' };
+    const all = [
+      named('n1', 'skep-external', ours),
+      named('n2', 'skep-external', null),
+      named('n3', 'skep-external-2', ours),
+      named('n4', 'skep-external', { ...ours, 'skep.name': 'external' }),
+    ];
+    const script = {
+      'GET /containers/a1/json': {
+        body: container({ NetworkSettings: { Networks: { 'skep-external': {} } } }),
+      },
+      'DELETE /containers/a1': { status: 204 },
+      'GET /networks': { body: all },
+      'DELETE /networks/n1': { status: 403, body: refusal('has active endpoints') },
+    };
+    const last = await scriptedEngine({ ...script, 'GET /containers/json': { body: [] } });
+    await last.runtime.remove('a1');
+    expect(last.calls().filter((call) => call.startsWith('DELETE /networks'))).toEqual([
+      'DELETE /networks/n1',
+    ]);
+    const other = await scriptedEngine({ ...script, 'GET /containers/json': { body: [{ Id: 'other' }] } });
+    await other.runtime.remove('a1');
+    expect(other.calls()).not.toContain('DELETE /networks/n1');
   });
 
   test.each([
@@ -310,7 +424,9 @@ describe('to look at workloads', () => {
 
   test('lists ours alone, without those that go away meanwhile', async () => {
     const engine = await scriptedEngine({
-      'GET /containers/json': { body: [{ Id: 'c1' }, { Id: 'c2' }] },
+      'GET /containers/json': {
+        body: [{ Id: 'c1' }, { Id: 'c2' }, { Id: 'c3', Labels: { 'skep.auxiliary-workload': 'true' } }],
+      },
       'GET /containers/c1/json': { body: container() },
     });
     expect((await engine.runtime.list()).map(({ name }) => name)).toEqual(['a1']);

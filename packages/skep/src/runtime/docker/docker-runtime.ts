@@ -20,33 +20,33 @@ import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import { attachment } from './attach.ts';
 import type { EngineAnswer, EngineClient } from './client.ts';
-import { containerBody, sharesNetwork } from './container-body.ts';
+import { containerBody, hasOwnNetwork, type Connection } from './container-body.ts';
 import {
-  containerIds,
   containerPath,
   hasOwnFiles,
   imageOf,
   inspect,
   isFromCurrentImage,
   removeContainer,
+  workloadIds,
 } from './containers.ts';
 import { endpointText } from './endpoint.ts';
 import { containerEvents } from './events.ts';
 import { engineMessage, refused } from './failure.ts';
 import * as volumes from './data-volumes.ts';
 import { discardImage, findImage } from './images.ts';
-import { MANAGED } from './labels.ts';
+import { OWNER_LABEL } from './labels.ts';
 import { containerLogs } from './logs.ts';
+import { isOnSharedNetwork, removeSharedNetwork } from './network/old-shared-network.ts';
+import { goneNetwork, replaceGoneNetwork } from './network/replace-gone-network.ts';
 import {
-  ensureExternalNetwork,
-  isNetworkGone,
-  isOnSharedNetwork,
-  reconnect,
-  removeUnusedNetwork,
-  whileNetworkGoes,
-} from './network.ts';
+  makeNetwork,
+  removeNetwork,
+  removeNetworks,
+  type NetworkMaker,
+} from './network/workload-networks.ts';
 import { ensureImage } from './pull.ts';
-import { sweepBuilds } from './sweep.ts';
+import { sweepBuilds, sweepNetworks } from './sweep.ts';
 
 const infoShape = z.object({
   ID: z.string().nullish(),
@@ -71,10 +71,12 @@ export class DockerRuntime implements Runtime {
   readonly timesLogs = true;
   readonly #client: EngineClient;
   readonly #environment: RuntimeEnvironment;
+  readonly #maker: NetworkMaker;
 
   constructor(client: EngineClient, environment: RuntimeEnvironment) {
     this.#client = client;
     this.#environment = environment;
+    this.#maker = { client, randomId: environment.randomId };
   }
 
   async probe(signal: AbortSignal): Promise<RuntimeInfo> {
@@ -120,8 +122,9 @@ export class DockerRuntime implements Runtime {
     return discardImage(this.#client, reference);
   }
 
-  sweep(): Promise<void> {
-    return sweepBuilds(this.#client, this.#environment);
+  async sweep(): Promise<void> {
+    await sweepNetworks(this.#client, this.#environment);
+    await sweepBuilds(this.#client, this.#environment);
   }
 
   async cautions({ user, mounts, limits }: Pick<WorkloadSpec, 'user' | 'mounts' | 'limits'>) {
@@ -163,33 +166,35 @@ export class DockerRuntime implements Runtime {
     return volumes.removeVolumes(this.#client, name, owner);
   }
 
-  /** On failure the network made for it is removed again, unless another workload uses it. */
+  /** On failure nothing that was made for it stays. */
   async create(spec: WorkloadSpec): Promise<void> {
     checkWorkloadName(spec.name);
-    const made = await volumes.makeVolumes(this.#client, spec);
-    const answer = await this.#post(spec);
-    if (answer.status === 201) return;
-    await volumes.removeVolumesNamed(this.#client, made);
-    if (sharesNetwork(spec)) await removeUnusedNetwork(this.#client);
-    throw createFailure(spec, answer);
+    const [made, placed] = await Promise.allSettled([
+      volumes.makeVolumes(this.#client, spec),
+      this.#network(spec),
+    ]);
+    try {
+      if (made.status === 'rejected') throw made.reason;
+      if (placed.status === 'rejected') throw placed.reason;
+      const { podman } = await this.#client.about();
+      const body = containerBody(spec, { network: placed.value, podman });
+      const query = { name: spec.name };
+      const answer = await this.#client.call({ method: 'POST', path: '/containers/create', query, body });
+      if (answer.status !== 201) throw createFailure(spec, answer);
+    } catch (error) {
+      if (made.status === 'fulfilled') await volumes.removeVolumesNamed(this.#client, made.value);
+      if (placed.status === 'fulfilled' && placed.value) await removeNetwork(this.#client, placed.value.id);
+      throw error;
+    }
   }
 
-  /** The network may be removed just before the container would hold it, when another last workload goes away. */
-  async #post(spec: WorkloadSpec): Promise<EngineAnswer> {
-    const { podman } = await this.#client.about();
-    const shared = sharesNetwork(spec);
-    return whileNetworkGoes(
-      async () => {
-        const sharedNetwork = shared ? await ensureExternalNetwork(this.#client) : undefined;
-        return this.#client.call({
-          method: 'POST',
-          path: '/containers/create',
-          query: { name: spec.name },
-          body: containerBody(spec, { sharedNetwork, podman }),
-        });
-      },
-      (made) => shared && isNetworkGone(made),
-    );
+  async #network(spec: WorkloadSpec): Promise<Connection | undefined> {
+    if (!hasOwnNetwork(spec)) return undefined;
+    return makeNetwork(this.#maker, {
+      name: spec.name,
+      owner: spec.labels[OWNER_LABEL] ?? '',
+      kind: 'outward',
+    });
   }
 
   /** A container cannot change its image, and what was written inside goes with it. */
@@ -204,16 +209,12 @@ export class DockerRuntime implements Runtime {
     return isFromCurrentImage(this.#client, name);
   }
 
-  /** A network that is gone, by another's removal or by a prune, is replaced; so is one that goes away meanwhile. */
+  /** A network that was removed behind its back is replaced. */
   async start(name: string): Promise<void> {
-    const answer = await whileNetworkGoes(
-      () => this.#client.call({ method: 'POST', path: containerPath(name, '/start') }),
-      async (refusal) => {
-        if (!isNetworkGone(refusal) || !(await isOnSharedNetwork(this.#client, name))) return false;
-        await reconnect(this.#client, name);
-        return true;
-      },
-    );
+    const begin = () => this.#client.call({ method: 'POST', path: containerPath(name, '/start') });
+    let answer = await begin();
+    const gone = goneNetwork(answer);
+    if (gone !== undefined && (await replaceGoneNetwork(this.#maker, name, gone))) answer = await begin();
     if (answer.status >= 400) throw startFailure(name, answer);
   }
 
@@ -245,14 +246,18 @@ export class DockerRuntime implements Runtime {
   }
 
   async remove(name: string): Promise<void> {
-    const empty = await volumes.emptyVolumes(this.#client, name);
+    const [empty, old] = await Promise.all([
+      volumes.emptyVolumes(this.#client, name),
+      isOnSharedNetwork(this.#client, name),
+    ]);
     const status = await removeContainer(this.#client, name, `remove "${name}"`);
     if (status === 409) {
       const query = { condition: 'removed' };
       await this.#client.call({ method: 'POST', path: containerPath(name, '/wait'), query });
     }
     await volumes.removeVolumesNamed(this.#client, empty);
-    await removeUnusedNetwork(this.#client);
+    await removeNetworks(this.#client, name);
+    if (old) await removeSharedNetwork(this.#client);
   }
 
   inspect(name: string): Promise<Observed | undefined> {
@@ -260,8 +265,7 @@ export class DockerRuntime implements Runtime {
   }
 
   async list(): Promise<readonly Observed[]> {
-    const ids = await containerIds(this.#client, { label: [MANAGED] });
-    const all = await Promise.all(ids.map((id) => this.inspect(id)));
+    const all = await Promise.all((await workloadIds(this.#client)).map((id) => this.inspect(id)));
     return all.filter((one) => one !== undefined);
   }
 

@@ -124,6 +124,7 @@ describe('to sweep what builds left', () => {
           { Id: 'others', Image: 'sha256:layer', Labels: { 'skep.build': 'other-x' } },
         ],
       },
+      'GET /networks': { body: [] },
       'GET /images/json': {
         body: [
           { Id: 'layer', Labels: labels() },
@@ -138,6 +139,40 @@ describe('to sweep what builds left', () => {
     expect(engine.calls().filter((call) => call.startsWith('DELETE'))).toEqual([
       'DELETE /containers/step',
       'DELETE /images/layer',
+    ]);
+  });
+
+  test('takes networks and gateways of this user that belong to no workload', async () => {
+    const part = (Id: string, name: string, more: object = {}): object => ({
+      Id,
+      Labels: { 'skep.managed': 'true', 'skep.name': name, 'skep.state': 'owner', ...more },
+    });
+    const gateway = { 'skep.auxiliary-workload': 'true' };
+    const engine = await scriptedEngine({
+      'GET /containers/json': {
+        body: [
+          part('workload', 'a1'),
+          part('gateway', 'a1', gateway),
+          part('left', 'a2', gateway),
+          part('theirs', 'a3', { ...gateway, 'skep.state': 'other' }),
+        ],
+      },
+      'GET /networks': {
+        body: [
+          part('n1', 'a1'),
+          part('n2', 'a2'),
+          part('n3', 'a3', { 'skep.state': 'other' }),
+          { Id: 'shared', Labels: { 'skep.managed': 'true', 'skep.state': 'owner' } },
+        ],
+      },
+      'GET /images/json': { body: [] },
+      'DELETE /containers/left': { status: 204 },
+      'DELETE /networks/n2': { status: 204 },
+    });
+    await engine.runtime.sweep();
+    expect(engine.calls().filter((call) => call.startsWith('DELETE'))).toEqual([
+      'DELETE /containers/left',
+      'DELETE /networks/n2',
     ]);
   });
 });

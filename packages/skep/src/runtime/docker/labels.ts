@@ -3,5 +3,16 @@ export const MANAGED_LABEL = 'skep.managed';
 export const NAME_LABEL = 'skep.name';
 /** Whose it is; see `ownerOf`. */
 export const OWNER_LABEL = 'skep.state';
+/** Of a network: `outward` or `internal`. Of a container: the name of the network that was made for it. */
+export const NETWORK_LABEL = 'skep.network';
+/** `true` for containers that are part of a workload and none themselves. */
+export const AUXILIARY_LABEL = 'skep.auxiliary-workload';
+/** `true` or `false`. */
+export const ISOLATION_LABEL = 'skep.network-isolation';
 /** The engine's filter for what has the first. */
 export const MANAGED = `${MANAGED_LABEL}=true`;
+
+/** True for what belongs to a workload and is none. */
+export function isAuxiliary(labels: Readonly<Record<string, string>> | null | undefined): boolean {
+  return labels?.[AUXILIARY_LABEL] === 'true';
+}

@@ -104,12 +104,3 @@ function nanoseconds(time: string): bigint {
   const fraction = /\.(\d{1,9})/.exec(time)?.[1] ?? '';
   return BigInt(Math.floor(Date.parse(time) / 1000)) * 1_000_000_000n + BigInt(fraction.padEnd(9, '0'));
 }
-
-const attachedShape = z.object({
-  NetworkSettings: z.object({ Networks: z.record(z.string(), z.unknown()) }),
-});
-
-/** Names of the networks a container was put on, from `GET /containers/{id}/json`. */
-export function networkNames(body: unknown): string[] {
-  return Object.keys(attachedShape.parse(body).NetworkSettings.Networks);
-}

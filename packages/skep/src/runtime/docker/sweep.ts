@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { BUILD_LABEL } from '../../protocol/build-recipe.ts';
 import { isLocalImage } from '../../protocol/image-tag.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
-import type { EngineClient } from './client.ts';
-import { NAME_LABEL } from './labels.ts';
+import type { EngineClient, EngineRequest } from './client.ts';
+import { isAuxiliary, MANAGED, NAME_LABEL, OWNER_LABEL } from './labels.ts';
 import { removeContainer } from './containers.ts';
 import { removeImage } from './images.ts';
+import { removeNetwork } from './network/workload-networks.ts';
 
 /** The token that a build's layers and containers carry: whose build it is, then which one. */
 export function buildIdOf({ owner, randomId }: RuntimeEnvironment): string {
@@ -31,6 +32,28 @@ export async function sweepBuilds(client: EngineClient, environment: RuntimeEnvi
   }
   // Removing an image removes its untagged parents, so of a list some are gone when their turn comes.
   for (const id of await built(client, '/images/json', environment)) await removeImage(client, id);
+}
+
+const partShape = z.array(z.object({ Id: z.string(), Labels: z.record(z.string(), z.string()).nullish() }));
+
+/**
+ * Removes the gateways and networks of this user that belong to no workload: what programs left that were interrupted
+ * while they made or removed one.
+ */
+export async function sweepNetworks(client: EngineClient, { owner }: RuntimeEnvironment): Promise<void> {
+  const filters = { label: [MANAGED, `${OWNER_LABEL}=${owner}`] };
+  const find = async (path: string, query: EngineRequest['query'] = {}) =>
+    partShape
+      .parse((await client.ask('list what was made', { path, query, filters })).body)
+      .filter(({ Labels }) => Labels?.[OWNER_LABEL] === owner && Labels[NAME_LABEL] !== undefined);
+  const containers = await find('/containers/json', { all: '1' });
+  const workloads = new Set(
+    containers.filter((one) => !isAuxiliary(one.Labels)).map(({ Labels }) => Labels?.[NAME_LABEL]),
+  );
+  const isLeft = ({ Labels }: (typeof containers)[number]) => !workloads.has(Labels?.[NAME_LABEL]);
+  for (const { Id } of containers.filter(isLeft))
+    await removeContainer(client, Id, `remove container "${Id}"`);
+  for (const { Id } of (await find('/networks')).filter(isLeft)) await removeNetwork(client, Id);
 }
 
 /**

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import type { EngineClient } from '../client.ts';
+import { containerPath } from '../containers.ts';
+import { MANAGED_LABEL, NAME_LABEL } from '../labels.ts';
+import { observedNetworks } from '../observed.ts';
+import { isReferredTo, removeNetwork } from './workload-networks.ts';
+
+/** Network that all workloads shared in versions before each had one of its own. */
+export const SHARED_NETWORK = 'skep-external';
+
+const attachedShape = z.object({
+  NetworkSettings: z.object({ Networks: z.record(z.string(), z.unknown()) }),
+});
+
+/** True when a container was put on the shared network, which may be gone by now. */
+export async function isOnSharedNetwork(client: EngineClient, container: string): Promise<boolean> {
+  const answer = await client.call({ path: containerPath(container, '/json') });
+  const attached = attachedShape.safeParse(answer.body).data;
+  return attached !== undefined && Object.hasOwn(attached.NetworkSettings.Networks, SHARED_NETWORK);
+}
+
+/**
+ * Removes `skep-external` when no container, running or not, refers to it any more. A network of that name without our
+ * label is somebody else's and stays, and so does that of a workload called `external`.
+ */
+export async function removeSharedNetwork(client: EngineClient): Promise<void> {
+  const request = { path: '/networks', filters: { name: [SHARED_NETWORK] } };
+  const { body } = await client.ask('list networks', request);
+  for (const { id, name, labels } of observedNetworks(body)) {
+    const shared =
+      name === SHARED_NETWORK && labels[MANAGED_LABEL] === 'true' && labels[NAME_LABEL] === undefined;
+    if (shared && !(await isReferredTo(client, id))) await removeNetwork(client, id);
+  }
+}

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import type { EngineClient } from '../client.ts';
+import { containerPath } from '../containers.ts';
+import { engineMessage } from '../failure.ts';
+import { NETWORK_LABEL, OWNER_LABEL } from '../labels.ts';
+import { SHARED_NETWORK } from './old-shared-network.ts';
+import { makeNetwork, networksOf, type NetworkMaker } from './workload-networks.ts';
+
+const containerShape = z.object({
+  Config: z.object({ Labels: z.record(z.string(), z.string()).nullish() }),
+  HostConfig: z.object({ NetworkMode: z.string() }),
+  NetworkSettings: z.object({
+    Networks: z.record(z.string(), z.object({ NetworkID: z.string().optional() })),
+  }),
+});
+
+/** The network that the engine's refusal to start a container says is gone; undefined for any other refusal. */
+export function goneNetwork(answer: { readonly status: number; readonly body: unknown }): string | undefined {
+  const message = engineMessage(answer.body);
+  // The second is Podman's.
+  return answer.status < 400
+    ? undefined
+    : (/(?:^|: )network (\S+) not found/.exec(message)?.[1] ??
+        /network with name or ID (\S+): network not found/.exec(message)?.[1]);
+}
+
+/**
+ * Gives a container that is not running a network of its own in place of the one that was made for it, or that all shared
+ * in earlier versions, and is gone. False where the network that is gone is somebody else's.
+ */
+export async function replaceGoneNetwork(maker: NetworkMaker, name: string, gone: string): Promise<boolean> {
+  const { client } = maker;
+  const answer = await client.call({ path: containerPath(name, '/json') });
+  const { Config, HostConfig, NetworkSettings } = containerShape.safeParse(answer.body).data ?? {};
+  const labels = Config?.Labels ?? {};
+  const old = Object.entries(NetworkSettings?.Networks ?? {}).find(
+    ([key, { NetworkID }]) => key === gone || NetworkID === gone,
+  )?.[0];
+  if (old === undefined) return false;
+  const own = labels[NETWORK_LABEL];
+  const ours =
+    old === SHARED_NETWORK ||
+    (own !== undefined && (old === own || old.startsWith(`${own}-`) || gone === HostConfig?.NetworkMode));
+  if (!ours) return false;
+  // Before it is taken off the old one: without a network it would start without one.
+  const network = await anOutwardNetwork(maker, name, labels[OWNER_LABEL] ?? '');
+  // By name and by force is the one way that works for a network that does not exist.
+  await change(client, 'disconnect', { network: old, container: name, more: { Force: true } });
+  await change(client, 'connect', { network, container: name });
+  return true;
+}
+
+/** The id of the one that the workload has, or of a new one. */
+async function anOutwardNetwork(maker: NetworkMaker, name: string, owner: string): Promise<string> {
+  const [known] = (await networksOf(maker.client, name)).filter(
+    ({ labels }) => labels[NETWORK_LABEL] === 'outward',
+  );
+  return known?.id ?? (await makeNetwork(maker, { name, owner, kind: 'outward' })).id;
+}
+
+interface Change {
+  readonly network: string;
+  readonly container: string;
+  readonly more?: object;
+}
+
+/** Connects a container with a network, or disconnects it. Fails with `runtime/engine-refused`. */
+export async function change(
+  client: EngineClient,
+  action: 'connect' | 'disconnect',
+  { network, container, more = {} }: Change,
+): Promise<void> {
+  const path = `/networks/${network}/${action}`;
+  await client.ask(`${action} "${container}"`, {
+    method: 'POST',
+    path,
+    body: { Container: container, ...more },
+  });
+}
