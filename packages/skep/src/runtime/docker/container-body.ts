@@ -61,7 +61,7 @@ export function containerBody(spec: WorkloadSpec, { network, podman }: BodyConte
       Privileged: spec.privileged,
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges', ...withoutLabels(spec)],
-      ...limitMembers(spec.limits ?? DEFAULT_LIMITS, podman),
+      ...limitMembers(spec.limits ?? DEFAULT_LIMITS),
       Init: true,
       RestartPolicy: { Name: 'no' },
       ...(podman ? {} : { LogConfig: BOUNDED_LOG }),
@@ -86,11 +86,8 @@ function withoutLabels({ mounts, data = [] }: WorkloadSpec): string[] {
   return mounts.length + data.length === 0 ? [] : ['label:disable'];
 }
 
-/** Files that a server may have open at once, and no file with its memory in it when it crashes. */
-const OPEN_FILES = 65_536;
-
 /** Members of the body that bound what a container uses; 0 means "no limit" to engines too. */
-function limitMembers({ memory, cpus, pids, disk }: Limits, podman: boolean): object {
+function limitMembers({ memory, cpus, pids, disk }: Limits): object {
   const ulimit = (Name: string, limit: number): object => ({ Name, Soft: limit, Hard: limit });
   return {
     Memory: memory,
@@ -99,9 +96,8 @@ function limitMembers({ memory, cpus, pids, disk }: Limits, podman: boolean): ob
     NanoCpus: Math.round(cpus * 1e9),
     PidsLimit: pids === 0 ? -1 : pids,
     Ulimits: [
+      // No file with its memory when it crashes. How many it may have open is the engine's to say: more than its own is refused.
       ulimit('core', 0),
-      // A Podman without root may not allow more than its user has.
-      ...(podman ? [] : [ulimit('nofile', OPEN_FILES)]),
       // An engine cannot bound what a container writes, but how long each file gets.
       ...(disk === 0 ? [] : [ulimit('fsize', disk)]),
     ],
