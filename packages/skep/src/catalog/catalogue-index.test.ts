@@ -16,7 +16,7 @@ const none = {
   caCertificatePath: undefined,
   secretsProvider: undefined,
 };
-const config = { ...none, allowPrivateRegistryIp: false, frontPort: 0 };
+const config = { ...none, allowPrivateRegistryIp: false, frontPort: 0, isolation: 'off' } as const;
 /** Long after everything that these tests write. */
 const later = { now: () => Date.now() + 3_600_000 };
 /** Only large catalogues are worth an index. */

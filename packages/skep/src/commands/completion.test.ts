@@ -58,7 +58,7 @@ describe('skep complete', () => {
     ]);
     expect(await offered(skep, 'export', '--format', '')).toEqual(['json']);
     expect(await offered(skep, 'run', '--permission-profile', '')).toEqual(['none', 'network']);
-    expect(await offered(skep, 'run', '--isolate')).toEqual([]);
+    expect(await offered(skep, 'run', '--enable-a')).toEqual([]);
   });
 
   test('offers clients, then workloads', async () => {

@@ -15,6 +15,13 @@ const FILES = {
   'bad.json': '{"a": 1,\n  oops}',
   'list.json': [],
   'profile.json': { read: 3 },
+  'wildcard.json': { network: { outbound: { allow_host: ['*.example.com'] } } },
+  'with-port.json': { network: { outbound: { allow_host: ['api.example.com:443'] } } },
+  'steering.json': { network: { outbound: { allow_host: ['a\u001B[31m.com'] } } },
+  'port.json': { network: { outbound: { allow_port: [70_000] } } },
+  'later.json': { network: { outbound: { deny_host: ['a.com'] } } },
+  'gone.json': { read: ['./nowhere'] },
+  'host.json': { network: { mode: 'host' } },
   'bad.env': 'A=1\n2B=3\n',
 };
 /** By the supervisor, and by the command itself. */
@@ -253,9 +260,39 @@ describe('transport and ports', () => {
     ],
     [
       'run fake:1 --network none --transport streamable-http --target-port 80',
-      'a server without network cannot be reached over HTTP; use --permission-profile network, or --transport stdio if the server speaks it',
+      'a server without network cannot be reached over HTTP; add --isolate-network, use --permission-profile network, or --transport stdio if the server speaks it',
     ],
   ])('%j is refused', isRefused);
+});
+
+describe('isolation', () => {
+  test.each<Row>([
+    [
+      'run fake:1 --isolate-network --network host',
+      'network isolation cannot be enforced on the network "host"; leave out --isolate-network, or leave out --network',
+    ],
+    [
+      'run fake:1 --isolate-network --network mine',
+      'network isolation cannot be enforced on the network "mine"; leave out --isolate-network, or leave out --network',
+    ],
+    [
+      'run fake:1 --isolate-network --permission-profile ./host.json',
+      'network isolation cannot be enforced on the network "host"; leave out --isolate-network, or use another permission profile',
+    ],
+    [
+      'run fake:1 --isolate-network=maybe',
+      'invalid value "maybe" for --isolate-network: it must be true or false; run the command with --help to see what is accepted',
+    ],
+  ])('%j is refused', isRefused);
+
+  test('that the configuration asks for is never left out silently', async () => {
+    const skep = await commandUnderTest();
+    await skep.output('config set isolation on');
+    expect(await skep.refusal('run fake:1 --network host')).toBe(
+      'Error: network isolation cannot be enforced on the network "host"; to run it without isolation, add --isolate-network=false; to isolate it, leave out --network\n',
+    );
+    await skep.output('run fake:1 --network host --isolate-network=false');
+  });
 });
 
 describe('variables', () => {
@@ -357,6 +394,30 @@ describe('mounts and permissions', () => {
     [
       'run fake:1 --disk x',
       '"x" is no amount of disk; give bytes, or a number with k, m or g such as 512m, at least 1m, or none',
+    ],
+    [
+      'run fake:1 --permission-profile ./wildcard.json',
+      '"WORK/wildcard.json" is not a permission profile: "network.outbound.allow_host.0": "*.example.com" is a wildcard; write ".example.com" for example.com and all below it; use none, network, or a JSON file with read, write and network',
+    ],
+    [
+      'run fake:1 --permission-profile ./with-port.json',
+      '"WORK/with-port.json" is not a permission profile: "network.outbound.allow_host.0": "api.example.com:443" has a port; write "api.example.com" here, and 443 in "allow_port"; use none, network, or a JSON file with read, write and network',
+    ],
+    [
+      'run fake:1 --permission-profile ./steering.json',
+      '"WORK/steering.json" is not a permission profile: "network.outbound.allow_host.0": "a�[31m.com" is not a host name; use none, network, or a JSON file with read, write and network',
+    ],
+    [
+      'run fake:1 --permission-profile ./port.json',
+      '"WORK/port.json" is not a permission profile: "network.outbound.allow_port.0": must be a whole number from 1 to 65535; use none, network, or a JSON file with read, write and network',
+    ],
+    [
+      'run fake:1 --permission-profile ./later.json',
+      '"WORK/later.json" is not a permission profile: "network.outbound": has an unknown key: "deny_host"; use none, network, or a JSON file with read, write and network',
+    ],
+    [
+      'run fake:1 --permission-profile ./gone.json',
+      'volume source path does not exist: "WORK/nowhere"; create it first, or correct the path',
     ],
     ['run fake:1 --sandbox-user x', '"x" is no user for the sandbox; give root, UID or UID:GID'],
     ['run fake:1 --sandbox-user -1', '"-1" is no user for the sandbox; give root, UID or UID:GID'],
@@ -495,5 +556,5 @@ test.each(promised.map((row) => [row.flag, row] as const))(
 test('a flag of a later version that says what happens anyway is taken', async () => {
   const skep = await commandUnderTest();
   const flags = holdsAnyway.flatMap(({ flag = '' }) => [`--${flag}`, `--${flag}=false`]);
-  await skep.output(['run', 'fake:1', '--isolate-network=false', '--enable-audit=false', ...flags]);
+  await skep.output(['run', 'fake:1', '--enable-audit=false', ...flags]);
 });

@@ -174,11 +174,11 @@ describe('what the catalogue has, and cannot be run as it is', () => {
     ],
     [
       'http --network none',
-      'a server without network cannot be reached over HTTP; use --permission-profile network, or --transport stdio if the server speaks it',
+      'a server without network cannot be reached over HTTP; add --isolate-network, use --permission-profile network, or --transport stdio if the server speaks it',
     ],
     [
       'http --permission-profile none',
-      'a server without network cannot be reached over HTTP; use --permission-profile network, or --transport stdio if the server speaks it',
+      'a server without network cannot be reached over HTTP; add --isolate-network, use --permission-profile network, or --transport stdio if the server speaks it',
     ],
     [
       'damaged',

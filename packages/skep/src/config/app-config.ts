@@ -58,6 +58,14 @@ export const appSettings = settingsOf({ group: 'Configuration file' }, [
     max: 65_535,
   },
   {
+    name: 'isolation',
+    kind: 'choice',
+    key: 'isolation',
+    choices: ['on', 'off'],
+    brief: 'Whether new servers are isolated unless --isolate-network says otherwise',
+    default: 'off',
+  },
+  {
     name: 'secretsProvider',
     kind: 'choice',
     key: 'secrets.provider_type',

@@ -41,6 +41,43 @@ test.each([
   expect(textsOf({ permission_profile: { network } })['network']).toBe(text);
 });
 
+const NEVER = "never this machine, other servers or a cloud's metadata";
+
+test.each([
+  [{}, 'no host'],
+  [{ outbound: {} }, 'no host'],
+  [{ mode: 'none', outbound: { insecure_allow_all: true } }, 'no host'],
+  [{ outbound: { insecure_allow_all: true } }, `any public host; ${NEVER}`],
+  [{ outbound: { insecure_allow_all: true, allow_host: ['nas.lan'] } }, `any public host, nas.lan; ${NEVER}`],
+  [{ outbound: { allow_host: ['A.b', '.y.org'], allow_port: [443] } }, `a.b:443, .y.org:443; ${NEVER}`],
+  [{ outbound: { allow_host: ['a.b'] } }, `a.b; ${NEVER}`],
+  [{ outbound: { allow_host: ['fd00::1'], allow_port: [80, 443] } }, `[fd00::1]:80, [fd00::1]:443; ${NEVER}`],
+  [{ outbound: { allow_port: [443] } }, `any public host:443; ${NEVER}`],
+  [
+    { outbound: { allow_host: ['a.b'], allow_port: [1, 2, 3, 4] } },
+    `a.b, port 1, port 2, port 3, port 4; ${NEVER}`,
+  ],
+  [
+    { outbound: { allow_host: ['169.254.169.254'], allow_port: [80] } },
+    `169.254.169.254:80; ${NEVER}; so not 169.254.169.254`,
+  ],
+])('the network of %j, isolated, is "%s"', (network, text) => {
+  const permitted = { isolate_network: true, permission_profile: { network } };
+  expect(textsOf(permitted)['network']).toBe(text);
+  expect(textsOf(permitted)).not.toHaveProperty('not_enforced');
+});
+
+test('what the engine has for its own use is named where it is opened', () => {
+  const permitted = { isolate_network: true, allow_runtime_gateway: true };
+  const open = { ...permitted, permission_profile: { network: { outbound: {} } } };
+  expect(textsOf(open)['network']).toBe(
+    "the container engine's gateway addresses; never other servers or a cloud's metadata",
+  );
+  expect(textsOf({ ...permitted, permission_profile: { network: { mode: 'none' } } })['network']).toBe(
+    'no host',
+  );
+});
+
 test('secrets are there by name, by the word of the catalogue or by their own, and never by value', () => {
   const permitted = {
     env_vars: { TZ: 'UTC', PIN: '1234', GITHUB_TOKEN: 'ghp_x' },

@@ -1,8 +1,10 @@
 import { isSecretName } from '@skep/core/log/redact.ts';
 import { parseReference } from '../secrets/reference.ts';
 import { limitsOf, limitTexts, type GivenLimits } from './limits.ts';
+import { isNeverReached } from './host-rule.ts';
 import { notEnforced } from './not-enforced.ts';
 import { profileMounts, type PermissionProfile } from './profile.ts';
+import { allowedHosts, allowedTexts } from './allowed-hosts.ts';
 
 /** What of a run configuration says what its server may do. */
 export interface Permitted extends GivenLimits {
@@ -13,6 +15,8 @@ export interface Permitted extends GivenLimits {
   readonly data_paths?: readonly string[] | undefined;
   /** References into the secrets store. */
   readonly secrets?: readonly string[] | undefined;
+  readonly isolate_network?: boolean | undefined;
+  readonly allow_runtime_gateway?: boolean | undefined;
   readonly runtime?: { readonly kind: string; readonly shares_network?: string | undefined } | undefined;
 }
 
@@ -43,13 +47,14 @@ export function permissionCard(permitted: Permitted): readonly CardRow[] {
       .map(({ source, target }) => (source === target ? source : `${source} as ${target}`));
   const clear = Object.keys(env_vars).filter((name) => secret_env.includes(name) || isSecretName(name));
   const secrets = [...new Set([...clear, ...stored])];
-  const open = notEnforced(profile, { sharesNetwork: runtime?.shares_network });
+  const isolated = permitted.isolate_network;
+  const open = notEnforced(profile, { sharesNetwork: runtime?.shares_network, isolated });
   return [
     ...(runtime === undefined ? [] : [row('runs_in', 'Runs in', [runtime.kind])]),
     row('reads', 'Reads', sources(true), 'no files of this machine'),
     row('writes', 'Writes', sources(false), 'no files of this machine'),
     ...(data_paths === undefined ? [] : [row('keeps', 'Keeps', data_paths)]),
-    networkRow(profile),
+    isolated === true ? isolatedRow(permitted) : networkRow(profile),
     row('secrets', 'Secrets', secrets, 'none'),
     row('uses', 'Uses', limitTexts(limitsOf(permitted)), 'as much of this machine as it wants'),
     ...(profile.privileged === true
@@ -78,6 +83,22 @@ function networkRow({ network }: PermissionProfile): CardRow {
   const values = ['any host', ...beside];
   const text = listed.length === 0 ? shown(values) : `${shown(values)} (its profile lists ${shown(listed)})`;
   return { ...row('network', 'Network', values), text };
+}
+
+/** What its gateway lets through, and what no profile opens. */
+function isolatedRow({ permission_profile: profile, allow_runtime_gateway = false }: Permitted): CardRow {
+  const reach = allowedHosts(profile);
+  const isOpen = allow_runtime_gateway && profile.network?.mode !== 'none';
+  const gateway = isOpen ? ["the container engine's gateway addresses"] : [];
+  const [hosts, closed] = [allowedTexts(reach), reach.hosts.filter(isNeverReached)];
+  const values = [...hosts, ...gateway];
+  const here = isOpen ? '' : 'this machine, ';
+  const never = `never ${here}other servers or a cloud's metadata`;
+  const notes = [
+    ...(values.length === 0 ? [] : [never]),
+    ...(closed.length === 0 ? [] : [`so not ${shown(closed)}`]),
+  ];
+  return { ...row('network', 'Network', values), text: [shown(values) || 'no host', ...notes].join('; ') };
 }
 
 function shown(values: readonly string[]): string {

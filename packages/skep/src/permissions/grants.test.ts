@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { grantsOf, type PermissionProfile } from './profile.ts';
+import { grantsOf } from './grants.ts';
+import type { PermissionProfile } from './profile.ts';
 
 describe('what a profile gives away', () => {
   test.each<[PermissionProfile, readonly string[]]>([
@@ -16,5 +17,12 @@ describe('what a profile gives away', () => {
     [{ network: { mode: 'container:db' } }, ['use the network "container:db"']],
   ])('%j', (profile, grants) => {
     expect(grantsOf(profile, '/home/ann')).toEqual(grants);
+  });
+  test('of hosts is what only isolation closes', () => {
+    const network = { outbound: { allow_host: ['10.0.0.5', 'db', '.corp', 'fd00::1', 'a.example.com'] } };
+    expect(grantsOf({ network }, '/', true)).toEqual(
+      ['10.0.0.5', 'db', '.corp', 'fd00::1'].map((host) => `connect to the private host "${host}"`),
+    );
+    expect(grantsOf({ network: { ...network, mode: 'none' } }, '/', true)).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, posix, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
 import { requireAnswers, type Asking } from './silent-source.ts';
 
 /** A directory or file of the host that a workload sees. */
@@ -54,6 +55,31 @@ function invalid(text: string, reason: string): SkepError {
   return new SkepError('run/invalid-volume', {
     message: `invalid volume format: ${JSON.stringify(text)} (${reason})`,
   });
+}
+
+/**
+ * Answers with the mounts when the source of each is there; links are followed. Fails with `run/invalid-volume`, or with
+ * `run/source-silent` where a file system does not answer.
+ */
+export async function checkSources(mounts: readonly Mount[]): Promise<readonly Mount[]> {
+  await requireAnswers(mounts);
+  await Promise.all(mounts.map(checkSource));
+  return mounts;
+}
+
+async function checkSource(mount: Mount): Promise<void> {
+  try {
+    await stat(mount.source);
+  } catch (error) {
+    const missing = errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR';
+    throw new SkepError('run/invalid-volume', {
+      message: missing
+        ? `volume source path does not exist: "${mount.source}"`
+        : `failed to access volume source path "${mount.source}"`,
+      hint: missing ? 'create it first, or correct the path' : 'check its permissions',
+      cause: error,
+    });
+  }
 }
 
 /** Real path by the path that was granted. */

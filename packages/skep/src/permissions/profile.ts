@@ -2,13 +2,22 @@ import { resolve } from 'node:path';
 import { readJson } from '@skep/core/files/read-limited.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import * as shape from '@skep/core/settings/shape.ts';
+import { printable } from '@skep/core/terminal/printable.ts';
+import { hostProblem } from './host-rule.ts';
 import { parseMount, type Mount } from './mounts.ts';
 
-// A host name, a leading dot for "and all below", or an address; RFC 1123 labels.
-const HOST = /^\.?[A-Za-z0-9](?:[A-Za-z0-9.:-]{0,252}[A-Za-z0-9])?$/;
 const MAX_PROFILE_BYTES = 1024 * 1024;
+/** As much of a wrong host as a message shows. */
+const MAX_SHOWN = 100;
 
-const hosts = shape.optional(shape.listOf(shape.textThat((host) => HOST.test(host), 'not a host name')));
+const host: shape.Shape<string> = (value, fail) => {
+  const read = shape.text(value, fail);
+  const problem = hostProblem(read);
+  return problem === undefined
+    ? read
+    : fail(`${JSON.stringify(printable(read).slice(0, MAX_SHOWN))} ${problem}`);
+};
+const hosts = shape.optional(shape.listOf(host));
 
 /** A permission profile: mounts, network and privilege. Members it does not know are refused: one could forbid something. */
 export const profileShape = shape.exactly({
@@ -107,14 +116,24 @@ export function withVolumes(
   return withMounts(profile, mounts);
 }
 
+export interface NetworkChoice {
+  /** `--network`. */
+  readonly network?: string | undefined;
+  /** A gateway enforces what the profile allows. */
+  readonly isolated: boolean;
+}
+
 /**
- * The profile with the network mode it means: `--network`, else its own, else none at all where it allows no connection.
- * A profile that allows nothing and is not enforced would be a promise nobody keeps: the switch itself, not a filter,
- * keeps it so (decision 0142). Lists of allowed hosts are kept for the isolation of a later release.
+ * The profile with the network mode it means: `--network`, else its own, else, without isolation, none at all where it
+ * allows no connection. A profile that allows nothing and is not enforced would be a promise nobody keeps: the switch
+ * itself, not a filter, keeps it so (decision 0142).
  */
-export function withNetworkMode(profile: PermissionProfile, network?: string): PermissionProfile {
+export function withNetworkMode(
+  profile: PermissionProfile,
+  { network, isolated }: NetworkChoice,
+): PermissionProfile {
   // Other tools write an empty text for "not given".
-  const mode = network ?? (profile.network?.mode || impliedMode(profile));
+  const mode = network ?? (profile.network?.mode || (isolated ? undefined : impliedMode(profile)));
   return mode === undefined ? profile : { ...profile, network: { ...profile.network, mode } };
 }
 
@@ -128,19 +147,8 @@ function impliedMode(profile: PermissionProfile): string | undefined {
 /** Modes that give a workload no more than a network of its own. */
 const PLAIN_MODES: ReadonlySet<string> = new Set(['', 'default', 'bridge', 'none']);
 
-/**
- * What a profile gives away of this machine, a phrase each, for the person who must agree: directories and files of the
- * host, privileged mode, and the network of the host or of other workloads. Empty for a workload that keeps to itself.
- */
-export function grantsOf(profile: PermissionProfile, cwd: string): readonly string[] {
-  const mounts = profileMounts(profile, cwd).map(
-    ({ source, target, readOnly }) =>
-      `${readOnly ? 'read' : 'write'} "${source}"${source === target ? '' : ` (as "${target}")`}`,
-  );
-  const mode = profile.network?.mode ?? '';
-  return [
-    ...mounts,
-    ...(profile.privileged === true ? ['run privileged, with all rights of the engine'] : []),
-    ...(PLAIN_MODES.has(mode) ? [] : [`use the network "${mode}"`]),
-  ];
+/** The network of the machine or of others that a profile names; undefined for one that can be isolated. */
+export function foreignNetwork({ network }: PermissionProfile): string | undefined {
+  const mode = network?.mode ?? '';
+  return PLAIN_MODES.has(mode) ? undefined : mode;
 }

@@ -1,13 +1,10 @@
 import { lookup } from 'node:dns/promises';
-import { stat } from 'node:fs/promises';
 import { isIPv4, isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
-import { errnoOf } from '@skep/core/files/errno.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { checkReferences, type SecretReference } from '../secrets/reference.ts';
-import { parseVolume, type Mount } from '../permissions/mounts.ts';
-import { requireAnswers } from '../permissions/silent-source.ts';
+import { checkSources, parseVolume, type Mount } from '../permissions/mounts.ts';
 import { loadProfile, type PermissionProfile } from '../permissions/profile.ts';
 import { limitsOf } from '../permissions/limits.ts';
 import { parseConfinedUser } from '../permissions/confined-user-name.ts';
@@ -65,7 +62,7 @@ export async function checkInputs(
     labels: checkLabels(values.label ?? {}),
     env: { files: await readEnvFiles(values, { cwd, terminal }), flags: readEnvFlags(values.env ?? [], env) },
     secrets: checkReferences(values.secret ?? []),
-    volumes: await checkVolumes((values.volume ?? []).map((item) => parseVolume(item, cwd))),
+    volumes: await checkSources((values.volume ?? []).map((item) => parseVolume(item, cwd))),
     profile: permissionProfile === undefined ? undefined : await loadProfile(permissionProfile, cwd),
   };
 }
@@ -102,25 +99,4 @@ async function readEnvFiles(
 ): Promise<readonly EnvFile[]> {
   const file = envFile === undefined ? [] : [await readEnvFile(envFile, around.cwd)];
   return envFileDir === undefined ? file : [...file, ...(await readEnvDirectory(envFileDir, around))];
-}
-
-async function checkVolumes(mounts: readonly Mount[]): Promise<readonly Mount[]> {
-  await requireAnswers(mounts);
-  await Promise.all(mounts.map(checkVolume));
-  return mounts;
-}
-
-async function checkVolume(mount: Mount): Promise<void> {
-  try {
-    await stat(mount.source);
-  } catch (error) {
-    const missing = errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR';
-    throw new SkepError('run/invalid-volume', {
-      message: missing
-        ? `volume source path does not exist: "${mount.source}"`
-        : `failed to access volume source path "${mount.source}"`,
-      hint: missing ? 'create it first, or correct the path' : 'check its permissions',
-      cause: error,
-    });
-  }
 }

@@ -28,7 +28,7 @@ export function chooseTransport(
   if (transport === 'stdio') return { transport };
   const port = values.targetPort ?? only;
   if (port !== undefined) {
-    checkReachable(profile, transport);
+    checkReachable(profile, transport, { isolated: values.isolateNetwork });
     return { transport, targetPort: port };
   }
   const found = first === undefined ? 'declares no port' : `declares the ports ${exposedPorts.join(', ')}`;

@@ -14,12 +14,12 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
 /** The configuration that a file with these members becomes, and what was said about it. */
-async function imported(more: object) {
+async function imported(more: object, isolation: 'on' | 'off' = 'off') {
   const said: string[] = [];
   await writeFile(path.join(dir, 'x.json'), JSON.stringify({ ...minimal, ...more }));
   const terminal = { err: (text: string) => void said.push(text) };
   const places = { ignoreFile: path.join(dir, 'skepignore') };
-  const { config } = await readImport('x.json', { cwd: dir, places, terminal });
+  const { config } = await readImport('x.json', { cwd: dir, places, terminal }, { isolation });
   return { config, said };
 }
 
@@ -47,6 +47,32 @@ describe('the permission profile of an imported file', () => {
   });
   test('that cuts the network leaves no server to reach over HTTP', async () => {
     const file = { transport: 'streamable-http', target_port: 80, permission_profile_name_or_path: 'none' };
+    await expect(imported(file)).rejects.toMatchObject({ code: 'usage/conflict' });
+  });
+});
+
+describe('the isolation of an imported file', () => {
+  const none = { permission_profile_name_or_path: 'none' };
+  test.each<[object, 'on' | 'off', boolean | undefined]>([
+    [{ isolate_network: true }, 'off', true],
+    [{ isolate_network: false }, 'on', false],
+    [{}, 'on', true],
+    [{}, 'off', undefined],
+  ])('of %j with the setting %s is %s', async (more, setting, isolated) => {
+    expect((await imported(more, setting)).config.isolate_network).toBe(isolated);
+  });
+  test('is kept with what another tool calls the gateway', async () => {
+    const { config, said } = await imported({ isolate_network: true, allow_docker_gateway: true });
+    expect(config).toMatchObject({ isolate_network: true, allow_runtime_gateway: true });
+    expect(said).toEqual([]);
+    expect(configGrants(config, dir)).toEqual(["connect to the container engine's gateway addresses"]);
+  });
+  test('lets a server without any connection be reached over HTTP', async () => {
+    const file = { transport: 'streamable-http', target_port: 80, ...none, isolate_network: true };
+    expect((await imported(file)).config.permission_profile.network?.mode).toBeUndefined();
+  });
+  test('is an error on a network that is not its own', async () => {
+    const file = { isolate_network: true, permission_profile: { network: { mode: 'host' } } };
     await expect(imported(file)).rejects.toMatchObject({ code: 'usage/conflict' });
   });
 });

@@ -5,12 +5,12 @@ import type { Settings } from '@skep/core/settings/field.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { isLoopback } from '@skep/proxy/call/loopback.ts';
-import { loadAppConfig } from '../config/app-config.ts';
+import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { moreThanDefault } from '../permissions/limits.ts';
-import { parseVolume, type Mount } from '../permissions/mounts.ts';
+import { checkSources, parseVolume, type Mount } from '../permissions/mounts.ts';
+import { grantsOf } from '../permissions/grants.ts';
 import {
-  grantsOf,
   builtinProfile,
   profileMounts,
   withVolumes,
@@ -25,7 +25,7 @@ import { givenLimits } from '../run-config/proxy-limits.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import { checkReferences, formatReference, parseReference } from '../secrets/reference.ts';
 import { secretsFor } from './secrets-for.ts';
-import { requireConsent, checkReachable } from './plan-permissions.ts';
+import { checkIsolation, requireConsent, checkReachable } from './plan-permissions.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { preparationOf, sourceOf, unverified } from './preparation.ts';
 import { layer, settingsOfFile, settingsOfMachine } from './settings-of-run.ts';
@@ -47,16 +47,18 @@ export interface ImportRequest {
  */
 export async function planImport(request: ImportRequest, around: Surroundings): Promise<NewWorkload> {
   const { path, foreground } = request;
-  const { config: imported, text, document } = await readImport(path, around);
+  const app = await loadAppConfig(around.places);
+  const { config: imported, text, document } = await readImport(path, around, app);
   await requireGroup(around.places, imported.group);
   const references = checkReferences(imported.secrets ?? []);
-  await checkTrust(imported, request, around);
+  await checkSources(profileMounts(imported.permission_profile, around.cwd));
+  await checkTrust(imported, { ...request, lifts: liftsIsolation(imported, app) }, around);
   const { runtime, info } = await around.connect();
   const settings = mergeSettings(runSettings, [
     request.settings,
     settingsOfFile({ path, text, document }),
     ...secretsOf(imported, around.env),
-    ...settingsOfMachine(await loadAppConfig(around.places), around),
+    ...settingsOfMachine(app, around),
   ]);
   const source = sourceOf(imported);
   return {
@@ -87,8 +89,16 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
 }
 
 /** A file may come from anywhere: what it gives away of this machine is the person's decision (`run/not-granted`). */
-async function checkTrust(config: RunConfig, request: ImportRequest, around: Surroundings): Promise<void> {
-  const grants = [...configGrants(config, around.cwd), ...(await takenSecrets(config, around))];
+async function checkTrust(
+  config: RunConfig,
+  request: ImportRequest & { readonly lifts: boolean },
+  around: Surroundings,
+): Promise<void> {
+  const grants = [
+    ...configGrants(config, around.cwd),
+    ...(request.lifts ? ['run without the isolation that skep config set isolation on asks for'] : []),
+    ...(await takenSecrets(config, around)),
+  ];
   if (request.trusted) {
     for (const grant of grants) around.terminal.err(`Granted: ${printable(grant)}\n`);
     return;
@@ -99,6 +109,11 @@ async function checkTrust(config: RunConfig, request: ImportRequest, around: Sur
     hint: 'read the file; to allow it, add --trust-config',
     confirm: around.confirm,
   });
+}
+
+/** True for a file that speaks against what the person set for every run. */
+function liftsIsolation(config: RunConfig, { isolation }: Pick<AppConfig, 'isolation'>): boolean {
+  return isolation === 'on' && config.isolate_network === false;
 }
 
 /** What a person keeps in variables was not put there for this file; elsewhere somebody set them for it. */
@@ -124,7 +139,10 @@ function secretsOf({ secret_env }: RunConfig, env: Surroundings['env']): readonl
 /** What running an imported configuration gives away of this machine, a phrase each; empty for one that keeps to itself. */
 export function configGrants(config: RunConfig, cwd: string): readonly string[] {
   return [
-    ...grantsOf(config.permission_profile, cwd),
+    ...grantsOf(config.permission_profile, cwd, config.isolate_network === true),
+    ...(config.isolate_network === true && config.allow_runtime_gateway === true
+      ? ["connect to the container engine's gateway addresses"]
+      : []),
     ...(config.sandbox_user === undefined ? [] : [`run as the user ${config.sandbox_user} in the sandbox`]),
     ...moreThanDefault(config),
     ...(config.secrets ?? [])
@@ -145,21 +163,31 @@ interface ImportContext extends Pick<Surroundings, 'cwd'> {
  * the text, to name places in it, and what that says under the names that Skep has for it. Fails with
  * `run/invalid-config` and as its parts do.
  */
-export async function readImport(path: string, { cwd, places, terminal }: ImportContext) {
+export async function readImport(
+  path: string,
+  { cwd, places, terminal }: ImportContext,
+  { isolation }: Pick<AppConfig, 'isolation'>,
+) {
   const { value, text } = await readJsonText(resolve(cwd, path), {
     maxBytes: MAX_RUN_CONFIG_BYTES,
     what: 'run configuration',
   });
   const { value: document, warnings } = fromToolhive(value, `"${path}"`, text);
-  const config = decodeRunConfig(document, `"${path}"`, text);
+  const said = decodeRunConfig(document, `"${path}"`, text);
+  const isolated = said.isolate_network ?? isolation === 'on';
+  const config = isolated ? { ...said, isolate_network: true } : said;
   checkSupported(config, path);
-  const profile = withVolumes(withNetworkMode(profileOf(config, path)), [], cwd);
-  checkVolumes({ ...config, permission_profile: profile }, path, cwd);
-  checkReachable(
+  const profile = withVolumes(withNetworkMode(profileOf(config, path), { isolated }), [], cwd);
+  checkIsolation(
     profile,
-    config.transport === 'stdio' ? 'stdio' : 'streamable-http',
-    'give the "permission_profile" of the file a network, or set "transport": "stdio" if the server speaks it',
+    isolated,
+    'give the "permission_profile" of the file another network mode, or set "isolate_network": false in it',
   );
+  checkVolumes({ ...config, permission_profile: profile }, path, cwd);
+  checkReachable(profile, config.transport === 'stdio' ? 'stdio' : 'streamable-http', {
+    isolated,
+    hint: 'set "isolate_network": true in the file, give its "permission_profile" a network, or set "transport": "stdio" if the server speaks it',
+  });
   await checkNothingToHide({
     file: places.ignoreFile,
     globally: config.ignore_config?.load_global ?? true,

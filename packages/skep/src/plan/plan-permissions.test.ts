@@ -1,7 +1,7 @@
 import type { ExtensionPermissions } from '@skep/core/catalog/publisher-extension.ts';
 import { describe, expect, test } from 'vitest';
 import { builtinProfile } from '../permissions/profile.ts';
-import { checkReachable, planPermissions } from './plan-permissions.ts';
+import { checkIsolation, checkReachable, planPermissions } from './plan-permissions.ts';
 
 const nothing = {
   flag: undefined,
@@ -9,6 +9,7 @@ const nothing = {
   entry: '"x/y" of the catalogue',
   network: undefined,
   volumes: [],
+  isolated: false,
   cwd: '/cwd',
 };
 const none = builtinProfile('none');
@@ -103,8 +104,43 @@ describe('what a catalogue asks of this machine', () => {
 
 test('a server without network cannot be reached over HTTP', async () => {
   const profile = await planPermissions({ ...nothing, flag: none });
-  expect(() => checkReachable(profile, 'streamable-http')).toThrow(
+  expect(() => checkReachable(profile, 'streamable-http', { isolated: false })).toThrow(
     expect.objectContaining({ code: 'usage/conflict' }),
   );
-  expect(() => checkReachable(profile, 'stdio')).not.toThrow();
+  expect(() => checkReachable(profile, 'stdio', { isolated: false })).not.toThrow();
+});
+
+describe('an isolated workload', () => {
+  const isolated = { ...nothing, isolated: true };
+  test('keeps a network for its gateway, whatever its profile allows', async () => {
+    expect((await planPermissions({ ...isolated, flag: none })).network?.mode).toBeUndefined();
+  });
+  test('is reached over HTTP, whatever its profile allows', async () => {
+    const profile = await planPermissions({ ...isolated, network: 'none' });
+    expect(profile.network?.mode).toBe('none');
+    expect(() => checkReachable(profile, 'streamable-http', { isolated: true })).not.toThrow();
+  });
+  test.each(['host', 'mine', 'container:db'])('is refused on the network %s', async (network) => {
+    const profile = await planPermissions({ ...isolated, network });
+    expect(() => checkIsolation(profile, true, 'do so')).toThrow(
+      expect.objectContaining({
+        code: 'usage/conflict',
+        message: `network isolation cannot be enforced on the network "${network}"`,
+        hint: 'do so',
+      }),
+    );
+    expect(() => checkIsolation(profile, false, 'do so')).not.toThrow();
+  });
+  test('is given private hosts of a catalogue by a person only', async () => {
+    const catalogue = {
+      network: { outbound: { allow_host: ['192.168.1.9', 'nas.local', 'api.example.com'] } },
+    };
+    await expect(planPermissions({ ...isolated, catalogue })).rejects.toMatchObject({
+      code: 'run/not-granted',
+      message: expect.stringContaining(
+        'asks to connect to the private host "192.168.1.9", connect to the private host "nas.local", which',
+      ),
+    });
+    await expect(planPermissions({ ...nothing, catalogue })).resolves.toBeDefined();
+  });
 });

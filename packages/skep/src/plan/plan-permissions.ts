@@ -1,6 +1,7 @@
 import type { ExtensionPermissions } from '@skep/core/catalog/publisher-extension.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
+import { grantsOf } from '../permissions/grants.ts';
 import {
   decodeProfile,
   loadProfile,
@@ -8,7 +9,7 @@ import {
   withMounts,
   withVolumes,
   withNetworkMode,
-  grantsOf,
+  foreignNetwork,
   type PermissionProfile,
 } from '../permissions/profile.ts';
 import type { Surroundings } from './plan.ts';
@@ -23,6 +24,8 @@ export interface PermissionInputs {
   /** `--network`. */
   readonly network: string | undefined;
   readonly volumes: readonly Mount[];
+  /** A gateway enforces what the profile allows. */
+  readonly isolated: boolean;
   readonly cwd: string;
   readonly confirm?: Surroundings['confirm'] | undefined;
 }
@@ -32,18 +35,34 @@ export interface PermissionInputs {
  * catalogue says about the host is a wish, which fails with `run/not-granted` unless the person agrees.
  */
 export async function planPermissions(inputs: PermissionInputs): Promise<PermissionProfile> {
-  const { flag, network, volumes, cwd } = inputs;
+  const { flag, network, volumes, cwd, isolated } = inputs;
   const chosen = flag ?? (await granted(inputs)) ?? (await loadProfile('network', cwd));
-  return withVolumes(withNetworkMode(chosen, network), volumes, cwd);
+  return withVolumes(withNetworkMode(chosen, { network, isolated }), volumes, cwd);
 }
 
-/** HTTP needs a network to be reached over. Fails with `usage/conflict`; `hint` says where that is put right. */
+/** Only a network of its own can be isolated. Fails with `usage/conflict`; `hint` says where that is put right. */
+export function checkIsolation(profile: PermissionProfile, isolated: boolean, hint: string): void {
+  const network = isolated ? foreignNetwork(profile) : undefined;
+  if (network === undefined) return;
+  throw new SkepError('usage/conflict', {
+    message: `network isolation cannot be enforced on the network "${network}"`,
+    hint,
+  });
+}
+
+/**
+ * HTTP needs a network to be reached over; isolated workloads are reached through their gateway. Fails with
+ * `usage/conflict`; `hint` says where that is put right.
+ */
 export function checkReachable(
   profile: PermissionProfile,
   transport: 'stdio' | 'streamable-http',
-  hint = 'use --permission-profile network, or --transport stdio if the server speaks it',
+  {
+    isolated,
+    hint = 'add --isolate-network, use --permission-profile network, or --transport stdio if the server speaks it',
+  }: { readonly isolated: boolean; readonly hint?: string },
 ): void {
-  if (transport === 'stdio' || profile.network?.mode !== 'none') return;
+  if (isolated || transport === 'stdio' || profile.network?.mode !== 'none') return;
   throw new SkepError('usage/conflict', {
     message: 'a server without network cannot be reached over HTTP',
     hint,
@@ -52,15 +71,16 @@ export function checkReachable(
 
 /** What the catalogue says, after the person agreed to what it says about the host; the flags decide their own part. */
 async function granted(inputs: PermissionInputs): Promise<PermissionProfile | undefined> {
-  const { catalogue, network, volumes, cwd, entry, confirm } = inputs;
+  const { catalogue, network, volumes, cwd, entry, confirm, isolated } = inputs;
   const wished = fromCatalogue(catalogue, cwd);
   if (wished === undefined) return undefined;
   const rest = withoutTargets(wished, volumes, cwd);
   // With --network the mode of the catalogue is not used.
-  const open = network === undefined ? rest : { ...rest, network: {} };
+  const { mode: _theirs, ...hosts } = rest.network ?? {};
+  const open = network === undefined ? rest : { ...rest, network: hosts };
   await requireConsent({
     who: entry,
-    grants: grantsOf(open, cwd),
+    grants: grantsOf(open, cwd, isolated),
     hint: 'grant it with --permission-profile FILE, or run it without with --permission-profile network',
     confirm,
   });

@@ -2,9 +2,10 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import { hintAtGroup } from '../catalog/catalogue-groups.ts';
 import { openCatalog } from '../catalog/open-catalog.ts';
-import { loadAppConfig } from '../config/app-config.ts';
+import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
 import { checkNothingToHide } from '../permissions/ignore-file.ts';
-import { profileMounts, type PermissionProfile } from '../permissions/profile.ts';
+import { checkSources } from '../permissions/mounts.ts';
+import { profileMounts, withNetworkMode, type PermissionProfile } from '../permissions/profile.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import { secretsFor } from './secrets-for.ts';
 import { buildRunConfig } from './build-config.ts';
@@ -12,8 +13,8 @@ import { checkInputs } from './check-inputs.ts';
 import { chooseTransport } from './choose-transport.ts';
 import { handOverByCatalogue, handOverByIndex } from './hand-over.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
-import { planPermissions } from './plan-permissions.ts';
-import type { AskedRun, PlannedRun, RunRequest } from './planned-run.ts';
+import { checkIsolation, planPermissions } from './plan-permissions.ts';
+import type { AskedRun, Isolation, PlannedRun, RunRequest } from './planned-run.ts';
 import { preparationOf, unusedBuild, unverified } from './preparation.ts';
 import { parseTarget, resolveTarget, type Resolved } from './resolve-target.ts';
 import { settingsOfRun } from './settings-of-run.ts';
@@ -24,6 +25,13 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
   const target = parseTarget(request.target);
   const config = await loadAppConfig(places);
   const inputs = await checkInputs(request.values, around);
+  const isolation = isolationOf(request, config);
+  // What the flags alone say, before anything is asked.
+  if (inputs.profile) {
+    const { network } = request.values;
+    const wanted = withNetworkMode(inputs.profile, { network, isolated: isolation.on });
+    checkIsolation(wanted, isolation.on, isolation.hint);
+  }
   handOverByCatalogue(target, config, around);
   const { runtime, info } = await around.connect();
   const resolved = await resolveTarget(target, {
@@ -35,7 +43,7 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
     hintAtGroup(error, request.target, { config, version: program.version, signal }),
   );
   const { source, plan } = resolved;
-  const asked: AskedRun = { request, config, inputs, resolved };
+  const asked: AskedRun = { request, config, inputs, resolved, isolation };
   const profile = await permissionsOf(asked, around);
   checkArguments(request, resolved);
   const settings = settingsOfRun(asked, around);
@@ -69,7 +77,7 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
 
 /** What the workload may do; fails where it would see what is to stay hidden. */
 async function permissionsOf(asked: AskedRun, around: Surroundings): Promise<PermissionProfile> {
-  const { inputs, resolved } = asked;
+  const { inputs, resolved, isolation } = asked;
   const { target, values } = asked.request;
   const { cwd, confirm, places } = around;
   const profile = await planPermissions({
@@ -79,8 +87,11 @@ async function permissionsOf(asked: AskedRun, around: Surroundings): Promise<Per
     confirm,
     network: values.network,
     volumes: inputs.volumes,
+    isolated: isolation.on,
     cwd,
   });
+  checkIsolation(profile, isolation.on, isolation.hint);
+  await checkSources(profileMounts(profile, cwd));
   await checkNothingToHide({
     file: places.ignoreFile,
     globally: values.ignoreGlobally,
@@ -88,6 +99,18 @@ async function permissionsOf(asked: AskedRun, around: Surroundings): Promise<Per
     override: 'add --ignore-globally=false',
   });
   return profile;
+}
+
+/** Whether the workload is isolated: the flag says so, else the configuration file. */
+function isolationOf({ settings, values }: RunRequest, { isolation }: AppConfig): Isolation {
+  const given = settings.get('isolateNetwork');
+  const without = values.network === undefined ? 'use another permission profile' : 'leave out --network';
+  return given?.origin === 'flag'
+    ? { on: values.isolateNetwork, hint: `leave out --isolate-network, or ${without}` }
+    : {
+        on: isolation === 'on',
+        hint: `to run it without isolation, add --isolate-network=false; to isolate it, ${without}`,
+      };
 }
 
 function checkArguments(request: RunRequest, { plan, entryName }: Resolved): void {

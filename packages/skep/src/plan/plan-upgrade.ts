@@ -133,6 +133,7 @@ async function wishesOf(config: RunConfig, { permissions }: LocalPlan): Promise<
     entry: config.name,
     network: undefined,
     volumes: [],
+    isolated: config.isolate_network === true,
     cwd: '/',
     confirm: async () => true,
   });

@@ -14,12 +14,19 @@ export interface RunRequest {
   readonly args: readonly string[] | undefined;
 }
 
+/** Whether a workload is isolated, and how that is put right where it cannot be. */
+export interface Isolation {
+  readonly on: boolean;
+  readonly hint: string;
+}
+
 /** What was asked for, checked and looked up. */
 export interface AskedRun {
   readonly request: RunRequest;
   readonly config: AppConfig;
   readonly inputs: CheckedInputs;
   readonly resolved: Resolved;
+  readonly isolation: Isolation;
 }
 
 /** What that means here. */

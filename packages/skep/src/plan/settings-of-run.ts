@@ -49,11 +49,14 @@ export function settingsOfRun({ request, inputs, config, resolved }: AskedRun, m
 
 /** What holds for every run on this machine. */
 export function settingsOfMachine(
-  { caCertificatePath }: Pick<AppConfig, 'caCertificatePath'>,
+  { caCertificatePath, isolation }: Pick<AppConfig, 'caCertificatePath' | 'isolation'>,
   { env, places }: Machine,
 ): readonly Settings[] {
   return [
-    layer('config', places.configFile, { caCert: caCertificatePath }),
+    layer('config', places.configFile, {
+      caCert: caCertificatePath,
+      isolateNetwork: isolation === 'on' ? true : undefined,
+    }),
     layer('env', 'NODE_EXTRA_CA_CERTS', { caCert: env['NODE_EXTRA_CA_CERTS'] }),
   ];
 }

@@ -36,7 +36,9 @@ function portOf(flags: { proxyPort?: number; transport?: 'stdio' | 'streamable-h
   const source = { kind: 'image', reference: 'x/y' } as const;
   const resolved = { source, generatedName: 'x', ...(plan ? { plan } : {}) };
   const machine = { env: {}, places: places({ env: {}, home: '/', platform: 'linux', temp: '/' }) };
-  return wantedPort(settingsOfRun({ request, inputs, config, resolved }, machine));
+  return wantedPort(
+    settingsOfRun({ request, inputs, config, resolved, isolation: { on: false, hint: '' } }, machine),
+  );
 }
 
 test('the port that a catalogue names for a server over HTTP is used, and can be given up', () => {

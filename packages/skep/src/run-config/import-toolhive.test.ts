@@ -134,8 +134,8 @@ describe('a key without effect', () => {
     expect(decodeRunConfig(document, 'f').rest).toEqual({ [key]: value });
   });
   test('is said under the name that Skep has for it', () => {
-    const { warnings } = read({ thv_ca_bundle: '/ca.pem', allow_docker_gateway: true });
-    expect(warnings).toEqual(['kept, but without effect yet: skep_ca_bundle, allow_runtime_gateway']);
+    const { warnings } = read({ thv_ca_bundle: '/ca.pem' });
+    expect(warnings).toEqual(['kept, but without effect yet: skep_ca_bundle']);
   });
   test.each(['build_with', 'runtime_env'])('is no part of a build: runtime_config.%s is refused', (key) => {
     expect(() => read({ runtime_config: { builder_image: 'node:24', [key]: ['x'] } })).toThrow(notThere);

@@ -89,7 +89,7 @@ describe('a flag of a later release whose value is what happens anyway', () => {
     },
   );
   test('still counts as given beside --from-config', () => {
-    expect([...fromArgv({ rows }, ['--isolate-network=false']).settings.keys()]).toEqual(['isolateNetwork']);
+    expect([...fromArgv({ rows }, ['--enable-audit=false']).settings.keys()]).toEqual(['enableAudit']);
   });
 });
 
@@ -98,6 +98,7 @@ describe('what this release delivers', () => {
     const delivered = flagRows.filter((row) => row.notYet !== true);
     expect(new Set(delivered.map((row) => row.flag))).toEqual(
       new Set([
+        'allow-runtime-gateway',
         'ca-cert',
         'check-timeout',
         'cpus',
@@ -113,6 +114,7 @@ describe('what this release delivers', () => {
         'help',
         'host',
         'ignore-globally',
+        'isolate-network',
         'image-verification',
         'label',
         'memory',

@@ -78,8 +78,8 @@ export const transportSettings = settingsOf({ group: 'Transport and networking' 
   }),
   flag('bool', 'isolate-network', 'Allow only the connections of the permission profile', {
     key: 'isolate_network',
+    sparse: true,
     default: false,
-    notYet: true,
   }),
   flag(
     'bool',
@@ -87,10 +87,9 @@ export const transportSettings = settingsOf({ group: 'Transport and networking' 
     "With --isolate-network, allow the container engine's gateway addresses",
     {
       key: 'allow_runtime_gateway',
+      sparse: true,
       alias: 'allow_docker_gateway',
-      harmless: true,
       default: false,
-      notYet: true,
     },
   ),
   flag('string', 'endpoint-prefix', 'Path put before SSE endpoint URLs', {

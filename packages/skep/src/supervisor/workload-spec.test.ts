@@ -106,6 +106,27 @@ test.each<[string, Kind, boolean]>([
   expect(usesHostNetwork(config, runtime)).toBe(shared);
 });
 
+describe('an isolated workload', () => {
+  const isolate_network = true;
+  test('is handed what its gateway lets through, and has no network beside it', () => {
+    const outbound = { allow_host: ['API.example.com'], allow_port: [443] };
+    for (const mode of ['', 'none', 'host', 'mine']) {
+      const spec = specOf({ isolate_network, permission_profile: { network: { mode, outbound } } });
+      expect(spec.network).toBe('bridge');
+      expect(spec.isolation).toMatchObject(
+        mode === 'none' ? { hosts: [], ports: [] } : { hosts: ['api.example.com'], ports: [443] },
+      );
+      expect(spec.labels).toMatchObject({ 'skep.network-isolation': 'true' });
+    }
+    expect(specOf({}).labels).toMatchObject({ 'skep.network-isolation': 'false' });
+    expect(specOf({})).not.toHaveProperty('isolation');
+  });
+  test('has ports of its own where others share those of the machine', () => {
+    const config = { name: 'a1', image: 'x:1', transport: 'stdio', port: 1, isolate_network };
+    expect(usesHostNetwork(decodeRunConfig(config, 'test'), SHARING)).toBe(false);
+  });
+});
+
 describe('labels', () => {
   test('say whose a workload is, whatever a configuration says', () => {
     const container_labels = { team: 'core' };
@@ -131,6 +152,7 @@ describe('labels', () => {
       { permission_profile: { read: ['/tmp:/x'] } },
       { permission_profile: { privileged: true } },
       { sandbox_user: 'root' },
+      { isolate_network: true },
     ]) {
       expect(specOf(more).labels[SPEC_LABEL]).not.toBe(plain);
     }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { egressPolicy } from '../egress/policy-of.ts';
 import { DATA_PATH } from '../permissions/data-paths.ts';
 import { limitsOf } from '../permissions/limits.ts';
 import { profileMounts } from '../permissions/profile.ts';
@@ -45,6 +46,7 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     // Paths were made absolute when the config was built, so the directory does not matter here.
     mounts: profileMounts(config.permission_profile, '/'),
     network: networkOf(config),
+    ...(config.isolate_network ? { isolation: egressPolicy(config) } : {}),
     ports: portsOf(config, options.hostPort),
     privileged: config.permission_profile.privileged ?? false,
     limits: limitsOf(config),
@@ -70,7 +72,7 @@ function standardLabels(config: RunConfig, options: SpecOptions, hash: string): 
     'skep.basename': config.name,
     'skep.transport': config.transport,
     'skep.port': String(config.port),
-    'skep.network-isolation': 'false',
+    'skep.network-isolation': `${config.isolate_network === true}`,
     'skep.state': options.owner,
     [SPEC_LABEL]: hash,
     ...(options.hostPort === undefined ? {} : { [HOST_PORT_LABEL]: String(options.hostPort) }),
@@ -105,15 +107,22 @@ function listeningAddress(config: RunConfig, runtime: SpecOptions['runtime']): s
 
 /** True when the server's ports are those of the machine. */
 export function usesHostNetwork(
-  config: Pick<RunConfig, 'permission_profile'>,
+  config: Networked,
   { sharesNetwork }: Pick<Runtime, 'sharesNetwork'>,
 ): boolean {
+  if (config.isolate_network) return false;
   const network = networkOf(config);
   return network === 'host' || (network === 'bridge' && sharesNetwork !== undefined);
 }
 
-/** `none` of a profile means no network for stdio servers (decision 0142). */
-export function networkOf(config: Pick<RunConfig, 'permission_profile'>): string {
+type Networked = Pick<RunConfig, 'permission_profile' | 'isolate_network'>;
+
+/**
+ * `none` of a profile means no network (decision 0142), for an isolated workload a gateway that lets nothing through. One
+ * that is to be isolated never gets the network of the machine or of others, whatever a file says.
+ */
+export function networkOf(config: Networked): string {
+  if (config.isolate_network) return 'bridge';
   const mode = config.permission_profile.network?.mode ?? '';
   return mode === '' || mode === 'default' ? 'bridge' : mode;
 }

@@ -16,6 +16,7 @@ import type {
   RuntimeInfo,
   WorkloadSpec,
 } from '../runtime.ts';
+import { refuseIsolation } from '../refuse-isolation.ts';
 import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import { attachment } from './attach.ts';
@@ -169,6 +170,7 @@ export class DockerRuntime implements Runtime {
   /** On failure nothing that was made for it stays. */
   async create(spec: WorkloadSpec): Promise<void> {
     checkWorkloadName(spec.name);
+    refuseIsolation(spec, this.kind);
     const [made, placed] = await Promise.allSettled([
       volumes.makeVolumes(this.#client, spec),
       this.#network(spec),
@@ -199,6 +201,7 @@ export class DockerRuntime implements Runtime {
 
   /** A container cannot change its image, and what was written inside goes with it. */
   async replace(spec: WorkloadSpec): Promise<boolean> {
+    refuseIsolation(spec, this.kind);
     const lost = await hasOwnFiles(this.#client, spec.name);
     await this.remove(spec.name);
     await this.create(spec);

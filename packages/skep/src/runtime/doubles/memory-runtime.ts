@@ -48,6 +48,8 @@ export class MemoryRuntime implements Runtime {
   readonly holding = new Set<string>();
   /** Workloads whose start was cut short. */
   readonly interrupted = new Set<string>();
+  /** What gateways of isolated workloads decided, by workload. */
+  readonly decisions = new Map<string, readonly Decision[]>();
   /** How servers crash as soon as they are started. */
   crash: { readonly exitCode: number; readonly says: string } | undefined;
   unreachable = false;
@@ -214,8 +216,15 @@ export class MemoryRuntime implements Runtime {
     return [...this.#workloads.values()].map((workload) => workload.observe());
   }
 
-  traffic(): Promise<readonly Decision[]> {
-    return Promise.resolve([]);
+  async traffic(name: string): Promise<readonly Decision[]> {
+    this.#reachable();
+    if (this.#specs.get(name)?.isolation === undefined) return [];
+    return this.decisions.get(name) ?? [];
+  }
+
+  /** What a workload was created from last. */
+  specOf(name: string): WorkloadSpec | undefined {
+    return this.#specs.get(name);
   }
 
   async *logs(name: string, request: LogRequest): AsyncGenerator<LogChunk> {

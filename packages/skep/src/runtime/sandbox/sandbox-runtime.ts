@@ -18,6 +18,7 @@ import type {
   RuntimeInfo,
   WorkloadSpec,
 } from '../runtime.ts';
+import { refuseIsolation } from '../refuse-isolation.ts';
 import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import type { Bubblewrap } from './confine.ts';
@@ -178,6 +179,7 @@ export class SandboxRuntime implements Runtime {
   }
 
   async #check(spec: WorkloadSpec): Promise<void> {
+    refuseIsolation(spec, this.kind);
     await checkSpec(spec, ownNetworkOf(spec, this.#bubblewrap) !== undefined);
     await packageTree(this.#environment, spec.reference);
   }
