@@ -45,9 +45,19 @@ const TRANSLATED = new Set(['rfc6145', 'rfc6052', 'ipv4Mapped']);
  * RFC 5952 for IPv6), or undefined for anything else, addresses with a zone among it.
  */
 export function canonicalAddress(text: string): string | undefined {
-  if (text.includes('%') || !ipaddr.isValid(text)) return undefined;
-  const parsed = ipaddr.process(text);
+  const plain = text.replace(EMBEDDED, inHex);
+  if (plain.includes('%') || !ipaddr.isValid(plain)) return undefined;
+  const parsed = ipaddr.process(plain);
   return parsed instanceof ipaddr.IPv6 ? parsed.toRFC5952String() : parsed.toString();
+}
+
+/** An IPv4 address at the end of an IPv6 address; the library takes it for mapped, whatever stands before it. */
+const EMBEDDED = /(?<=:)(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/;
+
+function inHex(whole: string, ...bytes: readonly (string | number)[]): string {
+  const [a = 0, b = 0, c = 0, d = 0] = bytes.slice(0, 4).map(Number);
+  if (Math.max(a, b, c, d) > 255) return whole;
+  return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
 }
 
 /** The bytes of an IP address, four or sixteen. */

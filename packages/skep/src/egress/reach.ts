@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { canonicalAddress } from '@skep/core/fetch/address-class.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { Decision } from './decision.ts';
@@ -93,14 +94,17 @@ export class Reach {
       return { failed: `the address of ${host} was not found (${reasonOf(error)})` };
     }
     if (found.length === 0) return { failed: `${host} has no address` };
-    for (const { address } of found) {
+    // In the spelling that is judged, so that nothing else is connected to.
+    const addresses = found.map(({ address }) => canonicalAddress(address) ?? address);
+    for (const address of addresses) {
       const denied = judge.address(host, port, address);
       if (denied === undefined) continue;
       this.#deny(denied, asked, via);
       return { denied };
     }
     record({ decision: 'allowed', host, port, via });
-    return this.#connected(found.slice(0, MAX_TRIED), asked);
+    const tried = addresses.slice(0, MAX_TRIED).map((address) => ({ address, family: isIP(address) }));
+    return this.#connected(tried, asked);
   }
 
   #deny({ reason, never }: Denial, { host, port }: Authority, via: Decision['via']): void {
