@@ -89,6 +89,8 @@ const LAZY = new Set(
     'tls',
     'tty',
     'util',
+    'v8',
+    'vm',
     'zlib',
   ].map((name) => `node:${name}`),
 );

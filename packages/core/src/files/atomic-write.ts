@@ -7,8 +7,11 @@ import { errnoOf, ifThere } from './errno.ts';
 export interface AtomicWriteOptions {
   /** Permission bits of the file; default 0600. */
   readonly mode?: number;
-  /** False does not wait for the disk: for what says nothing after a crash of the machine. */
-  readonly durable?: boolean;
+  /**
+   * False does not wait for the disk: for what says nothing after a crash of the machine. `either` waits until there is
+   * one whole content or the other after it: for where the old one then means the same. Default true.
+   */
+  readonly durable?: boolean | 'either';
   /** Asked when nothing is left to do but the replacement itself; false leaves `path` as it is. */
   readonly confirm?: () => Promise<boolean>;
 }
@@ -30,7 +33,7 @@ export async function atomicWrite(
     await write(temporary, content, { mode, durable });
     if (!(await confirm())) return await rm(temporary, { force: true });
     await rename(temporary, path);
-    if (durable) await syncDirectory(directory);
+    if (durable === true) await syncDirectory(directory);
   } catch (cause) {
     // The write's own failure is what the caller must hear; a leftover .tmp file is never read.
     await rm(temporary, { force: true }).catch(() => {});
@@ -66,7 +69,7 @@ async function write(
   // The umask may have taken bits away; the mode is a promise in both directions.
   await file.chmod(mode);
   await file.writeFile(content);
-  if (durable) await file.sync();
+  if (durable !== false) await file.sync();
 }
 
 /** Makes the rename itself durable. Windows cannot open directories. */

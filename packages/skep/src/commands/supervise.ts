@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { flushCompileCache } from 'node:module';
 import { acquireLock, unlessHeld, type Lock } from '@skep/core/files/lock.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { openLog } from '@skep/core/log/pino-log.ts';
@@ -25,6 +27,8 @@ const LOCK_MS = 10_000;
 const LOCK_TURN_MS = 250;
 /** How long one that ends waits for an engine: shorter, with all else, than the next one waits. */
 const RELEASE_MS = 7_000;
+/** After its first start, when whoever asked for that has its answer. */
+const KEEP_MS = 100;
 
 /** The supervisor itself. Started by the other commands; one per state directory, held by a lock of the kernel. */
 export const supervise = defineCommand({
@@ -88,6 +92,7 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
   const housekeeping = [
     keepLogsSmall({ places, clock, signal: both, log }),
     collectWhenIdle({ clock, signal: both, load: eventLoopLoad(), collect: collectAll }),
+    keepCompiledEarly(hosted, { clock, signal: both }),
   ];
   try {
     log.info({ version: program.version }, 'supervisor started');
@@ -133,6 +138,23 @@ async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<voi
     lock.release();
     // What still waits must not keep the process, nor do anything beside the next supervisor.
     if (!inTime) context.exit(0);
+  }
+}
+
+/**
+ * Has Node write down what it has compiled to host a workload, for the next supervisor (`keepCompiled`). Else it would when
+ * this one ends by itself, and most are killed one day. Never rejects.
+ */
+async function keepCompiledEarly(
+  { hosting }: Host,
+  { clock, signal }: Pick<Context, 'clock' | 'signal'>,
+): Promise<void> {
+  try {
+    await Promise.race([hosting, once(signal, 'abort')]);
+    await clock.sleep(KEEP_MS, signal);
+    flushCompileCache();
+  } catch {
+    // It ends.
   }
 }
 

@@ -57,7 +57,8 @@ export async function readFound(places: Places, name: string): Promise<FoundServ
 }
 
 export async function writeFound(places: Places, name: string, found: FoundServer): Promise<void> {
-  await atomicWrite(pathOf(places, name), `${JSON.stringify(found)}\n`, { mode: 0o600 });
+  // A damaged one is as good as none.
+  await atomicWrite(pathOf(places, name), `${JSON.stringify(found)}\n`, { mode: 0o600, durable: false });
 }
 
 export async function deleteFound(places: Places, name: string): Promise<void> {

@@ -13,7 +13,7 @@ import { scriptedServer } from '@skep/proxy/doubles/scripted-server.ts';
 import type { Proxy } from '@skep/proxy/start.ts';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openFrontDoor } from './front-door.ts';
-import { frontUrl, readFrontDoor } from './front-state.ts';
+import { forgetFrontDoor, frontUrl, readFrontDoor } from './front-state.ts';
 import { writeStatus, type StatusWord } from './state.ts';
 
 const SELF = { pid: process.pid, started: 'me' };
@@ -241,9 +241,15 @@ describe('the address of the front door', () => {
     });
   });
 
-  test('0 is none', async () => {
-    const { state, read } = await door({ port: 0 });
+  test('0 is none, which is written down once, and again when that has changed', async () => {
+    const { front, state, read, places, wanted } = await door({ port: 0 });
     expect([state, read()]).toEqual([{ is: 'off' }, { is: 'off' }]);
+    await forgetFrontDoor(places);
+    expect([await front.look(), read()]).toEqual([{ is: 'off' }, { is: 'resting' }]);
+    wanted.port = await freePort();
+    expect(await front.look()).toMatchObject({ is: 'open' });
+    wanted.port = 0;
+    expect([await front.look(), read()]).toEqual([{ is: 'off' }, { is: 'off' }]);
   });
 
   test('it moves when the setting does, and closes what came by the old one', async () => {

@@ -42,7 +42,9 @@ const RETRY = { firstMs: 1_000, longestMs: 30_000 } as const;
 /** Begins to open it; while another program has its port it is tried again until `close`. */
 export function openFrontDoor(options: FrontDoorOptions): OpenFrontDoor {
   const { places, self, clock, log } = options;
-  let standing: { readonly server: Server; readonly port: number } | undefined;
+  let standing: Server | undefined;
+  /** Where that is; 0 once there is to be none. */
+  let at: number | undefined;
   let state: Exclude<FrontDoor, { readonly is: 'resting' }> = { is: 'off' };
   let retry: { readonly timer: Timer; readonly delayMs: number } | undefined;
   let ended = false;
@@ -50,23 +52,22 @@ export function openFrontDoor(options: FrontDoorOptions): OpenFrontDoor {
 
   async function shut(): Promise<void> {
     retry?.timer.cancel();
-    const server = standing?.server;
-    standing = undefined;
-    server?.closeAllConnections();
-    if (server) await closeServer(server);
+    standing?.closeAllConnections();
+    if (standing) await closeServer(standing);
+    [standing, at] = [undefined, undefined];
   }
 
   async function stand(port: number): Promise<void> {
     const server = serverAt(port, options);
     await listenOn(server, HOST, port);
     server.on('error', (error) => log.warn({ err: error }, 'a connection could not be accepted'));
-    standing = { server, port };
+    standing = server;
     state = { is: 'open', port, process: self };
     log.info({ port }, 'the front door is open');
   }
 
   async function open(port: number, isAsked: boolean): Promise<void> {
-    if (ended || (port === standing?.port && port !== 0)) return;
+    if (ended || port === at) return;
     const delayMs = isAsked ? RETRY.firstMs : Math.min((retry?.delayMs ?? 0) * 2, RETRY.longestMs);
     await shut();
     try {
@@ -76,10 +77,10 @@ export function openFrontDoor(options: FrontDoorOptions): OpenFrontDoor {
       retry = { delayMs, timer: clock.after(delayMs, () => void inTurn(false)) };
       // Nobody waits, and the holder was asked already.
       if (!isAsked) return;
-      const why = await whyClosed(port, error, options);
-      log.warn({ why }, 'the front door is closed');
-      state = { is: 'closed', why };
+      state = { is: 'closed', why: await whyClosed(port, error, options) };
+      log.warn({ why: state.why }, 'the front door is closed');
     }
+    if (state.is !== 'closed') at = port;
     await writeFrontDoor(places, { ...state, port, ...self, state: (await whatIsKept(places)).state });
     if (state.is === 'open') options.onOpen?.();
   }

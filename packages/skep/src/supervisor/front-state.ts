@@ -57,9 +57,9 @@ export function readFrontDoor({ places, isAlive }: Looking): FrontDoor {
   }
 }
 
-/** For the supervisor alone. */
+/** For the supervisor alone. Of one that lives, so that nothing of it has to outlive the machine. */
 export async function writeFrontDoor(places: Places, record: FrontRecord): Promise<void> {
-  await atomicWrite(fileOf(places), JSON.stringify(record), { mode: 0o600 });
+  await atomicWrite(fileOf(places), JSON.stringify(record), { mode: 0o600, durable: false });
 }
 
 export async function forgetFrontDoor(places: Places): Promise<void> {

@@ -75,6 +75,10 @@ export class Host {
   readonly #records = new Map<string, StatusRecord>();
   /** Starts that wait or are under way, for a stop or removal that does not want them any more. */
   readonly #starts = new Map<string, Set<AbortController>>();
+  #began = (): void => {};
+
+  /** Resolves when the first workload is hosted. */
+  readonly hosting = new Promise<void>((resolve) => (this.#began = resolve));
 
   constructor(deps: HostDeps) {
     this.#deps = deps;
@@ -209,6 +213,7 @@ export class Host {
       throw error;
     }
     this.#hosted.set(config.name, supervised);
+    this.#began();
     await this.#keepFound(config.name, supervised);
     void supervised.over.finally(() => {
       if (this.#hosted.get(config.name) === supervised) this.#hosted.delete(config.name);

@@ -1,7 +1,7 @@
 import { copyFile } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
-import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
+import { atomicWrite, removeFile, type AtomicWriteOptions } from '@skep/core/files/atomic-write.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { readJsonAtOnce } from '@skep/core/files/read-at-once.ts';
 import {
@@ -73,8 +73,16 @@ export async function checkStatusFile(places: Places, name: string): Promise<Wor
   });
 }
 
-export async function writeStatus(places: Places, name: string, status: WorkloadStatus): Promise<void> {
-  await atomicWrite(pathOf(places, name), `${JSON.stringify(status, null, 2)}\n`, { mode: 0o600 });
+export async function writeStatus(
+  places: Places,
+  name: string,
+  status: WorkloadStatus,
+  options: Pick<AtomicWriteOptions, 'durable'> = {},
+): Promise<void> {
+  await atomicWrite(pathOf(places, name), `${JSON.stringify(status, null, 2)}\n`, {
+    mode: 0o600,
+    ...options,
+  });
 }
 
 export async function deleteStatus(places: Places, name: string): Promise<void> {
@@ -163,7 +171,7 @@ export function openStatusRecord(name: string, { places, clock, self }: StatusWr
     const before = await readStatus(places, name).catch(() => undefined);
     const hosting = isUnfinished(status);
     const since = before?.status === 'running' ? before.started_at : undefined;
-    await writeStatus(places, name, {
+    const written: WorkloadStatus = {
       status,
       ...(context === undefined ? {} : { status_context: context }),
       created_at: before?.created_at ?? now,
@@ -171,7 +179,10 @@ export function openStatusRecord(name: string, { places, clock, self }: StatusWr
       ...(status === 'running' ? { started_at: since ?? now } : {}),
       process_id: hosting ? self.pid : 0,
       process_started: hosting ? self.started : '',
-    });
+    };
+    // After a crash of the machine both mean that it should run, and somebody waits for this one.
+    const isSame = before !== undefined && shouldRun(before.status) && shouldRun(status);
+    await writeStatus(places, name, written, { durable: isSame ? 'either' : true });
   }
 
   return {
