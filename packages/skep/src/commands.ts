@@ -42,6 +42,20 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     load: async () => (await import('./commands/upgrade.ts')).upgrade,
   },
   {
+    name: 'permit',
+    group: run,
+    brief: 'Let a server reach a host, or see a path of this machine',
+    argument: 'one',
+    load: async () => (await import('./commands/permit.ts')).permit,
+  },
+  {
+    name: 'deny',
+    group: run,
+    brief: 'Take away what a server may reach or see',
+    argument: 'right',
+    load: async () => (await import('./commands/deny.ts')).deny,
+  },
+  {
     name: 'rm',
     group: run,
     brief: 'Remove servers and everything made for them',
@@ -352,6 +366,9 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['register', 'skep client register CLIENT'],
   ['mcp', 'skep run SERVER'],
   ['find', 'skep search QUERY'],
+  ['allow', 'skep permit NAME HOST'],
+  ['grant', 'skep permit NAME HOST'],
+  ['revoke', 'skep deny NAME HOST'],
 ]);
 
 export const SKEP: Program<Context> = {
@@ -365,9 +382,11 @@ export const SKEP: Program<Context> = {
   prefix: 'skep ',
   debugVariable: 'SKEP_DEBUG',
   elsewhere: ELSEWHERE,
-  repeated: ['workload', 'config', 'connection'],
+  repeated: ['workload', 'config', 'connection', 'right'],
   offers: {
     workload: async (context) => (await import('./commands/completion.ts')).offerWorkloads(context),
+    one: async (context) => (await import('./commands/completion.ts')).offerWorkloads(context),
+    right: async (context, given) => (await import('./commands/completion.ts')).offerRights(context, given),
     group: async (context) => (await import('./commands/completion.ts')).offerGroups(context),
     label: async (context) => (await import('./commands/completion.ts')).offerLabels(context),
     config: async (context, given) => (await import('./commands/completion.ts')).offerConfig(context, given),

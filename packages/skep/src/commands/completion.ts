@@ -3,6 +3,10 @@ import { catalogOf } from '../catalog/open-catalog.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import { appSettings } from '../config/app-config.ts';
 import type { Context } from '../cli/context.ts';
+import { allowedHosts } from '../permissions/allowed-hosts.ts';
+import { profileMounts } from '../permissions/profile.ts';
+import { findRunConfig } from '../run-config/file.ts';
+import { isWorkloadName } from '../settings/workload-name.ts';
 import { groupNames } from '../run-config/group-file.ts';
 import { CLIENTS } from '../clients/table.ts';
 import { openProvider } from '../secrets/open-provider.ts';
@@ -16,6 +20,18 @@ const CATALOGUE_MS = 2_000;
 /** The names of the workloads, for completion. */
 export async function offerWorkloads({ places }: Context): Promise<readonly Offer[]> {
   return (await statusNames(places)).map((value) => ({ value, brief: '' }));
+}
+
+/** A workload, then what it may reach and see. */
+export async function offerRights(context: Context, [name]: readonly string[]): Promise<readonly Offer[]> {
+  if (name === undefined) return offerWorkloads(context);
+  if (!isWorkloadName(name)) return [];
+  const config = await findRunConfig(context.places, name);
+  if (config === undefined) return [];
+  const { permission_profile: profile } = config;
+  const hosts = config.isolate_network === true ? allowedHosts(profile).hosts : [];
+  const paths = profileMounts(profile, '/').map(({ source }) => source);
+  return [...hosts, ...paths].map((value) => ({ value, brief: '' }));
 }
 
 /** The names of the groups, for completion. */

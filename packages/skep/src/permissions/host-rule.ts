@@ -71,6 +71,19 @@ export function isNeverReached(host: string): boolean {
     : classOfAddress(spelled) === 'never';
 }
 
+/** The machine that runs containers, as its engines call it; only `--allow-runtime-gateway` opens it. */
+const GATEWAY_HOSTS: ReadonlySet<string> = new Set([
+  'host.docker.internal',
+  'gateway.docker.internal',
+  'host.containers.internal',
+  '172.17.0.1',
+]);
+
+/** True for a name or the usual address of the container engine's gateway. */
+export function isGatewayHost(host: string): boolean {
+  return GATEWAY_HOSTS.has(spelledHost(host));
+}
+
 /** Names that mean something in one network only (RFC 6762, RFC 8375, ICANN's `internal`), and those without a dot. */
 const LOCAL = /^[^.]+$|\.(?:local|internal|intranet|lan|home|corp|localdomain|home\.arpa)$/;
 

@@ -7,24 +7,19 @@ import { loadAppConfig } from '../config/app-config.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { planUpgrade, versionText, type UpgradePlan, type UpgradeRequest } from '../plan/plan-upgrade.ts';
 import { preparationOf, sourceOf } from '../plan/preparation.ts';
-import { secretsFor } from '../plan/secrets-for.ts';
 import { settingsOfMachine } from '../plan/settings-of-run.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
-import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
+import { loadRunConfig } from '../run-config/file.ts';
 import { deletePrevious, findPrevious, savePrevious } from '../run-config/previous.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Prepared, Runtime } from '../runtime/runtime.ts';
 import { runSettings } from '../settings/run-settings.ts';
-import { readAddress } from '../supervisor/address.ts';
-import { SupervisorClient } from '../supervisor/client.ts';
 import { readFound, type FoundServer } from '../supervisor/found-server.ts';
-import { GRACE_MS } from '../supervisor/launch.ts';
 import { isImageUsed } from '../supervisor/remove-workload.ts';
-import { hostOf, readStatus, shouldRun } from '../supervisor/state.ts';
 import { lockName } from '../workloads/name-lock.ts';
 import { surroundingsOf } from './carry-out.ts';
 import { forgetUnused, storeOwnSecrets, type Stored } from './own-secrets.ts';
-import { startEvents } from './tell-start.ts';
+import { refuseForeground, swapConfig } from './swap-config.ts';
 
 export interface UpgradeChoice extends UpgradeRequest {
   /** Ask nothing. */
@@ -102,13 +97,25 @@ export async function undoUpgrade(name: string, context: Context): Promise<void>
     const { runtime, info } = await around.connect(previous.runtime);
     await info;
     const back = (await runtime.has(previous.image)) ? previous : await prepareAgain(previous, runtime, work);
-    // Where it is, and how it is reached, is no matter of its version.
-    const target = { ...back, group: current.group, port: current.port };
+    // Where it is, how it is reached and what it may do is no matter of its version (decision 0248).
+    const target = { ...back, group: current.group, port: current.port, ...rightsOf(current) };
     await replace(target, current, work);
     tellLines([`${name} is back at ${printable(versionText(target))}, with the data it has now`], terminal);
   } finally {
     work.progress.end();
   }
+}
+
+/** What a person granted, and has taken away since. */
+function rightsOf(config: RunConfig): Partial<RunConfig> {
+  const { permission_profile, isolate_network, allow_runtime_gateway, mount_sources, volumes } = config;
+  return {
+    permission_profile,
+    volumes,
+    isolate_network: isolate_network ?? false,
+    allow_runtime_gateway: allow_runtime_gateway ?? false,
+    ...(mount_sources === undefined ? {} : { mount_sources }),
+  };
 }
 
 /** Of the version that it had, though the person may have named none. */
@@ -216,54 +223,19 @@ async function replaceAndTell(
   tellLines([`${name} ${state} ${printable(versionText(next))}; ${back}`], terminal);
 }
 
-/**
- * Makes a workload what `next` says and starts it where it ran, remembering `current`; answers whether it runs. When it
- * does not start, `current` is back and running, and this fails with why.
- */
+/** As `swapConfig`, remembering `current` for an undo. */
 async function replace(next: RunConfig, current: RunConfig, work: Work): Promise<boolean> {
-  const { name, context, progress } = work;
-  const { places, signal, terminal } = context;
-  const older = await findPrevious(places, name).catch(() => undefined);
-  const status = await readStatus(places, name);
-  const wasRunning = status !== undefined && shouldRun(status.status);
-  const client = new SupervisorClient(context);
-  await refuseForeground(name, context);
-  // Before anything ends: a supervisor may not know the password that this command was given.
-  const secrets = await secretsFor(next.secrets ?? [], surroundingsOf(context));
-  const before = await secretsFor(current.secrets ?? [], surroundingsOf(context)).catch(() => undefined);
+  const { places } = work.context;
+  const older = await findPrevious(places, work.name).catch(() => undefined);
   await savePrevious(places, current);
   try {
-    if (wasRunning) await client.stop(name, GRACE_MS, { signal });
-    await saveRunConfig(places, next);
-    if (wasRunning) await client.start(name, { secrets, signal, tell: startEvents(progress, terminal) });
-    progress.end();
-    return wasRunning;
+    const [before, after] = [printable(versionText(current)), printable(versionText(next))];
+    const failed = `${work.name} runs ${before} again, because ${after} did not start`;
+    return await swapConfig(next, current, { ...work, failed });
   } catch (error) {
-    progress.end();
-    // The person may have pressed Ctrl-C, and what ran is to run again all the same.
-    const { signal: through } = new AbortController();
-    await saveRunConfig(places, current);
-    await (older ? savePrevious(places, older) : deletePrevious(places, name));
-    if (!wasRunning) throw error;
-    await client.stop(name, GRACE_MS, { signal: through });
-    await client.start(name, { signal: through, ...(before && { secrets: before }) });
-    terminal.err(
-      `${name} runs ${printable(versionText(current))} again, because ${printable(versionText(next))} did not start\n`,
-    );
+    await (older ? savePrevious(places, older) : deletePrevious(places, work.name));
     throw error;
   }
-}
-
-/** The command that hosts it there removes it when it is ended. */
-async function refuseForeground(name: string, { places, uid, isAlive }: Context): Promise<void> {
-  const status = await readStatus(places, name);
-  const host = status && hostOf(status, isAlive);
-  const supervisor = host && (await readAddress(places, uid));
-  if (!host || (supervisor?.pid === host.pid && supervisor.started === host.started)) return;
-  throw new SkepError('usage/not-available', {
-    message: `${name} runs in the foreground of another command, process ${host.pid}`,
-    hint: 'end that command, and run the version that you want',
-  });
 }
 
 /** Lines that fit the terminal, each with its indentation. */

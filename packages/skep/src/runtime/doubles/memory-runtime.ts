@@ -50,6 +50,8 @@ export class MemoryRuntime implements Runtime {
   readonly interrupted = new Set<string>();
   /** What gateways of isolated workloads decided, by workload. */
   readonly decisions = new Map<string, readonly Decision[]>();
+  /** Workloads that it cannot make. */
+  refuses: (spec: WorkloadSpec) => boolean = () => false;
   /** How servers crash as soon as they are started. */
   crash: { readonly exitCode: number; readonly says: string } | undefined;
   unreachable = false;
@@ -141,6 +143,7 @@ export class MemoryRuntime implements Runtime {
   async create(spec: WorkloadSpec): Promise<void> {
     this.#reachable();
     checkWorkloadName(spec.name);
+    if (this.refuses(spec)) throw new SkepError('runtime/invalid-workload', { message: 'it cannot be made' });
     if (this.#workloads.has(spec.name)) {
       throw new SkepError('runtime/name-taken', { message: `"${spec.name}" exists already` });
     }

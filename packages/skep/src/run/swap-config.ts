@@ -1,0 +1,65 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Context } from '../cli/context.ts';
+import { secretsFor } from '../plan/secrets-for.ts';
+import type { Progress } from '../print/progress.ts';
+import { saveRunConfig } from '../run-config/file.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import { readAddress } from '../supervisor/address.ts';
+import { SupervisorClient } from '../supervisor/client.ts';
+import { GRACE_MS } from '../supervisor/launch.ts';
+import { hostOf, readStatus, shouldRun } from '../supervisor/state.ts';
+import { surroundingsOf } from './carry-out.ts';
+import { startEvents } from './tell-start.ts';
+
+export interface Swap {
+  readonly name: string;
+  readonly context: Context;
+  readonly progress: Progress;
+  /** What a person is told where the earlier one had to be started again. */
+  readonly failed: string;
+}
+
+/**
+ * Makes a workload what `next` says and starts it where it ran; answers whether it runs. When it does not start, `current`
+ * is back and running, and this fails with why.
+ */
+export async function swapConfig(next: RunConfig, current: RunConfig, swap: Swap): Promise<boolean> {
+  const { name, context, progress, failed } = swap;
+  const { places, signal, terminal } = context;
+  const status = await readStatus(places, name);
+  const wasRunning = status !== undefined && shouldRun(status.status);
+  const client = new SupervisorClient(context);
+  await refuseForeground(name, context);
+  // Before anything ends: a supervisor may not know the password that this command was given.
+  const secrets = await secretsFor(next.secrets ?? [], surroundingsOf(context));
+  const before = await secretsFor(current.secrets ?? [], surroundingsOf(context)).catch(() => undefined);
+  try {
+    if (wasRunning) await client.stop(name, GRACE_MS, { signal });
+    await saveRunConfig(places, next);
+    if (wasRunning) await client.start(name, { secrets, signal, tell: startEvents(progress, terminal) });
+    progress.end();
+    return wasRunning;
+  } catch (error) {
+    progress.end();
+    // The person may have pressed Ctrl-C, and what ran is to run again all the same.
+    const { signal: through } = new AbortController();
+    await saveRunConfig(places, current);
+    if (!wasRunning) throw error;
+    await client.stop(name, GRACE_MS, { signal: through });
+    await client.start(name, { signal: through, ...(before && { secrets: before }) });
+    terminal.err(`${failed}\n`);
+    throw error;
+  }
+}
+
+/** Fails with `usage/not-available` for a workload of another command, which removes it when it is ended. */
+export async function refuseForeground(name: string, { places, uid, isAlive }: Context): Promise<void> {
+  const status = await readStatus(places, name);
+  const host = status && hostOf(status, isAlive);
+  const supervisor = host && (await readAddress(places, uid));
+  if (!host || (supervisor?.pid === host.pid && supervisor.started === host.started)) return;
+  throw new SkepError('usage/not-available', {
+    message: `${name} runs in the foreground of another command, process ${host.pid}`,
+    hint: 'end that command, and run it as you want it',
+  });
+}
