@@ -84,7 +84,10 @@ function serverNames(extension: Cursor): readonly string[] {
   while (!list.isAtEnd) {
     const type = list.number(1);
     const name = list.take(list.number(2));
-    if (type === HOST_NAME) names.push(name.toString('latin1'));
+    if (type !== HOST_NAME) continue;
+    // What is no plain text would be judged in another spelling than the server sees.
+    if (name.some((byte) => byte <= 0x20 || byte >= 0x7f)) throw new RangeError();
+    names.push(name.toString('latin1'));
   }
   return names;
 }

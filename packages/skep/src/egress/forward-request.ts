@@ -1,6 +1,13 @@
-import { type IncomingMessage, type OutgoingHttpHeaders, request, type ServerResponse } from 'node:http';
+import {
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { joinSockets } from './join-sockets.ts';
 
 /** Where a request goes: over a connection of its own, with a target and `Host` that were judged. */
@@ -23,21 +30,28 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ]);
 
-/** Sends a request on and its answer back, both as they come. A failure ends in 502, or in a closed connection. */
+/**
+ * Sends a request on and its answer back, both as they come. Where the server gives none that can be passed on, the
+ * answer is 502; where it breaks off, so does the answer.
+ */
 export function forwardRequest(req: IncomingMessage, res: ServerResponse, onward: Onward): void {
   const upstream = requestOf(req, onward, bodyHeaders(req));
   const failed = () => {
     upstream.destroy();
-    if (res.headersSent) res.destroy();
-    else answerText(res, 502, 'the server gave no answer that can be passed on');
+    // An answer that has begun ends or breaks with the one that is being read.
+    if (!res.headersSent && !res.destroyed)
+      answerText(res, 502, 'the server gave no answer that can be passed on');
   };
-  res.once('close', () => void upstream.destroy());
-  upstream.once('error', failed);
-  upstream.once('upgrade', failed);
+  upstream.on('error', failed);
+  upstream.once('upgrade', (_reply, socket) => {
+    socket.destroy();
+    failed();
+  });
   upstream.once('response', (reply) => {
     try {
-      const { statusCode = 502 } = reply;
-      if (statusCode < 200) throw new RangeError();
+      const { statusCode = 0 } = reply;
+      if (statusCode < 200) throw new SkepError('fetch/bad-status');
+      res.sendDate = false;
       res.writeHead(statusCode, endToEnd(reply));
     } catch {
       // A status or header that may not be sent on.
@@ -47,10 +61,12 @@ export function forwardRequest(req: IncomingMessage, res: ServerResponse, onward
     res.flushHeaders();
     pipeline(reply, res, () => void upstream.destroy());
   });
-  // What the client did not send whole must not look whole to the server.
-  pipeline(req, upstream, (error) => {
-    if (error && !res.headersSent) upstream.destroy();
+  res.once('close', () => {
+    upstream.destroy();
+    // What a server that answered early did not want.
+    req.unpipe(upstream).resume();
   });
+  req.pipe(upstream);
 }
 
 /**
@@ -61,16 +77,16 @@ export function forwardUpgrade(req: IncomingMessage, client: Socket, head: Buffe
   const { upgrade = '' } = req.headers;
   const upstream = requestOf(req, onward, { connection: 'Upgrade', upgrade });
   client.once('close', () => void upstream.destroy());
-  upstream.once('error', () => void client.destroy());
+  upstream.on('error', () => void client.destroy());
   upstream.once('upgrade', (reply, server, first) => {
     const { connection, upgrade: agreed } = reply.headers;
-    client.write(headOf(101, 'Switching Protocols', { ...endToEnd(reply), connection, upgrade: agreed }));
+    client.write(headOf(101, { ...endToEnd(reply), connection, upgrade: agreed }));
     client.write(first);
     server.write(head);
     joinSockets(client, server);
   });
   upstream.once('response', (reply) => {
-    client.write(headOf(reply.statusCode ?? 502, '', { ...endToEnd(reply), connection: 'close' }));
+    client.write(headOf(reply.statusCode ?? 502, { ...endToEnd(reply), connection: 'close' }));
     pipeline(reply, client, () => void upstream.destroy());
   });
   upstream.end();
@@ -82,25 +98,27 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 export function answerText(res: ServerResponse, status: number, text: string): void {
+  // A body that is still coming is not waited for.
+  res.shouldKeepAlive &&= res.req.complete;
   res.writeHead(status, { ...TEXT, 'content-length': Buffer.byteLength(text) + 1 }).end(`${text}\n`);
 }
 
 /** An answer on a connection that HTTP has no hold of any more; it ends there. */
 export function answerSocket(socket: Socket, status: number, text: string): void {
   const headers = { ...TEXT, 'content-length': Buffer.byteLength(text) + 1, connection: 'close' };
-  socket.end(`${headOf(status, '', headers)}${text}\n`);
+  socket.end(`${headOf(status, headers)}${text}\n`);
 }
 
 const TEXT = { 'content-type': 'text/plain; charset=utf-8' };
 
 /** A status line and headers (RFC 9112 §4), with values that were parsed before and so hold no line end. */
-function headOf(status: number, reason: string, headers: OutgoingHttpHeaders): string {
+function headOf(status: number, headers: OutgoingHttpHeaders): string {
   const lines = Object.entries(headers).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value])
       .filter((one) => one !== undefined)
       .map((one) => `${name}: ${one}\r\n`),
   );
-  return `HTTP/1.1 ${status} ${reason}\r\n${lines.join('')}\r\n`;
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n`;
 }
 
 function requestOf(req: IncomingMessage, { socket, path, host }: Onward, more: OutgoingHttpHeaders) {

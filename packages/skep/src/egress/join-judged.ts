@@ -26,11 +26,21 @@ export async function joinJudged({ client, head, server, asked, reach, clock }: 
   const { first, bytes, isAtEnd } = await peek({ client, head, clock });
   const name = first.kind === 'hello' ? first.name : undefined;
   if (first.kind === 'broken' || (name !== undefined && !reach.allowsName(name, asked))) {
-    client.destroy();
-    server.destroy();
+    server.unpipe(client);
+    denyTls(client);
+    client.once('close', () => void server.destroy());
   } else if (isAtEnd) server.end(bytes);
   else {
     server.write(bytes);
     client.pipe(server);
   }
+}
+
+/** A fatal alert `access_denied` (RFC 8446 §6.2), so that the client can tell this from a network that is broken. */
+const ACCESS_DENIED = Uint8Array.from([21, 3, 3, 0, 2, 2, 49]);
+
+/** Ends a connection on which TLS was begun. */
+export function denyTls(client: Socket): void {
+  if (!client.destroyed) client.write(ACCESS_DENIED);
+  client.destroySoon();
 }

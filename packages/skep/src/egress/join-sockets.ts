@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 /**
@@ -15,11 +16,16 @@ export function passOn(from: Duplex, to: Duplex): void {
   from.pipe(to);
 }
 
-/** Destroys `to` when `from` breaks off before its end. */
+/** Resets `to` when `from` breaks off before its end, so that what was sent so far does not look whole. */
 export function breakTogether(from: Duplex, to: Duplex): void {
-  if (from.destroyed) to.destroy();
-  from.on('error', () => void to.destroy());
+  const reset = () => {
+    if (to.destroyed) return;
+    if (to instanceof Socket) to.resetAndDestroy();
+    else to.destroy();
+  };
+  if (from.destroyed) reset();
+  from.on('error', reset);
   from.once('close', () => {
-    if (!from.readableEnded) to.destroy();
+    if (!from.readableEnded) reset();
   });
 }

@@ -55,13 +55,6 @@ export class Reach {
     this.#options = options;
   }
 
-  /** Whether the policy allows this name at this port, as far as can be told without resolving it. Records a denial. */
-  judge({ host, port }: Authority, via: Decision['via']): Denial | undefined {
-    const denial = this.#options.judge.host(host, port);
-    if (denial !== undefined) this.#deny(denial, { host, port }, via);
-    return denial;
-  }
-
   /** Whether a connection to `asked` may name this host to the server (TLS SNI). Records a denial. */
   allowsName(name: string, asked: Authority): boolean {
     const host = canonicalHost(name);
@@ -85,8 +78,8 @@ export class Reach {
   async open(asked: Authority, via: Decision['via']): Promise<Reached> {
     const { host, port } = asked;
     const { judge, record } = this.#options;
-    const atOnce = this.judge(asked, via);
-    if (atOnce !== undefined) return { denied: atOnce };
+    const unseen = judge.host(host, port);
+    if (unseen !== undefined) return this.#deny(unseen, asked, via);
     let found: readonly LookupAddress[];
     try {
       found = await this.#addressesOf(host);
@@ -98,17 +91,17 @@ export class Reach {
     const addresses = found.map(({ address }) => canonicalAddress(address) ?? address);
     for (const address of addresses) {
       const denied = judge.address(host, port, address);
-      if (denied === undefined) continue;
-      this.#deny(denied, asked, via);
-      return { denied };
+      if (denied !== undefined) return this.#deny(denied, asked, via);
     }
     record({ decision: 'allowed', host, port, via });
     const tried = addresses.slice(0, MAX_TRIED).map((address) => ({ address, family: isIP(address) }));
     return this.#connected(tried, asked);
   }
 
-  #deny({ reason, never }: Denial, { host, port }: Authority, via: Decision['via']): void {
+  #deny(denied: Denial, { host, port }: Authority, via: Decision['via']): Reached {
+    const { reason, never } = denied;
     this.#options.record({ decision: 'denied', host, port, via, reason, ...(never ? { never } : {}) });
+    return { denied };
   }
 
   async #addressesOf(host: string): Promise<readonly LookupAddress[]> {

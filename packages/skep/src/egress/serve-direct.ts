@@ -1,9 +1,11 @@
 import type { Server, Socket } from 'node:net';
-import { parseAuthority } from './host-name.ts';
+import { acceptFrom } from './accept.ts';
+import { canonicalHost, parseAuthority } from './host-name.ts';
+import { denyTls } from './join-judged.ts';
 import { joinSockets } from './join-sockets.ts';
 import { peek } from './peek.ts';
 import { judgedRequests, type ServeOptions, type Target } from './serve-proxy.ts';
-import { MAX_CONNECTIONS, serveHttp } from './serve-http.ts';
+import { serveHttp } from './serve-http.ts';
 import type { IncomingMessage } from 'node:http';
 
 /** Until a client that connected says something. */
@@ -14,10 +16,7 @@ const FIRST_BYTE_MS = 30_000;
  * names the host. For TLS that is the name in the ClientHello (SNI); what names none is closed.
  */
 export function serveDirectTls(listener: Server, port: number, options: ServeOptions): void {
-  listener.maxConnections = MAX_CONNECTIONS;
-  listener.on('connection', (client) => {
-    client.allowHalfOpen = true;
-    client.on('error', () => void client.destroy());
+  acceptFrom(listener, (client) => {
     lead(client, port, options).catch(() => void client.destroy());
   });
 }
@@ -25,15 +24,15 @@ export function serveDirectTls(listener: Server, port: number, options: ServeOpt
 async function lead(client: Socket, port: number, { reach, clock }: ServeOptions): Promise<void> {
   const { first, bytes } = await peek({ client, clock, firstByteMs: FIRST_BYTE_MS });
   const name = first.kind === 'hello' ? first.name : undefined;
-  const asked = name === undefined ? undefined : parseAuthority(name, port);
-  if (asked === undefined) {
+  const host = name === undefined ? undefined : canonicalHost(name);
+  if (host === undefined) {
     // A connection that was only opened, as a check for life does, asked for nothing.
     if (bytes.length > 0) reach.denyUnnamed(port);
-    client.destroy();
+    denyTls(client);
     return;
   }
-  const reached = await reach.open(asked, 'direct');
-  if (!('socket' in reached)) client.destroy();
+  const reached = await reach.open({ host, port }, 'direct');
+  if (!('socket' in reached)) denyTls(client);
   else {
     reached.socket.write(bytes);
     joinSockets(client, reached.socket);

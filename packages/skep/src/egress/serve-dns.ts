@@ -1,7 +1,8 @@
 import type { Socket as UdpSocket } from 'node:dgram';
 import { isIP, type Server, type Socket } from 'node:net';
 import { addressBytes } from '@skep/core/fetch/address-class.ts';
-import type { Clock } from '@skep/core/time/clock.ts';
+import type { Clock, Timer } from '@skep/core/time/clock.ts';
+import { acceptFrom } from './accept.ts';
 import { answerTo, CLASS_IN, CODE, type Question, readQuestion, TYPE } from './dns-message.ts';
 import { canonicalHost } from './host-name.ts';
 import type { Judge } from './judge.ts';
@@ -18,7 +19,7 @@ export interface DnsOptions {
 /** Where the gateway takes connections by name alone (serve-direct.ts). */
 const DIRECT_PORTS = [443, 80] as const;
 const MAX_QUERY_BYTES = 4_096;
-const MAX_TCP_CONNECTIONS = 64;
+const MAX_TCP = 64;
 const TCP_IDLE_MS = 10_000;
 
 /**
@@ -36,30 +37,43 @@ export function serveDnsOverUdp(socket: UdpSocket, options: DnsOptions): void {
 
 /** The same over TCP (RFC 7766): messages with their length before them, any number on a connection. */
 export function serveDnsOverTcp(listener: Server, options: DnsOptions): void {
-  listener.maxConnections = MAX_TCP_CONNECTIONS;
-  listener.on('connection', (socket: Socket) => {
-    let unread = Buffer.alloc(0);
-    const idle = options.clock.after(TCP_IDLE_MS, () => void socket.destroy());
-    socket.on('error', () => void socket.destroy());
-    socket.once('close', () => idle.cancel());
-    // Whoever does not read the answers gets no more of them.
-    socket.on('drain', () => void socket.resume());
-    socket.on('data', (chunk) => {
-      unread = Buffer.concat([unread, chunk]);
-      while (unread.length >= 2) {
-        const length = unread.readUInt16BE(0);
-        if (length > MAX_QUERY_BYTES) return void socket.destroy();
-        if (unread.length < 2 + length) break;
-        const answer = answerMessage(unread.subarray(2, 2 + length), options);
-        unread = unread.subarray(2 + length);
-        if (answer === undefined) return void socket.destroy();
-        idle.restart();
-        const size = Buffer.alloc(2);
-        size.writeUInt16BE(answer.length);
-        if (!socket.write(Buffer.concat([size, answer]))) socket.pause();
-      }
-      return undefined;
-    });
+  const { clock } = options;
+  acceptFrom(
+    listener,
+    (socket) =>
+      talk(
+        socket,
+        clock.after(TCP_IDLE_MS, () => void socket.destroy()),
+        options,
+      ),
+    MAX_TCP,
+  );
+}
+
+function talk(socket: Socket, idle: Timer, options: DnsOptions): void {
+  let unread = Buffer.alloc(0);
+  const close = () => {
+    idle.cancel();
+    socket.destroy();
+  };
+  socket.once('close', close).once('end', () => void socket.end());
+  // Whoever does not read the answers gets no more of them.
+  socket.on('drain', () => void socket.resume());
+  socket.on('data', (chunk: Buffer) => {
+    unread = Buffer.concat([unread, chunk]);
+    while (unread.length >= 2) {
+      const length = unread.readUInt16BE(0);
+      if (length > MAX_QUERY_BYTES) return close();
+      if (unread.length < 2 + length) break;
+      const answer = answerMessage(unread.subarray(2, 2 + length), options);
+      unread = unread.subarray(2 + length);
+      if (answer === undefined) return close();
+      idle.restart();
+      const size = Buffer.alloc(2);
+      size.writeUInt16BE(answer.length);
+      if (!socket.write(Buffer.concat([size, answer]))) socket.pause();
+    }
+    return undefined;
   });
 }
 

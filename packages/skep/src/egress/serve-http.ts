@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
+import { acceptFrom } from './accept.ts';
 import { answerSocket } from './forward-request.ts';
 
 export interface HttpHandlers {
@@ -11,7 +12,6 @@ export interface HttpHandlers {
   readonly connect?: (req: IncomingMessage, socket: Socket, head: Buffer) => Promise<void>;
 }
 
-export const MAX_CONNECTIONS = 512;
 const MAX_HEADER_BYTES = 64 * 1024;
 /** From a connection's beginning, and from an answer's end, to the next request with all its headers. */
 const HEADERS_MS = 30_000;
@@ -28,6 +28,7 @@ export function serveHttp(listener: Server, clock: Clock, handlers: HttpHandlers
   const http = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     keepAliveTimeout: KEEP_ALIVE_MS,
+    requestTimeout: 0,
     insecureHTTPParser: false,
     requireHostHeader: true,
   });
@@ -41,21 +42,21 @@ export function serveHttp(listener: Server, clock: Clock, handlers: HttpHandlers
   const owned = (own: HttpHandlers['upgrade']) => (req: IncomingMessage, stream: unknown, head: Buffer) => {
     const socket = stream as Socket;
     waits.get(socket)?.begin();
-    socket.on('error', () => void socket.destroy());
     own(req, socket, head).catch(() => void socket.destroy());
   };
   http.on('upgrade', owned(handlers.upgrade));
   http.on('connect', owned(handlers.connect ?? refuseConnect));
   http.on('clientError', (_error, stream) => {
-    if (stream.writable) answerSocket(stream as Socket, 400, 'this is no request that can be read');
-    else stream.destroy();
-    // Nothing more is read of it, so its end would not be noticed.
-    waits.get(stream as Socket)?.soon();
+    const wait = waits.get(stream as Socket);
+    // An answer that is under way must not be taken for the one to what cannot be read.
+    if (wait === undefined || wait.isBusy || !stream.writable) stream.destroy();
+    else {
+      answerSocket(stream as Socket, 400, 'this is no request that can be read');
+      // Nothing more is read of it, so its end would not be noticed.
+      wait.soon();
+    }
   });
-  listener.maxConnections = MAX_CONNECTIONS;
-  listener.on('connection', (socket) => {
-    socket.allowHalfOpen = true;
-    socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
+  acceptFrom(listener, (socket) => {
     waits.set(socket, new Wait(socket, clock));
     http.emit('connection', socket);
   });
@@ -77,6 +78,10 @@ class Wait {
     this.#clock = clock;
     this.#timer = this.#after(HEADERS_MS);
     socket.once('close', () => this.#timer.cancel());
+  }
+
+  get isBusy(): boolean {
+    return this.#open > 0;
   }
 
   begin(): void {

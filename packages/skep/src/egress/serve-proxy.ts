@@ -68,7 +68,7 @@ export function judgedRequests(
   };
 }
 
-const NOT_HERE = 'this takes requests for absolute http addresses, and CONNECT';
+const NOT_HERE = 'no http address can be read from this request';
 
 function onward({ asked, path }: Target, socket: Socket) {
   const { host, port } = asked;
