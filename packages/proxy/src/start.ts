@@ -13,6 +13,7 @@ import { Forward } from './backend/http/forward.ts';
 import { ENDPOINT_PATH, StreamableHttp } from './endpoint/streamable-http.ts';
 import { UnreadBudget } from './endpoint/unread-budget.ts';
 import { drain, drainResponses } from '@skep/core/fetch/listen.ts';
+import { OpenResponses } from '@skep/core/fetch/open-responses.ts';
 import { httpServer, listenOn } from './listener.ts';
 import { BodyBudget } from './steps/body-budget.ts';
 import { bodyLimit } from './steps/body-limit.ts';
@@ -107,7 +108,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     const serveAt = handlers({ ...options, budgets, clock, log }, front, () => closed !== undefined);
     const serve = serveAt({ host: options.host, port, prefix: '' });
     server.on('request', (req, res) => serve(req, res, readTarget(req.url ?? '/')));
-    const guests = new Set<ServerResponse>();
+    const guests = new OpenResponses();
     // Accepting may fail for want of descriptors; without a listener that would end the process.
     const limited = limitedLog(log, clock);
     server.on('error', (error) => limited.warn({ err: error }, 'a connection could not be accepted'));
@@ -129,7 +130,6 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
         const serveThere = serveAt(entrance);
         return (req, res, target) => {
           guests.add(res);
-          res.once('close', () => guests.delete(res));
           serveThere(req, res, target);
         };
       },

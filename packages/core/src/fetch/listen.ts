@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import type { Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import type { Server as AnyServer } from 'node:net';
 import type { Clock } from '../time/clock.ts';
+import type { OpenResponses } from './open-responses.ts';
 
 /** Opens the server and gives back its port; 0 picks a free one. Fails with the system's own error. */
 export async function listen(server: AnyServer, host: string, port: number): Promise<number> {
@@ -46,7 +47,7 @@ export async function drain(server: Server, { clock, graceMs, beforeCut }: Drain
 
 /** The same for answers on connections of another server, which stay open: waits for them, then cuts what is left. */
 export async function drainResponses(
-  responses: ReadonlySet<ServerResponse>,
+  responses: OpenResponses,
   { clock, graceMs, beforeCut }: Draining,
 ): Promise<void> {
   const cut = clock.after(graceMs, () => {

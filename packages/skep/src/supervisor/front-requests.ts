@@ -6,7 +6,7 @@ import { recovery, refuse } from '@skep/proxy/call/refuse.ts';
 import { readTarget } from '@skep/proxy/call/target.ts';
 import type { Proxy, Serve } from '@skep/proxy/start.ts';
 import { origin } from '@skep/proxy/steps/origin.ts';
-import { readFrontTarget } from './front-target.ts';
+import { readFrontTarget, rememberingFrontTargets } from './front-target.ts';
 import { FRONT_DOOR_PATH } from './port-holder.ts';
 import type { StatusWord } from './state.ts';
 
@@ -32,14 +32,19 @@ export interface FrontRequestsOptions {
 export function frontRequests(options: FrontRequestsOptions): RequestListener {
   const { host, port, find, log } = options;
   const served = new WeakMap<Answering, Serve>();
+  const readAsked = rememberingFrontTargets();
+  const serveBy = (answering: Answering, name: string): Serve => {
+    const serve = answering.behind({ host, port, prefix: `/${name}` });
+    served.set(answering, serve);
+    return serve;
+  };
   const guard = [recovery(log), origin({ bindHost: host, port, allowedOrigins: [], isShared: true })];
   const answerHere = compose([...guard, answerForNobody(options)].map((run) => ({ run })));
   return (req, res) => {
-    const asked = readFrontTarget(req.url ?? '');
+    const asked = readAsked(req.url ?? '');
     const answering = asked && find(asked.name);
     if (asked && answering) {
-      const serve = served.get(answering) ?? answering.behind({ host, port, prefix: `/${asked.name}` });
-      served.set(answering, serve);
+      const serve = served.get(answering) ?? serveBy(answering, asked.name);
       serve(req, res, asked.target);
       return;
     }

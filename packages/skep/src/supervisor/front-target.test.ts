@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readFrontTarget } from './front-target.ts';
+import { readFrontTarget, rememberingFrontTargets } from './front-target.ts';
 
 describe('the workload that a request at the front door is for', () => {
   test.each([
@@ -112,5 +112,20 @@ describe('the workload that a request at the front door is for', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+
+  test('is the same whatever was asked for before, and however often', () => {
+    const read = rememberingFrontTargets();
+    const usual = fc.constantFrom('/memory/mcp', '/other/mcp', '/memory//mcp');
+    fc.assert(
+      fc.property(fc.oneof(usual, hostile), (url) => {
+        for (const found of [read(url), read(url)]) expect(found).toEqual(readFrontTarget(url));
+      }),
+      { numRuns: 2_000 },
+    );
+    for (let n = 0; n < 2_000; n += 1) {
+      const url = `/memory-${n}/mcp?${'a'.repeat(n)}`;
+      for (const found of [read(url), read(url)]) expect(found).toEqual(readFrontTarget(url));
+    }
   });
 });

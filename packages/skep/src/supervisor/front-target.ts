@@ -30,3 +30,21 @@ export function readFrontTarget(url: string): FrontTarget | undefined {
   if (rest.some(isAmbiguous) || rest[0] === '') return undefined;
   return { name, target: { authority, target: target.slice(name.length + 1) } };
 }
+
+/** Clients send few targets, each again and again. */
+const MAX_REMEMBERED = 256;
+const MAX_REMEMBERED_LENGTH = 256;
+
+/** As `readFrontTarget`, judging each target once while few are asked for. */
+export function rememberingFrontTargets(): typeof readFrontTarget {
+  const judged = new Map<string, FrontTarget>();
+  return (url) => {
+    const known = judged.get(url);
+    if (known !== undefined) return known;
+    const target = readFrontTarget(url);
+    if (target === undefined || url.length > MAX_REMEMBERED_LENGTH) return target;
+    if (judged.size >= MAX_REMEMBERED) judged.clear();
+    judged.set(url, target);
+    return target;
+  };
+}
