@@ -61,6 +61,7 @@ describe.skipIf(!sandboxThere.available)(title('the sandbox runtime', sandboxThe
     },
     missing: { source: { kind: 'image', reference: 'some/image:1' }, code: 'runtime/image-needs-engine' },
     hold: (spec) => holder('sandbox', directories, spec),
+    isolates: true,
     leftovers: async () => sandboxLeftovers(directories.dataDir, directories.cacheDir),
     close: async () => rmSync(directories.root, { recursive: true, force: true }),
   };

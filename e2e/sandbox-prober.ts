@@ -1,5 +1,6 @@
 // Run in a process of its own, also as another user than the tests: starts the probe server in the sandbox, calls it, and
-// prints what each call gave as one JSON line; `outside/read` reads from a port of this machine. Arguments: a directory of this user's, changes to the spec, the calls.
+// prints what each call gave as one JSON line; `outside/read` reads from a port of this machine, `outside/traffic` is what its
+// gateway decided. Arguments: a directory of this user's, changes to the spec, the calls.
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -45,13 +46,11 @@ try {
   late = setTimeout(() => probe.close(), 40_000);
   for (const [method, params] of JSON.parse(calls) as [string, { port?: number }][]) {
     answers.push(
-      await (method === 'outside/read' ? readFrom(params) : probe.call(method, params)).catch(
-        (error: unknown) => {
-          const code = error instanceof ProbeError ? error.code : errnoOf(error);
-          if (code !== undefined) return { code };
-          throw error;
-        },
-      ),
+      await answerTo(method, params, probe).catch((error: unknown) => {
+        const code = error instanceof ProbeError ? error.code : errnoOf(error);
+        if (code !== undefined) return { code };
+        throw error;
+      }),
     );
   }
 } finally {
@@ -59,6 +58,12 @@ try {
   await runtime.remove(spec.name);
 }
 process.stdout.write(`${JSON.stringify(answers)}\n`);
+
+function answerTo(method: string, params: { readonly port?: number }, probe: ProbeCaller): Promise<unknown> {
+  if (method === 'outside/read') return readFrom(params);
+  if (method === 'outside/traffic') return runtime.traffic(spec.name);
+  return probe.call(method, params);
+}
 
 async function readFrom({ port }: { readonly port?: number }): Promise<string> {
   return text(net.connect({ host: '127.0.0.1', port: port ?? 0 }));

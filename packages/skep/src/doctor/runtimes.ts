@@ -39,13 +39,16 @@ export async function lookAtSandbox(inquiry: Inquiry): Promise<Finding> {
   return { verdict: 'note', text, ...(hint === undefined ? {} : { remedy: hint }) };
 }
 
-/** Whether servers in the sandbox have a network of their own. */
+/** How far the networks of servers in the sandbox lead. */
 export async function lookAtNetwork(inquiry: Inquiry): Promise<Finding | undefined> {
   const found = await lookFor({ runsImages: false }, inquiry);
   if (!('found' in found)) return undefined;
-  const shares = found.found.sharesNetwork;
-  if (shares === undefined) return ok('servers in the sandbox have one of their own');
-  return { verdict: 'warning', text: `servers in the sandbox use that of this machine: ${shares}` };
+  const why = found.found.narrowNetwork;
+  if (why === undefined) return ok('servers in the sandbox reach what this machine reaches');
+  return {
+    verdict: 'warning',
+    text: `servers in the sandbox reach public hosts only, and only where their programs ask a proxy: ${why}`,
+  };
 }
 
 /** What runs as ours, or lies there, and belongs to no server that is known. */

@@ -38,8 +38,11 @@ export type Service = ShapeType<typeof service>;
  * type; unknown members are refused, since one could forbid something.
  */
 export const GATEWAY_CONFIG = exactly({
-  /** `listen`: it opens `listeners` itself. */
-  mode: oneOf('listen'),
+  /**
+   * `listen`: it opens `listeners` itself. `open`: it opens them and hands them over, to a `handed` one, which serves what it
+   * is handed; either of these two ends with its standard input.
+   */
+  mode: oneOf('listen', 'open', 'handed'),
   policy,
   /** Addresses of the machine that runs it, besides those of the gateway's own network. */
   machine: listOf(address),
@@ -48,6 +51,8 @@ export const GATEWAY_CONFIG = exactly({
   runtimeGateway: exactly({ addresses: listOf(address), leadsTo: optional(address) }),
   /** Where the server of a workload over HTTP listens; see Ingress. */
   ingress: optional(exactly({ host: address, port, proxy: text })),
+  /** Of what an `open` one is handed to lead inside: requests are judged as those to `ingress`, instead of bytes passed on. */
+  judgesEntries: optional(bool),
   /** `dns` is UDP and TCP; `direct-tls` and `direct-http` are for port 443 and 80 of the hosts that are asked for. */
   listeners: listOf(exactly({ serve: service, host: address, port: wholeNumber(0, 65_535) })),
 });

@@ -7,6 +7,8 @@ import { canonicalAddress } from '@skep/core/fetch/address-class.ts';
 import { Gateway } from './gateway.ts';
 import { serveStream } from './serve-stream.ts';
 import { type GatewayConfig, readGatewayConfig } from './gateway-config.ts';
+import { serveHanded } from './handed.ts';
+import { openInside } from './open-inside.ts';
 
 /**
  * The process of a gateway: reads its configuration from `SKEP_GATEWAY`, writes what it decides to standard output, and
@@ -22,13 +24,19 @@ try {
     clock: systemClock,
     write: (line) => void process.stdout.write(line),
   });
-  for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    process.once(signal, () => {
-      gateway.flush();
-      process.exit(0);
-    });
-  for (const listener of config.listeners) await listen(gateway, listener, config.ingress);
-  process.stdout.write(`${JSON.stringify({ listening: true })}\n`);
+  const end = (): void => {
+    gateway.flush();
+    process.exit(0);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, end);
+  if (config.mode !== 'listen') process.stdin.resume().once('close', end).on('error', end);
+  if (config.mode === 'handed') await serveHanded(gateway, process);
+  else if (config.mode === 'open') {
+    if ((await openInside(config, gateway, process)) === 0) end();
+  } else {
+    for (const listener of config.listeners) await listen(gateway, listener, config.ingress);
+    process.stdout.write(`${JSON.stringify({ listening: true })}\n`);
+  }
 } catch (error) {
   console.error(`Error: ${error instanceof Error ? error.message : String(error)}`);
   process.exit(1);

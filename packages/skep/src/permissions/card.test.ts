@@ -91,14 +91,21 @@ test('what nobody keeps, and all rights of the engine, are cautions', () => {
   const card = permissionCard({
     ...NOTHING,
     permission_profile: { privileged: true, network: { outbound: { allow_host: ['a.b'] } } },
-    runtime: { kind: 'sandbox', shares_network: 'pasta is missing' },
+    runtime: { kind: 'sandbox' },
   });
   expect(card[0]).toMatchObject({ label: 'Runs in', text: 'sandbox' });
   const cautions = card.filter(({ tone }) => tone === 'caution');
   expect(cautions.map(({ key }) => key)).toEqual(['privileged', 'not_enforced']);
-  expect(cautions.at(-1)?.text).toMatch(
-    /hosts and ports .*; it uses the network of this machine because pasta/,
-  );
+  expect(cautions.at(-1)?.text).toMatch(/hosts and ports /);
+});
+
+test.each([
+  [{}, 'any public host, and only through a proxy, because slirp4netns is not installed'],
+  [{ mode: 'host' }, 'any host'],
+  [{ mode: 'none' }, 'none'],
+])('where open networks are narrow, that of %j is "%s"', (network, text) => {
+  const runtime = { kind: 'sandbox', narrow_network: 'slirp4netns is not installed' };
+  expect(textsOf({ permission_profile: { network }, runtime })['network']).toBe(text);
 });
 
 test('whatever a catalogue wishes for, a line for people stays short, and the data has all of it', () => {

@@ -17,7 +17,7 @@ export interface Permitted extends GivenLimits {
   readonly secrets?: readonly string[] | undefined;
   readonly isolate_network?: boolean | undefined;
   readonly allow_runtime_gateway?: boolean | undefined;
-  readonly runtime?: { readonly kind: string; readonly shares_network?: string | undefined } | undefined;
+  readonly runtime?: { readonly kind: string; readonly narrow_network?: string | undefined } | undefined;
 }
 
 /** One line of the permission card: what a server may do, of one kind. */
@@ -48,13 +48,13 @@ export function permissionCard(permitted: Permitted): readonly CardRow[] {
   const clear = Object.keys(env_vars).filter((name) => secret_env.includes(name) || isSecretName(name));
   const secrets = [...new Set([...clear, ...stored])];
   const isolated = permitted.isolate_network;
-  const open = notEnforced(profile, { sharesNetwork: runtime?.shares_network, isolated });
+  const open = notEnforced(profile, { isolated });
   return [
     ...(runtime === undefined ? [] : [row('runs_in', 'Runs in', [runtime.kind])]),
     row('reads', 'Reads', sources(true), 'no files of this machine'),
     row('writes', 'Writes', sources(false), 'no files of this machine'),
     ...(data_paths === undefined ? [] : [row('keeps', 'Keeps', data_paths)]),
-    isolated === true ? isolatedRow(permitted) : networkRow(profile),
+    isolated === true ? isolatedRow(permitted) : networkRow(profile, runtime?.narrow_network),
     row('secrets', 'Secrets', secrets, 'none'),
     row('uses', 'Uses', limitTexts(limitsOf(permitted)), 'as much of this machine as it wants'),
     ...(profile.privileged === true
@@ -72,17 +72,22 @@ function caution(key: string, label: string, phrases: readonly string[]): CardRo
   return { key, label, values: phrases, text: phrases.join('; '), tone: 'caution' };
 }
 
-/** Hosts and ports that a profile lists are wishes as long as nothing keeps them; see `notEnforced`. */
-function networkRow({ network }: PermissionProfile): CardRow {
+/**
+ * Hosts and ports that a profile lists are wishes as long as nothing keeps them; see `notEnforced`. `narrow` is why an open
+ * network leads to public hosts only; see `Runtime.narrowNetwork`.
+ */
+function networkRow({ network }: PermissionProfile, narrow: string | undefined): CardRow {
   const { mode = '', outbound } = network ?? {};
   if (mode === 'none') return row('network', 'Network', [], 'none');
   const { insecure_allow_all = false, allow_host = [], allow_port = [] } = outbound ?? {};
   const listed = insecure_allow_all ? [] : [...allow_host, ...allow_port.map((port) => `port ${port}`)];
   const isPlain = ['', 'bridge', 'default', 'host'].includes(mode);
+  const isNarrow = narrow !== undefined && isPlain && mode !== 'host';
   const beside = isPlain ? [] : [`the network ${mode}`];
-  const values = ['any host', ...beside];
-  const text = listed.length === 0 ? shown(values) : `${shown(values)} (its profile lists ${shown(listed)})`;
-  return { ...row('network', 'Network', values), text };
+  const values = [isNarrow ? 'any public host' : 'any host', ...beside];
+  const how = isNarrow ? `, and only through a proxy, because ${narrow}` : '';
+  const wished = listed.length === 0 ? '' : ` (its profile lists ${shown(listed)})`;
+  return { ...row('network', 'Network', values), text: `${shown(values)}${how}${wished}` };
 }
 
 /** What its gateway lets through, and what no profile opens. */

@@ -1,17 +1,12 @@
 import { foreignNetwork, type PermissionProfile } from './profile.ts';
 
 interface Enforcing {
-  /** Why workloads have no network of their own on their runtime (see `Runtime.sharesNetwork`). */
-  readonly sharesNetwork?: string | undefined;
   /** A gateway enforces the hosts and ports (`--isolate-network`). */
   readonly isolated?: boolean | undefined;
 }
 
 /** What a profile says or suggests and nothing keeps, a phrase each. Empty for a workload without a network. */
-export function notEnforced(
-  profile: PermissionProfile,
-  { sharesNetwork, isolated = false }: Enforcing,
-): readonly string[] {
+export function notEnforced(profile: PermissionProfile, { isolated = false }: Enforcing): readonly string[] {
   const { network, privileged = false } = profile;
   if (isolated) {
     return privileged ? ['it runs privileged, so it can undo the isolation of its network'] : [];
@@ -21,7 +16,7 @@ export function notEnforced(
   const listed =
     (!insecure_allow_all && allow_host.length + allow_port.length > 0) ||
     (network?.inbound?.allow_host ?? []).length > 0;
-  return [...(listed ? [unkept(profile)] : []), ...openNetwork(network?.mode ?? '', sharesNetwork)];
+  return [...(listed ? [unkept(profile)] : []), ...(network?.mode === 'host' ? [MACHINES] : [])];
 }
 
 function unkept(profile: PermissionProfile): string {
@@ -31,10 +26,5 @@ function unkept(profile: PermissionProfile): string {
     : open;
 }
 
-const REACH = 'so it reaches what listens on 127.0.0.1 here, the proxies of other servers among it';
-
-function openNetwork(mode: string, sharesNetwork: string | undefined): readonly string[] {
-  if (mode === 'host') return [`it uses the network of this machine, ${REACH}`];
-  if (sharesNetwork === undefined) return [];
-  return [`it uses the network of this machine because ${sharesNetwork}, ${REACH}`];
-}
+const MACHINES =
+  'it uses the network of this machine, so it reaches what listens on 127.0.0.1 here, the proxies of other servers among it';

@@ -13,8 +13,8 @@ type Stored = StoredOf<typeof runSettings>;
 export type RuntimeReference = NonNullable<Stored['runtime']>;
 
 /** How a run configuration keeps which runtime its workload belongs to. */
-export function referenceTo({ kind, id, endpoint, sharesNetwork }: RuntimeInfo): RuntimeReference {
-  return { kind, id, endpoint, ...(sharesNetwork === undefined ? {} : { shares_network: sharesNetwork }) };
+export function referenceTo({ kind, id, endpoint, narrowNetwork }: RuntimeInfo): RuntimeReference {
+  return { kind, id, endpoint, ...(narrowNetwork === undefined ? {} : { narrow_network: narrowNetwork }) };
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Saved configurations, written and read by the release before the settings table owned the format. */
 export const STORED: readonly { readonly text: string; readonly config: object }[] = [
   {
-    text: '{"schema_version":"v0.1.0","name":"notes","container_name":"notes","base_name":"notes","image":"sha256:ab","package":{"kind":"package","ecosystem":"npm","name":"@x/notes","version":"1.2.3"},"image_is_ours":true,"runtime_config":{"builder_image":"node:24","additional_packages":["git"],"build_with":["x"]},"registry_url":"https://catalogue.example/registry.json","registry_server_name":"io.example/notes","transport":"stdio","host":"127.0.0.1","port":41234,"allowed_origins":["http://box.example:41234"],"permission_profile_name_or_path":"network","sandbox_user":"1000:1000","ignore_config":{"load_global":false},"container_labels":{"team":"blue"},"group":"default","debug":true,"no_check":true,"request_timeout":"2m0s","trust_proxy_headers":true,"cmd_args":["--root","/notes"],"proxy_mode":"streamable-http","publish":["8080:80"],"permission_profile":{"name":"network","read":["/home/a/notes:/notes"],"write":[],"network":{"outbound":{"insecure_allow_all":true}}},"env_vars":{"TZ":"UTC","TOKEN":"hush"},"secret_env":["TOKEN"],"volumes":["/home/a/notes:/notes:ro"],"scaling_config":{"backend_replicas":2},"mount_sources":{"/home/a/notes":"/data/notes"},"runtime":{"kind":"docker","id":"ABC","endpoint":"/run/engine.sock","shares_network":"it is rootless"}}',
+    text: '{"schema_version":"v0.1.0","name":"notes","container_name":"notes","base_name":"notes","image":"sha256:ab","package":{"kind":"package","ecosystem":"npm","name":"@x/notes","version":"1.2.3"},"image_is_ours":true,"runtime_config":{"builder_image":"node:24","additional_packages":["git"],"build_with":["x"]},"registry_url":"https://catalogue.example/registry.json","registry_server_name":"io.example/notes","transport":"stdio","host":"127.0.0.1","port":41234,"allowed_origins":["http://box.example:41234"],"permission_profile_name_or_path":"network","sandbox_user":"1000:1000","ignore_config":{"load_global":false},"container_labels":{"team":"blue"},"group":"default","debug":true,"no_check":true,"request_timeout":"2m0s","trust_proxy_headers":true,"cmd_args":["--root","/notes"],"proxy_mode":"streamable-http","publish":["8080:80"],"permission_profile":{"name":"network","read":["/home/a/notes:/notes"],"write":[],"network":{"outbound":{"insecure_allow_all":true}}},"env_vars":{"TZ":"UTC","TOKEN":"hush"},"secret_env":["TOKEN"],"volumes":["/home/a/notes:/notes:ro"],"scaling_config":{"backend_replicas":2},"mount_sources":{"/home/a/notes":"/data/notes"},"runtime":{"kind":"docker","id":"ABC","endpoint":"/run/engine.sock","narrow_network":"it is rootless"}}',
     config: {
       schema_version: 'v0.1.0',
       name: 'notes',
@@ -25,7 +25,7 @@ export const STORED: readonly { readonly text: string; readonly config: object }
       no_check: true,
       request_timeout: '2m0s',
       trust_proxy_headers: true,
-      runtime: { kind: 'docker', id: 'ABC', endpoint: '/run/engine.sock', shares_network: 'it is rootless' },
+      runtime: { kind: 'docker', id: 'ABC', endpoint: '/run/engine.sock', narrow_network: 'it is rootless' },
       cmd_args: ['--root', '/notes'],
       proxy_mode: 'streamable-http',
       publish: ['8080:80'],

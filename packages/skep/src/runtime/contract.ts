@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ContractBench, type ContractHarness } from './contract/bench.ts';
 import { confinementContract } from './contract/confinement.ts';
 import { eventsContract } from './contract/events.ts';
+import { isolationContract } from './contract/isolation.ts';
 import { lifeContract } from './contract/life.ts';
 import { logsContract } from './contract/logs.ts';
 import { namesContract } from './contract/names.ts';
@@ -34,6 +35,7 @@ export function runtimeContract(harness: ContractHarness): void {
     describe('confinement', () => confinementContract(bench));
     describe('network', () => networkContract(bench));
   }
+  if (harness.isolates === true) describe('isolation', () => isolationContract(bench));
 
   test('leaves nothing on the machine', async () => {
     await bench.clear();

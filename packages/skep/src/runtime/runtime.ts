@@ -13,8 +13,8 @@ export interface RuntimeInfo {
   readonly version: string;
   /** Socket path or program, for people. */
   readonly endpoint: string;
-  /** See `Runtime.sharesNetwork`. */
-  readonly sharesNetwork?: string;
+  /** See `Runtime.narrowNetwork`. */
+  readonly narrowNetwork?: string;
 }
 
 export interface ImageSource {
@@ -152,8 +152,8 @@ export interface Runtime {
   readonly keepsSecrets: boolean;
   /** Keeps the time of each line that a server wrote. */
   readonly timesLogs: boolean;
-  /** Why the network `bridge` is that of the machine here; absent where workloads get one of their own. */
-  readonly sharesNetwork?: string;
+  /** Why the network `bridge` leads only to what programs ask of a proxy, and to public hosts; absent where it leads everywhere. */
+  readonly narrowNetwork?: string;
   /** Fails with a hint when the runtime cannot be used now. */
   probe(signal: AbortSignal): Promise<RuntimeInfo>;
   /** Pulls, builds or prefetches. Leaves nothing behind when it fails or is aborted. */

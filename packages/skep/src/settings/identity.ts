@@ -17,7 +17,7 @@ export const runtimeReference = shape.members({
   kind: shape.oneOf(...RUNTIME_KINDS),
   id: shape.text,
   endpoint: shape.text,
-  shares_network: shape.optional(shape.text),
+  narrow_network: shape.optional(shape.text),
 });
 
 const groupName: shape.Shape<string> = (value, fail) => {

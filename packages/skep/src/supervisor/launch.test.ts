@@ -16,16 +16,14 @@ beforeEach(async () => {
 });
 afterEach(() => new Promise((resolve) => void busy.close(resolve)));
 
-/** A runtime in memory whose workloads have the network of the machine, for that reason. */
-class Sharing extends MemoryRuntime {
-  readonly sharesNetwork = 'a test says so';
-}
-
 const http = (target_port: number, changes: object = {}) =>
   decodeRunConfig(
     { name: 'web', image: 'fake:1', transport: 'streamable-http', target_port, ...changes },
     'test',
   );
+/** With `--network host`. */
+const inMachines = (target_port: number) =>
+  http(target_port, { permission_profile: { network: { mode: 'host' } } });
 const launching = (runtime: Runtime) => ({
   runtime,
   owner: 'me',
@@ -35,23 +33,16 @@ const launching = (runtime: Runtime) => ({
 
 describe('an HTTP server in the network of the machine', () => {
   test('is not started on a port that another program has, which would be taken for it', async () => {
-    const runtime = new Sharing();
-    await expect(launch(http(port), launching(runtime))).rejects.toMatchObject({
+    const runtime = new MemoryRuntime();
+    await expect(launch(inMachines(port), launching(runtime))).rejects.toMatchObject({
       code: 'run/port-busy',
       message: expect.stringContaining(String(port)),
     });
     expect(await runtime.inspect('web')).toBeUndefined();
   });
 
-  test('is not started there with --network host either', async () => {
-    const config = http(port, { permission_profile: { network: { mode: 'host' } } });
-    await expect(launch(config, launching(new MemoryRuntime()))).rejects.toMatchObject({
-      code: 'run/port-busy',
-    });
-  });
-
   test('is told to listen on loopback only', () => {
-    const spec = specOn({ reachesLoopback: true, sharesNetwork: 'a test says so' });
+    const spec = specOn({ reachesLoopback: false }, inMachines(3000));
     expect(spec.env).toMatchObject({ MCP_HOST: '127.0.0.1' });
     expect(spec.ports).toEqual([]);
   });
@@ -87,8 +78,8 @@ describe('an HTTP server in a network of its own', () => {
   });
 });
 
-function specOn(runtime: Pick<Runtime, 'reachesLoopback' | 'sharesNetwork'>): WorkloadSpec {
-  return toWorkloadSpec(http(3000), { owner: 'me', runtime: { keepsSecrets: true, ...runtime } });
+function specOn(runtime: Pick<Runtime, 'reachesLoopback'>, config = http(3000)): WorkloadSpec {
+  return toWorkloadSpec(config, { owner: 'me', runtime: { keepsSecrets: true, ...runtime } });
 }
 
 describe('a start of what is there already', () => {

@@ -49,7 +49,7 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   const made = left === undefined;
   const reusable = !made && (await isReusable(left, spec, options));
   if (!made && !reusable) await runtime.stop(config.name, GRACE_MS);
-  await checkTargetPort(config, runtime);
+  await checkTargetPort(config);
   await options.noted;
   if (made) await runtime.create(spec);
   else if (!reusable && !(await runtime.replace(spec))) {
@@ -87,9 +87,9 @@ const lostFiles = (name: string): string =>
  * In the machine's network another program on the port would be taken for the server, and get what is meant for it.
  * Fails with `run/port-busy`.
  */
-async function checkTargetPort(config: RunConfig, runtime: Runtime): Promise<void> {
+async function checkTargetPort(config: RunConfig): Promise<void> {
   const { transport, target_port: port } = config;
-  if (transport === 'stdio' || port === undefined || !usesHostNetwork(config, runtime)) return;
+  if (transport === 'stdio' || port === undefined || !usesHostNetwork(config)) return;
   if (await isFree(config.target_host || '127.0.0.1', port)) return;
   throw new SkepError('run/port-busy', {
     message: `port ${port}, which the server of "${config.name}" is to listen on, is taken`,
@@ -135,7 +135,7 @@ async function hostPortFor(
   left: Observed | undefined,
   options: LaunchOptions,
 ): Promise<number | undefined> {
-  if (config.transport === 'stdio' || usesHostNetwork(config, options.runtime)) return undefined;
+  if (config.transport === 'stdio' || usesHostNetwork(config)) return undefined;
   if (options.hostPort !== undefined) return options.hostPort;
   const earlier = hostPortOf(left) ?? 0;
   if (left?.state === 'exited' && earlier > 0 && (await isFree('127.0.0.1', earlier))) return earlier;

@@ -15,7 +15,6 @@ import {
 type Kind = SpecOptions['runtime'];
 const DOCKER: Kind = { reachesLoopback: false, keepsSecrets: true };
 const SANDBOX: Kind = { reachesLoopback: true, keepsSecrets: false };
-const SHARING: Kind = { ...SANDBOX, sharesNetwork: 'it has none of its own' };
 
 interface Given {
   readonly runtime?: Kind;
@@ -39,7 +38,6 @@ describe('variables that tell a server how it is spoken to', () => {
     ['loopback in a sandbox, where the proxy is', HTTP, { runtime: SANDBOX }, '127.0.0.1'],
     ['loopback where the network is the machine’s', { ...HTTP, ...network('host') }, {}, '127.0.0.1'],
     ['what the person named there', { ...HTTP, ...network('host'), target_host: '10.0.0.5' }, {}, '10.0.0.5'],
-    ['loopback in a sandbox without a network of its own', HTTP, { runtime: SHARING }, '127.0.0.1'],
   ])('are over HTTP port and address: %s', (_, config, given, address) => {
     expect(specOf(config, given).env).toEqual({
       MCP_TRANSPORT: 'streamable-http',
@@ -91,19 +89,18 @@ test.each([
   expect(specOf(config).network).toBe(mode);
 });
 
-test.each<[string, Kind, boolean]>([
-  ['host', DOCKER, true],
-  ['bridge', DOCKER, false],
-  ['bridge', SHARING, true],
-  ['none', SHARING, false],
-  ['mine', SHARING, false],
-])('on network %s of %j the ports are those of the machine: %s', (mode, runtime, shared) => {
+test.each<[string, boolean]>([
+  ['host', true],
+  ['bridge', false],
+  ['none', false],
+  ['mine', false],
+])('on network %s the ports are those of the machine: %s', (mode, shared) => {
   const config = decodeRunConfig(
     { name: 'a1', image: 'x:1', transport: 'stdio', port: 1, ...network(mode) },
     'test',
   );
   expect(networkOf(config)).toBe(mode);
-  expect(usesHostNetwork(config, runtime)).toBe(shared);
+  expect(usesHostNetwork(config)).toBe(shared);
 });
 
 describe('an isolated workload', () => {
@@ -123,7 +120,7 @@ describe('an isolated workload', () => {
   });
   test('has ports of its own where others share those of the machine', () => {
     const config = { name: 'a1', image: 'x:1', transport: 'stdio', port: 1, isolate_network };
-    expect(usesHostNetwork(decodeRunConfig(config, 'test'), SHARING)).toBe(false);
+    expect(usesHostNetwork(decodeRunConfig(config, 'test'))).toBe(false);
   });
 });
 

@@ -14,7 +14,7 @@ export interface SpecOptions {
   readonly hostPort?: number;
   /** Secret variables by name, as resolved for this start. */
   readonly secrets?: SecretEnv;
-  readonly runtime: Pick<Runtime, 'reachesLoopback' | 'sharesNetwork' | 'keepsSecrets'>;
+  readonly runtime: Pick<Runtime, 'reachesLoopback' | 'keepsSecrets'>;
 }
 
 /** Short identity of one user's state directory, so that two of them can share an engine without touching each other. */
@@ -101,18 +101,13 @@ function transportEnv(config: RunConfig, runtime: SpecOptions['runtime']): Recor
  * server's loopback, and where that is the machine's, any other address would be open to other machines.
  */
 function listeningAddress(config: RunConfig, runtime: SpecOptions['runtime']): string {
-  if (usesHostNetwork(config, runtime)) return config.target_host || '127.0.0.1';
+  if (usesHostNetwork(config)) return config.target_host || '127.0.0.1';
   return runtime.reachesLoopback ? '127.0.0.1' : '0.0.0.0';
 }
 
 /** True when the server's ports are those of the machine. */
-export function usesHostNetwork(
-  config: Networked,
-  { sharesNetwork }: Pick<Runtime, 'sharesNetwork'>,
-): boolean {
-  if (config.isolate_network) return false;
-  const network = networkOf(config);
-  return network === 'host' || (network === 'bridge' && sharesNetwork !== undefined);
+export function usesHostNetwork(config: Networked): boolean {
+  return networkOf(config) === 'host';
 }
 
 type Networked = Pick<RunConfig, 'permission_profile' | 'isolate_network'>;

@@ -19,6 +19,8 @@ export interface ContractHarness {
    * an adapter with nothing outside this process: it offers neither outliving nor confinement nor a network.
    */
   readonly hold: ((spec: WorkloadSpec) => ChildProcess) | undefined;
+  /** Keeps `WorkloadSpec.isolation`. */
+  readonly isolates?: true;
   /** Everything of ours that exists outside the port: containers, networks, processes, directories. */
   leftovers(): Promise<readonly string[]>;
   close(): Promise<void>;

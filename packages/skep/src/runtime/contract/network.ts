@@ -1,7 +1,7 @@
 import net from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ContractBench } from './bench.ts';
+import { freePort, lanAddress, listening, portOf } from './machine-side.ts';
 import type { ProbeCaller } from './probe-caller.ts';
 
 const ABSTRACT = `\0skep-contract-${process.pid}`;
@@ -33,22 +33,22 @@ export function networkContract(bench: ContractBench): void {
   });
 
   test('leads out of the machine with "bridge"', async ({ skip }) => {
+    if (bench.runtime.narrowNetwork !== undefined) skip(bench.runtime.narrowNetwork);
     const { probe } = await bench.running({ network: 'bridge' });
     const host = bench.runtime.kind === 'docker' ? await gateway(probe) : lanAddress();
     if (host === undefined) skip('this machine has no address but loopback');
     expect(await probe.call('probe/connect', { host, port: open })).toBe('connected');
   });
 
-  test('reaches no service on the loopback of this machine with "bridge"', async ({ skip }) => {
-    if (bench.runtime.sharesNetwork !== undefined) skip(bench.runtime.sharesNetwork);
+  test('reaches no service on the loopback of this machine with "bridge"', async () => {
     const { probe } = await bench.running({ network: 'bridge' });
-    for (const host of ['127.0.0.1', await gateway(probe)]) {
+    const lan = bench.runtime.narrowNetwork === undefined ? [await gateway(probe)] : [];
+    for (const host of ['127.0.0.1', ...lan]) {
       await expect(probe.call('probe/connect', { host, port: loopback })).rejects.toThrow();
     }
   });
 
-  test('reaches no abstract socket of this machine with "bridge"', async ({ skip }) => {
-    if (bench.runtime.sharesNetwork !== undefined) skip(bench.runtime.sharesNetwork);
+  test('reaches no abstract socket of this machine with "bridge"', async () => {
     const { probe } = await bench.running({ network: 'bridge' });
     await expect(probe.call('probe/connect', { path: ABSTRACT })).rejects.toThrow();
   });
@@ -63,8 +63,7 @@ export function networkContract(bench: ContractBench): void {
 
 /** Ports of this machine that lead to a workload. */
 function portsContract(bench: ContractBench): void {
-  test('gives two workloads a port of the same number each, that nobody else sees', async ({ skip }) => {
-    if (bench.runtime.sharesNetwork !== undefined) skip(bench.runtime.sharesNetwork);
+  test('gives two workloads a port of the same number each, that nobody else sees', async () => {
     const inside = await freePort();
     for (const says of ['one', 'two']) {
       const hostPort = await freePort();
@@ -98,27 +97,6 @@ function portsContract(bench: ContractBench): void {
 
 async function gateway(probe: ProbeCaller): Promise<string> {
   return String(await probe.call('probe/gateway'));
-}
-
-/** An address of this machine that others could use. */
-function lanAddress(): string | undefined {
-  const all = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
-  return all.find((one) => one.family === 'IPv4' && !one.internal)?.address;
-}
-
-async function listening(where: net.ListenOptions): Promise<net.Server> {
-  const server = net.createServer((socket) => void socket.end());
-  await new Promise<void>((resolve) => void server.listen(where, resolve));
-  return server;
-}
-
-const portOf = (server: net.Server): number => (server.address() as net.AddressInfo).port;
-
-async function freePort(): Promise<number> {
-  const server = await listening({ port: 0, host: '127.0.0.1' });
-  const port = portOf(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function readFrom(host: string, port: number): Promise<string> {

@@ -11,7 +11,13 @@ import { confinedUser } from './confined-user.ts';
 import { confinedOptions, startConfined, type Bubblewrap, type ConfinedProgram } from './confine.ts';
 import { findProgram } from './find-program.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
-import { findNetworkTools, makesOwnNetwork, NO_NAMESPACES, type NetworkTools } from './own-network.ts';
+import {
+  findNetworkTools,
+  makesOwnNetwork,
+  NO_NAMESPACES,
+  programsOf,
+  type NetworkTools,
+} from './own-network.ts';
 import { PROOF_FILE } from './places.ts';
 import { recallProof, rememberProof, subjectOf, type Proof } from './proof.ts';
 import { SandboxRuntime } from './sandbox-runtime.ts';
@@ -73,7 +79,7 @@ type Given = Omit<Bubblewrap, 'version' | 'locksUserns' | 'network'>;
 /** A sandbox that is proved anew for each command would cost as much as starting a server in it. */
 async function provedOnce(given: Given, tools: NetworkTools | string, file: string): Promise<Proof> {
   const { program, setpriv, architecture } = given;
-  const programs = [program, setpriv, ...(typeof tools === 'string' ? [] : Object.values(tools))];
+  const programs = [program, setpriv, ...(typeof tools === 'string' ? [] : programsOf(tools))];
   const sample = confinedOptions({ ...given, ...release('0'), network: tools }, await proofProgram(given));
   const subject = subjectOf(
     programs.filter((one) => one !== undefined),

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Writable } from 'node:stream';
 import type { Mount } from '../../permissions/mounts.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
-import { coverInherited } from './inherited-descriptors.ts';
+import { coverInherited, type Stdio } from './inherited-descriptors.ts';
 import type { NetworkTools } from './own-network.ts';
 import { compileRules, encodeFilter } from './seccomp/compile.ts';
 import { RULES, SET_ID_RULES, type Architecture, type Rule } from './seccomp/rules.ts';
@@ -22,7 +22,7 @@ export interface Bubblewrap {
   readonly architecture: Architecture;
   /** Descriptors that must not get inside. */
   readonly inherited: readonly number[];
-  /** What makes a network of its own for a workload, or why none can be made. */
+  /** What makes networks of their own for workloads, or why none can be made. */
   readonly network: NetworkTools | string;
 }
 
@@ -43,6 +43,8 @@ export interface ConfinedProgram {
   readonly user: ConfinedUser;
   /** Small files that are made for this program: absolute path inside and content. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Links that are made for it: absolute path inside and where it leads. */
+  readonly links?: Readonly<Record<string, string>>;
   /** Working directory inside; the home directory when absent. */
   readonly cwd?: string;
   /** Files that run as their owner may be made: only for where nobody reaches them before those bits are taken away. */
@@ -57,6 +59,8 @@ export interface ConfinedDescriptors {
   readonly status?: number;
   /** Held open by bubblewrap, and not by the program, while anything of it runs. */
   readonly life?: number;
+  /** The program can be sent sockets: it is a Node, with a channel to this one. */
+  readonly channel?: boolean;
   /** The program waits until `release` is called. */
   readonly held?: boolean;
   /** Starts bubblewrap in surroundings of its own: the command to be used for the given one. */
@@ -78,11 +82,11 @@ export interface Confined {
 export function startConfined(
   bubblewrap: Bubblewrap,
   program: ConfinedProgram,
-  { stdio, status, life, held, within = (command) => command }: ConfinedDescriptors,
+  { stdio, status, life, channel, held, within = (command) => command }: ConfinedDescriptors,
 ): Confined {
-  const descriptors: ('ignore' | 'pipe' | number)[] = [...stdio];
+  const descriptors: Stdio[] = [...stdio];
   const inputs = new Map<number, string | Uint8Array>();
-  const add = (what: 'pipe' | number): string => String(descriptors.push(what) - 1);
+  const add = (what: Stdio): string => String(descriptors.push(what) - 1);
   const input = (content: string | Uint8Array): string => {
     const number = add('pipe');
     inputs.set(Number(number), content);
@@ -97,6 +101,7 @@ export function startConfined(
       input(text),
       file,
     ]),
+    ...Object.entries(program.links ?? {}).flatMap(([file, target]) => ['--symlink', target, file]),
     '--remount-ro',
     '/',
     '--seccomp',
@@ -106,6 +111,8 @@ export function startConfined(
   ];
   const block = held === true ? add('pipe') : undefined;
   if (block !== undefined) options.push('--block-fd', block);
+  // Node tells the program its number in a variable.
+  if (channel === true) add('ipc');
   const { env, command } = withoutRights(bubblewrap, program);
   options.push(...Object.entries(env).flatMap(([key, value]) => ['--setenv', key, value]));
   const given = input(options.map((option) => `${option}\0`).join(''));
@@ -145,7 +152,7 @@ export function confinedOptions(bubblewrap: Bubblewrap, program: ConfinedProgram
     systemMounts(),
     procMounts(),
     ['--dev', '/dev', ...scratch('/dev/shm'), ...scratch('/tmp'), '--dir', '/run', ...scratch(CONFINED_HOME)],
-    program.network === 'none' ? [] : networkMounts(program.files ?? {}),
+    program.network === 'none' ? [] : networkMounts({ ...program.files, ...program.links }),
     bubblewrap.setpriv === undefined ? [] : bound('--ro-bind', bubblewrap.setpriv, SETPRIV),
     program.mounts.flatMap(({ readOnly, source, target }) =>
       bound(readOnly ? '--ro-bind' : '--bind', source, target),

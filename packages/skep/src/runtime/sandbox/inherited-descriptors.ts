@@ -25,7 +25,7 @@ function survivesExec(descriptor: number): boolean {
   }
 }
 
-type Stdio = number | 'ignore' | 'pipe';
+export type Stdio = number | 'ignore' | 'pipe' | 'ipc';
 
 /**
  * The descriptors for a new program, with `devNull` put over every inherited number beyond them. libuv leaves numbers

@@ -11,17 +11,13 @@ import type { compiledAhead } from './compile-ahead.ts';
 import { startConfined, type Bubblewrap, type Confined, type ConfinedProgram } from './confine.ts';
 import { bootId, identify, programInside, sendSignal } from './linux-process.ts';
 import { logTail } from './log-file.ts';
-import {
-  connectNetwork,
-  hasOwnNetwork,
-  inOwnNetwork,
-  NETWORK_FILES,
-  type NetworkTools,
-} from './own-network.ts';
+import { GATED_ENV, GATED_FILES, openGateway } from './gateway.ts';
+import { hasEntered, hasOwnNetwork, inOwnNetwork, type OwnNetwork } from './own-network.ts';
 import { holdPipes } from './pipes.ts';
-import type { WorkloadPlaces } from './places.ts';
+import type { Gate, WorkloadPlaces } from './places.ts';
 import { readStatus, type RunRecord } from './records.ts';
 import { APP, NODE } from './package-trees.ts';
+import { connectNetwork, SLIRP_FILES } from './slirp.ts';
 
 /** How long bubblewrap may take to report the first process inside, in milliseconds. */
 const LAUNCH_MS = 10_000;
@@ -40,8 +36,8 @@ export interface WorkloadParts {
   readonly state: readonly Mount[];
   /** See `compiledAhead`. */
   readonly compiled: Awaited<ReturnType<typeof compiledAhead>>;
-  /** Make a network of its own for it, with its ports forwarded; undefined for none, or that of the machine. */
-  readonly tools: NetworkTools | undefined;
+  /** A network of its own, with its ports forwarded; undefined for none, or that of the machine. */
+  readonly network: OwnNetwork | undefined;
 }
 
 export interface Launch extends WorkloadParts {
@@ -63,17 +59,18 @@ export async function launch(launching: Launch): Promise<void> {
   await record(places, run);
   const started = spawnWorkload(launching);
   const { child } = started;
-  let init;
+  let found;
   try {
-    init = await startProgram(launching, started);
+    found = await startProgram(launching, started);
   } catch (error) {
     await kill(child, places);
     throw error;
   }
+  const { init, gates } = found;
   if (init !== undefined) {
     const [inside, outside] = await Promise.all([identify(init), identify(child.pid ?? 0)]);
     const processes = { ...(inside ? { init: inside } : {}), ...(outside ? { monitor: outside } : {}) };
-    await record(places, { ...run, ...processes });
+    await record(places, { ...run, ...processes, gates });
     return;
   }
   // A program that ended before it was seen did run; bubblewrap has written its exit code.
@@ -91,7 +88,7 @@ function record(places: WorkloadPlaces, run: RunRecord): Promise<void> {
 }
 
 function spawnWorkload(launching: Launch): Confined {
-  const { bubblewrap, places, spec, tools, user } = launching;
+  const { bubblewrap, places, spec, network, user } = launching;
   const asRoot = bubblewrap.setpriv !== undefined;
   using opened = new DisposableStack();
   const log = opened.adopt(openLog(places.log), closeSync);
@@ -107,7 +104,9 @@ function spawnWorkload(launching: Launch): Confined {
     status,
     life,
     held: true,
-    ...(tools && { within: (command) => inOwnNetwork(tools, asRoot, command) }),
+    ...(network && {
+      within: (command) => inOwnNetwork(network.tools, { asRoot, kind: network.kind }, command),
+    }),
   });
   confined.child.unref();
   return confined;
@@ -115,7 +114,7 @@ function spawnWorkload(launching: Launch): Confined {
 
 /** One workload as a confined program: its package, the running Node, and the mounts that were asked for. */
 export function confinedWorkload(parts: WorkloadParts): ConfinedProgram {
-  const { spec, tree, node, command, user, state, compiled, tools } = parts;
+  const { spec, tree, node, command, user, state, compiled, network } = parts;
   return {
     command: [...command, ...spec.args],
     env: {
@@ -123,6 +122,7 @@ export function confinedWorkload(parts: WorkloadParts): ConfinedProgram {
       NODE_ENV: 'production',
       ...compiled.env,
       ...spec.env,
+      ...(network?.kind === 'gated' ? GATED_ENV : {}),
     },
     mounts: [
       { source: node, target: NODE, readOnly: true },
@@ -131,11 +131,13 @@ export function confinedWorkload(parts: WorkloadParts): ConfinedProgram {
       ...state,
       ...spec.mounts,
     ],
-    network: spec.network === 'none' ? 'none' : 'joined',
+    network: network === undefined && spec.network === 'none' ? 'none' : 'joined',
     user,
-    files: tools === undefined ? {} : NETWORK_FILES,
+    files: network === undefined ? {} : NETWORK_FILES[network.kind],
   };
 }
+
+const NETWORK_FILES = { connected: SLIRP_FILES, gated: GATED_FILES } as const;
 
 /** A server that holds it can shut it with its mode. */
 export function openLog(file: string): number {
@@ -143,49 +145,64 @@ export function openLog(file: string): number {
   return openSync(file, 'a', 0o600);
 }
 
-/**
- * Sets up everything that the program finds, lets it go and waits until it has taken the place of bubblewrap's set-up.
- * Undefined when bubblewrap ended before, or takes too long.
- */
-async function startProgram(launching: Launch, { child, release }: Confined): Promise<number | undefined> {
+interface Started {
+  /** The first process inside; undefined when bubblewrap ended before, or takes too long. */
+  readonly init: number | undefined;
+  /** See `openGateway`. */
+  readonly gates: readonly Gate[];
+}
+
+/** Sets up everything that the program finds, lets it go and waits until it has taken the place of bubblewrap's set-up. */
+async function startProgram(launching: Launch, { child, release }: Confined): Promise<Started> {
   const ended = new AbortController();
   const end = () => ended.abort();
   child.once('error', end).once('exit', end);
-  const [init, completed] = await Promise.allSettled([
+  const [found, completed] = await Promise.allSettled([
     connected(launching, child, ended.signal),
     launching.complete(),
   ]);
   // Both are over when one has failed: whoever removes the workload must not meet the other.
-  if (init.status === 'rejected') throw init.reason;
+  if (found.status === 'rejected') throw found.reason;
   if (completed.status === 'rejected') throw completed.reason;
-  const { value } = init;
-  if (value === undefined) return undefined;
+  const { init, gates } = found.value;
+  if (init === undefined) return found.value;
   release();
-  return untilFound(
-    async () => ((await programInside(value)) === undefined ? undefined : value),
-    ended.signal,
-  );
+  const running = async () => ((await programInside(init)) === undefined ? undefined : init);
+  return { init: await untilFound(running, ended.signal), gates };
 }
 
 /** The first process inside, with its network, which is connected while bubblewrap sets everything else up. */
-async function connected(
-  { bubblewrap, places, spec, tools }: Launch,
-  { pid = 0 }: ChildProcess,
-  ended: AbortSignal,
-): Promise<number | undefined> {
-  const init = untilFound(async () => (await readStatus(places.status)).initPid, ended);
-  if (tools === undefined) return init;
-  const { inherited, setpriv } = bubblewrap;
-  const connect = async (): Promise<void> => {
-    const inside = await untilFound(async () => ((await hasOwnNetwork(pid, tools)) ? pid : undefined), ended);
-    if (inside === undefined) return;
-    await connectNetwork({ tools, ports: spec.ports, asRoot: setpriv !== undefined, places, pid, inherited });
-  };
-  const [found, network] = await Promise.allSettled([init, connect()]);
-  if (found.status === 'rejected') throw found.reason;
+async function connected(launching: Launch, { pid = 0 }: ChildProcess, ended: AbortSignal): Promise<Started> {
+  const { places } = launching;
+  const [init, gates] = await Promise.allSettled([
+    untilFound(async () => (await readStatus(places.status)).initPid, ended),
+    openNetwork(launching, (isThere) =>
+      untilFound(async () => ((await isThere(pid)) ? pid : undefined), ended),
+    ),
+  ]);
+  if (init.status === 'rejected') throw init.reason;
   // Why bubblewrap ended says more than that there was nothing to connect.
-  if (found.value !== undefined && network.status === 'rejected') throw network.reason;
-  return found.value;
+  if (init.value !== undefined && gates.status === 'rejected') throw gates.reason;
+  return { init: init.value, gates: gates.status === 'fulfilled' ? gates.value : [] };
+}
+
+/** Waits until the network is there, as `find` tells, and connects it. */
+async function openNetwork(
+  { bubblewrap, places, spec: { ports }, network, node }: Launch,
+  find: (isThere: (pid: number) => Promise<boolean>) => Promise<number | undefined>,
+): Promise<readonly Gate[]> {
+  if (network === undefined) return [];
+  const { inherited, setpriv, program } = bubblewrap;
+  const { tools } = network;
+  if (network.kind === 'gated') {
+    const entered = () => find((pid) => hasEntered(pid, program));
+    return openGateway({ bubblewrap, network, node, places, ports, entered });
+  }
+  const pid = await find((one) => hasOwnNetwork(one, tools));
+  if (pid === undefined) return [];
+  const asRoot = setpriv !== undefined;
+  await connectNetwork({ tools, slirp: network.slirp, ports, asRoot, places, pid, inherited });
+  return [];
 }
 
 /** What `ask` finds, asked again until `ended` aborts or the time is up, however long each answer takes. */

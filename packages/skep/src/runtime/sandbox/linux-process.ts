@@ -39,20 +39,27 @@ export async function programInside(init: number): Promise<number | undefined> {
  * this finds it whatever became of our own records.
  */
 export async function processesLoggingBelow(directory: string): Promise<readonly number[]> {
-  const real = await ifThere(realpath(directory));
+  return processesLogging(directory, (output, real) => output.startsWith(`${real}/`));
+}
+
+async function processesLogging(
+  place: string,
+  isThere: (output: string, real: string) => boolean,
+): Promise<readonly number[]> {
+  const real = await ifThere(realpath(place));
   if (real === undefined) return [];
   const found: number[] = [];
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     // It ended while we looked, or belongs to another user.
     const output = await readlink(`/proc/${pid}/fd/2`).catch(() => '');
-    if (output.startsWith(`${real}/`)) found.push(Number(pid));
+    if (isThere(output, real)) found.push(Number(pid));
   }
   return found;
 }
 
-/** The first process of the sandbox whose log lies in `directory`: number 1 in its own process namespace. */
-export async function firstInside(directory: string): Promise<ProcessIdentity | undefined> {
-  for (const pid of await processesLoggingBelow(directory)) {
+/** The first process of the sandbox that logs to that file: number 1 in its own process namespace. */
+export async function firstInside(log: string): Promise<ProcessIdentity | undefined> {
+  for (const pid of await processesLogging(log, (output, real) => output === real)) {
     const status = await procFile(`/proc/${pid}/status`);
     if (/^NSpid:(?:\t\d+)+\t1$/m.test(status ?? '')) return identify(pid);
   }

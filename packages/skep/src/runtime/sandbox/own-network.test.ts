@@ -1,57 +1,56 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { connectNetwork } from './own-network.ts';
-import { makePipes } from './pipes.ts';
-import { workloadPlaces, type WorkloadPlaces } from './places.ts';
+import { expect, test } from 'vitest';
+import { NO_NAMESPACES, ownNetworkOf, type NetworkTools } from './own-network.ts';
 
-let places: WorkloadPlaces;
-beforeEach(async () => {
-  places = workloadPlaces(await mkdtemp(path.join(tmpdir(), 'skep-network-')));
-  await makePipes(places, false);
+const TOOLS: NetworkTools = {
+  unshare: '/usr/bin/unshare',
+  nsenter: '/usr/bin/nsenter',
+  ip: '/usr/sbin/ip',
+  slirp: { program: '/usr/bin/slirp4netns' },
+};
+const WITHOUT_SLIRP = { ...TOOLS, slirp: { missing: 'slirp4netns is not installed' } };
+const isolation = {
+  workload: 'a',
+  allowAll: false,
+  hosts: [],
+  ports: [],
+  inbound: [],
+  runtimeGateway: false,
+};
+
+test.each(['none', 'host'])('the network %s is none of its own', (network) => {
+  expect(ownNetworkOf({ name: 'a', network }, TOOLS)).toBeUndefined();
+  expect(ownNetworkOf({ name: 'a', network }, 'ip (iproute2) is not installed')).toBeUndefined();
 });
-afterEach(() => rm(places.directory, { recursive: true }));
 
-/** Connects by a slirp4netns that does this when it is to confine itself; answers with how it was called. */
-async function connect(hardened: string, asRoot: boolean): Promise<readonly string[]> {
-  const slirp = path.join(places.directory, 'slirp4netns');
-  const calls = path.join(places.directory, 'calls');
-  const ready = 'echo 1 >&3';
-  const script = `echo "$*" >>${calls}; case "$*" in *--enable-sandbox*) ${hardened} ;; *) ${ready} ;; esac`;
-  await writeFile(slirp, `#!/bin/sh\n${script.replace('READY', ready)}\n`, { mode: 0o755 });
-  const unshare = path.join(places.directory, 'unshare');
-  await writeFile(unshare, '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n', {
-    mode: 0o755,
+test('an open network leads everywhere with slirp4netns, and without it to public hosts through a gateway', () => {
+  const wanted = { name: 'a', network: 'bridge' };
+  expect(ownNetworkOf(wanted, TOOLS)).toMatchObject({ kind: 'connected', slirp: '/usr/bin/slirp4netns' });
+  expect(ownNetworkOf(wanted, WITHOUT_SLIRP)).toMatchObject({
+    kind: 'gated',
+    isolated: false,
+    policy: { allowAll: true, hosts: [], runtimeGateway: false },
   });
-  const tools = { unshare, ip: '/none', slirp };
-  await connectNetwork({ tools, asRoot, places, pid: process.pid, ports: [], inherited: [] });
-  return (await readFile(calls, 'utf8')).trim().split('\n');
-}
+});
 
-const HARDENED = '--enable-sandbox --enable-seccomp';
+test('an isolated network has a gateway with its own policy, whatever there is', () => {
+  for (const tools of [TOOLS, WITHOUT_SLIRP]) {
+    const found = ownNetworkOf({ name: 'a', network: 'bridge', isolation }, tools);
+    expect(found).toMatchObject({ kind: 'gated', isolated: true, policy: isolation });
+  }
+});
 
-describe('what reads the packets of a server', () => {
-  test.each([true, false])('confines itself (as root: %s)', async (asRoot) => {
-    expect(await connect('READY', asRoot)).toEqual([expect.stringContaining(HARDENED)]);
-  });
-
-  test('does not run as root where it cannot confine itself', async () => {
-    await expect(connect('exit 1', true)).rejects.toMatchObject({
-      code: 'runtime/start-failed',
-      message: expect.stringContaining('as root it must be able to confine itself'),
-    });
-    expect(await readFile(path.join(places.directory, 'calls'), 'utf8')).toMatch(/^.*--enable-sandbox.*\n$/);
-  });
-
-  test('runs without that as an ordinary user, who has nothing to lose by it but what a server has', async () => {
-    expect(await connect('exit 1', false)).toEqual([
-      expect.stringContaining(HARDENED),
-      expect.not.stringContaining('--enable'),
-    ]);
-  });
-
-  test.each([true, false])('never reaches the loopback of the machine (as root: %s)', async (asRoot) => {
-    for (const call of await connect('READY', asRoot)) expect(call).toContain('--disable-host-loopback');
-  });
+test.each([
+  ['ip (iproute2) is not installed', /^install it; or give --network host/],
+  [NO_NAMESPACES, /^allow it \(sysctl .*\); or give --network host/],
+])('where none can be made, because %s, a workload never gets that of the machine', (why, hint) => {
+  expect(() => ownNetworkOf({ name: 'a', network: 'bridge' }, why)).toThrow(
+    expect.objectContaining({
+      code: 'runtime/sandbox-unavailable',
+      message: expect.stringContaining(why),
+      hint: expect.stringMatching(hint),
+    }),
+  );
+  expect(() => ownNetworkOf({ name: 'a', network: 'bridge', isolation }, why)).toThrow(
+    expect.objectContaining({ hint: expect.not.stringContaining('--network host') }),
+  );
 });

@@ -1,59 +1,109 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, closeSync, constants, openSync } from 'node:fs';
-import { connect } from 'node:net';
+import { accessSync, constants } from 'node:fs';
 import { readlink, realpath } from 'node:fs/promises';
-import path from 'node:path';
-import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { z } from 'zod';
-import type { PortBinding } from '../runtime.ts';
+import type { EgressPolicy } from '../../egress/policy.ts';
+import type { WorkloadSpec } from '../runtime.ts';
 import { findProgram, type Environment } from './find-program.ts';
-import { coverInherited } from './inherited-descriptors.ts';
-import type { WorkloadPlaces } from './places.ts';
 
 /** The programs that make a network of its own for a workload. */
 export interface NetworkTools {
   readonly unshare: string;
-  readonly slirp: string;
+  readonly nsenter: string;
   /** ip(8). */
   readonly ip: string;
+  /** slirp4netns(1), which leads a network to all that the machine reaches; or why it cannot. */
+  readonly slirp: { readonly program: string } | { readonly missing: string };
 }
 
-/** Addresses inside: slirp4netns' own. */
-const RESOLVER = '10.0.2.3';
+/** All that are there. */
+export function programsOf({ slirp, unshare, nsenter, ip }: NetworkTools): readonly string[] {
+  return [unshare, nsenter, ip, ...('program' in slirp ? [slirp.program] : [])];
+}
 
-/** What name resolution reads in a network of its own: the resolver there, and no name of this machine. */
-export const NETWORK_FILES: Readonly<Record<string, string>> = {
-  '/etc/resolv.conf': `nameserver ${RESOLVER}\n`,
-  '/etc/hosts': '127.0.0.1 localhost skep\n::1 localhost\n',
-  '/etc/nsswitch.conf': 'hosts: files dns\n',
-};
+/** Leads to all that the machine reaches. */
+interface ConnectedNetwork {
+  readonly kind: 'connected';
+  readonly tools: NetworkTools;
+  /** slirp4netns(1). */
+  readonly slirp: string;
+}
 
-const { O_DIRECTORY, O_NONBLOCK, O_RDONLY, R_OK, W_OK } = constants;
+/** Has a gateway as its only way out. */
+export interface GatedNetwork {
+  readonly kind: 'gated';
+  readonly tools: NetworkTools;
+  readonly policy: EgressPolicy;
+  /** The person wanted it so; otherwise nothing else can be had here, and whoever reaches its ports is nobody's business. */
+  readonly isolated: boolean;
+}
+
+export type OwnNetwork = ConnectedNetwork | GatedNetwork;
+
+/**
+ * The network that a workload gets of its own; undefined for none, or that of the machine. Throws
+ * `runtime/sandbox-unavailable` where it cannot be made: then a workload never gets the machine's instead.
+ */
+export function ownNetworkOf(
+  { name, network, isolation }: Pick<WorkloadSpec, 'name' | 'network' | 'isolation'>,
+  tools: NetworkTools | string,
+): OwnNetwork | undefined {
+  if (isolation === undefined && network !== 'bridge') return undefined;
+  if (typeof tools === 'string') throw cannotBeMade(name, tools, isolation !== undefined);
+  if (isolation !== undefined) return { kind: 'gated', tools, policy: isolation, isolated: true };
+  if ('program' in tools.slirp) return { kind: 'connected', tools, slirp: tools.slirp.program };
+  const lists = { hosts: [], ports: [], inbound: [] };
+  const policy = { workload: name, allowAll: true, ...lists, runtimeGateway: false };
+  return { kind: 'gated', tools, policy, isolated: false };
+}
+
+function cannotBeMade(name: string, why: string, isolated: boolean): SkepError {
+  const how = why === NO_NAMESPACES ? ALLOW_HINT : 'install it';
+  return new SkepError('runtime/sandbox-unavailable', {
+    message: `"${name}" cannot have a network of its own here: ${why}`,
+    hint: isolated ? how : `${how}; or give --network host, if it may use that of this machine`,
+  });
+}
+
+const ALLOW_HINT =
+  'allow it (sysctl kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0)';
+
 const PROOF_MS = 5000;
 
 /** The tools, or why a workload cannot have a network of its own here. Whether they work is not tried. */
 export function findNetworkTools(env: Environment): NetworkTools | string {
-  const names = ['unshare', 'slirp4netns', 'ip'];
-  const [unshare, slirp, ip] = names.map((name) => findProgram(name, env));
-  if (slirp === undefined) return 'slirp4netns is not installed';
-  if (unshare === undefined) return 'unshare is not installed';
+  const [unshare, nsenter, ip] = ['unshare', 'nsenter', 'ip'].map((name) => findProgram(name, env));
+  if (unshare === undefined) return 'unshare (util-linux) is not installed';
+  if (nsenter === undefined) return 'nsenter (util-linux) is not installed';
   if (ip === undefined) return 'ip (iproute2) is not installed';
-  try {
-    accessSync('/dev/net/tun', R_OK | W_OK);
-  } catch {
-    return '/dev/net/tun cannot be opened';
-  }
-  return { unshare, slirp, ip };
+  return { unshare, nsenter, ip, slirp: findSlirp(env) };
 }
 
-export const NO_NAMESPACES = 'this user may not make network namespaces with routes of their own';
+function findSlirp(env: Environment): NetworkTools['slirp'] {
+  const program = findProgram('slirp4netns', env);
+  if (program === undefined) return { missing: 'slirp4netns is not installed' };
+  try {
+    accessSync('/dev/net/tun', constants.R_OK | constants.W_OK);
+  } catch {
+    return { missing: '/dev/net/tun cannot be opened' };
+  }
+  return { program };
+}
 
-/** Tries it. */
+export const NO_NAMESPACES = 'this user may not make network namespaces';
+
+/** Tries both kinds. */
 export async function makesOwnNetwork(tools: NetworkTools, asRoot: boolean): Promise<boolean> {
-  const [program = '', ...args] = inOwnNetwork(tools, asRoot, ['/bin/true']);
+  const kinds: readonly OwnNetwork['kind'][] = [
+    'gated',
+    ...('program' in tools.slirp ? ['connected' as const] : []),
+  ];
+  return (await Promise.all(kinds.map((kind) => isMade(tools, asRoot, kind)))).every(Boolean);
+}
+
+async function isMade(tools: NetworkTools, asRoot: boolean, kind: OwnNetwork['kind']): Promise<boolean> {
+  const [program = '', ...args] = inOwnNetwork(tools, { asRoot, kind }, ['/bin/true']);
   const child = spawn(program, args, { stdio: 'ignore', timeout: PROOF_MS, env: {} });
   return once(child, 'exit').then(
     ([code]) => code === 0,
@@ -61,25 +111,42 @@ export async function makesOwnNetwork(tools: NetworkTools, asRoot: boolean): Pro
   );
 }
 
-/**
- * The command in a network namespace without any connection. There the kernel lets what arrives from outside reach
- * loopback, so that a server which listens only there can be reached through a forwarded port. It would let loopback
- * addresses out as well, by a socket that is bound to the interface, and slirp4netns would take them for the machine's
- * own; so outside of loopback they lead nowhere.
- */
+/** The command in a network namespace without any connection but, for a gated one, loopback. */
 export function inOwnNetwork(
   { unshare, ip }: NetworkTools,
-  asRoot: boolean,
+  { asRoot, kind }: { readonly asRoot: boolean; readonly kind: OwnNetwork['kind'] },
   command: readonly string[],
 ): readonly string[] {
   const user = asRoot ? [] : ['--user', '--map-root-user'];
-  return [unshare, ...user, '--net', '--', '/bin/sh', '-c', ENTER, ip, ...command];
+  return [unshare, ...user, '--net', '--', '/bin/sh', '-c', ENTER[kind], ip, ...command];
 }
 
-const ENTER = `
+const ENTER: Readonly<Record<OwnNetwork['kind'], string>> = {
+  /**
+   * The kernel lets what arrives from outside reach loopback, so that a server which listens only there can be reached
+   * through a forwarded port. It would let loopback addresses out as well, by a socket that is bound to the interface, and
+   * slirp4netns would take them for the machine's own; so outside of loopback they lead nowhere.
+   */
+  connected: `
 echo 1 >/proc/sys/net/ipv4/conf/all/route_localnet &&
 "$0" route add blackhole 127.0.0.0/8 &&
-exec "$@"`;
+exec "$@"`,
+  /** What opens the sockets of the gateway inside has no rights, and needs the ports of DNS and the web. */
+  gated: `
+"$0" link set lo up &&
+echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start &&
+exec "$@"`,
+};
+
+/** The command as it enters the network of a process that was started by `inOwnNetwork`. */
+export function insideNetwork(
+  { nsenter }: NetworkTools,
+  { asRoot, pid }: { readonly asRoot: boolean; readonly pid: number },
+  command: readonly string[],
+): readonly string[] {
+  const user = asRoot ? [] : ['--user', '--preserve-credentials'];
+  return [nsenter, '--target', String(pid), ...user, '--net', '--', ...command];
+}
 
 /** Whether a process that was started by `inOwnNetwork` has its network, and whose it is can be told inside. */
 export async function hasOwnNetwork(pid: number, { unshare }: NetworkTools): Promise<boolean> {
@@ -92,105 +159,11 @@ export async function hasOwnNetwork(pid: number, { unshare }: NetworkTools): Pro
   }
 }
 
-export interface Connecting {
-  readonly tools: NetworkTools;
-  readonly asRoot: boolean;
-  readonly places: WorkloadPlaces;
-  /** A process in the namespace. */
-  readonly pid: number;
-  readonly ports: readonly PortBinding[];
-  readonly inherited: readonly number[];
-}
-
-/**
- * Connects a workload's network namespace to the outside, without the loopback of this machine, and forwards the ports.
- * The process that does it lives as long as anything holds the workload's life pipe, whatever becomes of this program.
- * Throws `runtime/start-failed`.
- */
-export async function connectNetwork(connecting: Connecting): Promise<void> {
-  // Its own confinement needs mounts and filters that some containers do not allow. What reads a hostile server's packets
-  // does so as root only when it is confined.
-  const started =
-    (await startSlirp(connecting, ['--enable-sandbox', '--enable-seccomp'])) ??
-    (connecting.asRoot ? undefined : await startSlirp(connecting, []));
-  if (started === undefined) {
-    throw failed(
-      `slirp4netns ended before the network was up${connecting.asRoot ? ', and as root it must be able to confine itself' : ''}`,
-      `start it again${connecting.asRoot ? ', run skep as an ordinary user' : ''}, or run it with --network host`,
-    );
-  }
+/** Whether a process that was started by `inOwnNetwork` has come to its command: then the network is ready, too. */
+export async function hasEntered(pid: number, command: string): Promise<boolean> {
   try {
-    for (const port of connecting.ports) await forward(connecting.places, port);
-  } catch (error) {
-    started.kill('SIGKILL');
-    throw error;
-  }
-}
-
-const READY_AT = 3;
-const EXIT_AT = 4;
-
-/** Undefined when it ended instead of getting ready. */
-async function startSlirp(
-  { tools, asRoot, places, pid, inherited }: Connecting,
-  hardened: readonly string[],
-): Promise<ChildProcess | undefined> {
-  using opened = new DisposableStack();
-  const life = opened.adopt(openSync(places.life, O_RDONLY | O_NONBLOCK), closeSync);
-  const devNull = opened.adopt(openSync('/dev/null', 'r+'), closeSync);
-  const options = ['--configure', '--disable-host-loopback', '--mtu=65520', ...hardened];
-  const ends = [`--ready-fd=${READY_AT}`, `--exit-fd=${EXIT_AT}`, `--api-socket=${API_SOCKET}`];
-  // Confining itself, slirp4netns unmounts what it sees. As root it would do so for the whole machine: below every
-  // shared mount, where a container engine has its file systems.
-  const view = asRoot ? [tools.unshare, '--mount', '--propagation', 'slave', '--'] : [];
-  const [program, ...args] = [...view, tools.slirp, ...options, ...ends, String(pid), 'tap0'];
-  const child = spawn(program, args, {
-    // A socket's path must be short, and this directory's may be long.
-    cwd: places.directory,
-    env: {},
-    detached: true,
-    // What it says grows with what the workload sends, so it goes nowhere.
-    stdio: coverInherited(['ignore', 'ignore', 'ignore', 'pipe', life], inherited, devNull),
-  });
-  child.unref();
-  return (await saysReady(child)) ? child : undefined;
-}
-
-async function saysReady(child: ChildProcess): Promise<boolean> {
-  const ready = child.stdio[READY_AT] as Readable | null | undefined;
-  if (!ready) return false;
-  try {
-    return await Promise.race([once(ready, 'data').then(() => true), once(child, 'exit').then(() => false)]);
+    return (await readlink(`/proc/${pid}/exe`)) === (await realpath(command));
   } catch {
     return false;
-  } finally {
-    ready.destroy();
   }
 }
-
-const API_SOCKET = 'network.sock';
-const answerShape = z.object({ error: z.object({ desc: z.string() }).optional() });
-
-/** `add_hostfwd` of slirp4netns(1), to the workload's loopback. */
-async function forward(places: WorkloadPlaces, port: PortBinding): Promise<void> {
-  const command = {
-    execute: 'add_hostfwd',
-    arguments: {
-      proto: 'tcp',
-      host_addr: port.hostIp,
-      host_port: port.hostPort,
-      guest_addr: '127.0.0.1',
-      guest_port: port.containerPort,
-    },
-  };
-  using opened = new DisposableStack();
-  const directory = opened.adopt(openSync(places.directory, O_RDONLY | O_DIRECTORY), closeSync);
-  // A socket's path must be short, and the directory's may be long.
-  const api = path.join('/proc/self/fd', String(directory), API_SOCKET);
-  const socket = connect({ path: api, allowHalfOpen: true });
-  socket.end(JSON.stringify(command));
-  const { error } = answerShape.parse(JSON.parse(await text(socket)));
-  if (error) throw failed(`port ${port.hostPort} of ${port.hostIp} cannot be forwarded: ${error.desc}`);
-}
-
-const failed = (message: string, hint?: string) => new SkepError('runtime/start-failed', { message, hint });

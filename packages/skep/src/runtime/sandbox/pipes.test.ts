@@ -18,7 +18,7 @@ const never = new AbortController().signal;
 test('who waits for the end of a workload hears when the last holder lets go of its pipe', async () => {
   const holders = [openSync(places.life, constants.O_RDWR), openSync(places.life, constants.O_RDWR)];
   let over = false;
-  const waiting = untilReleased(places, never).then(() => void (over = true));
+  const waiting = untilReleased(places.life, never).then(() => void (over = true));
   closeSync(holders[0] ?? -1);
   expect(over).toBe(false);
   closeSync(holders[1] ?? -1);
@@ -26,15 +26,15 @@ test('who waits for the end of a workload hears when the last holder lets go of 
 });
 
 test('nobody waits for a workload that is over already, or that has no such pipe', async () => {
-  await untilReleased(places, never);
-  await untilReleased(workloadPlaces('/does/not/exist'), never);
+  await untilReleased(places.life, never);
+  await untilReleased(workloadPlaces('/does/not/exist').life, never);
 });
 
 test('the wait ends with its signal', async () => {
   const holder = openSync(places.life, constants.O_RDWR);
   try {
     const ending = new AbortController();
-    const waiting = untilReleased(places, ending.signal);
+    const waiting = untilReleased(places.life, ending.signal);
     ending.abort();
     await expect(waiting).rejects.toThrow();
   } finally {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { addAbortListener } from 'node:events';
-import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, readSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -8,16 +8,30 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import { AttachedInput } from '../attached-input.ts';
 import type { Attachment } from '../runtime.ts';
 import { notRunning } from '../workload-name.ts';
-import type { WorkloadPlaces } from './places.ts';
+import { GATES, type WorkloadPlaces } from './places.ts';
 
 const run = promisify(execFile);
 const { O_RDONLY, O_RDWR, O_WRONLY, O_NONBLOCK } = constants;
 
-/** Makes the FIFOs of a workload. Node has no call for it; the program is part of every Linux system. */
-export async function makePipes(places: WorkloadPlaces, stdio: boolean): Promise<void> {
-  const speaking = stdio ? [places.stdin, places.stdout] : [];
+/** Makes the FIFOs of a workload. */
+export function makePipes(places: WorkloadPlaces, stdio: boolean): Promise<void> {
+  return makeFifos(places, [
+    places.life,
+    ...GATES.map((one) => places[one]),
+    ...(stdio ? [places.stdin, places.stdout] : []),
+  ]);
+}
+
+/** Those of a gateway, for a workload that was made by a release without. */
+export async function makeGates(places: WorkloadPlaces): Promise<void> {
+  const missing = GATES.map((one) => places[one]).filter((one) => !existsSync(one));
+  if (missing.length > 0) await makeFifos(places, missing);
+}
+
+/** Node has no call for it; the program is part of every Linux system. */
+async function makeFifos(places: WorkloadPlaces, files: readonly string[]): Promise<void> {
   try {
-    await run('mkfifo', ['-m', '600', '--', places.life, ...speaking]);
+    await run('mkfifo', ['-m', '600', '--', ...files]);
   } catch (cause) {
     throw new SkepError('runtime/start-failed', {
       message: `cannot make pipes in "${places.directory}"`,
@@ -46,12 +60,12 @@ export function holdPipes(places: WorkloadPlaces): HeldPipes {
 }
 
 /**
- * Resolves when nothing of the workload runs any more, or nothing did; at once for one that an older release started.
- * Nobody writes to the life pipe: its end is the news. Rejects only with the signal's reason.
+ * Resolves when nobody holds a life pipe any more, or nobody did: nothing of its workload runs then, at once for one that an
+ * older release started. Nobody writes to it: its end is the news. Rejects only with the signal's reason.
  */
-export async function untilReleased(places: WorkloadPlaces, signal: AbortSignal): Promise<void> {
+export async function untilReleased(pipe: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  const life = openLife(places);
+  const life = openHeld(pipe);
   if (life === undefined) return;
   const held = new Socket({ fd: life, readable: true, writable: false });
   held.resume();
@@ -60,11 +74,18 @@ export async function untilReleased(places: WorkloadPlaces, signal: AbortSignal)
   signal.throwIfAborted();
 }
 
+/** Whether somebody holds that pipe. */
+export function isHeld(pipe: string): boolean {
+  const held = openHeld(pipe);
+  if (held !== undefined) closeSync(held);
+  return held !== undefined;
+}
+
 /** The reading end of a life pipe that is held; undefined when it is not, which poll(2) would never tell. */
-function openLife(places: WorkloadPlaces): number | undefined {
+function openHeld(pipe: string): number | undefined {
   let life;
   try {
-    life = openSync(places.life, O_RDONLY | O_NONBLOCK);
+    life = openSync(pipe, O_RDONLY | O_NONBLOCK);
     readSync(life, Buffer.alloc(1));
   } catch (error) {
     if (errnoOf(error) === 'EAGAIN') return life;

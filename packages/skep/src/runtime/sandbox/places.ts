@@ -11,6 +11,10 @@ export const packagesDirectory = (environment: RuntimeEnvironment) =>
 /** In the cache: that the sandbox was proved to confine; see proof.ts. */
 export const PROOF_FILE = 'sandbox-proof.json';
 
+/** Members of `WorkloadPlaces` that the processes of a gateway hold. */
+export const GATES = ['gate', 'entry'] as const;
+export type Gate = (typeof GATES)[number];
+
 /** Where one sandboxed workload keeps its things. */
 export function workloadPlaces(directory: string) {
   const at = (name: string) => path.join(directory, name);
@@ -26,6 +30,13 @@ export function workloadPlaces(directory: string) {
     stdout: at('stdout'),
     /** A pipe that bubblewrap holds while anything of the workload runs: its end is the workload's. */
     life: at('life'),
+    /** Held by the gateway of a workload, and by what leads into it, like the life pipe by the workload; see gateway.ts. */
+    gate: at('gate'),
+    entry: at('entry'),
+    /** What the gateway decided; see `Decision`. */
+    decisions: at('decisions.jsonl'),
+    /** What the processes of the gateway have to say of their start. */
+    gateLog: at('gateway.log'),
     /** What the server keeps for itself; see server-state.ts. */
     state: at('state'),
     /** Which package its own folder was copied from, and what came with it. */

@@ -7,7 +7,16 @@ import { isDataPath } from '../../permissions/data-paths.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { userFile } from '../user-file.ts';
 import { firstInside, identify, isRunning, type ProcessIdentity } from './linux-process.ts';
-import type { WorkloadPlaces } from './places.ts';
+import { GATES, type Gate, type WorkloadPlaces } from './places.ts';
+
+const policyShape = z.strictObject({
+  workload: z.string(),
+  allowAll: z.boolean(),
+  hosts: z.array(z.string()),
+  ports: z.array(z.number()),
+  inbound: z.array(z.string()),
+  runtimeGateway: z.boolean(),
+});
 
 const specShape = z.object({
   createdAt: z.iso.datetime(),
@@ -23,6 +32,7 @@ const specShape = z.object({
     ports: z.array(z.object({ hostIp: z.string(), hostPort: z.number(), containerPort: z.number() })),
     privileged: z.boolean(),
     user: z.string().exactOptional(),
+    isolation: policyShape.exactOptional(),
     data: z.array(z.string().refine(isDataPath)).exactOptional(),
   }),
 });
@@ -58,6 +68,8 @@ const runShape = z.object({
   init: identityShape.optional(),
   /** The bubblewrap outside, which reports how the first process ended. */
   monitor: identityShape.optional(),
+  /** The pipes that its gateway holds. */
+  gates: z.array(z.enum(GATES)).readonly().optional(),
 });
 
 export type RunRecord = z.infer<typeof runShape>;
@@ -68,6 +80,8 @@ export type RunState =
       readonly state: 'running';
       readonly startedAt: Date;
       readonly init: ProcessIdentity;
+      /** See `openGateway`. */
+      readonly gates: readonly Gate[];
       /** See `Observed`. */
       readonly interrupted?: true;
     }
@@ -86,16 +100,17 @@ export async function runState(places: WorkloadPlaces, currentBoot: string): Pro
   const record = runShape.safeParse(parsedJson((await userFile(places.run)) ?? '')).data;
   if (record === undefined) return stateWithoutRecord(places);
   const startedAt = new Date(record.startedAt);
+  const { gates = [] } = record;
   const init = record.init ?? (await launchedUnrecorded(places));
   // Nothing ran yet: the launch is under way at this moment, or it failed.
   if (!init) return { state: 'created' };
   const thisBoot = record.bootId === currentBoot;
   if (thisBoot && (await isRunning(init))) {
-    return { state: 'running', startedAt, init, ...(record.init ? {} : { interrupted: true }) };
+    return { state: 'running', startedAt, init, gates, ...(record.init ? {} : { interrupted: true }) };
   }
   const ending = thisBoot && record.monitor !== undefined && (await isRunning(record.monitor));
   const { exitCode } = await readStatus(places.status);
-  if (ending && exitCode === undefined) return { state: 'running', startedAt, init };
+  if (ending && exitCode === undefined) return { state: 'running', startedAt, init, gates };
   return { state: 'exited', startedAt, exitCode: exitCode ?? UNKNOWN_EXIT };
 }
 
@@ -103,8 +118,8 @@ async function stateWithoutRecord(places: WorkloadPlaces): Promise<RunState> {
   const launchedAt = (await ifThere(stat(places.log)))?.mtime;
   // The log is made at the first launch.
   if (launchedAt === undefined) return { state: 'created' };
-  const init = await firstInside(places.directory);
-  if (init) return { state: 'running', startedAt: launchedAt, init };
+  const init = await firstInside(places.log);
+  if (init) return { state: 'running', startedAt: launchedAt, init, gates: [] };
   if ((await ifThere(stat(places.status))) === undefined) return { state: 'created' };
   const { exitCode } = await readStatus(places.status);
   return { state: 'exited', startedAt: launchedAt, exitCode: exitCode ?? UNKNOWN_EXIT };

@@ -6,6 +6,7 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import type { Decision } from '../../egress/decision.ts';
+import { readDecisions } from '../../egress/read-decisions.ts';
 import { packageReference, type PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type {
@@ -18,7 +19,6 @@ import type {
   RuntimeInfo,
   WorkloadSpec,
 } from '../runtime.ts';
-import { refuseIsolation } from '../refuse-isolation.ts';
 import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import type { Bubblewrap } from './confine.ts';
@@ -39,13 +39,19 @@ import {
   removeTree,
   treeVersion,
 } from './package-trees.ts';
-import type { NetworkTools } from './own-network.ts';
-import { attachPipes, holdPipes, makePipes, untilReleased, type HeldPipes } from './pipes.ts';
+import { ownNetworkOf } from './own-network.ts';
+import { attachPipes, holdPipes, makePipes, type HeldPipes } from './pipes.ts';
 import { serverState } from './server-state.ts';
-import { packagesDirectory, workloadPlaces, workloadsDirectory, type WorkloadPlaces } from './places.ts';
+import {
+  GATES,
+  packagesDirectory,
+  workloadPlaces,
+  workloadsDirectory,
+  type WorkloadPlaces,
+} from './places.ts';
 import { encodeSpec, readSpec, runState } from './records.ts';
 import { removeWhole, scratchDirectory, sweepDirectory } from './own-directories.ts';
-import { killBelow, stopProcesses } from './stop.ts';
+import { endGateway, killBelow, stopProcesses, untilOver } from './stop.ts';
 
 /** Longest time between two looks at a workload that is waited for, in milliseconds. */
 const POLL_MS = 1000;
@@ -81,11 +87,6 @@ function preparedTree(reference: string): Prepared {
   return { reference, ours: true, exposedPorts: [], ...(version === undefined ? {} : { version }) };
 }
 
-/** What makes a network of its own for this workload; undefined where it gets none, or that of the machine. */
-function ownNetworkOf(spec: WorkloadSpec, bubblewrap: Bubblewrap): NetworkTools | undefined {
-  return spec.network === 'bridge' && typeof bubblewrap.network === 'object' ? bubblewrap.network : undefined;
-}
-
 /**
  * The runtime port without a container engine: each workload is a process tree in a bubblewrap sandbox. Its state lies
  * in one directory per workload and in the process table, never in this object alone, so any later process of the same
@@ -99,7 +100,7 @@ export class SandboxRuntime implements Runtime {
   readonly keepsSecrets = false;
   /** Servers write their log themselves, so that it goes on when the supervisor dies. */
   readonly timesLogs = false;
-  readonly sharesNetwork?: string;
+  readonly narrowNetwork?: string;
   readonly #environment: RuntimeEnvironment;
   readonly #bubblewrap: Bubblewrap;
   /** Pipes of workloads that were attached to before their start. */
@@ -108,14 +109,15 @@ export class SandboxRuntime implements Runtime {
   constructor(environment: RuntimeEnvironment, bubblewrap: Bubblewrap) {
     this.#environment = environment;
     this.#bubblewrap = bubblewrap;
-    if (typeof bubblewrap.network === 'string') this.sharesNetwork = bubblewrap.network;
+    const { network } = bubblewrap;
+    if (typeof network === 'object' && 'missing' in network.slirp) this.narrowNetwork = network.slirp.missing;
   }
 
   async probe(): Promise<RuntimeInfo> {
-    const { kind, sharesNetwork } = this;
+    const { kind, narrowNetwork } = this;
     const { version, program: endpoint } = this.#bubblewrap;
     const id = await sandboxId(this.#environment);
-    return { kind, id, version, endpoint, ...(sharesNetwork === undefined ? {} : { sharesNetwork }) };
+    return { kind, id, version, endpoint, ...(narrowNetwork === undefined ? {} : { narrowNetwork }) };
   }
 
   async newest(source: PackageSource, signal: AbortSignal): Promise<string | undefined> {
@@ -179,8 +181,7 @@ export class SandboxRuntime implements Runtime {
   }
 
   async #check(spec: WorkloadSpec): Promise<void> {
-    refuseIsolation(spec, this.kind);
-    await checkSpec(spec, ownNetworkOf(spec, this.#bubblewrap) !== undefined);
+    await checkSpec(spec, ownNetworkOf(spec, this.#bubblewrap.network) !== undefined);
     await packageTree(this.#environment, spec.reference);
   }
 
@@ -188,7 +189,8 @@ export class SandboxRuntime implements Runtime {
   async replace(spec: WorkloadSpec): Promise<boolean> {
     await this.#check(spec);
     const { places } = await this.#known(spec.name);
-    for (const file of [places.run, places.status, places.stdin, places.stdout, places.life]) {
+    const pipes = [places.stdin, places.stdout, places.life, ...GATES.map((one) => places[one])];
+    for (const file of [places.run, places.status, ...pipes]) {
       await removeFile(file);
     }
     await makePipes(places, spec.stdio);
@@ -208,14 +210,16 @@ export class SandboxRuntime implements Runtime {
     const command = await packageCommand(tree);
     const bubblewrap = this.#bubblewrap;
     const user = await this.#userOf(spec);
-    const tools = ownNetworkOf(spec, bubblewrap);
+    const network = ownNetworkOf(spec, bubblewrap.network);
     try {
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
       const { mounts, complete, home } = await serverState({ places, reference, tree, user: owner });
       const data = await kept.dataMounts({ environment: this.#environment, spec, home, user: owner });
       const compiled = await compiledAhead(tree, user);
       const state = [...mounts, ...data];
-      const parts = { spec, tree, node, command, user, state, compiled, tools };
+      const parts = { spec, tree, node, command, user, state, compiled, network };
+      // What is left of the last run may still have the ports.
+      await endGateway(places);
       await launch({ ...parts, bubblewrap, places, complete });
     } finally {
       this.#release(name);
@@ -241,7 +245,7 @@ export class SandboxRuntime implements Runtime {
       // While it runs nothing has to be looked at: the kernel tells when the last process lets go of its pipe. Looks
       // between are for the moment in which it is still in the process table, and for what has not started yet.
       if (looks > 0) await pause(Math.min(LOOK_MS * looks, POLL_MS), undefined, { signal }).catch(() => {});
-      if (run.state === 'running') await untilReleased(places, signal).catch(() => {});
+      if (run.state === 'running') await untilOver(places, run, signal);
     }
   }
 
@@ -249,6 +253,7 @@ export class SandboxRuntime implements Runtime {
     try {
       const known = await this.#find(name);
       if (known?.run.state === 'running') await stopProcesses(known.run.init, graceMs, known.places.status);
+      if (known) await endGateway(known.places);
     } catch (error) {
       // Of a damaged description one thing is known: where its processes log to.
       if (!hasCode(error, 'workload/state-unreadable')) throw error;
@@ -311,8 +316,9 @@ export class SandboxRuntime implements Runtime {
     }
   }
 
-  traffic(): Promise<readonly Decision[]> {
-    return Promise.resolve([]);
+  async traffic(name: string): Promise<readonly Decision[]> {
+    const { places } = await this.#known(name);
+    return readDecisions((await userFile(places.decisions)) ?? '');
   }
 
   async *logs(name: string, request: LogRequest): AsyncGenerator<LogChunk> {

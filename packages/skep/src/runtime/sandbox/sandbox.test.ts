@@ -54,7 +54,7 @@ describe('confinedWorkload', () => {
     node: '/opt/node/bin/node',
     command: ['/skep/bin/node', '/app/x.js'],
     user: { uid: 1000, gid: 1000 },
-    tools: undefined,
+    network: undefined,
     state: [],
     compiled: { mounts: [], env: {} },
   });

@@ -6,7 +6,10 @@ import {
   sendSignal,
   type ProcessIdentity,
 } from './linux-process.ts';
-import { readStatus } from './records.ts';
+import { appendFile } from 'node:fs/promises';
+import { GATES, type WorkloadPlaces } from './places.ts';
+import { isHeld, untilReleased } from './pipes.ts';
+import { readStatus, type RunState } from './records.ts';
 
 const LOOK_MS = 20;
 /** How long the kernel and bubblewrap may take to clear up after SIGKILL, in milliseconds. */
@@ -31,6 +34,35 @@ export async function stopProcesses(
   if (await isRunning(init)) sendSignal(init.pid, 'SIGKILL');
   await until(async () => !(await isRunning(init)), KILL_MS);
   await until(async () => (await readStatus(statusFile)).exitCode !== undefined, 1000);
+}
+
+/** How long the processes of a gateway may take to notice that their workload is over, in milliseconds. */
+const GATE_MS = 1000;
+
+/** Resolves when nothing of the gateway of an ended workload runs any more. */
+export async function endGateway(places: WorkloadPlaces): Promise<void> {
+  const isOver = () => GATES.every((one) => !isHeld(places[one]));
+  await until(async () => isOver(), GATE_MS);
+  if (!isOver()) await killBelow(places.directory);
+}
+
+/**
+ * Resolves when a running workload is over, or the signal aborts. One that loses its gateway is ended: it would go on
+ * without any way out, and whoever starts servers again gives it a new one.
+ */
+export async function untilOver(
+  places: WorkloadPlaces,
+  { init, gates }: Extract<RunState, { state: 'running' }>,
+  signal: AbortSignal,
+): Promise<void> {
+  const enough = new AbortController();
+  const either = AbortSignal.any([signal, enough.signal]);
+  const pipes = [places.life, ...gates.map((one) => places[one])];
+  await Promise.race(pipes.map((one) => untilReleased(one, either))).catch(() => {});
+  enough.abort();
+  if (signal.aborted || !isHeld(places.life) || gates.every((one) => isHeld(places[one]))) return;
+  await appendFile(places.log, 'skep: the gateway of this server ended, so the server is ended too\n');
+  await stopProcesses(init, 0, places.status);
 }
 
 /** KILL to everything that logs below `directory`, for what no record tells about. */
