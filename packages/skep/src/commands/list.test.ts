@@ -208,7 +208,9 @@ describe('skep status', () => {
     const keysOf = async (name: string): Promise<readonly string[]> =>
       Object.keys(JSON.parse(await servers.output(`status ${name} --format json`)) as object);
     const always =
-      'name status package url port transport proxy_mode permissions server group front_url'.split(' ');
+      'name status package url port transport proxy_mode permissions refused server group front_url'.split(
+        ' ',
+      );
     expect(await keysOf('alpha')).toEqual([...always, 'uptime']);
     expect(await keysOf('gamma')).toEqual(always);
   });

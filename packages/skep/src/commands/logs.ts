@@ -6,11 +6,15 @@ import { parseDuration } from '@skep/core/time/duration.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { openRuntime } from '../cli/open-runtime.ts';
+import { refusedHosts } from '../egress/refused.ts';
 import { printableLog } from '../print/printable-log.ts';
+import { toTable, type Column } from '../print/table.ts';
 import { loadRunConfig } from '../run-config/file.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
 import type { LogRequest, Runtime } from '../runtime/runtime.ts';
 import { followFile } from '../runtime/sandbox/log-file.ts';
 import { workloadLogPath } from '../supervisor/remove-workload.ts';
+import { shownHost } from '../cli/refused-to.ts';
 
 const POLL_MS = 100;
 
@@ -25,6 +29,10 @@ export const logs = defineCommand({
       flag('string', 'since', 'Only what is newer: a duration such as 10m, or an RFC 3339 time', {
         placeholder: 'time',
         excludes: ['proxy'],
+      }),
+      flag('bool', 'denied', 'What its gateway refused to let through, instead of what it wrote', {
+        default: false,
+        excludes: ['proxy', 'follow', 'tail', 'since', 'timestamps'],
       }),
       flag('bool', 'proxy', "The proxy's log instead of the server's", { short: 'p', default: false }),
     ]),
@@ -43,6 +51,7 @@ export const logs = defineCommand({
     const config = await loadRunConfig(context.places, name);
     const request = { follow, tail, since, timestamps, signal: context.signal };
     if (values.proxy) return proxyLog(name, request, context);
+    if (values.denied) return deniedConnections(config, context);
     const runtime = await openRuntime(context, { reference: config.runtime, signal: context.signal });
     if ((await runtime.inspect(name)) === undefined) {
       throw new SkepError('workload/not-found', {
@@ -132,6 +141,30 @@ async function print(
     // Ctrl-C is how following ends.
     if (!signal.aborted) throw error;
   }
+}
+
+const DENIED_COLUMNS: readonly Column[] = [
+  { title: 'LAST', whole: true },
+  { title: 'COUNT', whole: true },
+  { title: 'HOST', whole: true },
+  { title: 'VIA', optional: 1 },
+  { title: 'WHY', least: 20 },
+];
+
+/** Each host that was refused, the most frequent first. */
+async function deniedConnections(config: RunConfig, context: Context): Promise<void> {
+  const { name, runtime: reference } = config;
+  if (config.isolate_network !== true) {
+    throw new SkepError('usage/not-available', {
+      message: `"${name}" is not isolated, so nothing is refused to it`,
+      hint: 'see skep run --help for --isolate-network',
+    });
+  }
+  const runtime = await openRuntime(context, { reference, signal: context.signal });
+  const refused = refusedHosts(await runtime.traffic(name), config);
+  if (refused.length === 0) return context.terminal.err(`nothing was refused to ${name}\n`);
+  const rows = refused.map((one) => [one.time, `${one.count}`, shownHost(one), one.via, one.reason ?? '-']);
+  context.terminal.out(toTable(DENIED_COLUMNS, rows, context.terminal));
 }
 
 async function proxyLog(name: string, request: LogRequest, context: Context): Promise<void> {

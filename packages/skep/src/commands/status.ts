@@ -8,6 +8,7 @@ import { toJsonText, toStatusItem, uptimeOf } from '../workloads/to-json.ts';
 import { formatOfStatus, timeText } from '../workloads/to-text.ts';
 import { readFound, weightOf } from '../supervisor/found-server.ts';
 import { toolsText } from '../run/tell-start.ts';
+import { refusedFacts, refusedItems, refusedTo } from '../cli/refused-to.ts';
 import { shownUrl, viewWorkload } from '../workloads/view.ts';
 
 export const status = defineCommand({
@@ -22,8 +23,11 @@ export const status = defineCommand({
     const config = await findRunConfig(context.places, view.name);
     const card = config && permissionCard(config);
     const found = await readFound(context.places, view.name);
+    const refused = config ? await refusedTo(config, context) : [];
     if (values.format === 'json')
-      return context.terminal.out(toJsonText(toStatusItem(view, now, { card, found })));
+      return context.terminal.out(
+        toJsonText(toStatusItem(view, now, { card, found, refused: refusedItems(refused) })),
+      );
     const weight = found && weightOf(found);
     const facts: readonly Fact[] = [
       ['Name', view.name],
@@ -38,6 +42,7 @@ export const status = defineCommand({
       ['Server', found?.server && [found.server.name, found.server.version ?? ''].join(' ').trim()],
       ['Tools', weight && toolsText(weight)],
       ...cardFacts(card ?? []),
+      ...refusedFacts(view.name, refused),
       ['Data', await dataText(context.places, name)],
       ['Group', view.group],
       ['Created', timeText(view.createdAt)],

@@ -14,6 +14,7 @@ describe('a host of a profile', () => {
     '2001:db8::1',
     '::ffff:10.0.0.1',
     'a-b.c1',
+    '_mcp._tcp.example.com',
     `${'a'.repeat(63)}.example`,
   ])('may be %s', (host) => expect(hostProblem(host)).toBeUndefined());
 

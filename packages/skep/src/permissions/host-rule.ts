@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { canonicalAddress, classOfAddress } from '@skep/core/fetch/address-class.ts';
 
-// RFC 1123 §2.1; a leading dot stands for the domain and all below it.
-const NAME = /^\.?(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+// RFC 1123 §2.1, and the underscore that names of services have; a leading dot stands for the domain and all below it.
+const NAME = /^\.?(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const MAX_NAME = 253;
 /** A last label of digits makes a name an IPv4 address for every resolver (WHATWG URL), in spellings that hide which. */
 const NUMERIC = /(?:^|\.)(?:\d+|0x[\da-f]*)$/i;

@@ -136,11 +136,11 @@ export function cardFacts(card: readonly Pick<CardRow, 'label' | 'text' | 'tone'
 
 /**
  * `Name:  value` lines with the values below each other, each wrapped to the screen where there is one; rows without a
- * value are left out.
+ * value are left out. One without a name goes on with the row before it.
  */
 export function toFacts(facts: readonly Fact[], screen = NO_SCREEN): string {
   const lines = facts.flatMap(([name, value = '', format]) =>
-    value === '' ? [] : [{ name: `${printable(name)}:`, value: printable(value), format }],
+    value === '' ? [] : [{ name: name === '' ? '' : `${printable(name)}:`, value: printable(value), format }],
   );
   const column = lines.reduce((most, { name }) => Math.max(most, displayWidth(name)), 0) + 1;
   const room = Math.max(MIN_VALUE_WIDTH, screen.widthOut - column);

@@ -27,13 +27,15 @@ export interface MoreOfStatus {
   readonly card: readonly CardRow[] | undefined;
   /** Not there for one that was never asked. */
   readonly found: FoundServer | undefined;
+  /** What its gateway refused; null where that is not known. */
+  readonly refused: readonly object[] | null;
 }
 
 /** `status --format json`; what nobody knows of the server is null. */
 export function toStatusItem(
   view: WorkloadView,
   now: Date,
-  { card, found }: MoreOfStatus,
+  { card, found, refused }: MoreOfStatus,
 ): Record<string, unknown> {
   const uptime = uptimeOf(view, now);
   const permissions = card && Object.fromEntries(card.map(({ key, values }) => [key, values]));
@@ -48,6 +50,7 @@ export function toStatusItem(
     ...(view.proxyMode === undefined ? {} : { proxy_mode: view.proxyMode }),
     ...(permissions?.['not_enforced'] === undefined ? {} : { not_enforced: permissions['not_enforced'] }),
     ...(permissions === undefined ? {} : { permissions }),
+    refused,
     server: found ? toServerItem(found) : null,
     group: view.group,
     front_url: view.frontUrl ?? null,
