@@ -56,6 +56,32 @@ async function keepsState(...flags: string[]): Promise<void> {
   expect(await read()).toEqual([undefined, undefined]);
 }
 
+/** At the next start too, and not where the person says otherwise. */
+async function hides(...flags: string[]): Promise<void> {
+  const folder = path.join(user.dir, 'project');
+  mkdirSync(path.join(folder, 'deep'), { recursive: true });
+  for (const one of ['.env', 'deep/.env', 'deep/plain']) writeFileSync(path.join(folder, one), one);
+  mkdirSync(path.join(user.dir, 'config/skep'), { recursive: true });
+  writeFileSync(path.join(user.dir, 'config/skep/skepignore'), '.env\n');
+  const mount = ['-v', `${folder}:/data:ro`, '--print-resolved-overlays'];
+  const run = await user.skep(['run', `npx://${PACKAGE}`, '--name', name, ...flags, ...mount]);
+  expect(run.stderr).toContain(`Overlays of ${folder} (mounted at /data):`);
+  const url = run.stdout.trim();
+  const read = async (file: string) => (await ask(url, 'probe/read', { path: `/data/${file}` })).result;
+  expect([await read('.env'), await read('deep/.env'), await read('deep/plain')]).toEqual([
+    '',
+    '',
+    'deep/plain',
+  ]);
+  writeFileSync(path.join(folder, '.skepignore'), 'plain\n');
+  expect((await user.skep(['stop', name])).code).toBe(0);
+  expect(await user.skep(['start', name])).toMatchObject({ code: 0, stderr: expect.stringContaining('/data/deep/plain is') }); // prettier-ignore
+  expect(await read('deep/plain')).toBe('');
+  expect((await user.skep(['rm', name])).code).toBe(0);
+  await ran(`npx://${PACKAGE}`, '--name', name, ...flags, ...mount, '--proxy-port', new URL(url).port, '--ignore-globally=false'); // prettier-ignore
+  expect([await read('.env'), await read('deep/plain')]).toEqual(['.env', '']);
+}
+
 const saved = (): { image: string } =>
   JSON.parse(readFileSync(path.join(user.dir, `state/skep/runconfigs/${name}.json`), 'utf8')) as {
     image: string;
@@ -121,20 +147,7 @@ describe.skipIf(!engineThere.available)(title('a workload on an engine', engineT
     docker('rmi', own);
   });
 
-  test('mounts no directory while the ignore file names something, unless it is told to', async () => {
-    const image = await ensureTinyImage(TINY_SERVER);
-    mkdirSync(path.join(user.dir, 'config/skep'), { recursive: true });
-    writeFileSync(path.join(user.dir, 'config/skep/skepignore'), '.env\n');
-    const mount = ['-v', `${user.dir}:/data:ro`];
-    const refused = await user.skep(['run', image, '--name', name, ...mount]);
-    expect(refused).toMatchObject({ code: 1, stdout: '' });
-    expect(refused.stderr).toContain('skepignore');
-    expect(refused.stderr).toContain('--ignore-globally=false');
-    expect(docker('ps', '-aq', '--filter', `name=${name}`)).toBe('');
-    await ran(image, '--name', name, ...mount, '--ignore-globally=false');
-    await user.skep(['stop', name]);
-    expect((await user.skep(['start', name])).code).toBe(0);
-  });
+  test('hides from its server what ignore files name', () => hides('--runtime-image', NODE_BASE));
 
   test('keeps what its server wrote beside its code and in its home', () =>
     keepsState('--runtime-image', NODE_BASE));
@@ -176,6 +189,8 @@ describe.skipIf(!sandboxThere.available).each(USERS)(
     });
 
     test('keeps what its server wrote beside its code and in its home', () => keepsState());
+
+    test('hides from its server what ignore files name', () => hides());
 
     test('starts from what Node compiled of the package when it was fetched', async () => {
       const url = await ran(`npx://${PACKAGE}`, '--name', name);

@@ -71,6 +71,7 @@ export const CODES = {
   'run/crashed-at-start': row(502, 'the server stopped right after it was started', 'read its last lines above; check its arguments and environment variables'),
   'run/no-answer': row(504, 'the server does not answer', 'check that it speaks MCP, and --transport; --check-timeout waits longer, --no-check runs it unasked'),
   'run/not-granted': row(403, 'the server asks for more of this machine than it was granted', 'grant it with --permission-profile FILE, or do not run it'),
+  'run/cannot-hide': row(422, 'what ignore files name cannot be hidden', 'mount only what the server may see'),
   'run/source-silent': row(504, 'the source of a mount does not answer', 'bring back the machine or program behind it, or unmount it; then try again'),
   'run/invalid-config': row(400, 'invalid run configuration', 'correct the named key, or export the workload again'),
   'run/ended': row(502, 'the server ended and could not be restarted', 'run it again with --debug and read what it writes'),

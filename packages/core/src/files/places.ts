@@ -54,6 +54,8 @@ export interface Places {
   readonly cacheDir: string;
   /** Of the one supervisor of this state directory: its socket, and where it listens. */
   readonly supervisorDir: string;
+  /** An empty file and an empty directory, which stand for what workloads must not see. */
+  readonly nothingDir: string;
   readonly temp: string;
 }
 
@@ -92,6 +94,7 @@ export function places(input: PlacesInput): Places {
     secretsFile: path.join(dataDir, 'secrets_encrypted'),
     cacheDir,
     supervisorDir: path.join(stateDir, 'supervisor'),
+    nothingDir: path.join(stateDir, 'nothing'),
     temp: input.temp,
   };
 }

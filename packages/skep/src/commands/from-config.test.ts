@@ -270,14 +270,18 @@ describe('a file meets what is there already', () => {
     expect(await skep.refusal('run --from-config x')).toMatch(/Pulling absent:1\nError: .*; .*\n$/);
   });
 
-  test('a mount that the ignore file speaks against is refused, with the key that says otherwise', async () => {
-    const skep = await commandUnderTest({
-      files: {
-        x: { ...PLAIN, permission_profile: { read: ['/tmp:/data'] } },
-        '../.config/skep/skepignore': '.env\n',
-      },
-    });
-    expect(await skep.refusal('run --from-config x')).toContain('"ignore_config": {"load_global": false}');
+  test('what the ignore file names is hidden from its mounts, unless the file says otherwise', async () => {
+    for (const [load_global, overlays] of [
+      [true, ['/data/.env']],
+      [false, undefined],
+    ] as const) {
+      const profile = { read: ['.:/data'] };
+      const x = { ...PLAIN, permission_profile: profile, ignore_config: { load_global } };
+      const files = { x, '.env': 'TOKEN=1', '../.config/skep/skepignore': '.env\n' };
+      const skep = await commandUnderTest({ files });
+      await skep.output('run --from-config x --trust-config');
+      expect(skep.runtime.specOf(PLAIN.name)?.overlays?.map(({ target }) => target)).toEqual(overlays);
+    }
   });
 
   test('a server that crashes at its start is removed, and the file can be run again', async () => {

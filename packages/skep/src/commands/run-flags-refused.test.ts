@@ -502,10 +502,11 @@ describe('what the rows above leave out', () => {
     }
   });
 
-  test('nothing is mounted while the ignore file names something, and the way around it is told', async () => {
-    const skep = await commandUnderTest({ files: { '../.config/skep/skepignore': '*.pem\n' } });
+  test('a directory with more to hide than can be hidden is not mounted', async () => {
+    const many = Object.fromEntries(Array.from({ length: 1001 }, (_one, at) => [`${at}.pem`, '']));
+    const skep = await commandUnderTest({ files: { ...many, '../.config/skep/skepignore': '*.pem\n' } });
     expect(await skep.refusal('run fake:1 -v .:/x:ro')).toMatch(
-      /^Error: .*skepignore.*; .*--ignore-globally=false.*\n$/,
+      /^Error: more than 1000 .*; hide the dir.*\n$/,
     );
   });
 

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import {
   commandUnderTest,
@@ -157,13 +157,17 @@ describe('skep start', () => {
     expect(prepared).toEqual(['fake:1']);
   });
 
-  test('a mount that the ignore file speaks against by now is refused, and nothing is started', async () => {
-    const skep = await commandUnderTest();
-    await skep.output('run fake:1 --name a1 -v .:/data:ro');
+  test('what is to be hidden by now is hidden from then on', async () => {
+    const skep = await commandUnderTest({ files: { '.env': 'TOKEN=1' } });
+    await skep.output('run fake:1 --name a1 -v .:/data:ro --print-resolved-overlays');
+    expect(skep.runtime.specOf('a1')?.overlays).toBeUndefined();
     await skep.output('stop a1');
     await skep.write('../.config/skep/skepignore', '.env\n');
-    expect(await skep.refusal('start a1')).toMatch(/^Error: .*skepignore.*--ignore-globally=false\n$/);
-    expect(skep.runtime.startsOf('a1')).toBe(1);
+    const { err } = await skep.run('start a1');
+    expect(err).toMatch(/Overlays of .* \(mounted at \/data\):\n {2}\/data\/\.env is an empty file \(/);
+    const [overlay] = skep.runtime.specOf('a1')?.overlays ?? [];
+    expect(overlay).toMatchObject({ target: '/data/.env', readOnly: true });
+    expect(await readFile(overlay?.source ?? '', 'utf8')).toBe('');
   });
 
   test('a longer time for calls is kept with the workload', async () => {

@@ -138,11 +138,12 @@ describe('a file from anywhere', () => {
     const { said } = await imported({ rate_limit_namespace: 'x', stateless: true });
     expect(said).toEqual(['Warning: kept, but without effect yet: rate_limit_namespace, stateless\n']);
   });
-  test('mounts nothing that the user’s ignore file hides', async () => {
+  test('shows what ignore files hide of its mounts where it asks for that', async () => {
     const ignore = path.join(dir, 'skepignore');
-    await writeFile(ignore, '.env\n');
-    const file = { permission_profile: { read: [`${dir}:/data`] } };
-    await expect(imported(file)).rejects.toMatchObject({ code: 'usage/not-available' });
+    await writeFile(ignore, 'own-secret\n');
+    await writeFile(path.join(dir, 'own-secret'), '');
+    const file = { permission_profile: { read: [`${dir}:/data`] }, ignore_config: { print_overlays: true } };
+    expect((await imported(file)).said.join('')).toContain('/data/own-secret is an empty file');
     await rm(ignore);
   });
 });

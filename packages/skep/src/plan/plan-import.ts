@@ -6,7 +6,6 @@ import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { isLoopback } from '@skep/proxy/call/loopback.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
-import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { moreThanDefault } from '../permissions/limits.ts';
 import { checkSources, parseVolume, type Mount } from '../permissions/mounts.ts';
 import { grantsOf } from '../permissions/grants.ts';
@@ -24,6 +23,7 @@ import { referenceTo, decodeRunConfig, type RunConfig } from '../run-config/run-
 import { givenLimits } from '../run-config/proxy-limits.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import { checkReferences, formatReference, parseReference } from '../secrets/reference.ts';
+import { hiddenOf, planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import { checkIsolation, requireConsent, checkReachable } from './plan-permissions.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
@@ -188,12 +188,7 @@ export async function readImport(
     isolated,
     hint: 'set "isolate_network": true in the file, give its "permission_profile" a network, or set "transport": "stdio" if the server speaks it',
   });
-  await checkNothingToHide({
-    file: places.ignoreFile,
-    globally: config.ignore_config?.load_global ?? true,
-    mounts: profileMounts(profile, cwd),
-    override: 'set "ignore_config": {"load_global": false} in the file',
-  });
+  await planHidden(hiddenOf({ ...config, permission_profile: profile }, cwd), { places, terminal });
   for (const warning of warnings) terminal.err(`Warning: ${printable(warning)}\n`);
   return { config: { ...config, permission_profile: profile }, text, document };
 }

@@ -3,10 +3,10 @@ import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import { hintAtGroup } from '../catalog/catalogue-groups.ts';
 import { openCatalog } from '../catalog/open-catalog.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
-import { checkNothingToHide } from '../permissions/ignore-file.ts';
 import { checkSources } from '../permissions/mounts.ts';
 import { profileMounts, withNetworkMode, type PermissionProfile } from '../permissions/profile.ts';
 import { runSettings } from '../settings/run-settings.ts';
+import { planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import { buildRunConfig } from './build-config.ts';
 import { checkInputs } from './check-inputs.ts';
@@ -79,7 +79,7 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
 async function permissionsOf(asked: AskedRun, around: Surroundings): Promise<PermissionProfile> {
   const { inputs, resolved, isolation } = asked;
   const { target, values } = asked.request;
-  const { cwd, confirm, places } = around;
+  const { cwd, confirm } = around;
   const profile = await planPermissions({
     flag: inputs.profile,
     catalogue: resolved.plan?.permissions,
@@ -92,12 +92,8 @@ async function permissionsOf(asked: AskedRun, around: Surroundings): Promise<Per
   });
   checkIsolation(profile, isolation.on, isolation.hint);
   await checkSources(profileMounts(profile, cwd));
-  await checkNothingToHide({
-    file: places.ignoreFile,
-    globally: values.ignoreGlobally,
-    mounts: profileMounts(profile, cwd),
-    override: 'add --ignore-globally=false',
-  });
+  const { ignoreGlobally: globally, printResolvedOverlays: print } = values;
+  await planHidden({ globally, mounts: profileMounts(profile, cwd), print }, around);
   return profile;
 }
 

@@ -1,11 +1,10 @@
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { loadAppConfig } from '../config/app-config.ts';
-import { checkNothingToHide } from '../permissions/ignore-file.ts';
-import { profileMounts } from '../permissions/profile.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 import { checkKeys } from '../run-config/import-toolhive.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { runSettings } from '../settings/run-settings.ts';
+import { hiddenOf, planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import type { SavedWorkload, Surroundings } from './plan.ts';
 import { preparationOf, sourceOf } from './preparation.ts';
@@ -33,12 +32,7 @@ export async function planStart(
   const decided = { is: 'saved', name, foreground } as const;
   if (isRunning) return { ...decided, secrets: {}, changes: {} };
   const start = { ...decided, secrets: await secretsFor(config.secrets ?? [], around) };
-  await checkNothingToHide({
-    file: places.ignoreFile,
-    globally: config.ignore_config?.load_global ?? true,
-    mounts: profileMounts(config.permission_profile, '/'),
-    override: 'remove the workload and run it with --ignore-globally=false',
-  });
+  await planHidden(hiddenOf(config, '/'), around);
   // Saved by a release that did not look, or by a later one.
   checkKeys(config.rest, `the saved configuration of "${name}"`);
   const { runtime, info } = await around.connect(config.runtime);

@@ -35,6 +35,7 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   env_vars: fc.dictionary(name, text),
   volumes: texts,
   'ignore_config.load_global': fc.boolean(),
+  'ignore_config.print_overlays': fc.boolean(),
   permission_profile_name_or_path: text,
   memory: fc.constantFrom('64m', '1.5g', 'none'),
   cpus: fc.constantFrom('0.5', '2', 'none'),

@@ -76,6 +76,8 @@ export interface WorkloadSpec {
   /** True: stdin stays open and `attach` speaks to it. */
   readonly stdio: boolean;
   readonly mounts: readonly Mount[];
+  /** Mounted over what `mounts` show, after them: files and directories that are there in their sources. */
+  readonly overlays?: readonly Mount[];
   /** Absolute POSIX paths inside whose content outlives the workload, with a place each; see `Runtime.dataPlaces`. */
   readonly data?: readonly string[];
   /** `none` cuts the network; `bridge` is the default; anything else is the engine's business. */

@@ -29,16 +29,15 @@ export const environmentSettings = settingsOf({ group: 'Environment, storage and
     stored: shape.orEmpty(shape.listOf(shape.text), []),
     placeholder: 'host-path:container-path[:ro]',
   }),
-  flag('bool', 'ignore-globally', 'Respect ~/.config/skep/skepignore: no mounts while it names something', {
+  flag('bool', 'ignore-globally', 'Hide from mounts what ~/.config/skep/skepignore names', {
     key: 'ignore_config.load_global',
     stored: shape.withDefault(shape.bool, true),
     default: true,
   }),
   flag('bool', 'print-resolved-overlays', 'Print the container paths that ignore patterns hide', {
     key: 'ignore_config.print_overlays',
-    harmless: true,
+    stored: shape.optional(shape.bool),
     default: false,
-    notYet: true,
   }),
   flag('string', 'permission-profile', 'What the server may do: none, network or a JSON file', {
     key: 'permission_profile_name_or_path',

@@ -125,6 +125,7 @@ describe('what this release delivers', () => {
         'pids-limit',
         'proxy-mode',
         'proxy-port',
+        'print-resolved-overlays',
         'publish',
         'runtime',
         'runtime-add-package',

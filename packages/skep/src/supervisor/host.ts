@@ -14,12 +14,13 @@ import { inspectOwn } from './launch.ts';
 import { keeperOf, noteKept } from './kept-data.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { writeFound } from './found-server.ts';
+import { overlaysOf } from './overlays.ts';
 import { removeWorkload, type Removal } from './remove-workload.ts';
 import { hostOf, openStatusRecord, readStatus, type StatusRecord } from './state.ts';
 import type { ConnectedClients } from './tell-clients.ts';
 import { supervise, type Supervised, type SuperviseDeps, type SuperviseOptions } from './supervise.ts';
 
-export interface HostDeps extends Omit<SuperviseDeps, 'runtime' | 'status' | 'secrets'> {
+export interface HostDeps extends Omit<SuperviseDeps, 'runtime' | 'status' | 'secrets' | 'overlays'> {
   readonly places: Places;
   /** The runtime a workload belongs to; fails when it does not answer or is another one by now. */
   readonly openRuntime: (reference: RuntimeReference | undefined) => Promise<Runtime>;
@@ -205,6 +206,7 @@ export class Host {
         ...this.#deps,
         runtime,
         status,
+        overlays: (moved) => overlaysOf(moved, this.#deps.places),
         secrets: async () => request.secrets ?? (await this.#deps.secretsOf(config)),
         log: file.log,
       });

@@ -29,6 +29,7 @@ const launching = (runtime: Runtime) => ({
   owner: 'me',
   random: (min: number) => min,
   secrets: async () => ({}),
+  overlays: async () => [],
 });
 
 describe('an HTTP server in the network of the machine', () => {

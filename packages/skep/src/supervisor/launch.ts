@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { checkMountSources } from '../permissions/mounts.ts';
+import { checkMountSources, type Mount } from '../permissions/mounts.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { choosePort, isFree } from '../runtime/free-port.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
@@ -20,6 +20,8 @@ export interface LaunchOptions {
   readonly tell?: Tell;
   /** The workload's secret variables, in memory only. */
   readonly secrets: () => Promise<SecretEnv>;
+  /** What is mounted over its mounts at this start; see `overlaysOf`. */
+  readonly overlays: (config: RunConfig) => Promise<readonly Mount[]>;
   /** What has to be written down before anything is made. */
   readonly noted?: Promise<void>;
 }
@@ -45,7 +47,8 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   const secrets = await options.secrets();
   const hostPort = await hostPortFor(config, left, options);
   const port = hostPort === undefined ? {} : { hostPort };
-  const spec = toWorkloadSpec(config, { owner, runtime, secrets, ...port });
+  const overlays = await options.overlays(config);
+  const spec = toWorkloadSpec(config, { owner, runtime, secrets, overlays, ...port });
   const made = left === undefined;
   const reusable = !made && (await isReusable(left, spec, options));
   if (!made && !reusable) await runtime.stop(config.name, GRACE_MS);

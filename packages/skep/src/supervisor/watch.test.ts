@@ -24,7 +24,8 @@ async function watched({ backendEnded = () => {}, write = () => {} }: Faults) {
   const runtime = new MemoryRuntime();
   const [random, owner] = [(min: number) => min, 'me'];
   const secrets = async () => ({});
-  await launch(config, { runtime, owner, random, secrets });
+  const overlays = async () => [];
+  await launch(config, { runtime, owner, random, secrets, overlays });
   const ending = new AbortController();
   const statuses: StatusWord[] = [];
   const again = Promise.withResolvers<void>();
@@ -33,6 +34,7 @@ async function watched({ backendEnded = () => {}, write = () => {} }: Faults) {
     owner,
     random,
     secrets,
+    overlays,
     status: {
       async set(status) {
         write(status);

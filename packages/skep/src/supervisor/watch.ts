@@ -2,6 +2,7 @@ import type { Log } from '@skep/core/log/log.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { Proxy } from '@skep/proxy/start.ts';
 import { exceededText, limitsOf, type Limits } from '../permissions/limits.ts';
+import type { Mount } from '../permissions/mounts.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
@@ -17,6 +18,8 @@ export interface WatchDeps {
   readonly random: (min: number, max: number) => number;
   /** The workload's secret variables, in memory only; asked for at each start. */
   readonly secrets: () => Promise<SecretEnv>;
+  /** What is mounted over its mounts; asked for at each start. */
+  readonly overlays: (config: RunConfig) => Promise<readonly Mount[]>;
   readonly log: Log;
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { egressPolicy } from '../egress/policy-of.ts';
 import { DATA_PATH } from '../permissions/data-paths.ts';
 import { limitsOf } from '../permissions/limits.ts';
+import type { Mount } from '../permissions/mounts.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
@@ -14,6 +15,8 @@ export interface SpecOptions {
   readonly hostPort?: number;
   /** Secret variables by name, as resolved for this start. */
   readonly secrets?: SecretEnv;
+  /** See `WorkloadSpec.overlays`. */
+  readonly overlays?: readonly Mount[];
   readonly runtime: Pick<Runtime, 'reachesLoopback' | 'keepsSecrets'>;
 }
 
@@ -30,7 +33,7 @@ export function isOwn(observed: Observed, owner: string): boolean {
 /** What the runtime is asked to create (docs/behaviour/run.md#containers). */
 export function toWorkloadSpec(config: RunConfig, options: SpecOptions): WorkloadSpec {
   const decided = transportEnv(config, options.runtime);
-  const { secrets = {} } = options;
+  const { secrets = {}, overlays = [] } = options;
   const isFree = ([name]: [string, string]): boolean => !Object.hasOwn(decided, name);
   const secretEnv = Object.fromEntries(Object.entries(secrets).filter(isFree));
   const open = Object.entries({ ...dataEnv(config), ...config.env_vars }).filter(
@@ -45,6 +48,7 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     stdio: config.transport === 'stdio',
     // Paths were made absolute when the config was built, so the directory does not matter here.
     mounts: profileMounts(config.permission_profile, '/'),
+    ...(overlays.length === 0 ? {} : { overlays }),
     network: networkOf(config),
     ...(config.isolate_network ? { isolation: egressPolicy(config) } : {}),
     ports: portsOf(config, options.hostPort),

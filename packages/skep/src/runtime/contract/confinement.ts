@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import type { ContractBench } from './bench.ts';
@@ -36,6 +36,32 @@ export function confinementContract(bench: ContractBench): void {
     const { probe } = await bench.running({ mounts });
     expect(await probe.call('probe/write', { path: '/data/out/made', text: 'inside' })).toBe('written');
     expect(await readFile(path.join(writable, 'made'), 'utf8')).toBe('inside');
+  });
+
+  test('sees something empty, which it cannot change, where a mount is covered', async () => {
+    const [shown, nothing] = [await bench.folder('shown'), await bench.folder('nothing')];
+    await mkdir(path.join(shown, 'keys'));
+    for (const name of ['.env', 'keys/key', '.skepignore']) await writeFile(path.join(shown, name), 'secret');
+    await writeFile(path.join(nothing, 'file'), '');
+    await mkdir(path.join(nothing, 'directory'));
+    const over = (source: string, name: string) => ({ source, target: `/data/${name}`, readOnly: true });
+    const { probe } = await bench.running({
+      mounts: [{ source: shown, target: '/data', readOnly: false }],
+      overlays: [
+        over(path.join(nothing, 'file'), '.env'),
+        over(path.join(nothing, 'directory'), 'keys'),
+        over(path.join(shown, '.skepignore'), '.skepignore'),
+      ],
+    });
+    expect(await probe.call('probe/read', { path: '/data/.env' })).toBe('');
+    await expect(probe.call('probe/read', { path: '/data/keys/key' })).rejects.toMatchObject({
+      code: 'ENOENT',
+    });
+    for (const name of ['.env', 'keys/key', '.skepignore']) {
+      const write = probe.call('probe/write', { path: `/data/${name}`, text: 'x' });
+      await expect(write).rejects.toMatchObject({ code: 'EROFS' });
+    }
+    expect(await probe.call('probe/write', { path: '/data/other', text: 'x' })).toBe('written');
   });
 
   test('cannot write what the kernel is steered with', async () => {

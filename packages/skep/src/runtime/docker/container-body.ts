@@ -50,7 +50,7 @@ export function containerBody(spec: WorkloadSpec, { network, podman }: BodyConte
       NetworkMode: network?.id ?? spec.network,
       PortBindings: portBindings(spec),
       Mounts: [
-        ...spec.mounts.map((mount) => ({
+        ...[...spec.mounts, ...(spec.overlays ?? [])].map((mount) => ({
           Type: 'bind',
           Source: mount.source,
           Target: mount.target,

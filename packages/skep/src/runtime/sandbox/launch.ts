@@ -130,6 +130,7 @@ export function confinedWorkload(parts: WorkloadParts): ConfinedProgram {
       ...compiled.mounts,
       ...state,
       ...spec.mounts,
+      ...(spec.overlays ?? []),
     ],
     network: network === undefined && spec.network === 'none' ? 'none' : 'joined',
     user,

@@ -18,6 +18,8 @@ const policyShape = z.strictObject({
   runtimeGateway: z.boolean(),
 });
 
+const mountShape = z.object({ source: z.string(), target: z.string(), readOnly: z.boolean() });
+
 const specShape = z.object({
   createdAt: z.iso.datetime(),
   spec: z.object({
@@ -27,7 +29,8 @@ const specShape = z.object({
     env: z.record(z.string(), z.string()),
     labels: z.record(z.string(), z.string()),
     stdio: z.boolean(),
-    mounts: z.array(z.object({ source: z.string(), target: z.string(), readOnly: z.boolean() })),
+    mounts: z.array(mountShape),
+    overlays: z.array(mountShape).exactOptional(),
     network: z.string(),
     ports: z.array(z.object({ hostIp: z.string(), hostPort: z.number(), containerPort: z.number() })),
     privileged: z.boolean(),
