@@ -55,7 +55,7 @@ function isEscaped(text: string, at: number): boolean {
 
 /** Undefined where the pattern is broken, as by a backslash at its end: it matches nothing. */
 function segmentsOf(text: string, tied: boolean): IgnoreRule['segments'] | undefined {
-  const characters = [...text];
+  const characters = Array.from(text);
   const segments: Token[][] = [[]];
   const deep = new Set<readonly Token[]>();
   for (let at = 0; at < characters.length; at += 1) {
@@ -179,7 +179,7 @@ const ANY_NAME = ['many'] as const;
 const matchesName = (tokens: readonly Token[], name: string): boolean =>
   wildcard(
     tokens,
-    [...name],
+    Array.from(name),
     (one) => one === 'many',
     (one, character) => one === 'one' || (typeof one === 'function' && one(character)),
   );

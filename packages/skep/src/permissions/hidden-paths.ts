@@ -105,7 +105,7 @@ class Walk {
     above: readonly string[] = [],
   ): Promise<void> {
     const entries = await entriesOf(join(mount.source, ...above));
-    if (entries === undefined) return void this.add(mount, above, 'empty-directory');
+    if (entries === undefined) return this.add(mount, above, 'empty-directory');
     const rules = files.reduce((sum, one) => sum + one.rules.length, 0);
     this.#entries += entries.length;
     this.#compared += entries.length * rules;
