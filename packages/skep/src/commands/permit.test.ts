@@ -172,8 +172,8 @@ describe('what cannot be', () => {
     skep = await openCommandUnderTest({ files: FILES });
     await skep.output(ISOLATED);
     await skep.output('run fake:1 --name open');
-    await mkdir(join(skep.cwd, 'hiding'));
-    await skep.write('hiding/.skepignore', '.env\n');
+    await skep.write('hiding/x', '');
+    await symlink('x', join(skep.cwd, 'hiding/.skepignore'));
   });
   afterAll(() => skep.close());
 
@@ -187,7 +187,7 @@ describe('what cannot be', () => {
       'invalid value "*.x.com": it is a wildcard; write ".x.com" for x.com and all below it',
     ],
     ['permit a1 ./nowhere', 'volume source path does not exist: "WORK/nowhere"'],
-    ['permit a1 ./hiding', '"WORK/hiding/.skepignore" says what mounts must hide'],
+    ['permit a1 ./hiding', '"WORK/hiding/.skepignore" is a link'],
     ['permit a1 127.0.0.1:22', '127.0.0.1 is a host that no permission profile opens'],
     [
       'deny open x.com',

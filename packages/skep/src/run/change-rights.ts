@@ -7,7 +7,7 @@ import type { Context } from '../cli/context.ts';
 import { permissionCard, type CardRow } from '../permissions/card.ts';
 import { denyHost, permitHost, type Changed } from '../permissions/change-hosts.ts';
 import { denyPath, permitPath } from '../permissions/change-paths.ts';
-import { checkNothingToHide } from '../permissions/ignore-file.ts';
+import { findHidden } from '../permissions/hidden-paths.ts';
 import { checkSources, mountSources } from '../permissions/mounts.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import type { Right } from '../permissions/right.ts';
@@ -98,17 +98,14 @@ async function isAtPrivateAddress(host: string): Promise<boolean> {
   return found.some(({ address }) => classOfAddress(address) === 'private');
 }
 
-/** With where its new mounts lead to; each has to be there, and may hold nothing that is to stay hidden. */
+/** With where its new mounts lead to; each has to be there, and what of it is to stay hidden can be hidden. */
 async function withSources(next: RunConfig, current: RunConfig, { places }: Context): Promise<RunConfig> {
   const had = new Set(profileMounts(current.permission_profile, '/').map(({ source }) => source));
   const added = profileMounts(next.permission_profile, '/').filter(({ source }) => !had.has(source));
   await checkSources(added);
-  await checkNothingToHide({
-    file: places.ignoreFile,
-    globally: next.ignore_config?.load_global ?? true,
-    mounts: added,
-    override: 'remove the workload and run it with --ignore-globally=false',
-  });
+  // What cannot be hidden is told here, and not by a start.
+  const globally = next.ignore_config?.load_global ?? true;
+  await findHidden({ file: places.ignoreFile, globally, mounts: added });
   return { ...next, mount_sources: { ...next.mount_sources, ...(await mountSources(added)) } };
 }
 
