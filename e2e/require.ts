@@ -17,6 +17,8 @@ export type ComponentName =
   | 'secret-service'
   | 'npm'
   | 'pypi'
+  | 'python'
+  | 'go'
   | 'shared-data'
   | 'postgres'
   | 'postgres-debian';
@@ -98,6 +100,18 @@ const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = 
     const index = spawnSync(DEBIAN_PYTHON, ['-m', 'pip', 'index', 'versions', 'uv'], { encoding: 'utf8' });
     if (index.error) return `there is no ${DEBIAN_PYTHON}`;
     return index.status === 0 ? '' : 'it has no pip, or the Python package index does not answer';
+  },
+  python() {
+    const pip = spawnSync(DEBIAN_PYTHON, ['-I', '-c', 'import pip'], { encoding: 'utf8' });
+    if (pip.error) return `there is no ${DEBIAN_PYTHON}`;
+    return pip.status === 0 ? '' : 'it has no pip';
+  },
+  go() {
+    const go = spawnSync('go', ['env', 'GOROOT'], {
+      encoding: 'utf8',
+      env: { ...process.env, GOTOOLCHAIN: 'local' },
+    });
+    return go.error ? 'Go is not installed' : '';
   },
   async postgres() {
     const bin = await npmPostgres();

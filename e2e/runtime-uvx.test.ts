@@ -8,6 +8,9 @@ import { ask, openUser, type TestUser } from './skep.ts';
 const engine = await component('engine');
 const pypi = await component('pypi');
 const there = engine.available && pypi.available;
+const sandbox = await component('sandbox');
+const python = await component('python');
+const sandboxed = sandbox.available && python.available && pypi.available;
 
 // Downloads uv and builds for up to a minute.
 describe.skipIf(!there)(title('a package of the Python index', engine, pypi), { timeout: 300_000 }, () => {
@@ -49,3 +52,21 @@ describe.skipIf(!there)(title('a package of the Python index', engine, pypi), { 
     ]);
   });
 });
+
+describe.skipIf(!sandboxed)(
+  title('the same without an engine', sandbox, python, pypi),
+  { timeout: 180_000 },
+  () => {
+    test('is fetched, runs in the sandbox and answers', async () => {
+      const user = openUser({ SKEP_RUNTIME: 'sandbox' });
+      try {
+        const { code, stdout, stderr } = await user.skep(['run', 'uvx://mcp-server-time']);
+        expect(code, stderr).toBe(0);
+        const { result } = await ask(stdout.trim(), 'tools/list');
+        expect(result?.['tools']).toContainEqual(expect.objectContaining({ name: 'get_current_time' }));
+      } finally {
+        await user.end();
+      }
+    });
+  },
+);

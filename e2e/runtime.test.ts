@@ -6,12 +6,16 @@ import path from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import { runtimeContract } from '@skep/cli/runtime/contract.ts';
-import type { ContractHarness } from '@skep/cli/runtime/contract/bench.ts';
-import type { Report, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
+import type { ContractHarness, ContractPackage } from '@skep/cli/runtime/contract/bench.ts';
+import type { PackageSource } from '@skep/cli/protocol/reference.ts';
+import type { RuntimeEnvironment } from '@skep/cli/runtime/environment.ts';
+import type { Prepared, Report, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { findBubblewrap } from '@skep/cli/runtime/sandbox/bubblewrap.ts';
 import { SandboxRuntime } from '@skep/cli/runtime/sandbox/sandbox-runtime.ts';
 import type { RuntimeKind } from '@skep/cli/settings/identity.ts';
+import { MOODY_SERVER } from './fixtures/moody-server.ts';
 import { npmRegistryWith } from './fixtures/npm-registry.ts';
+import { pythonIndexOf, pythonServer } from './fixtures/python-index.ts';
 import { engine, ensureNodeBase, ensureScriptImage } from './images.ts';
 import { component, title } from './require.ts';
 import { openRuntime, TEST_TOKEN, testEnvironment } from './runtimes.ts';
@@ -19,6 +23,7 @@ import { openRuntime, TEST_TOKEN, testEnvironment } from './runtimes.ts';
 const engineThere = await component('engine');
 const sandboxThere = await component('sandbox');
 const npmThere = await component('npm');
+const pythonThere = await component('python');
 
 process.env['SKEP_CONTRACT_SECRET'] = 'must not be seen inside';
 
@@ -60,6 +65,7 @@ describe.skipIf(!sandboxThere.available)(title('the sandbox runtime', sandboxThe
       return reference;
     },
     missing: { source: { kind: 'image', reference: 'some/image:1' }, code: 'runtime/image-needs-engine' },
+    packages: packagesFor(environment),
     hold: (spec) => holder('sandbox', directories, spec),
     isolates: true,
     leftovers: async () => sandboxLeftovers(directories.dataDir, directories.cacheDir),
@@ -67,6 +73,32 @@ describe.skipIf(!sandboxThere.available)(title('the sandbox runtime', sandboxThe
   };
   runtimeContract(harness);
 });
+
+/** A package of each kind that this machine can fetch, from a registry on loopback. */
+function packagesFor(environment: RuntimeEnvironment): readonly ContractPackage[] {
+  const fetchFrom = (ecosystem: PackageSource['ecosystem'], name: string, serve: Serve) => {
+    const fetch = async (signal: AbortSignal): Promise<Prepared> => {
+      await using registry = await serve();
+      const env = { ...environment.env, [registry.variable]: registry.url };
+      const runtime = new SandboxRuntime({ ...environment, env }, await findBubblewrap(environment));
+      const source = { kind: 'package', ecosystem, name } as const;
+      return await runtime.prepare({ source, addPackages: [], report: silent, signal });
+    };
+    return { what: ecosystem, fetch };
+  };
+  const npm = async () =>
+    Object.assign(await npmRegistryWith('contract-server', MOODY_SERVER), {
+      variable: 'npm_config_registry',
+    });
+  const pypi = async () =>
+    Object.assign(await pythonIndexOf([pythonServer('contract-server')]), { variable: 'PIP_INDEX_URL' });
+  return [
+    fetchFrom('npm', 'contract-server', npm),
+    ...(pythonThere.available ? [fetchFrom('pypi', 'contract-server', pypi)] : []),
+  ];
+}
+
+type Serve = () => Promise<AsyncDisposable & { readonly url: string; readonly variable: string }>;
 
 describe.each<[RuntimeKind, typeof engineThere]>([
   ['docker', engineThere],

@@ -16,7 +16,7 @@ export interface Outlook {
 
 const MISSING: Readonly<Record<Form, string>> = {
   image: 'it needs a container engine',
-  pypi: 'it needs a container engine',
+  pypi: 'it needs a container engine, or the sandbox and python3',
   npm: 'it needs a container engine or the sandbox',
   remote: 'it runs elsewhere; connect your client to its URL',
 };

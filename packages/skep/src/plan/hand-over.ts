@@ -4,7 +4,7 @@ import type { Source } from '../runtime/runtime.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import { builtinProfile } from '../permissions/profile.ts';
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
-import { pythonIndex } from '../runtime/docker/python-index.ts';
+import { namesPythonIndex } from '../runtime/pypi/pip-settings.ts';
 import type { Surroundings } from './plan.ts';
 import type { Target } from './resolve-target.ts';
 
@@ -42,5 +42,5 @@ export function handOverByCatalogue(target: Target, config: AppConfig, { inside 
 /** Where a package comes from is part of what it is, and no supervisor keeps what says so: it may sign in. */
 export function handOverByIndex(source: Source, { env, inside }: Where): void {
   const python = source.kind === 'package' && source.ecosystem === 'pypi';
-  if (inside && python && pythonIndex(env) !== undefined) inside.handOver('a variable names its index');
+  if (inside && python && namesPythonIndex(env)) inside.handOver('a variable names its index');
 }

@@ -32,16 +32,19 @@ async function machine(sandbox = true): Promise<CommandUnderTest> {
   });
 }
 
-test.each(['npx://fake', 'both'])('%s runs in the sandbox instead, which is said', async (target) => {
-  const skep = await machine();
-  const { status, err } = await skep.run(`run ${target} --name a1`);
-  expect(status).toBe(0);
-  expect(err).toContain(
-    'Warning: a1 runs in the sandbox, because the engine cannot reach its image registry (--runtime docker insists on the engine)\n',
-  );
-  expect(err).toMatch(/^ +Runs in: sandbox$/m);
-  expect(await skep.left()).toMatchObject({ saved: ['a1'], workloads: [] });
-});
+test.each(['npx://fake', 'uvx://fake', 'both', 'python'])(
+  '%s runs in the sandbox instead, which is said',
+  async (target) => {
+    const skep = await machine();
+    const { status, err } = await skep.run(`run ${target} --name a1`);
+    expect(status).toBe(0);
+    expect(err).toContain(
+      'Warning: a1 runs in the sandbox, because the engine cannot reach its image registry (--runtime docker insists on the engine)\n',
+    );
+    expect(err).toMatch(/^ +Runs in: sandbox$/m);
+    expect(await skep.left()).toMatchObject({ saved: ['a1'], workloads: [] });
+  },
+);
 
 test.each([
   [
@@ -50,7 +53,6 @@ test.each([
   ],
   ['run image', 'no such host; check the network\n'],
   ['run image --runtime docker', 'no such host; check the network\n'],
-  ['run python', 'no such host; check the network\n'],
 ])('"%s" fails with what helps: %s', async (line, message) => {
   const skep = await machine();
   const { status, err } = await skep.run(line);

@@ -42,7 +42,7 @@ async function planInSandbox(request: RunRequest, context: Context): Promise<New
   try {
     const plan = await planRun(request, surroundingsOf(context, NEEDS_NO_IMAGES));
     const { source } = plan.preparation;
-    return source.kind === 'package' && source.ecosystem === 'npm' ? plan : undefined;
+    return source.kind === 'package' ? plan : undefined;
   } catch (error) {
     if (error instanceof SkepError && error.code !== 'run/cancelled') return undefined;
     throw error;

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { RUNTIME_KINDS, type RuntimeKind } from '../settings/identity.ts';
 import { glanceAtEngine } from './docker/glance.ts';
 import type { Answer, Glance, Surroundings } from './environment.ts';
@@ -12,6 +14,8 @@ export type Abilities = Readonly<Record<Form, Answer>>;
 
 interface Kind {
   readonly runs: readonly Form[];
+  /** A program of the system that a form cannot do without. */
+  readonly needs?: Readonly<Partial<Record<Form, string>>>;
   readonly glance: Glance;
 }
 
@@ -22,7 +26,8 @@ const KINDS: Readonly<Record<RuntimeKind, Kind>> = {
     glance: glanceAtEngine,
   },
   sandbox: {
-    runs: ['npm'],
+    runs: ['npm', 'pypi'],
+    needs: { pypi: 'python3' },
     glance: glanceAtSandbox,
   },
 };
@@ -33,14 +38,21 @@ export async function glanceAtRuntimes(surroundings: Surroundings): Promise<Abil
   const kinds = RUNTIME_KINDS.filter((kind) => !wanted || kind === wanted);
   const answers = await Promise.all(
     kinds.map(async (kind) => {
-      const { runs, glance } = KINDS[kind];
-      return { runs, answer: await glance(surroundings) };
+      const { runs, needs = {}, glance } = KINDS[kind];
+      const there = runs.filter((form) => isThere(needs[form]));
+      return { runs: there, answer: await glance(surroundings) };
     }),
   );
   return abilitiesBy((form) => {
     const said = answers.filter(({ runs }) => runs.includes(form)).map(({ answer }) => answer);
     return (['yes', 'unknown'] as const).find((answer) => said.includes(answer)) ?? 'no';
   });
+}
+
+function isThere(program: string | undefined): boolean {
+  return (
+    program === undefined || ['/usr/bin', '/usr/local/bin'].some((one) => existsSync(join(one, program)))
+  );
 }
 
 /** What a runtime that is already connected runs. */

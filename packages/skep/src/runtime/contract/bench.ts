@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Report, Runtime, Source, WorkloadSpec } from '../runtime.ts';
+import type { Prepared, Report, Runtime, Source, WorkloadSpec } from '../runtime.ts';
 import { ProbeCaller } from './probe-caller.ts';
 
 /** What an adapter brings to be tested. */
@@ -14,6 +14,8 @@ export interface ContractHarness {
   probeServer(runtime: Runtime): Promise<string>;
   /** Something that does not exist, and the code that says so. */
   readonly missing: { readonly source: Source; readonly code: string };
+  /** Packages that this machine can fetch, a kind each, whose server answers `initialize`; absent for an adapter that fetches none. */
+  readonly packages?: readonly ContractPackage[];
   /**
    * Creates, attaches and starts in a process of its own, which prints a line when the workload answers. Undefined for
    * an adapter with nothing outside this process: it offers neither outliving nor confinement nor a network.
@@ -24,6 +26,13 @@ export interface ContractHarness {
   /** Everything of ours that exists outside the port: containers, networks, processes, directories. */
   leftovers(): Promise<readonly string[]>;
   close(): Promise<void>;
+}
+
+export interface ContractPackage {
+  /** The scheme. */
+  readonly what: string;
+  /** Fetches it from a registry of the test's own, or finds it again. */
+  readonly fetch: (signal: AbortSignal) => Promise<Prepared>;
 }
 
 /** A user without an entry. */
@@ -105,13 +114,19 @@ export class ContractBench {
     };
   }
 
-  /** Creates, attaches, starts and waits for the first answer. */
-  async running(changes: Partial<WorkloadSpec> = {}): Promise<{ name: string; probe: ProbeCaller }> {
+  /** Creates, attaches and starts. */
+  async attached(changes: Partial<WorkloadSpec> = {}): Promise<{ name: string; probe: ProbeCaller }> {
     const wanted = this.spec(changes);
     await this.runtime.create(wanted);
     const probe = new ProbeCaller(await this.runtime.attach(wanted.name));
     await this.runtime.start(wanted.name);
-    await probe.call('ping');
     return { name: wanted.name, probe };
+  }
+
+  /** The same, and waits for the first answer. */
+  async running(changes: Partial<WorkloadSpec> = {}): Promise<{ name: string; probe: ProbeCaller }> {
+    const started = await this.attached(changes);
+    await started.probe.call('ping');
+    return started;
   }
 }

@@ -24,6 +24,30 @@ export function prepareContract(bench: ContractBench): void {
       expect(await bench.runtime.inspect(spec.name)).toMatchObject({ state: 'created' });
     });
 
+    test.each(bench.harness.packages ?? [])(
+      'fetches a package of $what once, which runs, and removes it again',
+      async ({ fetch }) => {
+        const { reference, version, ours } = await fetch(forever());
+        expect(ours).toBe(true);
+        expect(version).toMatch(/^v?1\.0\.0$/);
+        expect(await fetch(forever())).toMatchObject({ reference, version });
+        expect(await bench.runtime.has(reference)).toBe(true);
+        const { name, probe } = await bench.attached({ reference });
+        expect(await probe.call('initialize')).toHaveProperty('serverInfo');
+        await bench.runtime.remove(name);
+        await bench.runtime.discard(reference);
+        expect(await bench.runtime.has(reference)).toBe(false);
+      },
+    );
+
+    test.each(bench.harness.packages ?? [])(
+      'stops fetching a package of $what when asked to, and leaves nothing',
+      async ({ fetch }) => {
+        await expect(fetch(AbortSignal.abort())).rejects.toMatchObject({ code: 'runtime/aborted' });
+        expect(await bench.harness.leftovers()).toEqual([]);
+      },
+    );
+
     test('stops when asked to and leaves nothing', async () => {
       const signal = AbortSignal.abort();
       const request = { source: bench.harness.missing.source, addPackages: [], report: silent, signal };

@@ -1,5 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
+import { notFetched } from '../gateway/failure.ts';
 
 /** `name` or `name@version`, as one argument for npm. */
 export function npmSpecifier(source: PackageSource): string {
@@ -12,12 +13,6 @@ export function npmFailure(specifier: string, output: string): SkepError {
   const foreign = foreignDependency(output);
   if (foreign !== undefined) return notFromRegistry(specifier, foreign);
   return notFetched(specifier, npmComplaint(output));
-}
-
-export function notFetched(specifier: string, why: string): SkepError {
-  return new SkepError('runtime/prefetch-failed', {
-    message: `package "${specifier}" could not be fetched: ${why}`,
-  });
 }
 
 export function packageMissing(specifier: string): SkepError {

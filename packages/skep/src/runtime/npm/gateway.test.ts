@@ -8,7 +8,8 @@ import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
-import { Gateway } from './gateway.ts';
+import type { PackageGateway } from '../gateway/gateway.ts';
+import { npmGateway } from './gateway.ts';
 import { Upstream } from './upstream.ts';
 
 const ends: (() => unknown)[] = [];
@@ -34,7 +35,7 @@ async function host(handler: RequestListener) {
 }
 
 interface Opened {
-  readonly gateway: Gateway;
+  readonly gateway: PackageGateway;
   readonly downloads: readonly number[];
   readonly get: (path: string, options?: http.RequestOptions) => Promise<{ status: number; body: string }>;
 }
@@ -49,7 +50,7 @@ async function gatewayFor(npmrc: string): Promise<Opened> {
   ends.push(() => upstream[Symbol.dispose]());
   const downloads: number[] = [];
   const onDownload = (count: number) => void downloads.push(count);
-  const gateway = new Gateway({ upstream, address: 'http://inside/', onDownload });
+  const gateway = npmGateway({ upstream, address: 'http://inside/', onDownload });
   ends.push(() => gateway[Symbol.asyncDispose]());
   const socketPath = path.join(home, 'socket');
   await gateway.listen(socketPath);

@@ -1,7 +1,3 @@
-import { gunzip } from 'node:zlib';
-import { promisify } from 'node:util';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { readLimited } from '@skep/core/fetch/read-limited.ts';
 import {
   openRequester,
   type Requester,
@@ -11,6 +7,7 @@ import {
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
+import { askUpstream, isMissing, notFetchedFrom, plainText } from '../gateway/ask-upstream.ts';
 import { defaultRegistry } from './program.ts';
 import { npmSetting, readNpmConfig, type NpmConfig } from './npmrc.ts';
 import { chooseVersion, decodePackument, type Packument } from './choose-version.ts';
@@ -24,8 +21,6 @@ const MAX_PACKUMENT_BYTES = 128 * 1024 * 1024;
 export const SHORT = 'application/vnd.npm.install-v1+json; q=1.0, application/json; q=0.8';
 
 const VERSION_CHOICE = ['before', 'min-release-age', 'legacy-peer-deps', 'strict-peer-deps', 'engine-strict'];
-
-const unpacked = promisify(gunzip);
 
 /**
  * The package registries of the person, as npm would reach them: their addresses, logins, certificates and proxies stay
@@ -61,14 +56,15 @@ export class Upstream {
     const url = new URL(name.replace('/', '%2f'), registry);
     const headers = { accept, 'accept-encoding': 'gzip' };
     const answer = await this.#get(url, { namedBy: registry, headers }, signal);
-    if (answer.status === 404) {
+    if (isMissing(answer)) {
       answer.drop();
       throw packageMissing(name);
     }
-    const text = await plainText(answer, name, MAX_PACKUMENT_BYTES);
+    const whose = `the npm registry's answer about "${name}"`;
+    const text = await plainText(answer, whose, MAX_PACKUMENT_BYTES);
     const packument = decodePackument(parsedJson(text));
     if (packument !== undefined) return packument;
-    throw failed(`the npm registry's answer about "${name}" is no description of a package`);
+    throw notFetchedFrom(`${whose} is no description of a package`);
   }
 
   /**
@@ -101,16 +97,8 @@ export class Upstream {
         ...(identity === undefined ? {} : { identity }),
       };
     };
-    try {
-      const answer = await this.#requester.send(url, { showTo, redirects: 'follow', signal });
-      if (answer.status === 200 || answer.status === 404) return answer;
-      answer.drop();
-      throw failed(refusal(url, answer.status));
-    } catch (error) {
-      if (signal.aborted) throw new SkepError('runtime/aborted', { cause: error });
-      const ours = error instanceof SkepError && error.code.startsWith('fetch/');
-      throw ours ? failed(error.message, error) : error;
-    }
+    const refused = (status: number): string => refusal(url, status);
+    return askUpstream(this.#requester, url, { showTo, refused, signal });
   }
 
   /** What the person has set about which versions may be chosen; nothing else of theirs concerns an install. */
@@ -140,18 +128,4 @@ function refusal(url: URL, status: number): string {
   const where = `the npm registry at ${withoutLogin(new URL('/', url))}`;
   if (status === 401 || status === 403) return `${where} refused (${status}); sign in with npm login`;
   return `${where} answered with status ${status}`;
-}
-
-const failed = (message: string, cause?: unknown): SkepError =>
-  new SkepError('runtime/prefetch-failed', { message, cause });
-
-/** Packed answers are unpacked here, up to the limit, because npm is sent nothing packed. */
-async function plainText(answer: StreamedAnswer, name: string, maxBytes: number): Promise<string> {
-  try {
-    const bytes = await readLimited(answer.body, maxBytes, answer.headers['content-length']);
-    const packed = answer.headers['content-encoding'] === 'gzip';
-    return (packed ? await unpacked(bytes, { maxOutputLength: maxBytes }) : bytes).toString('utf8');
-  } catch (cause) {
-    throw failed(`the npm registry's answer about "${name}" broke off or is too large`, cause);
-  }
 }

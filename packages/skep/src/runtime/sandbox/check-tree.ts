@@ -2,7 +2,8 @@ import { chmod, lstat, readdir, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import { readJson } from '@skep/core/files/read-limited.ts';
 import { z } from 'zod';
-import { notFetched, notFromRegistry } from '../npm/failure.ts';
+import { notFetched } from '../gateway/failure.ts';
+import { notFromRegistry } from '../npm/failure.ts';
 
 export interface FetchedTree {
   readonly tree: string;
@@ -20,8 +21,15 @@ export interface FetchedTree {
  */
 export async function checkTree(fetched: FetchedTree): Promise<void> {
   await checkOrigins(fetched);
+  await checkFiles(fetched);
+}
+
+type CheckedTree = Pick<FetchedTree, 'tree' | 'specifier'>;
+
+/** The same for a tree of any origin: files, directories and links within itself. Throws `runtime/prefetch-failed`. */
+export async function checkFiles(fetched: CheckedTree): Promise<void> {
   await makeReadable(fetched.tree, true);
-  await checkFiles(fetched.tree, fetched);
+  await checkBelow(fetched.tree, fetched);
 }
 
 const lockShape = z.object({
@@ -54,7 +62,7 @@ async function checkOrigins({ tree, specifier, registry }: FetchedTree): Promise
   }
 }
 
-async function checkFiles(directory: string, fetched: FetchedTree): Promise<void> {
+async function checkBelow(directory: string, fetched: CheckedTree): Promise<void> {
   const entries = await readdir(directory, { withFileTypes: true });
   await Promise.all(
     entries.map(async (entry) => {
@@ -63,13 +71,13 @@ async function checkFiles(directory: string, fetched: FetchedTree): Promise<void
       if (!entry.isFile() && !entry.isDirectory())
         throw notFetched(fetched.specifier, `"${entry.name}" is no file`);
       await makeReadable(file, entry.isDirectory());
-      if (entry.isDirectory()) await checkFiles(file, fetched);
+      if (entry.isDirectory()) await checkBelow(file, fetched);
     }),
   );
 }
 
 /** A way up in the middle of a target could start from behind another link, so only plain targets can be judged. */
-async function checkLink(file: string, { tree, specifier }: FetchedTree): Promise<void> {
+async function checkLink(file: string, { tree, specifier }: CheckedTree): Promise<void> {
   const target = await readlink(file);
   const inside = path.resolve(path.dirname(file), target).startsWith(`${tree}${path.sep}`);
   if (inside && path.normalize(target) === target) return;

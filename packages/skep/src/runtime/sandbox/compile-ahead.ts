@@ -7,7 +7,7 @@ import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import type { Mount } from '../../permissions/mounts.ts';
 import type { Bubblewrap } from './confine.ts';
 import { confinedUser } from './confined-user.ts';
-import { runToItsEnd } from './npm-install.ts';
+import { runToItsEnd } from './confined-install.ts';
 import { APP, NODE, packageCommand } from './package-trees.ts';
 
 export interface CompileAhead {

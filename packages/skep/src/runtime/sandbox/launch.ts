@@ -118,7 +118,9 @@ export function confinedWorkload(parts: WorkloadParts): ConfinedProgram {
   return {
     command: [...command, ...spec.args],
     env: {
-      PATH: [path.posix.dirname(NODE), `${APP}/node_modules/.bin`, '/usr/bin', '/bin'].join(':'),
+      PATH: [path.posix.dirname(NODE), `${APP}/node_modules/.bin`, `${APP}/bin`, '/usr/bin', '/bin'].join(
+        ':',
+      ),
       NODE_ENV: 'production',
       ...compiled.env,
       ...spec.env,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { open, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -6,28 +7,54 @@ import { ifThere } from '@skep/core/files/errno.ts';
 import { z } from 'zod';
 import { chooseBin } from '../../protocol/choose-bin.ts';
 import { isNpmName } from '../../protocol/npm-name.ts';
+import { normalName } from '../../protocol/pypi-name.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
+import type { Python } from '../pypi/python.ts';
 import { removeWhole } from './own-directories.ts';
 import { packagesDirectory } from './places.ts';
+import { readTreeProgram, type TreeProgram } from './tree-program.ts';
 
 /** The tree of a package whose exact version is named and there: a published version never changes, so nobody is asked. */
 export async function fetchedTree(
   environment: RuntimeEnvironment,
-  { name, version = '' }: PackageSource,
+  { ecosystem, name, version = '' }: PackageSource,
 ): Promise<string | undefined> {
-  const reference = treeId(name, version);
-  return EXACT.test(version) && (await hasTree(environment, reference)) ? reference : undefined;
+  if (!EXACT[ecosystem].test(version)) return undefined;
+  const reference =
+    ecosystem === 'pypi'
+      ? pypiTreeId(name, version, await systemPython(environment))
+      : treeId(ecosystem, name, version);
+  return (await hasTree(environment, reference)) ? reference : undefined;
 }
 
-/** Readable and unique: the same package and version have the same tree. */
-export function treeId(name: string, version: string): string {
+async function systemPython(environment: RuntimeEnvironment): Promise<Python> {
+  const { findPython } = await import('../pypi/python.ts');
+  return findPython(environment);
+}
+
+/** A virtual environment is for one release of Python. */
+export function pypiTreeId(name: string, version: string, { release }: Pick<Python, 'release'>): string {
+  return treeId('pypi', normalName(name), version, release);
+}
+
+/** Readable and unique: the same package and version have the same tree, made for the same of what runs it. */
+export function treeId(
+  ecosystem: PackageSource['ecosystem'],
+  name: string,
+  version: string,
+  madeFor = '',
+): string {
   const plain = name
+    .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-|-$/g, '')
     .slice(0, 80);
-  const hash = createHash('sha256').update(`${name}\0${version}`).digest('hex').slice(0, 12);
-  return `npm-${plain}@${version.replaceAll(/[^A-Za-z0-9.+-]/g, '_')}-${hash}`;
+  const hash = createHash('sha256')
+    .update([name, version, ...(madeFor === '' ? [] : [madeFor])].join('\0'))
+    .digest('hex')
+    .slice(0, 12);
+  return `${ecosystem}-${plain}@${version.replaceAll(/[^A-Za-z0-9.+-]/g, '_')}-${hash}`;
 }
 
 /** The version in the id of a tree: versions of npm are of letters that stay as they are. */
@@ -56,8 +83,13 @@ export async function removeTree(environment: RuntimeEnvironment, reference: str
   if (isTreeId(reference)) await removeWhole(packagesDirectory(environment), reference, environment);
 }
 
-const EXACT = /^\d+\.\d+\.\d+(?:[-+].*)?$/;
-const isTreeId = (reference: string) => /^npm-[A-Za-z0-9-]*@[A-Za-z0-9._+-]+-[0-9a-f]{12}$/.test(reference);
+const EXACT: Readonly<Record<PackageSource['ecosystem'], RegExp>> = {
+  npm: /^\d+\.\d+\.\d+(?:[-+].*)?$/,
+  pypi: /^\d/,
+  go: /^v\d+\.\d+\.\d+(?:[-+].*)?$/,
+};
+const isTreeId = (reference: string) =>
+  /^(?:npm|pypi|go)-[A-Za-z0-9-]*@[A-Za-z0-9._+-]+-[0-9a-f]{12}$/.test(reference);
 
 /** Where a package tree appears inside the sandbox. */
 export const APP = '/app';
@@ -74,7 +106,22 @@ export function treeManifest(packageName: string): string {
 }
 
 /**
- * The command that runs the server of a package tree, as the sandbox sees it. Scripts for Node run with the Node that is
+ * The program of a tree. Throws as `packageCommand`, and `runtime/start-failed` when what it was made for is gone from the
+ * machine.
+ */
+export async function treeProgram(tree: string): Promise<TreeProgram> {
+  const program = await readTreeProgram(tree);
+  if (program === undefined) return { command: await packageCommand(tree), env: {}, needs: [] };
+  const gone = program.needs.find((file) => !existsSync(file));
+  if (gone === undefined) return program;
+  throw new SkepError('runtime/start-failed', {
+    message: `the package was fetched for "${gone}", which is not on this machine any more`,
+    hint: FETCH_ANEW,
+  });
+}
+
+/**
+ * The command that runs the server of a package tree of npm, as the sandbox sees it. Scripts for Node run with the Node that is
  * bound in, anything else by itself. Throws `runtime/package-not-found` for a tree that is gone, `runtime/start-failed`
  * when the package has no clear program.
  */
@@ -91,8 +138,12 @@ export async function packageCommand(tree: string): Promise<string[]> {
   return (await needsNode(path.join(tree, file))) ? [NODE, inside] : [inside];
 }
 
-/** Where in a tree the package lies whose program is the one to run. Throws `runtime/package-not-found`. */
-export async function packageHome(tree: string): Promise<string> {
+/**
+ * Where in a tree the package lies whose program is the one to run, for a server that may write beside its code; undefined
+ * where servers never do. Throws `runtime/package-not-found`.
+ */
+export async function packageHome(tree: string): Promise<string | undefined> {
+  if ((await readTreeProgram(tree)) !== undefined) return undefined;
   return path.join('node_modules', await packageOf(tree));
 }
 

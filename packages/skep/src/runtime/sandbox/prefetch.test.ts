@@ -7,7 +7,8 @@ import type { Report } from '../runtime.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { Bubblewrap } from './confine.ts';
 import { packageCommand, packageHome } from './package-trees.ts';
-import { moveIntoPlace, writeManifest } from './prefetch.ts';
+import { writeManifest } from './npm-package.ts';
+import { moveIntoPlace } from './prefetch.ts';
 import { SandboxRuntime } from './sandbox-runtime.ts';
 
 const report: Report = { step() {}, detail() {} };

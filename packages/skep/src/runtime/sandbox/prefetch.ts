@@ -1,35 +1,36 @@
 import { execFile } from 'node:child_process';
-import { mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
-import { findNpm } from '../npm/program.ts';
-import { npmSpecifier } from '../npm/failure.ts';
-import { Upstream } from '../npm/upstream.ts';
 import type { PrepareRequest } from '../runtime.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { Bubblewrap } from './confine.ts';
-import { checkTree } from './check-tree.ts';
-import { compileAhead } from './compile-ahead.ts';
-import { GATEWAY, npmInstall } from './npm-install.ts';
+import type { FindPackage } from './found-package.ts';
 import { findProgram } from './find-program.ts';
-import { hasTree, treeId, treeManifest } from './package-trees.ts';
+import { hasTree } from './package-trees.ts';
 import { packagesDirectory } from './places.ts';
-import { scratchDirectory } from './own-directories.ts';
+import { removeFiles, scratchDirectory } from './own-directories.ts';
 
 const run = promisify(execFile);
 /** A disk that is busy for longer is not waited for. */
 const SYNC_MS = 30_000;
 
+/** A row for each kind of package, loaded when one is fetched. */
+const FINDERS: Readonly<Record<PackageSource['ecosystem'], () => Promise<FindPackage>>> = {
+  npm: async () => (await import('./npm-package.ts')).findNpmPackage,
+  pypi: async () => (await import('./pypi-package.ts')).findPypiPackage,
+  go: async () => (await import('./go-package.ts')).findGoPackage,
+};
+
 /**
- * Fetches an npm package with everything it needs into the package cache and returns the id of the tree. npm runs
- * confined, and scripts of packages do not run; when all is there the server is started once, confined and without a
- * network, for what Node compiles of it. The tree appears under its name only when it is complete; a failure or an abort
- * leaves nothing. Throws `runtime/package-not-found`, `runtime/prefetch-failed` or `runtime/aborted`.
+ * Fetches a package with everything it needs into the package cache and returns the id of the tree. Whatever fetches it
+ * runs confined. The tree appears under its name only when it is complete; a failure or an abort leaves nothing. Throws
+ * `runtime/package-not-found`, `runtime/prefetch-failed`, `runtime/aborted`, or what says which program is missing.
  */
-export async function prefetchNpm(
+export async function prefetch(
   environment: RuntimeEnvironment,
   bubblewrap: Bubblewrap,
   source: PackageSource,
@@ -37,47 +38,21 @@ export async function prefetchNpm(
 ): Promise<string> {
   const { report, signal } = request;
   const packages = packagesDirectory(environment);
-  using upstream = await Upstream.open(environment, await request.caCert?.());
-  report.step(`Looking up ${npmSpecifier(source)}`);
-  const { version, packument } = await upstream.resolve(source, signal);
-  const reference = treeId(source.name, version);
+  const find = await FINDERS[source.ecosystem]();
+  using found = await find({ environment, source, request });
+  const { reference, specifier } = found;
   if (await hasTree(environment, reference)) return reference;
-  const specifier = `${source.name}@${version}`;
   report.step(`Fetching ${specifier}`);
-  const node = await realpath(environment.execPath);
   const stage = await scratchDirectory(packages, environment);
   try {
     const tree = path.join(stage, 'tree');
     await mkdir(tree);
-    await writeManifest(tree, source.name);
-    await npmInstall({
-      bubblewrap,
-      upstream,
-      stage,
-      specifier,
-      signal,
-      npm: await findNpm(environment),
-      node,
-      known: { name: source.name, packument },
-      onDownload: (count) => report.detail(`${count} downloads`),
-    });
-    // npm could write to it, and what it says decides which program runs.
-    await writeManifest(tree, source.name);
-    await checkTree({ tree, specifier, registry: GATEWAY });
-    report.step(`Compiling ${specifier}`);
-    await compileAhead({ bubblewrap, node, stage, signal });
+    await found.fetch({ bubblewrap, stage, report, signal });
     await moveIntoPlace(tree, path.join(packages, reference), environment);
     return reference;
   } finally {
-    await rm(stage, { recursive: true, force: true });
+    await removeFiles(stage);
   }
-}
-
-/** Replaces whatever is there: it may be a link by now. */
-export async function writeManifest(tree: string, packageName: string): Promise<void> {
-  const file = path.join(tree, 'package.json');
-  await rm(file, { recursive: true, force: true });
-  await writeFile(file, treeManifest(packageName), { flag: 'wx', mode: 0o644 });
 }
 
 /** When another process was faster its tree is the same one. */

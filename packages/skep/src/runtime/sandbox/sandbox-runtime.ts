@@ -7,7 +7,7 @@ import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import type { Decision } from '../../egress/decision.ts';
 import { readDecisions } from '../../egress/read-decisions.ts';
-import { packageReference, type PackageSource } from '../../protocol/reference.ts';
+import type { PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type {
   LogChunk,
@@ -22,7 +22,6 @@ import type {
 import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import type { Bubblewrap } from './confine.ts';
-import { compiledAhead } from './compile-ahead.ts';
 import { checkMounts, checkSpec } from './check-spec.ts';
 import { closedMounts, confinedUser } from './confined-user.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
@@ -31,14 +30,7 @@ import { launch } from './launch.ts';
 import { bootId } from './linux-process.ts';
 import * as kept from './kept-data.ts';
 import { earlierPart, followFile } from './log-file.ts';
-import {
-  fetchedTree,
-  hasTree,
-  packageCommand,
-  packageTree,
-  removeTree,
-  treeVersion,
-} from './package-trees.ts';
+import { fetchedTree, hasTree, packageTree, removeTree, treeVersion } from './package-trees.ts';
 import { ownNetworkOf } from './own-network.ts';
 import { attachPipes, holdPipes, makePipes, type HeldPipes } from './pipes.ts';
 import { serverState } from './server-state.ts';
@@ -51,6 +43,7 @@ import {
 } from './places.ts';
 import { encodeSpec, readSpec, runState } from './records.ts';
 import { removeWhole, scratchDirectory, sweepDirectory } from './own-directories.ts';
+import { treeParts } from './tree-parts.ts';
 import { endGateway, killBelow, stopProcesses, untilOver } from './stop.ts';
 
 /** Longest time between two looks at a workload that is waited for, in milliseconds. */
@@ -70,16 +63,10 @@ async function prepare(
       message: `image "${source.reference}" needs a container engine`,
     });
   }
-  if (source.ecosystem !== 'npm') {
-    throw new SkepError('usage/not-available', {
-      message: `"${packageReference(source)}": ${source.ecosystem} packages are not available in the sandbox yet`,
-      hint: 'start a container engine, or run an npx:// package',
-    });
-  }
   const fetched = await fetchedTree(environment, source);
   if (fetched !== undefined) return preparedTree(fetched);
-  const { prefetchNpm } = await import('./prefetch.ts');
-  return preparedTree(await prefetchNpm(environment, bubblewrap, source, request));
+  const { prefetch } = await import('./prefetch.ts');
+  return preparedTree(await prefetch(environment, bubblewrap, source, request));
 }
 
 function preparedTree(reference: string): Prepared {
@@ -121,6 +108,10 @@ export class SandboxRuntime implements Runtime {
   }
 
   async newest(source: PackageSource, signal: AbortSignal): Promise<string | undefined> {
+    if (source.ecosystem === 'pypi') {
+      const { newestPythonVersion } = await import('../pypi/newest-version.ts');
+      return newestPythonVersion(this.#environment, source, signal);
+    }
     const { newestVersion } = await import('../npm/newest-version.ts');
     return newestVersion(this.#environment, source, signal);
   }
@@ -207,7 +198,6 @@ export class SandboxRuntime implements Runtime {
     await checkMounts(spec.mounts, spec.data);
     const tree = await packageTree(this.#environment, reference);
     const node = await realpath(this.#environment.execPath);
-    const command = await packageCommand(tree);
     const bubblewrap = this.#bubblewrap;
     const user = await this.#userOf(spec);
     const network = ownNetworkOf(spec, bubblewrap.network);
@@ -215,9 +205,8 @@ export class SandboxRuntime implements Runtime {
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
       const { mounts, complete, home } = await serverState({ places, reference, tree, user: owner });
       const data = await kept.dataMounts({ environment: this.#environment, spec, home, user: owner });
-      const compiled = await compiledAhead(tree, user);
       const state = [...mounts, ...data];
-      const parts = { spec, tree, node, command, user, state, compiled, network };
+      const parts = { spec, tree, node, ...(await treeParts(tree, user)), user, state, network };
       // What is left of the last run may still have the ports.
       await endGateway(places);
       await launch({ ...parts, bubblewrap, places, complete });

@@ -48,6 +48,7 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
   const home = path.join(places.state, 'home');
   const isNew = (await mkdir(home, { recursive: true, mode: 0o755 })) !== undefined;
   const inTree = await packageHome(tree);
+  if (inTree === undefined) return homeOnly(owner, home, isNew);
   const source = path.join(tree, inTree);
   const copy = path.join(places.state, 'package');
   const boot = await bootId();
@@ -75,6 +76,16 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
         const files = await copyFolder(source, copy, isNew ? user : undefined);
         await writeMade(places, { reference, files, boot });
       }
+      if (user !== undefined) await give(places.state, user, isNew);
+    },
+  };
+}
+
+function homeOnly({ places, user }: StateOwner, home: string, isNew: boolean): ServerState {
+  return {
+    mounts: [{ source: home, target: CONFINED_HOME, readOnly: false }],
+    home,
+    async complete() {
       if (user !== undefined) await give(places.state, user, isNew);
     },
   };
