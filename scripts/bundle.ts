@@ -124,7 +124,7 @@ const CHUNKS = [
   // What finds servers and tells what they need, on this machine too; nothing of it leads to zod.
   {
     name: 'finding',
-    test: /\/core\/src\/(?:catalog\/(?:catalogue-|display-facts|entry-name|extension-summary|find\.ts|publisher-extension|quick-servers|rank\.ts|run-plan|version-order))|\/skep\/src\/(?:catalog\/(?:choose-server|outlook|rows|server-facts)|cli\/abilities|runtime\/(?:glance|docker\/(?:engine-sockets|glance)|sandbox\/(?:find-program|glance|places)))/,
+    test: /\/core\/src\/(?:catalog\/(?:catalogue-|display-facts|entry-name|extension-summary|find\.ts|native-group|publisher-extension|quick-servers|rank\.ts|run-plan|version-order))|\/skep\/src\/(?:catalog\/(?:choose-server|outlook|rows|server-facts)|cli\/abilities|runtime\/(?:glance|docker\/(?:engine-sockets|glance)|sandbox\/(?:find-program|glance|places)))/,
   },
   // Who writes the files of clients; what reads a format of theirs is loaded with the first file of it.
   {
@@ -149,7 +149,7 @@ const CHUNKS = [
   {
     name: 'runs',
     minShareCount: 2,
-    test: /\/skep\/src\/(?!commands|runtime|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|log-keeper|ready|supervise|watch)\.ts)|\/core\/src\/fetch\/(?:ca-bundle|read-limited)|\/proxy\/src\/call\/loopback/,
+    test: /\/skep\/src\/(?!commands|runtime\/.+\/|cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|log-keeper|ready|supervise|watch)\.ts)|\/core\/src\/fetch\/(?:ca-bundle|read-limited)|\/proxy\/src\/call\/loopback/,
   },
   {
     name: 'hosting',
@@ -248,16 +248,16 @@ function launchable(folder: string, chunks: readonly OutputChunk[]): void {
 
 /**
  * Looking must stay quick: these commands load no zod, which alone takes half as long as all of Node, and
- * `list` no built-in module before something of it is called.
+ * `list` no built-in module before something of it is called. Nor does a start in the sandbox load zod.
  */
 function refuseHeavy(chunks: readonly OutputChunk[]): void {
   const byFile = new Map(chunks.map((chunk) => [chunk.fileName, chunk]));
-  for (const command of ['list', 'search', 'info']) {
+  for (const command of ['list', 'search', 'info', 'run', 'supervise', 'run-for-command', 'sandbox']) {
     const loaded = new Set(chunks.filter(({ name }) => name === command).map(({ fileName }) => fileName));
     // A set hands out what is added to it on the way.
     for (const file of loaded) for (const one of byFile.get(file)?.imports ?? []) loaded.add(one);
     const path = [...loaded].find((file) => byFile.get(file)?.name === 'zod');
-    if (path !== undefined) throw new Error(`skep ${command} would load zod: ${[...loaded].join(', ')}`);
+    if (path !== undefined) throw new Error(`${command} of skep would load zod: ${[...loaded].join(', ')}`);
     const builtin = [...loaded].find((file) => file.startsWith('node:'));
     if (command === 'list' && builtin !== undefined)
       throw new Error(`skep list would load ${builtin} at its start`);

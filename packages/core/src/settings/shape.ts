@@ -1,3 +1,4 @@
+import { SkepError } from '../errors/skep-error.ts';
 import { isRecord } from '../json/is-record.ts';
 import { MAX_TIMER_MS } from '../time/clock.ts';
 import { parseDuration } from '../time/duration.ts';
@@ -123,6 +124,24 @@ export function members<const Shapes extends Readonly<Record<string, Shape<unkno
     return read as MembersOf<Shapes>;
   };
 }
+
+/** What a shape reads of a value; undefined where the value is not of that shape. */
+export function readAs<T>(shape: Shape<T>, value: unknown): T | undefined {
+  try {
+    return shape(value, misfit);
+  } catch (error) {
+    if (error === MISFIT) return undefined;
+    throw error;
+  }
+}
+
+const MISFIT = new SkepError('internal/bug', { message: 'a value is not of the shape that was asked for' });
+const misfit: Fail = () => {
+  throw MISFIT;
+};
+
+/** Whatever it is. */
+export const anything: Shape<unknown> = (value) => value;
 
 /** The member may be absent. */
 export function optional<T>(shape: Shape<T>): Shape<T | undefined> {

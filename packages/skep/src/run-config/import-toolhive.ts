@@ -2,8 +2,8 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { suggestion } from '@skep/core/settings/did-you-mean.ts';
 import type { Field } from '@skep/core/settings/field.ts';
+import * as shape from '@skep/core/settings/shape.ts';
 import { proxySettings } from '@skep/proxy/settings.ts';
-import { z } from 'zod';
 import { runSettings } from '../settings/run-settings.ts';
 import { withoutFacts } from './labels.ts';
 import { invalidConfig, NAMES_AGAIN } from './run-config.ts';
@@ -125,7 +125,10 @@ function unknownKey(key: string, where: string, text: string): SkepError {
 /** Bytes of a request that a proxy takes by itself. */
 const BODY_LIMIT = proxySettings.find((row) => row.name === 'bodyLimitBytes')?.default;
 
-const step = z.strictObject({ type: z.string(), parameters: z.record(z.string(), z.unknown()).nullish() });
+const step = shape.exactly({
+  type: shape.text,
+  parameters: shape.nullish(shape.recordOf(shape.anything)),
+});
 
 /** Steps that every request passes here too, with parameters that ask for no more. */
 const ANYWAY: Readonly<Record<string, (name: string, value: unknown) => boolean>> = {
@@ -143,7 +146,7 @@ function stepsBeyond(value: unknown): readonly string[] {
 }
 
 function stepBeyond(value: unknown): string | undefined {
-  const { data } = step.safeParse(value);
+  const data = shape.readAs(step, value);
   if (data === undefined) return 'of the wrong shape';
   const anyway = Object.hasOwn(ANYWAY, data.type) ? ANYWAY[data.type] : undefined;
   const met = Object.entries(data.parameters ?? {}).every(([name, member]) => anyway?.(name, member));

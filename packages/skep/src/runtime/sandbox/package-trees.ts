@@ -4,7 +4,7 @@ import { open, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
-import { z } from 'zod';
+import { anything, members, readAs, textThat } from '@skep/core/settings/shape.ts';
 import { chooseBin } from '../../protocol/choose-bin.ts';
 import { isNpmName } from '../../protocol/npm-name.ts';
 import { normalName } from '../../protocol/pypi-name.ts';
@@ -97,8 +97,8 @@ export const APP = '/app';
 export const NODE = '/skep/bin/node';
 
 /** A name can be no path out of the tree. */
-const treeShape = z.object({ skep: z.object({ package: z.string().refine(isNpmName) }) });
-const manifestShape = z.object({ bin: z.unknown().optional() });
+const treeShape = members({ skep: members({ package: textThat(isNpmName, 'is no package') }) });
+const manifestShape = members({ bin: anything });
 
 /** The content of a tree's own package.json: it remembers which of the installed packages is the one to run. */
 export function treeManifest(packageName: string): string {
@@ -128,8 +128,8 @@ export async function treeProgram(tree: string): Promise<TreeProgram> {
 export async function packageCommand(tree: string): Promise<string[]> {
   const name = await packageOf(tree);
   const home = path.join('node_modules', name);
-  const manifest = manifestShape.parse(await readJson(path.join(tree, home, 'package.json')));
-  const choice = chooseBin(name, manifest.bin);
+  const manifest = readAs(manifestShape, await readJson(path.join(tree, home, 'package.json')));
+  const choice = chooseBin(name, manifest?.bin);
   if (!('path' in choice)) throw unclear(name, choice.candidates);
   const file = path.posix.join(home, choice.path);
   // A package must not point out of its own tree.
@@ -149,7 +149,7 @@ export async function packageHome(tree: string): Promise<string | undefined> {
 
 async function packageOf(tree: string): Promise<string> {
   const file = path.join(tree, 'package.json');
-  const found = treeShape.safeParse(await readJson(file)).data;
+  const found = readAs(treeShape, await readJson(file));
   if (found !== undefined) return found.skep.package;
   throw new SkepError('runtime/package-not-found', {
     message: `"${file}" names no package`,

@@ -3,10 +3,10 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, 
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { bool, members, readAs, text } from '@skep/core/settings/shape.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
-import { z } from 'zod';
 
-const proofShape = z.object({ subject: z.string(), version: z.string(), ownNetwork: z.boolean() });
+const proofShape = members({ subject: text, version: text, ownNetwork: bool });
 
 /** That bubblewrap was tried and confines. */
 export interface Proof {
@@ -50,7 +50,7 @@ function securityLabel(): string {
 
 /** Undefined when there is none of that subject, or somebody else could have written it. */
 export function recallProof(file: string, subject: string): Proof | undefined {
-  const proof = proofShape.safeParse(parsedJson(readOwn(file) ?? '')).data;
+  const proof = readAs(proofShape, parsedJson(readOwn(file) ?? ''));
   return proof?.subject === subject ? proof : undefined;
 }
 

@@ -2,41 +2,60 @@ import { stat } from 'node:fs/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
-import { z } from 'zod';
+import {
+  bool,
+  exactly,
+  listOf,
+  members,
+  oneOf,
+  optional,
+  readAs,
+  recordOf,
+  text,
+  textThat,
+  wholeNumber,
+  type ShapeType,
+} from '@skep/core/settings/shape.ts';
 import { isDataPath } from '../../permissions/data-paths.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { userFile } from '../user-file.ts';
 import { firstInside, identify, isRunning, type ProcessIdentity } from './linux-process.ts';
 import { GATES, type Gate, type WorkloadPlaces } from './places.ts';
 
-const policyShape = z.strictObject({
-  workload: z.string(),
-  allowAll: z.boolean(),
-  hosts: z.array(z.string()),
-  ports: z.array(z.number()),
-  inbound: z.array(z.string()),
-  runtimeGateway: z.boolean(),
+const policyShape = exactly({
+  workload: text,
+  allowAll: bool,
+  hosts: listOf(text),
+  ports: listOf(wholeNumber()),
+  inbound: listOf(text),
+  runtimeGateway: bool,
 });
 
-const mountShape = z.object({ source: z.string(), target: z.string(), readOnly: z.boolean() });
+/** As `toISOString` writes it. */
+const time = textThat(
+  (value) => /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) && !Number.isNaN(Date.parse(value)),
+  'is no time',
+);
 
-const specShape = z.object({
-  createdAt: z.iso.datetime(),
-  spec: z.object({
-    name: z.string(),
-    reference: z.string(),
-    args: z.array(z.string()),
-    env: z.record(z.string(), z.string()),
-    labels: z.record(z.string(), z.string()),
-    stdio: z.boolean(),
-    mounts: z.array(mountShape),
-    overlays: z.array(mountShape).exactOptional(),
-    network: z.string(),
-    ports: z.array(z.object({ hostIp: z.string(), hostPort: z.number(), containerPort: z.number() })),
-    privileged: z.boolean(),
-    user: z.string().exactOptional(),
-    isolation: policyShape.exactOptional(),
-    data: z.array(z.string().refine(isDataPath)).exactOptional(),
+const mountShape = members({ source: text, target: text, readOnly: bool });
+
+const specShape = members({
+  createdAt: time,
+  spec: members({
+    name: text,
+    reference: text,
+    args: listOf(text),
+    env: recordOf(text),
+    labels: recordOf(text),
+    stdio: bool,
+    mounts: listOf(mountShape),
+    overlays: optional(listOf(mountShape)),
+    network: text,
+    ports: listOf(members({ hostIp: text, hostPort: wholeNumber(), containerPort: wholeNumber() })),
+    privileged: bool,
+    user: optional(text),
+    isolation: optional(policyShape),
+    data: optional(listOf(textThat(isDataPath, 'is no data path'))),
   }),
 });
 
@@ -52,30 +71,31 @@ export function encodeSpec({ spec: { secretEnv: _kept, ...spec }, createdAt }: S
 
 /** The workload saved in this file; undefined when there is none. Throws `workload/state-unreadable`. */
 export async function readSpec(file: string): Promise<SavedSpec | undefined> {
-  const text = await userFile(file);
-  if (text === undefined) return undefined;
-  try {
-    const { spec, createdAt } = specShape.parse(JSON.parse(text));
-    return { spec, createdAt: new Date(createdAt) };
-  } catch (cause) {
-    throw new SkepError('workload/state-unreadable', { message: `"${file}" is not a saved workload`, cause });
-  }
+  const saved = await userFile(file);
+  if (saved === undefined) return undefined;
+  const unreadable = (why: string, ...path: readonly (string | number)[]): never => {
+    throw new SkepError('workload/state-unreadable', {
+      message: `"${file}" is not a saved workload${path.length === 0 ? '' : `: "${path.join('.')}" ${why}`}`,
+    });
+  };
+  const { spec, createdAt } = specShape(parsedJson(saved), unreadable);
+  return { spec, createdAt: new Date(createdAt) };
 }
 
-const identityShape = z.object({ pid: z.number(), startTime: z.string() });
+const identityShape = members({ pid: wholeNumber(), startTime: text });
 
-const runShape = z.object({
-  bootId: z.string(),
-  startedAt: z.iso.datetime(),
+const runShape = members({
+  bootId: text,
+  startedAt: time,
   /** The first process inside, as the host sees it. Missing between the launch and the second write. */
-  init: identityShape.optional(),
+  init: optional(identityShape),
   /** The bubblewrap outside, which reports how the first process ended. */
-  monitor: identityShape.optional(),
+  monitor: optional(identityShape),
   /** The pipes that its gateway holds. */
-  gates: z.array(z.enum(GATES)).readonly().optional(),
+  gates: optional(listOf(oneOf(...GATES))),
 });
 
-export type RunRecord = z.infer<typeof runShape>;
+export type RunRecord = ShapeType<typeof runShape>;
 
 export type RunState =
   | { readonly state: 'created' }
@@ -100,7 +120,7 @@ export const UNKNOWN_EXIT = 255;
  */
 export async function runState(places: WorkloadPlaces, currentBoot: string): Promise<RunState> {
   // Written atomically, so damage came from outside; the process table says more than any guess.
-  const record = runShape.safeParse(parsedJson((await userFile(places.run)) ?? '')).data;
+  const record = readAs(runShape, parsedJson((await userFile(places.run)) ?? ''));
   if (record === undefined) return stateWithoutRecord(places);
   const startedAt = new Date(record.startedAt);
   const { gates = [] } = record;
@@ -135,15 +155,18 @@ async function launchedUnrecorded(places: WorkloadPlaces): Promise<ProcessIdenti
   return (await identify(initPid)) ?? { pid: initPid, startTime: '' };
 }
 
-const statusShape = z.object({ 'child-pid': z.number().optional(), 'exit-code': z.number().optional() });
+const statusShape = members({
+  'child-pid': optional(wholeNumber()),
+  'exit-code': optional(wholeNumber()),
+});
 
 /** Reads the documents of `--json-status-fd`; a line that is not finished yet is left for the next time. */
 export async function readStatus(file: string) {
-  const text = (await userFile(file)) ?? '';
+  const report = (await userFile(file)) ?? '';
   const status: { initPid?: number; exitCode?: number } = {};
-  for (const line of text.slice(0, text.lastIndexOf('\n') + 1).split('\n')) {
+  for (const line of report.slice(0, report.lastIndexOf('\n') + 1).split('\n')) {
     // A damaged line says nothing; the process table is asked as well.
-    const document = statusShape.safeParse(parsedJson(line)).data;
+    const document = readAs(statusShape, parsedJson(line));
     if (document?.['child-pid'] !== undefined) status.initPid = document['child-pid'];
     if (document?.['exit-code'] !== undefined) status.exitCode = document['exit-code'];
   }

@@ -7,7 +7,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
-import { z } from 'zod';
+import { listOf, members, readAs, text, withDefault, type ShapeType } from '@skep/core/settings/shape.ts';
 import type { Mount } from '../../permissions/mounts.ts';
 import { CONFINED_HOME } from './confine.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
@@ -91,18 +91,18 @@ function homeOnly({ places, user }: StateOwner, home: string, isNew: boolean): S
   };
 }
 
-const madeShape = z.object({
-  reference: z.string(),
-  files: z.array(z.string()),
+const madeShape = members({
+  reference: text,
+  files: listOf(text),
   /** Since when the copy is known to be whole; a machine that goes down may lose what was not on its disk yet. */
-  boot: z.string().default(''),
+  boot: withDefault(text, ''),
 });
-type Made = z.infer<typeof madeShape>;
+type Made = ShapeType<typeof madeShape>;
 
 /** What the copy was made from, and the files that came with the package. */
 async function readMade(places: WorkloadPlaces): Promise<Made | undefined> {
-  const text = await ifThere(readFile(places.shipped, 'utf8'));
-  return madeShape.safeParse(parsedJson(text ?? '')).data;
+  const said = await ifThere(readFile(places.shipped, 'utf8'));
+  return readAs(madeShape, parsedJson(said ?? ''));
 }
 
 /** One that is not written down as made is no copy, or one that was interrupted. */
