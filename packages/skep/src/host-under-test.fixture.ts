@@ -20,10 +20,11 @@ interface HostUnderTest {
 
 /** What hosts workloads in a test: for real, on a runtime in memory, behind proxies that listen nowhere. */
 export function openHostUnderTest({ context, machine, runtime, version }: HostUnderTest): Host {
-  const { places, clock, random, fetch, self, isAlive } = context;
+  const { places, clock, random, fetch, self, isAlive, home } = context;
   const greet = machine.greet ?? (async () => ({ name: 'fake', version: '1' }));
   return new Host({
     places,
+    home,
     clock,
     random,
     fetch,

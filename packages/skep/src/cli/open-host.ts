@@ -15,10 +15,11 @@ import { connectRuntime, openRuntime } from './open-runtime.ts';
 
 /** A host of workloads in this process: in the supervisor, which has the front door, and with `--foreground`. */
 export function openHost(context: Context, log: Log, front?: () => Promise<FrontDoor>): Host {
-  const { places, program, clock, random, fetch, self, isAlive, end, osUser } = context;
+  const { places, program, clock, random, fetch, self, isAlive, end, osUser, home } = context;
   const budgets = newBudgets();
   return new Host({
     places,
+    home,
     // Not under the context's signal: after Ctrl-C there is still something to stop and remove.
     openRuntime: (reference) => openRuntime(context, { reference }),
     connectRuntime: (reference) => connectRuntime(context, reference),

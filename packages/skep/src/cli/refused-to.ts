@@ -5,23 +5,33 @@ import { refusedHosts, type Refused } from '../egress/refused.ts';
 import { hostAndPort } from '../permissions/allowed-hosts.ts';
 import type { Fact } from '../print/table.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
+import { lacksOf, type Lack } from '../supervisor/lacks.ts';
+import { lastLines } from '../supervisor/ready.ts';
 
 /** As many are shown to a person. */
 const MAX_SHOWN = 10;
 const ASK_MS = 5_000;
+/** Of what a server wrote, its stdout among it. */
+const MAX_LINES = 200;
 /** Of a host, which a server makes up. */
 const MAX_HOST = 100;
 
-/** What the gateway of a workload refused; empty for one without. Undefined where its runtime does not say. */
-export async function refusedTo(
-  config: RunConfig,
-  context: Context,
-): Promise<readonly Refused[] | undefined> {
-  if (config.isolate_network !== true) return [];
+/** What a workload was refused, and what it seems to lack by its own words. */
+export interface Missed {
+  readonly refused: readonly Refused[];
+  readonly lacks: readonly Lack[];
+}
+
+/** Undefined where the runtime of the workload does not answer. */
+export async function missedBy(config: RunConfig, context: Context): Promise<Missed | undefined> {
   try {
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(ASK_MS)]);
     const runtime = await openRuntime(context, { reference: config.runtime, signal });
-    return refusedHosts(await runtime.traffic(config.name), config);
+    const isolated = config.isolate_network === true;
+    const refused = isolated ? refusedHosts(await runtime.traffic(config.name), config) : [];
+    const isThere = (await runtime.inspect(config.name)) !== undefined;
+    const lines = isThere ? await lastLines(runtime, config.name, MAX_LINES) : [];
+    return { refused, lacks: await lacksOf(config, lines, context.home) };
   } catch (error) {
     if (error instanceof SkepError && !context.signal.aborted) return undefined;
     throw error;
@@ -29,8 +39,14 @@ export async function refusedTo(
 }
 
 /** A line for each, with the command that would allow it. */
-export function refusedFacts(name: string, refused: readonly Refused[] | undefined): readonly Fact[] {
-  if (refused === undefined) return [['Refused', 'not known, because its runtime does not answer']];
+export function missedFacts(
+  { name, isolate_network: isolated }: RunConfig,
+  missed: Missed | undefined,
+): readonly Fact[] {
+  if (missed === undefined) {
+    return isolated === true ? [['Refused', 'not known, because its runtime does not answer']] : [];
+  }
+  const { refused, lacks } = missed;
   const lines = refused.slice(0, MAX_SHOWN).map((one) => {
     const what = `${one.count} × ${shownHost(one)}`;
     return one.permit === undefined
@@ -39,7 +55,14 @@ export function refusedFacts(name: string, refused: readonly Refused[] | undefin
   });
   const more = refused.length - MAX_SHOWN;
   const all = more > 0 ? [...lines, `and ${more} more: skep logs --denied ${name}`] : lines;
-  return all.map((line, at): Fact => [at === 0 ? 'Refused' : '', line, 'yellow']);
+  return [
+    ...all.map((line, at): Fact => [at === 0 ? 'Refused' : '', line, 'yellow']),
+    ...lacks.map(({ what, permit }, at): Fact => [
+      at === 0 ? 'May lack' : '',
+      `${what} – ${permit}`,
+      'yellow',
+    ]),
+  ];
 }
 
 /** The host with its port, no longer than a line. */
@@ -49,9 +72,9 @@ export function shownHost({ host, port }: Pick<Refused, 'host' | 'port'>): strin
 }
 
 /** As data, all of them; null where there is none. */
-export function refusedItems(refused: readonly Refused[] | undefined): readonly object[] | null {
+export function refusedItems(missed: Missed | undefined): readonly object[] | null {
   return (
-    refused?.map(({ host, port, via, count, time, reason, permit }) => ({
+    missed?.refused.map(({ host, port, via, count, time, reason, permit }) => ({
       host,
       port: port ?? null,
       via,

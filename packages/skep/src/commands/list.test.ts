@@ -208,7 +208,7 @@ describe('skep status', () => {
     const keysOf = async (name: string): Promise<readonly string[]> =>
       Object.keys(JSON.parse(await servers.output(`status ${name} --format json`)) as object);
     const always =
-      'name status package url port transport proxy_mode permissions refused server group front_url'.split(
+      'name status package url port transport proxy_mode permissions refused may_lack server group front_url'.split(
         ' ',
       );
     expect(await keysOf('alpha')).toEqual([...always, 'uptime']);

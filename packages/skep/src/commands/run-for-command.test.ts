@@ -69,6 +69,7 @@ beforeEach(async () => {
       close: async () => {},
     }),
     version: '1',
+    home: '/home/me',
     owner: 'me',
     terminate() {},
     log: silentLog,

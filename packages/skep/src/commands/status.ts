@@ -8,7 +8,7 @@ import { toJsonText, toStatusItem, uptimeOf } from '../workloads/to-json.ts';
 import { formatOfStatus, timeText } from '../workloads/to-text.ts';
 import { readFound, weightOf } from '../supervisor/found-server.ts';
 import { toolsText } from '../run/tell-start.ts';
-import { refusedFacts, refusedItems, refusedTo } from '../cli/refused-to.ts';
+import { missedBy, missedFacts, refusedItems } from '../cli/refused-to.ts';
 import { shownUrl, viewWorkload } from '../workloads/view.ts';
 
 export const status = defineCommand({
@@ -23,10 +23,12 @@ export const status = defineCommand({
     const config = await findRunConfig(context.places, view.name);
     const card = config && permissionCard(config);
     const found = await readFound(context.places, view.name);
-    const refused = config ? await refusedTo(config, context) : [];
+    const missed = config && (await missedBy(config, context));
     if (values.format === 'json')
       return context.terminal.out(
-        toJsonText(toStatusItem(view, now, { card, found, refused: refusedItems(refused) })),
+        toJsonText(
+          toStatusItem(view, now, { card, found, refused: refusedItems(missed), lacks: missed?.lacks ?? [] }),
+        ),
       );
     const weight = found && weightOf(found);
     const facts: readonly Fact[] = [
@@ -42,7 +44,7 @@ export const status = defineCommand({
       ['Server', found?.server && [found.server.name, found.server.version ?? ''].join(' ').trim()],
       ['Tools', weight && toolsText(weight)],
       ...cardFacts(card ?? []),
-      ...refusedFacts(view.name, refused),
+      ...(config ? missedFacts(config, missed) : []),
       ['Data', await dataText(context.places, name)],
       ['Group', view.group],
       ['Created', timeText(view.createdAt)],

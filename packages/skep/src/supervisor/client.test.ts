@@ -73,6 +73,7 @@ async function supervisor(greeting: Partial<Greeting> = {}): Promise<Host> {
       backendStarted() {},
       close: async () => {},
     }),
+    home: '/home/me',
     owner: 'me',
     clock: { ...systemClock, sleep: async () => {} },
     random: (min) => min,

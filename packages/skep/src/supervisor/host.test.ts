@@ -85,6 +85,7 @@ function newHost(): Host {
       };
     },
     version: '9.9.9',
+    home: '/home/me',
     owner: 'me',
     clock: {
       ...systemClock,

@@ -93,12 +93,16 @@ async function tellLastLines({ runtime, name, tell }: Failing): Promise<void> {
 const MAX_BYTES = 64 * 1024;
 
 /** The last lines a workload wrote, stderr and stdout together; what cannot be read is left out. */
-async function lastLines(runtime: Runtime, name: string): Promise<readonly string[]> {
+export async function lastLines(
+  runtime: Runtime,
+  name: string,
+  count = SHOWN_LINES,
+): Promise<readonly string[]> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of runtime.logs(name, {
     follow: false,
-    tail: SHOWN_LINES,
+    tail: count,
     signal: AbortSignal.timeout(5_000),
   })) {
     chunks.push(chunk.bytes);
@@ -110,5 +114,5 @@ async function lastLines(runtime: Runtime, name: string): Promise<readonly strin
     .split('\n')
     .map((line) => line.trimEnd())
     .filter((line) => line !== '')
-    .slice(-SHOWN_LINES);
+    .slice(-count);
 }

@@ -8,7 +8,8 @@ import type { Endpoint, Readiness, Tell } from './protocol.ts';
 import { forwardTarget, GRACE_MS, hostPortOf, inspectOwn, launch } from './launch.ts';
 import type { FoundServer } from './found-server.ts';
 import { meetServer, readinessOf } from './meet-server.ts';
-import { crashedAtStart, type Failing } from './ready.ts';
+import { withLacks } from './lacks.ts';
+import { crashedAtStart, lastLines, type Failing } from './ready.ts';
 import { watch, type WatchDeps } from './watch.ts';
 
 export interface SuperviseDeps extends WatchDeps {
@@ -16,6 +17,8 @@ export interface SuperviseDeps extends WatchDeps {
   /** Skep's own, which servers are told. */
   readonly version: string;
   readonly fetch: typeof fetch;
+  /** The home directory of the user, which is never offered to a server that lacks something. */
+  readonly home: string;
 }
 
 export interface SuperviseOptions {
@@ -74,8 +77,12 @@ export async function supervise(
       throw error;
     }
   } catch (error) {
+    const told = await withLacks(error, config, {
+      ...deps,
+      lines: () => lastLines(deps.runtime, config.name),
+    });
     if (!taken) await endWorkload(config.name, made, deps);
-    throw error;
+    throw told;
   }
 }
 

@@ -29,13 +29,15 @@ export interface MoreOfStatus {
   readonly found: FoundServer | undefined;
   /** What its gateway refused; null where that is not known. */
   readonly refused: readonly object[] | null;
+  /** What it seems to lack by its own words, with the command line that gives it. */
+  readonly lacks: readonly { readonly what: string; readonly permit: string }[];
 }
 
 /** `status --format json`; what nobody knows of the server is null. */
 export function toStatusItem(
   view: WorkloadView,
   now: Date,
-  { card, found, refused }: MoreOfStatus,
+  { card, found, refused, lacks }: MoreOfStatus,
 ): Record<string, unknown> {
   const uptime = uptimeOf(view, now);
   const permissions = card && Object.fromEntries(card.map(({ key, values }) => [key, values]));
@@ -51,6 +53,7 @@ export function toStatusItem(
     ...(permissions?.['not_enforced'] === undefined ? {} : { not_enforced: permissions['not_enforced'] }),
     ...(permissions === undefined ? {} : { permissions }),
     refused,
+    may_lack: lacks.map(({ what, permit }) => ({ what, permit })),
     server: found ? toServerItem(found) : null,
     group: view.group,
     front_url: view.frontUrl ?? null,
