@@ -156,7 +156,11 @@ const CHUNKS = [
     test: /\/proxy\/src\/|\/skep\/src\/(?:cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|log-keeper|ready|supervise|watch)\.ts)/,
   },
   { name: 'docker', test: /\/runtime\/docker\/(?!build|prepare-package|python-index|sweep)/ },
-  { name: 'sandbox', test: /\/runtime\/sandbox\/(?!prefetch|npm-install|check-tree)/ },
+  // What starts a server, but not what fetches one.
+  {
+    name: 'sandbox',
+    test: /\/runtime\/sandbox\/(?!prefetch|npm-|pypi-|go-|found-package|check-tree)/,
+  },
 ];
 
 for (const program of PROGRAMS) await bundle(program);
