@@ -14,6 +14,7 @@ import { findBubblewrap } from '@skep/cli/runtime/sandbox/bubblewrap.ts';
 import { SandboxRuntime } from '@skep/cli/runtime/sandbox/sandbox-runtime.ts';
 import type { RuntimeKind } from '@skep/cli/settings/identity.ts';
 import { MOODY_SERVER } from './fixtures/moody-server.ts';
+import { GO_SERVER, moduleProxyOf } from './fixtures/module-proxy.ts';
 import { npmRegistryWith } from './fixtures/npm-registry.ts';
 import { pythonIndexOf, pythonServer } from './fixtures/python-index.ts';
 import { engine, ensureNodeBase, ensureScriptImage } from './images.ts';
@@ -24,6 +25,7 @@ const engineThere = await component('engine');
 const sandboxThere = await component('sandbox');
 const npmThere = await component('npm');
 const pythonThere = await component('python');
+const goThere = await component('go');
 
 process.env['SKEP_CONTRACT_SECRET'] = 'must not be seen inside';
 
@@ -79,7 +81,7 @@ function packagesFor(environment: RuntimeEnvironment): readonly ContractPackage[
   const fetchFrom = (ecosystem: PackageSource['ecosystem'], name: string, serve: Serve) => {
     const fetch = async (signal: AbortSignal): Promise<Prepared> => {
       await using registry = await serve();
-      const env = { ...environment.env, [registry.variable]: registry.url };
+      const env = { ...environment.env, [registry.variable]: registry.url, GONOSUMDB: '*' };
       const runtime = new SandboxRuntime({ ...environment, env }, await findBubblewrap(environment));
       const source = { kind: 'package', ecosystem, name } as const;
       return await runtime.prepare({ source, addPackages: [], report: silent, signal });
@@ -90,13 +92,17 @@ function packagesFor(environment: RuntimeEnvironment): readonly ContractPackage[
     Object.assign(await npmRegistryWith('contract-server', MOODY_SERVER), {
       variable: 'npm_config_registry',
     });
+  const go = async () => Object.assign(await moduleProxyOf([GO_MODULE]), { variable: 'GOPROXY' });
   const pypi = async () =>
     Object.assign(await pythonIndexOf([pythonServer('contract-server')]), { variable: 'PIP_INDEX_URL' });
   return [
     fetchFrom('npm', 'contract-server', npm),
+    ...(goThere.available ? [fetchFrom('go', 'example.test/contract-server', go)] : []),
     ...(pythonThere.available ? [fetchFrom('pypi', 'contract-server', pypi)] : []),
   ];
 }
+
+const GO_MODULE = { path: 'example.test/contract-server', files: { 'main.go': GO_SERVER } };
 
 type Serve = () => Promise<AsyncDisposable & { readonly url: string; readonly variable: string }>;
 

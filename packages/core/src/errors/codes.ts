@@ -137,6 +137,7 @@ export const CODES = {
   'runtime/prefetch-failed': row(502, 'the package could not be fetched', 'correct what the message names and run it again'),
   'runtime/npm-missing': row(503, 'npm was not found', 'install npm or put it on the PATH'),
   'runtime/python-missing': row(503, 'Python was not found', 'install python3 with pip (python3-pip of Debian), or start a container engine'),
+  'runtime/go-missing': row(503, 'Go was not found', 'install Go and put it on the PATH, or run an image of it'),
   'runtime/aborted': row(499, 'stopped before it was done', 'run the command again'),
   'target/invalid-package': row(400, 'invalid package reference', 'write npx://name, npx://@scope/name@version or uvx://name@version'),
 

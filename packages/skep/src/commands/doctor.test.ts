@@ -13,6 +13,7 @@ import { displayWidth } from '../print/table.ts';
 import { lookAtReboots } from '../doctor/supervisor.ts';
 import { turnOn } from '../autostart/autostart.ts';
 import { writeRecord } from '../clients/record.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { MemoryKeyring } from '../secrets/keyring/keyring.fixture.ts';
 import { CHECKS } from '../doctor/checks.ts';
 import { ownerOf } from '../supervisor/workload-spec.ts';
@@ -127,6 +128,19 @@ describe('skep doctor', () => {
     expect(of('SKEP-D003')).toMatchObject({ verdict: 'broken', text: expect.stringContaining('1970') });
     expect(of('SKEP-D010')).toMatchObject({ verdict: 'broken' });
     expect(of('SKEP-D011')).toMatchObject({ verdict: 'warning' });
+  });
+
+  test('what fetches packages for the sandbox is told, with what is missing', async () => {
+    const skep = await machine({ runtime: new MemoryRuntime({}, 'sandbox') });
+    const bin = join(skep.places.stateDir, 'bin');
+    const without = await examined(skep, '', { PATH: bin });
+    expect(without.of('SKEP-D014')).toMatchObject({ verdict: 'note' });
+    expect(without.of('SKEP-D014')?.text).toContain('no go://: Go was not found');
+    const told = { GOROOT: '/go', GOVERSION: 'go9.8.7', GOPROXY: 'off', GOSUMDB: 'off' };
+    await make(join(bin, 'go'), `#!/bin/sh\necho '${JSON.stringify(told)}'\n`, 0o700);
+    const there = await examined(skep, '', { PATH: bin });
+    expect(there.of('SKEP-D014')?.text).toContain('go9.8.7');
+    expect((await examined(await machine())).of('SKEP-D014')).toBeUndefined();
   });
 
   test('what nobody hosts, and what runs for no server that is known, is named and left alone', async () => {

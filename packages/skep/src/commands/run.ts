@@ -14,7 +14,7 @@ export const run = defineCommand({
   usage: 'skep run [flags] SERVER [-- ARGS...]',
   summary: 'Run an MCP server and print the URL to connect to',
   description: [
-    'SERVER is a name of the catalogue, an image, npx://PACKAGE or uvx://PACKAGE. What follows -- goes to the server.',
+    'SERVER is a name of the catalogue, an image, npx://PACKAGE, uvx://PACKAGE or, in the sandbox, go://PACKAGE. What follows -- goes to the server.',
   ],
   examples: [
     { command: 'skep run everything', what: 'A server of the catalogue, in the background' },

@@ -76,7 +76,11 @@ async function unlessUnusable<T>(asked: Promise<T>): Promise<T | undefined> {
   }
 }
 
-async function lookFor(able: Pick<Runtime, 'runsImages'>, { context }: Inquiry): Promise<Found<Runtime>> {
+/** The runtime of a kind, if it is there. */
+export async function lookFor(
+  able: Pick<Runtime, 'runsImages'>,
+  { context }: Inquiry,
+): Promise<Found<Runtime>> {
   if (context.connectRuntime === undefined) return findAble(able, runtimeEnvironment(context));
   const found = await context.connectRuntime(undefined);
   return found.runsImages === able.runsImages ? { found } : { refusals: [] };

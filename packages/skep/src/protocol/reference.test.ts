@@ -41,6 +41,8 @@ describe('parsePackageReference', () => {
     'uvx://a@>=1',
     'uvx://a[extra]',
     'uvx://a@1;id',
+    'uvx://--index-url=http://x.test/',
+    'go://-toolexec=x.test/y',
     'go://nohost/x',
     'go://x.test/../y',
     'go://x.test/y@v1/z',

@@ -10,6 +10,7 @@ import { registryFor, withoutLogin } from '../npm/registries.ts';
 import { Upstream } from '../npm/upstream.ts';
 import type { Prepared, PrepareRequest } from '../runtime.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
+import { NEEDS_NO_IMAGES } from '../../settings/identity.ts';
 import { buildImage } from './build.ts';
 import type { EngineClient } from './client.ts';
 import { findImage } from './images.ts';
@@ -38,8 +39,8 @@ export async function preparePackage(build: PackageBuild): Promise<Prepared> {
   const scheme = SCHEMES[source.ecosystem];
   if (!scheme) {
     throw new SkepError('usage/not-available', {
-      message: `"${packageReference(source)}": go packages are not available yet`,
-      hint: 'run an image of it, or a package with npx:// or uvx://',
+      message: `"${packageReference(source)}": go packages are not available on an engine yet`,
+      hint: `run an image of it, or run it in the sandbox: --runtime ${NEEDS_NO_IMAGES}`,
     });
   }
   const version = source.ecosystem === 'npm' ? await exactVersion(build) : source.version;

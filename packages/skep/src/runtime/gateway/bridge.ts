@@ -4,7 +4,7 @@
  *
  * Refers to nothing outside itself: `bridgeScript` copies its source into the sandbox.
  */
-export function bridge(socket: string, port: number): void {
+export function bridge(socket: string, port: number, listening: () => void = () => {}): void {
   const net = process.getBuiltinModule('node:net');
   const server = net.createServer({ allowHalfOpen: true }, (inside) => {
     const outside = net.connect({ path: socket, allowHalfOpen: true });
@@ -16,7 +16,7 @@ export function bridge(socket: string, port: number): void {
     outside.on('error', end).on('close', end).pipe(inside);
   });
   // The package manager alone decides when it is over.
-  server.listen(port, '127.0.0.1').unref();
+  server.listen(port, '127.0.0.1', listening).unref();
 }
 
 /** The same as a script for `node --require`. */
@@ -24,9 +24,9 @@ export function bridgeScript(socket: string, port: number): string {
   return `(${bridge.toString()})(${JSON.stringify(socket)}, ${port});\n`;
 }
 
-/** Runs the command line that it is given, with the bridge, and ends as that did: for what is no Node program. */
+/** Runs the command line that it is given, once the bridge listens, and ends as that did: for what is no Node program. */
 export function bridgeAroundScript(socket: string, port: number): string {
-  return `${bridgeScript(socket, port)}(${runArguments.toString()})();\n`;
+  return `(${bridge.toString()})(${JSON.stringify(socket)}, ${port}, ${runArguments.toString()});\n`;
 }
 
 function runArguments(): void {

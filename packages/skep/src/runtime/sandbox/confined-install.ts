@@ -1,18 +1,14 @@
-import { execFile } from 'node:child_process';
 import { addAbortListener, once } from 'node:events';
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Mount } from '../../permissions/mounts.ts';
 import { notFetched } from '../gateway/failure.ts';
 import type { PackageGateway } from '../gateway/gateway.ts';
 import { startConfined, type Bubblewrap, type ConfinedProgram } from './confine.ts';
 import { confinedUser } from './confined-user.ts';
-
-const run = promisify(execFile);
+import { MAX_FETCH_KIB, watchSize } from './size-watch.ts';
 
 /** Where a confined package manager finds what it is given. */
 export const INSIDE = { bridge: '/skep/bridge.cjs', socket: '/skep/registry', cache: '/stage/cache' };
@@ -33,7 +29,7 @@ export interface ConfinedInstall {
   readonly writable: readonly string[];
   /** What it is called with; the bridge, the socket and the cache are mounted beside. */
   readonly program: Pick<ConfinedProgram, 'command' | 'env' | 'mounts' | 'cwd'>;
-  /** Told each line of its standard error. */
+  /** Told each line of what is kept. */
   readonly onLine?: (line: string) => void;
   /** Keep what it writes to standard output, too. */
   readonly stdout?: 'pipe';
@@ -61,27 +57,22 @@ export async function installConfined(install: ConfinedInstall): Promise<Program
   await gateway.listen(at('registry'));
   const given = [...install.writable, 'cache', 'registry'];
   if (asRoot) await Promise.all(given.map((name) => chown(at(name), user.uid, user.gid)));
-  const over = new AbortController();
-  const size = keepSmall(stage, over.signal);
+  await using size = watchSize(stage, MAX_FETCH_KIB);
+  const confined = {
+    ...program,
+    mounts: [...program.mounts, ...ownMounts(stage)],
+    network: 'none',
+    user,
+    // Some leave files out that they cannot make as they were packed; `checkFiles` takes the bits away.
+    setIdFiles: true,
+    endsWithParent: true,
+  } as const;
   try {
-    const tooLarge = size.tooLarge;
-    const confined = {
-      ...program,
-      mounts: [...program.mounts, ...ownMounts(stage)],
-      network: 'none',
-      user,
-      // Some leave files out that they cannot make as they were packed; `checkFiles` takes the bits away.
-      setIdFiles: true,
-      endsWithParent: true,
-    } as const;
-    const both = AbortSignal.any([signal, tooLarge]);
+    const both = AbortSignal.any([signal, size.tooLarge]);
     return await runToItsEnd(bubblewrap, confined, both, install);
   } catch (error) {
     if (size.tooLarge.aborted && !signal.aborted) throw notFetched(specifier, 'it is larger than 4 GiB');
     throw error;
-  } finally {
-    over.abort();
-    await size.watching;
   }
 }
 
@@ -91,23 +82,6 @@ function ownMounts(stage: string): readonly Mount[] {
     { source: path.join(stage, 'registry'), target: INSIDE.socket, readOnly: true },
     { source: path.join(stage, 'cache'), target: INSIDE.cache, readOnly: false },
   ];
-}
-
-const MAX_KIB = 4 * 1024 * 1024;
-const LOOK_MS = 1000;
-
-/** `tooLarge` aborts when a directory takes more of the disk than a package may. By du(1), which is quick. */
-function keepSmall(directory: string, over: AbortSignal) {
-  const ending = new AbortController();
-  const watch = async (): Promise<void> => {
-    while (!over.aborted) {
-      // What vanishes meanwhile makes it fail, with a sum all the same.
-      const looked = await run('du', ['-sk', '--', directory]).catch((error: { stdout?: string }) => error);
-      if (Number.parseInt(looked.stdout ?? '0', 10) > MAX_KIB) return ending.abort();
-      await pause(LOOK_MS, undefined, { signal: over }).catch(() => {});
-    }
-  };
-  return { tooLarge: ending.signal, watching: watch() };
 }
 
 const KEPT_CHARACTERS = 64 * 1024;

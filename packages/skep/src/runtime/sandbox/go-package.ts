@@ -1,11 +1,119 @@
-import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { packageReference } from '../../protocol/reference.ts';
-import type { FoundPackage, Lookup } from './found-package.ts';
+import { lstat, mkdir, readdir, realpath } from 'node:fs/promises';
+import path from 'node:path';
+import type { RuntimeEnvironment } from '../environment.ts';
+import { bridgeAroundScript } from '../gateway/bridge.ts';
+import { notFetched } from '../gateway/failure.ts';
+import { goFailure } from '../go/failure.ts';
+import { goGateway } from '../go/gateway.ts';
+import { GoProxies } from '../go/proxies.ts';
+import { findGo, GO_ROOT, toolchainMounts, type GoToolchain } from '../go/toolchain.ts';
+import { checkFiles } from './check-tree.ts';
+import { INSIDE, installConfined } from './confined-install.ts';
+import type { Fetch, FoundPackage, Lookup } from './found-package.ts';
+import { APP, NODE, treeId } from './package-trees.ts';
+import { writeTreeProgram } from './tree-program.ts';
 
-/** Throws `usage/not-available`. */
-export async function findGoPackage({ source }: Lookup): Promise<FoundPackage> {
-  throw new SkepError('usage/not-available', {
-    message: `"${packageReference(source)}": go packages are not available yet`,
-    hint: 'run an image of it, or a package with npx:// or uvx://',
-  });
+/** Where Go finds the gateway: on the loopback interface of a network that has nothing else. */
+const GATEWAY = 'http://127.0.0.1:3142/';
+
+/**
+ * A Go package as the person's module proxies say it is today. Go builds it into one static program; no code of a module
+ * runs for that, and each is verified by the person's checksum database. Throws `runtime/package-not-found`,
+ * `runtime/prefetch-failed`, `runtime/go-missing` or `runtime/aborted`.
+ */
+export async function findGoPackage({ environment, source, request }: Lookup): Promise<FoundPackage> {
+  const asked = source.version === undefined ? source.name : `${source.name}@${source.version}`;
+  request.report.step(`Looking up ${asked}`);
+  const go = await findGo(environment);
+  using unfinished = new DisposableStack();
+  const proxies = unfinished.use(await GoProxies.open(environment, go.settings, await request.caCert?.()));
+  const version = await proxies.resolve(source, request.signal);
+  const specifier = `${source.name}@${version}`;
+  const held = unfinished.move();
+  return {
+    reference: treeId('go', source.name, version),
+    specifier,
+    fetch: (fetch) => buildGo({ environment, specifier, go, proxies }, fetch),
+    [Symbol.dispose]: () => held.dispose(),
+  };
 }
+
+interface GoBuild {
+  readonly environment: RuntimeEnvironment;
+  readonly specifier: string;
+  readonly go: GoToolchain;
+  readonly proxies: GoProxies;
+}
+
+async function buildGo(build: GoBuild, { bubblewrap, stage, report, signal }: Fetch): Promise<void> {
+  const { environment, specifier, go, proxies } = build;
+  const tree = path.join(stage, 'tree');
+  await Promise.all([mkdir(path.join(tree, 'bin')), mkdir(path.join(stage, 'tmp'))]);
+  await using gateway = goGateway({ proxies, onDownload: (count) => report.detail(`${count} modules`) });
+  const result = await installConfined({
+    bubblewrap,
+    gateway,
+    stage,
+    specifier,
+    signal,
+    manager: 'go',
+    bridge: bridgeAroundScript(INSIDE.socket, Number(new URL(GATEWAY).port)),
+    writable: ['tree/bin', 'tmp'],
+    program: {
+      command: [NODE, INSIDE.bridge, `${GO_ROOT}/bin/go`, 'install', ...BUILD, '--', specifier],
+      env: { ...SETTINGS, GOSUMDB: go.settings.GOSUMDB, GONOSUMDB: go.settings.GONOSUMDB },
+      mounts: [
+        { source: await realpath(environment.execPath), target: NODE, readOnly: true },
+        ...toolchainMounts(go),
+        { source: path.join(tree, 'bin'), target: `${APP}/bin`, readOnly: false },
+        { source: path.join(stage, 'tmp'), target: '/stage/tmp', readOnly: false },
+      ],
+      cwd: '/stage/tmp',
+    },
+    onLine: countPackages((count) => report.detail(`${count} packages compiled`)),
+  });
+  if (result.status !== 0) throw gateway.failure ?? goFailure(specifier, result.said, GATEWAY);
+  await checkFiles({ tree, specifier });
+  await writeTreeProgram(tree, { command: [await programOf(tree, specifier)], env: {}, needs: [] });
+}
+
+/** Go says the name of each package that it compiles. */
+function countPackages(told: (count: number) => void): (line: string) => void {
+  let count = 0;
+  return (line) => {
+    if (/^[\w./~-]+$/.test(line)) told((count += 1));
+  };
+}
+
+/** The one program that was built, as the sandbox sees it. */
+async function programOf(tree: string, specifier: string): Promise<string> {
+  const [name, ...others] = await readdir(path.join(tree, 'bin'));
+  const isFile = name !== undefined && (await lstat(path.join(tree, 'bin', name))).isFile();
+  if (name === undefined || !isFile || others.length > 0) {
+    throw notFetched(specifier, 'it is no program (package main)');
+  }
+  return path.posix.join(APP, 'bin', name);
+}
+
+const BUILD = ['-trimpath', '-v', '-ldflags=-s -w'];
+
+/** Nothing of a user is read, nothing is taken from a repository, and no other Go is fetched. */
+const SETTINGS: Readonly<Record<string, string>> = {
+  GOROOT: GO_ROOT,
+  GOPROXY: GATEWAY,
+  GONOPROXY: 'none',
+  GOPRIVATE: '',
+  GOVCS: '*:off',
+  GOENV: 'off',
+  GOFLAGS: '-modcacherw',
+  GOTOOLCHAIN: 'local',
+  GOTELEMETRY: 'off',
+  GO111MODULE: 'on',
+  GOWORK: 'off',
+  CGO_ENABLED: '0',
+  GOBIN: `${APP}/bin`,
+  GOPATH: `${INSIDE.cache}/path`,
+  GOCACHE: `${INSIDE.cache}/build`,
+  GOTMPDIR: '/stage/tmp',
+  TMPDIR: '/stage/tmp',
+};

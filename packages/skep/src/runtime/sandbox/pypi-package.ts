@@ -89,6 +89,9 @@ async function fetchPypi(found: Found, { bubblewrap, stage, report, signal }: Fe
       cwd: '/stage/tmp',
     },
     stdout: 'pipe',
+    onLine: (line) => {
+      if (line.startsWith('Installing collected packages')) report.detail('installing and compiling');
+    },
   });
   if (result.status !== 0) throw gateway.failure ?? pipFailure(specifier, result.said);
   await finish({ tree, packages, name, specifier }, python);

@@ -108,6 +108,10 @@ export class SandboxRuntime implements Runtime {
   }
 
   async newest(source: PackageSource, signal: AbortSignal): Promise<string | undefined> {
+    if (source.ecosystem === 'go') {
+      const { newestGoVersion } = await import('../go/newest-version.ts');
+      return newestGoVersion(this.#environment, source, signal);
+    }
     if (source.ecosystem === 'pypi') {
       const { newestPythonVersion } = await import('../pypi/newest-version.ts');
       return newestPythonVersion(this.#environment, source, signal);
