@@ -22,6 +22,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   proxy: async () => (await import('./proxy.ts')).proxyBench,
   supervisor: async () => (await import('./supervisor.ts')).supervisorBench,
   memory: async () => (await import('./memory.ts')).memoryBench,
+  egress: async () => (await import('./egress.ts')).egressBench,
   attach: async () => (await import('./attach.ts')).attachBench,
 };
 

@@ -45,6 +45,7 @@ export function serveDirectHttp(listener: Server, port: number, options: ServeOp
     listener,
     options.clock,
     judgedRequests(options, 'direct', (req) => directTarget(req, port)),
+    true,
   );
 }
 

@@ -21,9 +21,15 @@ const KEEP_ALIVE_MS = 60_000;
 /**
  * Serves HTTP/1.1 on a listener that somebody else opened, with bounds on connections, headers and the time between
  * requests; a request and its answer may take any time. The strict parser refuses what could be read in two ways
- * (RFC 9112 §11.2).
+ * (RFC 9112 §11.2). `answersHalfOpen`: a client that
+ * ends its own direction after a request still gets the answer, at the price that one that goes is noticed later.
  */
-export function serveHttp(listener: Server, clock: Clock, handlers: HttpHandlers): void {
+export function serveHttp(
+  listener: Server,
+  clock: Clock,
+  handlers: HttpHandlers,
+  answersHalfOpen = false,
+): void {
   const waits = new WeakMap<Socket, Wait>();
   const http = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -32,6 +38,8 @@ export function serveHttp(listener: Server, clock: Clock, handlers: HttpHandlers
     insecureHTTPParser: false,
     requireHostHeader: true,
   });
+  // A property that Node has without declaring it.
+  Object.assign(http, { httpAllowHalfOpen: answersHalfOpen });
   http.on('request', (req, res) => {
     const wait = waits.get(req.socket);
     wait?.begin();

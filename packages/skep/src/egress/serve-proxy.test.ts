@@ -193,11 +193,15 @@ describe('a request for an absolute address', () => {
   });
 
   test('an answer is passed on as it comes, and ends for the server when the client goes', async () => {
-    let gone: Promise<unknown> | undefined;
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
     const port = await peers.http((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream', 'set-cookie': ['a=1', 'b=2'] });
       res.write('data: 1\n\n');
-      gone = once(res, 'close');
+      const ticking = setInterval(() => res.write(': still here\n\n'), 10);
+      res.once('close', () => {
+        clearInterval(ticking);
+        resolve();
+      });
     });
     const gateway = await peers.gateway({ allowAll: true, leadsTo: { 80: port } });
     const asked = request({ host: '127.0.0.1', port: gateway.proxy, path: 'http://a.example/' }).end();
@@ -207,7 +211,14 @@ describe('a request for an absolute address', () => {
     expect(reply.headers['set-cookie']).toEqual(['a=1', 'b=2']);
     reply.on('error', () => {});
     asked.destroy();
-    await gone;
+    await ended;
+  });
+
+  test('is answered although the client ended its own direction', async () => {
+    const gateway = await peers.gateway({ allowAll: true, leadsTo: { 80: await echo() } });
+    const socket = peers.connect(gateway.proxy);
+    socket.end('GET http://a.example/half HTTP/1.1\r\nHost: a.example\r\n\r\n');
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 OK[^]*"\/half"/);
   });
 
   test('an answer that breaks off does not look whole', async () => {

@@ -27,18 +27,23 @@ export interface Target {
  */
 export function serveProxy(listener: Server, options: ServeOptions): void {
   const { workload, reach, clock } = options;
-  serveHttp(listener, clock, {
-    ...judgedRequests(options, 'proxy', proxiedTarget),
-    async connect(req, socket, head) {
-      const asked = parseAuthority(req.url ?? '');
-      if (asked === undefined) return answerSocket(socket, 400, 'CONNECT needs a host and a port');
-      const reached = await reach.open(asked, 'proxy');
-      if (!('socket' in reached)) return answerSocket(socket, ...answerTo(workload, asked, reached));
-      if (socket.destroyed) return destroy(reached.socket);
-      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
-      await joinJudged({ client: socket, head, server: reached.socket, asked, reach, clock });
+  serveHttp(
+    listener,
+    clock,
+    {
+      ...judgedRequests(options, 'proxy', proxiedTarget),
+      async connect(req, socket, head) {
+        const asked = parseAuthority(req.url ?? '');
+        if (asked === undefined) return answerSocket(socket, 400, 'CONNECT needs a host and a port');
+        const reached = await reach.open(asked, 'proxy');
+        if (!('socket' in reached)) return answerSocket(socket, ...answerTo(workload, asked, reached));
+        if (socket.destroyed) return destroy(reached.socket);
+        socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+        await joinJudged({ client: socket, head, server: reached.socket, asked, reach, clock });
+      },
     },
-  });
+    true,
+  );
 }
 
 /** What an HTTP service does with requests that `targetOf` reads the target of: judge, reach, forward. */

@@ -7,6 +7,7 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import { gatewayFile } from '../../egress/gateway-file.ts';
 import type { GatewayConfig } from '../../egress/gateway-config.ts';
 import type { Handed } from '../../egress/handed.ts';
+import { GATEWAY_NODE_ENV, GATEWAY_NODE_FLAGS } from '../../egress/node-flags.ts';
 import { proxyEnv } from '../../egress/proxy-env.ts';
 import type { Ingress } from '../../egress/serve-ingress.ts';
 import type { PortBinding } from '../runtime.ts';
@@ -41,8 +42,6 @@ export const GATED_ENV = proxyEnv({ host: ADDRESS, port: PROXY_PORT });
 
 /** How long both processes may take, in milliseconds. */
 const OPEN_MS = 10_000;
-/** V8 takes what it is allowed before it tidies up. */
-const SMALL = ['--max-old-space-size=64', '--max-semi-space-size=1', '--no-warnings'];
 
 export interface Gating {
   readonly bubblewrap: Bubblewrap;
@@ -150,8 +149,8 @@ async function confinedPart({ bubblewrap, network, node }: Gating, gate: Gate): 
   };
   const asRoot = bubblewrap.setpriv !== undefined;
   return {
-    command: [NODE, ...SMALL, file],
-    env: { SKEP_GATEWAY: JSON.stringify(config) },
+    command: [NODE, ...GATEWAY_NODE_FLAGS, file],
+    env: { ...GATEWAY_NODE_ENV, SKEP_GATEWAY: JSON.stringify(config) },
     mounts: [
       { source: node, target: NODE, readOnly: true },
       { source: needs, target: needs, readOnly: true },
