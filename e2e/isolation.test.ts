@@ -15,6 +15,7 @@ import {
   smallInternet,
   type SmallInternet,
 } from './fixtures/small-internet.ts';
+import { findProgram } from '@skep/cli/runtime/sandbox/find-program.ts';
 import { component, title } from './require.ts';
 
 const sandbox = await component('sandbox');
@@ -85,16 +86,8 @@ describe.skipIf(!sandbox.available || !asRoot).each(users)(
     });
     afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-    function calls(spec: Partial<WorkloadSpec>, wanted: readonly Call[]): unknown[] {
-      const prober = path.join(import.meta.dirname, 'sandbox-prober.ts');
-      const asked = wanted.map(([method, params = {}]) => [method, params]);
-      const command = [process.execPath, prober, directory, JSON.stringify(spec), JSON.stringify(asked)];
-      const [file = '', ...args] = internet.through([...become, ...command]);
-      const env = { PATH: process.env['PATH'], HOME: directory };
-      const { status, stdout, stderr } = spawnSync(file, args, { env, encoding: 'utf8', timeout: 60_000 });
-      if (status !== 0) throw new Error(`the prober failed: ${stderr}`);
-      return JSON.parse(stdout) as unknown[];
-    }
+    const calls = (spec: Partial<WorkloadSpec>, wanted: readonly Call[]) =>
+      callsOn(internet, { become, directory }, spec, wanted);
 
     function isolated(policy: Partial<EgressPolicy>, wanted: readonly Call[]): unknown[] {
       const nothing = { allowAll: false, hosts: [], ports: [], inbound: [], runtimeGateway: false };
@@ -210,3 +203,71 @@ describe.skipIf(!sandbox.available || !asRoot).each(users)(
     });
   },
 );
+
+describe.skipIf(!sandbox.available || !asRoot).each(users)(
+  title('a server that is not isolated, started by %s where slirp4netns is missing,', sandbox),
+  (_who, become, uid) => {
+    let internet: SmallInternet;
+    let directory: string;
+    beforeAll(async () => {
+      const slirp = findProgram('slirp4netns', process.env);
+      internet = await smallInternet(NAMES, slirp === undefined ? [] : [slirp]);
+      directory = mkdtempSync(path.join(tmpdir(), 'skep-isolation-'));
+      chownSync(directory, uid, uid);
+    });
+    afterAll(() => {
+      internet[Symbol.dispose]();
+      rmSync(directory, { recursive: true, force: true });
+    });
+    const calls = (spec: Partial<WorkloadSpec>, wanted: readonly Call[]) =>
+      callsOn(internet, { become, directory }, spec, wanted);
+
+    test('reaches every public host through a gateway, and neither its machine nor what is private', () => {
+      const [interfaces, open, plain, ...answers] = calls({ network: 'bridge' }, [
+        ['probe/interfaces'],
+        load('http://other.example:8080/'),
+        direct('api.example', 443),
+        ...[`http://${MACHINE}/`, `http://${METADATA}/`, 'http://intern.example/'].map(load),
+        ['probe/connect', { host: PUBLIC, port: 80 }],
+      ]);
+      expect(interfaces).toEqual(['lo']);
+      expect(answerOf(open)).toBe(`other.example:8080 at ${PUBLIC} 8080`);
+      expect(answerOf(plain)).toBe(`api.example at ${PUBLIC} 443`);
+      for (const answer of answers) expect(answer).toSatisfy(isRefused);
+    });
+
+    test('is reached over its ports as with slirp4netns, whatever speaks there', () => {
+      const ports = [{ hostIp: '127.0.0.1', hostPort: 20_001, containerPort: 3000 }];
+      const answers = calls({ network: 'bridge', ports }, [
+        ['probe/listen', { port: 3000, host: '127.0.0.1', says: 'mine' }],
+        ['outside/read', { port: 20_001 }],
+        ['outside/read', { port: 3000 }],
+      ]);
+      expect(answers).toEqual(['listening', 'mine', { code: 'ECONNREFUSED' }]);
+    });
+  },
+);
+
+interface Started {
+  /** Becomes the user who starts the server. */
+  readonly become: readonly string[];
+  /** Of that user's. */
+  readonly directory: string;
+}
+
+/** Calls of the probe server, which somebody starts on the machine of that internet. */
+function callsOn(
+  internet: SmallInternet,
+  { become, directory }: Started,
+  spec: Partial<WorkloadSpec>,
+  wanted: readonly Call[],
+): unknown[] {
+  const prober = path.join(import.meta.dirname, 'sandbox-prober.ts');
+  const asked = wanted.map(([method, params = {}]) => [method, params]);
+  const command = [process.execPath, prober, directory, JSON.stringify(spec), JSON.stringify(asked)];
+  const [file = '', ...args] = internet.through([...become, ...command]);
+  const env = { PATH: process.env['PATH'], HOME: directory };
+  const { status, stdout, stderr } = spawnSync(file, args, { env, encoding: 'utf8', timeout: 60_000 });
+  if (status !== 0) throw new Error(`the prober failed: ${stderr}`);
+  return JSON.parse(stdout) as unknown[];
+}

@@ -17,7 +17,7 @@ describe.each(WAYS)('an isolated run (%s)', (supervisor) => {
       'run fake:1 --name a1 --isolate-network --permission-profile ./profile.json',
     );
     expect(status).toBe(0);
-    expect(err).toMatch(/^ +Network: +api\.example\.com:443; never this machine/m);
+    expect(err).toMatch(/^ +Network: +api\.example\.com:443; never 127\.0\.0\.1 here/m);
     expect(err).not.toMatch(/not enforced/i);
     expect(policyOf(skep, 'a1')).toEqual({
       workload: 'a1',

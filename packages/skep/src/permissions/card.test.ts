@@ -41,7 +41,7 @@ test.each([
   expect(textsOf({ permission_profile: { network } })['network']).toBe(text);
 });
 
-const NEVER = "never this machine, other servers or a cloud's metadata";
+const NEVER = "never 127.0.0.1 here, other servers or a cloud's metadata";
 
 test.each([
   [{}, 'no host'],

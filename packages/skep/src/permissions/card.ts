@@ -97,7 +97,7 @@ function isolatedRow({ permission_profile: profile, allow_runtime_gateway = fals
   const gateway = isOpen ? ["the container engine's gateway addresses"] : [];
   const [hosts, closed] = [allowedTexts(reach), reach.hosts.filter(isNeverReached)];
   const values = [...hosts, ...gateway];
-  const here = isOpen ? '' : 'this machine, ';
+  const here = isOpen ? '' : '127.0.0.1 here, ';
   const never = `never ${here}other servers or a cloud's metadata`;
   const notes = [
     ...(values.length === 0 ? [] : [never]),
