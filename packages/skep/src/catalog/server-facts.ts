@@ -4,6 +4,7 @@ import { extensionSummary } from '@skep/core/catalog/extension-summary.ts';
 import type { LocalPlan, RunPlan } from '@skep/core/catalog/run-plan.ts';
 import { tokensText } from '@skep/core/catalog/tool-weight.ts';
 import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
+import { allowedTexts, type AllowedHosts } from '../permissions/allowed-hosts.ts';
 import { chooseDataPaths } from '../permissions/data-paths.ts';
 import type { Fact } from '../print/table.ts';
 import { outlookOf, type Outlook } from './outlook.ts';
@@ -77,10 +78,21 @@ function permissionFacts({ permissions }: LocalPlan): readonly Fact[] {
   return [
     ['Hosts', all === true ? 'any' : listed(hosts ?? []) || none],
     ['Ports', listed((ports ?? []).map((port) => `${port}`))],
+    [
+      'Isolated',
+      network?.outbound
+        ? isolatedText({ all: all === true, hosts: hosts ?? [], ports: ports ?? [] })
+        : undefined,
+    ],
     ['Reads', listed(read ?? [])],
     ['Writes', listed(write ?? [])],
     ['Privileged', privileged === true ? 'yes' : undefined, 'red'],
   ];
+}
+
+/** Hosts and ports have to agree, and only isolation keeps them. */
+function isolatedText(allowed: AllowedHosts): string {
+  return `with --isolate-network it reaches ${listed(allowedTexts(allowed)) || 'no host'}`;
 }
 
 /** Where the server finds again what it wrote, even after it was removed. */

@@ -11,7 +11,7 @@ import { lastLines } from '../supervisor/ready.ts';
 /** As many are shown to a person. */
 const MAX_SHOWN = 10;
 const ASK_MS = 5_000;
-/** Of what a server wrote, its stdout among it. */
+/** Of what a server wrote. */
 const MAX_LINES = 200;
 /** Of a host, which a server makes up. */
 const MAX_HOST = 100;
@@ -30,7 +30,8 @@ export async function missedBy(config: RunConfig, context: Context): Promise<Mis
     const isolated = config.isolate_network === true;
     const refused = isolated ? refusedHosts(await runtime.traffic(config.name), config) : [];
     const isThere = (await runtime.inspect(config.name)) !== undefined;
-    const lines = isThere ? await lastLines(runtime, config.name, MAX_LINES) : [];
+    const which = { count: MAX_LINES, stderrOnly: config.transport === 'stdio' };
+    const lines = isThere ? await lastLines(runtime, config.name, which) : [];
     return { refused, lacks: await lacksOf(config, lines, context.home) };
   } catch (error) {
     if (error instanceof SkepError && !context.signal.aborted) return undefined;

@@ -274,6 +274,7 @@ describe.each(['info', 'registry info'])('skep %s', (info) => {
       /^Tools: +2, ~1\d\d tokens: find, keep \(1\d\d\)$/m,
       /^Hosts: +a\.example, b\.example$/m,
       /^Ports: +443$/m,
+      /^Isolated: +with --isolate-network it reaches a\.example:443, b\.example:443$/m,
       /^Reads: +\/etc\/ssl$/m,
       /^Run it: +skep run rich -- DIRECTORY_RM --level LEVEL$/m,
     ])

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, controlsIn } from '../command-under-test.fixture.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
+import type { LogChunk } from '../runtime/runtime.ts';
 
 // By the supervisor, by the command itself, and in the foreground.
 const WAYS = [
@@ -80,4 +82,24 @@ test('start and status name the line for a server that is kept, which gives it',
   await skep.output('start a1');
   expect(skep.runtime.specOf('a1')?.mounts).toEqual([{ source: path, target: path, readOnly: true }]);
   expect(await skep.output('status a1')).not.toContain(`permit a1 ${path}`);
+});
+
+/** Its servers have written one line, to one stream. */
+class WritingRuntime extends MemoryRuntime {
+  said: LogChunk | undefined;
+  override async *logs(): AsyncGenerator<LogChunk> {
+    if (this.said) yield this.said;
+  }
+}
+
+test.each([
+  ['stderr', true],
+  ['stdout', false],
+] as const)('what a stdio server writes to its %s counts: %s', async (stream, counts) => {
+  const runtime = new WritingRuntime();
+  const skep = await commandUnderTest({ runtime, files: { 'notes/a': '' } });
+  await skep.output('run fake:1 --name a1');
+  const bytes = Buffer.from(`ENOENT: no such file or directory, open '${skep.cwd}/notes'\n`);
+  runtime.said = { stream, bytes };
+  expect((await skep.output('status a1')).includes('May lack')).toBe(counts);
 });

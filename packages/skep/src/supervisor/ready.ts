@@ -92,11 +92,17 @@ async function tellLastLines({ runtime, name, tell }: Failing): Promise<void> {
 
 const MAX_BYTES = 64 * 1024;
 
+interface Lines {
+  readonly count?: number;
+  /** What a stdio server writes to stdout is the protocol. */
+  readonly stderrOnly?: boolean;
+}
+
 /** The last lines a workload wrote, stderr and stdout together; what cannot be read is left out. */
 export async function lastLines(
   runtime: Runtime,
   name: string,
-  count = SHOWN_LINES,
+  { count = SHOWN_LINES, stderrOnly = false }: Lines = {},
 ): Promise<readonly string[]> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -105,6 +111,7 @@ export async function lastLines(
     tail: count,
     signal: AbortSignal.timeout(5_000),
   })) {
+    if (stderrOnly && chunk.stream !== 'stderr') continue;
     chunks.push(chunk.bytes);
     bytes += chunk.bytes.length;
     if (bytes > MAX_BYTES) break;
