@@ -263,7 +263,7 @@ const policy = fc.record({
   runtimeGateway: fc.boolean(),
 });
 
-/** The rules once more, in the words of docs/behaviour/run.md#what-a-gateway-lets-through. */
+/** The rules once more, in the words of docs/behaviour/run.md#isolation. */
 function reference(around: EgressPolicy, asked: string, at: number): boolean {
   const isAddress = canonicalAddress(asked) !== undefined;
   if (isAddress && classOfAddress(asked) === 'never') return false;

@@ -40,7 +40,7 @@ const GATEWAY_NAMES: readonly string[] = [
 const GATEWAY_ADDRESSES: readonly string[] = ['172.17.0.1'];
 
 /**
- * Decides what a workload may reach; the first rule that matches wins (docs/behaviour/run.md#what-a-gateway-lets-through): addresses that
+ * Decides what a workload may reach; the first rule that matches wins (docs/behaviour/run.md#isolation): addresses that
  * nobody may reach, the runtime's gateway, everything public, the hosts and ports of the profile, nothing.
  */
 export class Judge {
