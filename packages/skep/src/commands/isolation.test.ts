@@ -49,6 +49,17 @@ describe.each(WAYS)('an isolated run (%s)', (supervisor) => {
   });
 });
 
+test.each([
+  ['', true],
+  [' --isolate-network', false],
+])('--allow-runtime-gateway%s is said to have no effect: %s', async (flag, isSaid) => {
+  const skep = await commandUnderTest();
+  const { err } = await skep.run(`run fake:1 --name a1 --allow-runtime-gateway${flag}`);
+  expect(err.includes('Warning: --allow-runtime-gateway has no effect without --isolate-network\n')).toBe(
+    isSaid,
+  );
+});
+
 describe('skep config set isolation on', () => {
   test('isolates what is run from then on, unless the flag says otherwise', async () => {
     const skep = await commandUnderTest({ files: FILES });

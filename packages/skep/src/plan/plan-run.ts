@@ -5,7 +5,7 @@ import { openCatalog } from '../catalog/open-catalog.ts';
 import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
 import { checkSources } from '../permissions/mounts.ts';
 import { profileMounts, withNetworkMode, type PermissionProfile } from '../permissions/profile.ts';
-import { runSettings } from '../settings/run-settings.ts';
+import { runSettings, type RunValues } from '../settings/run-settings.ts';
 import { planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import { buildRunConfig } from './build-config.ts';
@@ -69,6 +69,7 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
     preparation: preparationOf(source, build, settings, cwd),
     warnings: [
       ...unusedBuild(values, source, runtime),
+      ...unusedGateway(values),
       ...(values.imageVerification === 'warn' ? unverified(source) : []),
     ],
     configure: async (made) => buildRunConfig(planned, made, await info),
@@ -95,6 +96,11 @@ async function permissionsOf(asked: AskedRun, around: Surroundings): Promise<Per
   const { ignoreGlobally: globally, printResolvedOverlays: print } = values;
   await planHidden({ globally, mounts: profileMounts(profile, cwd), print }, around);
   return profile;
+}
+
+function unusedGateway({ allowRuntimeGateway, isolateNetwork }: RunValues): readonly string[] {
+  if (!allowRuntimeGateway || isolateNetwork) return [];
+  return ['Warning: --allow-runtime-gateway has no effect without --isolate-network\n'];
 }
 
 /** Whether the workload is isolated: the flag says so, else the configuration file. */
