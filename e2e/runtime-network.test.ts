@@ -5,6 +5,7 @@ import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import { EngineClient } from '@skep/cli/runtime/docker/client.ts';
 import { DockerRuntime } from '@skep/cli/runtime/docker/docker-runtime.ts';
 import { SHARED_NETWORK } from '@skep/cli/runtime/docker/network/old-shared-network.ts';
+import { makeNetwork } from '@skep/cli/runtime/docker/network/workload-networks.ts';
 import { addressIn, parseRange } from '@skep/cli/runtime/docker/network/subnets.ts';
 import type { Runtime, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { privateEngine, type PrivateEngine } from './fixtures/private-engine.ts';
@@ -160,6 +161,25 @@ describe.skipIf(!engineThere.available)(title('the network of each workload', en
       [`skep-${wanted.name}`, `skep-${other.name}`].toSorted(),
     );
   });
+
+  test('is small enough for a hundred isolated workloads, with two each, on one engine', async () => {
+    const client = new EngineClient({ kind: 'unix', path: own.socket });
+    const maker = { client, randomId: () => randomBytes(8).toString('hex') };
+    const wishes = Array.from({ length: 100 }, (_, index) => `many-${index}`).flatMap((name) =>
+      (['internal', 'outward'] as const).map((kind) => ({ name, kind, owner: TEST_TOKEN })),
+    );
+    const left = wishes.values();
+    // As many programs at once as commands work on workloads.
+    await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        for (const wish of left) await makeNetwork(maker, wish);
+      }),
+    );
+    const subnets = (await networks()).map(({ IPAM }) => IPAM.Config[0]?.Subnet);
+    expect(new Set(subnets).size).toBe(200);
+    await runtime.sweep();
+    expect(await networks()).toEqual([]);
+  }, 300_000);
 
   test('has another name where somebody else has that one', async () => {
     const wanted = spec();

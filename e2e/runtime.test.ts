@@ -45,6 +45,7 @@ describe.skipIf(!engineThere.available)(title('the docker runtime', engineThere)
       code: 'runtime/image-not-found',
     },
     hold: (spec) => holder('docker', directories, spec),
+    isolates: true,
     leftovers: engineLeftovers,
     close: async () => rmSync(directories.root, { recursive: true, force: true }),
   });
@@ -203,7 +204,10 @@ interface Listed {
 async function engineLeftovers(): Promise<string[]> {
   const [containers, images] = await Promise.all([managed('containers/json'), managed('images/json')]);
   const ours = containers.filter((one) => ['contract', 'runtime'].includes(one.Labels?.['skep.test'] ?? ''));
-  const built = images.filter((one) => one.Labels?.['skep.build']?.startsWith(TEST_TOKEN));
+  // The image of the gateway is made once, for whoever comes next.
+  const built = images.filter(
+    ({ Labels }) => Labels?.['skep.build']?.startsWith(TEST_TOKEN) && Labels['skep.gateway'] !== 'true',
+  );
   return [...ours, ...built].map((one) => `${one.Id} ${JSON.stringify(one.Labels)}`);
 }
 

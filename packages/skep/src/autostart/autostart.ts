@@ -68,6 +68,7 @@ const KEPT: readonly string[] = [
   'SKEP_DOCKER_SOCKET',
   'SKEP_PODMAN_SOCKET',
   'SKEP_COLIMA_SOCKET',
+  'SKEP_EGRESS_IMAGE',
   'SSL_CERT_FILE',
   'NODE_EXTRA_CA_CERTS',
 ];

@@ -20,7 +20,8 @@ const address = textThat(
   'is not an IP address in its one spelling',
 );
 
-const policy: Shape<EgressPolicy> = exactly({
+/** As a gateway is told it, and as a container engine keeps it for the next start. */
+export const EGRESS_POLICY: Shape<EgressPolicy> = exactly({
   workload: text,
   allowAll: bool,
   hosts: listOf(text),
@@ -43,7 +44,7 @@ export const GATEWAY_CONFIG = exactly({
    * is handed; either of these two ends with its standard input.
    */
   mode: oneOf('listen', 'open', 'handed'),
-  policy,
+  policy: EGRESS_POLICY,
   /** Addresses of the machine that runs it, besides those of the gateway's own network. */
   machine: listOf(address),
   /** Own address as the workload sees it. */

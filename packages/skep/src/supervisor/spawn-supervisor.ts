@@ -59,6 +59,7 @@ const KEPT = new Set([
   'SKEP_DOCKER_SOCKET',
   'SKEP_PODMAN_SOCKET',
   'SKEP_COLIMA_SOCKET',
+  'SKEP_EGRESS_IMAGE',
   'SKEP_DEBUG',
   // Where a secret is, never one.
   'DBUS_SESSION_BUS_ADDRESS',

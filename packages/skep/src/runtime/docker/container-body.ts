@@ -1,6 +1,15 @@
+import { existsSync } from 'node:fs';
 import { DEFAULT_LIMITS, type Limits } from '../../permissions/limits.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { volumeMounts } from './data-volumes.ts';
+import {
+  gatewayAddress,
+  isolatedEnv,
+  ISOLATION_STATE_LABEL,
+  isolationText,
+  serverAddress,
+  type Isolation,
+} from './gateway/isolation.ts';
 import { ISOLATION_LABEL, MANAGED_LABEL, NAME_LABEL, NETWORK_LABEL } from './labels.ts';
 
 /** As much as Skep keeps of its own logs (supervisor/log-keeper.ts), in two files. `docker logs` reads them as one. */
@@ -17,8 +26,10 @@ export interface BodyContext {
 export interface Connection {
   readonly id: string;
   readonly name: string;
-  /** Exactly this address, not any of the network. */
-  readonly address?: string;
+  /** On an internal network, behind a gateway. */
+  readonly isolation?: Isolation;
+  /** Id of the network that was made for that gateway. */
+  readonly outward?: string;
 }
 
 /**
@@ -27,16 +38,21 @@ export interface Connection {
  * decision alone.
  */
 export function containerBody(spec: WorkloadSpec, { network, podman }: BodyContext): object {
+  const isolation = network?.isolation;
+  const env = { ...spec.secretEnv, ...spec.env, ...(isolation ? isolatedEnv(isolation) : {}) };
+  // Those of an isolated workload are its gateway's.
+  const ports = isolation ? [] : spec.ports;
   return {
     Image: spec.reference,
     ...(spec.args.length > 0 ? { Cmd: spec.args } : {}),
     // The engine keeps them, and shows them to whoever may use it: it has no other way to give them to a server.
-    Env: Object.entries({ ...spec.secretEnv, ...spec.env }).map(([key, value]) => `${key}=${value}`),
+    Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
     Labels: {
       ...spec.labels,
       [MANAGED_LABEL]: 'true',
       [NAME_LABEL]: spec.name,
-      [ISOLATION_LABEL]: 'false',
+      [ISOLATION_LABEL]: `${isolation !== undefined}`,
+      ...(isolation === undefined ? {} : { [ISOLATION_STATE_LABEL]: isolationText(isolation) }),
       ...(network === undefined ? {} : { [NETWORK_LABEL]: network.name }),
     },
     Tty: false,
@@ -45,10 +61,11 @@ export function containerBody(spec: WorkloadSpec, { network, podman }: BodyConte
     AttachStderr: spec.stdio,
     OpenStdin: spec.stdio,
     StdinOnce: false,
-    ExposedPorts: Object.fromEntries(spec.ports.map((port) => [`${port.containerPort}/tcp`, {}])),
+    ExposedPorts: Object.fromEntries(ports.map((port) => [`${port.containerPort}/tcp`, {}])),
     HostConfig: {
       NetworkMode: network?.id ?? spec.network,
-      PortBindings: portBindings(spec),
+      PortBindings: portBindings(ports),
+      ...(isolation === undefined ? {} : isolatedMembers(isolation)),
       Mounts: [
         ...[...spec.mounts, ...(spec.overlays ?? [])].map((mount) => ({
           Type: 'bind',
@@ -71,9 +88,23 @@ export function containerBody(spec: WorkloadSpec, { network, podman }: BodyConte
 }
 
 /** Said beside the mode, because from that alone older engines keep the name, which need not be unique. */
-function endpoint({ id, address }: Connection): object {
-  const fixed = address === undefined ? {} : { IPAMConfig: { IPv4Address: address } };
+function endpoint({ id, isolation }: Connection): object {
+  const fixed = isolation ? { IPAMConfig: { IPv4Address: serverAddress(isolation.internal) } } : {};
   return { [id]: { NetworkID: id, ...fixed } };
+}
+
+/**
+ * Names are asked of the gateway alone, and there is no IPv6: the machine's bridge has a link-local address, behind which
+ * are all of its services.
+ */
+function isolatedMembers({ internal }: Isolation): object {
+  const off = { 'net.ipv6.conf.all.disable_ipv6': '1', 'net.ipv6.conf.default.disable_ipv6': '1' };
+  return { Dns: [gatewayAddress(internal)], ...(hasIpv6() ? { Sysctls: off } : {}) };
+}
+
+/** False on a Linux that was started without: then containers have none either, and nothing to switch off. */
+function hasIpv6(): boolean {
+  return !existsSync('/proc/sys/net') || existsSync('/proc/sys/net/ipv6');
 }
 
 /** True for workloads with a network of their own, that Skep makes; the others name one of the engine's. */
@@ -104,9 +135,9 @@ function limitMembers({ memory, cpus, pids, disk }: Limits): object {
   };
 }
 
-function portBindings(spec: WorkloadSpec): Record<string, { HostIp: string; HostPort: string }[]> {
+function portBindings(ports: WorkloadSpec['ports']): Record<string, { HostIp: string; HostPort: string }[]> {
   const bindings: Record<string, { HostIp: string; HostPort: string }[]> = {};
-  for (const port of spec.ports) {
+  for (const port of ports) {
     (bindings[`${port.containerPort}/tcp`] ??= []).push({
       HostIp: port.hostIp,
       HostPort: String(port.hostPort),

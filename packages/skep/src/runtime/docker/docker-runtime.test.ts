@@ -343,6 +343,7 @@ describe('to stop and remove', () => {
       'GET /containers/a1/json',
       'DELETE /containers/a1',
       'POST /containers/a1/wait',
+      'GET /containers/json',
       'GET /networks',
     ]);
   });

@@ -16,7 +16,6 @@ import type {
   RuntimeInfo,
   WorkloadSpec,
 } from '../runtime.ts';
-import { refuseIsolation } from '../refuse-isolation.ts';
 import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import { attachment } from './attach.ts';
@@ -35,6 +34,10 @@ import { endpointText } from './endpoint.ts';
 import { containerEvents } from './events.ts';
 import { engineMessage, refused } from './failure.ts';
 import * as volumes from './data-volumes.ts';
+import { gatewayTraffic, removeGateway, stopGateway } from './gateway/gateway-container.ts';
+import { gatewayScript, type GatewayMaker } from './gateway/gateway-image.ts';
+import { guard, isolate } from './gateway/isolated-workload.ts';
+import { checkIsolation } from './gateway/isolation.ts';
 import { discardImage, findImage } from './images.ts';
 import { OWNER_LABEL } from './labels.ts';
 import { containerLogs } from './logs.ts';
@@ -72,12 +75,13 @@ export class DockerRuntime implements Runtime {
   readonly timesLogs = true;
   readonly #client: EngineClient;
   readonly #environment: RuntimeEnvironment;
-  readonly #maker: NetworkMaker;
+  readonly #maker: NetworkMaker & GatewayMaker;
 
-  constructor(client: EngineClient, environment: RuntimeEnvironment) {
+  /** `script` reads what a gateway runs from; it is there once the program was bundled. */
+  constructor(client: EngineClient, environment: RuntimeEnvironment, script = gatewayScript) {
     this.#client = client;
     this.#environment = environment;
-    this.#maker = { client, randomId: environment.randomId };
+    this.#maker = { client, environment, script, randomId: environment.randomId };
   }
 
   async probe(signal: AbortSignal): Promise<RuntimeInfo> {
@@ -170,7 +174,7 @@ export class DockerRuntime implements Runtime {
   /** On failure nothing that was made for it stays. */
   async create(spec: WorkloadSpec): Promise<void> {
     checkWorkloadName(spec.name);
-    refuseIsolation(spec, this.kind);
+    checkIsolation(spec);
     const [made, placed] = await Promise.allSettled([
       volumes.makeVolumes(this.#client, spec),
       this.#network(spec),
@@ -185,13 +189,15 @@ export class DockerRuntime implements Runtime {
       if (answer.status !== 201) throw createFailure(spec, answer);
     } catch (error) {
       if (made.status === 'fulfilled') await volumes.removeVolumesNamed(this.#client, made.value);
-      if (placed.status === 'fulfilled' && placed.value) await removeNetwork(this.#client, placed.value.id);
+      const { id, outward } = (placed.status === 'fulfilled' && placed.value) || {};
+      for (const network of [id, outward]) if (network) await removeNetwork(this.#client, network);
       throw error;
     }
   }
 
   async #network(spec: WorkloadSpec): Promise<Connection | undefined> {
     if (!hasOwnNetwork(spec)) return undefined;
+    if (spec.isolation !== undefined) return isolate(this.#maker, spec);
     return makeNetwork(this.#maker, {
       name: spec.name,
       owner: spec.labels[OWNER_LABEL] ?? '',
@@ -201,7 +207,7 @@ export class DockerRuntime implements Runtime {
 
   /** A container cannot change its image, and what was written inside goes with it. */
   async replace(spec: WorkloadSpec): Promise<boolean> {
-    refuseIsolation(spec, this.kind);
+    checkIsolation(spec);
     const lost = await hasOwnFiles(this.#client, spec.name);
     await this.remove(spec.name);
     await this.create(spec);
@@ -212,8 +218,18 @@ export class DockerRuntime implements Runtime {
     return isFromCurrentImage(this.#client, name);
   }
 
-  /** A network that was removed behind its back is replaced. */
+  /** A network that was removed behind its back is replaced; an isolated one begins once its gateway listens. */
   async start(name: string): Promise<void> {
+    const isolated = await guard(this.#maker, name);
+    try {
+      await this.#begin(name);
+    } catch (error) {
+      if (isolated) await removeGateway(this.#client, name);
+      throw error;
+    }
+  }
+
+  async #begin(name: string): Promise<void> {
     const begin = () => this.#client.call({ method: 'POST', path: containerPath(name, '/start') });
     let answer = await begin();
     const gone = goneNetwork(answer);
@@ -246,6 +262,7 @@ export class DockerRuntime implements Runtime {
     const query = { t: String(Math.max(0, Math.ceil(graceMs / 1000))) };
     const path = containerPath(name, '/stop');
     await this.#client.ask(`stop "${name}"`, { method: 'POST', path, query }, 304, 404);
+    await stopGateway(this.#client, name);
   }
 
   async remove(name: string): Promise<void> {
@@ -259,6 +276,7 @@ export class DockerRuntime implements Runtime {
       await this.#client.call({ method: 'POST', path: containerPath(name, '/wait'), query });
     }
     await volumes.removeVolumesNamed(this.#client, empty);
+    await removeGateway(this.#client, name);
     await removeNetworks(this.#client, name);
     if (old) await removeSharedNetwork(this.#client);
   }
@@ -272,8 +290,8 @@ export class DockerRuntime implements Runtime {
     return all.filter((one) => one !== undefined);
   }
 
-  traffic(): Promise<readonly Decision[]> {
-    return Promise.resolve([]);
+  traffic(name: string): Promise<readonly Decision[]> {
+    return gatewayTraffic(this.#client, name);
   }
 
   logs(name: string, request: LogRequest) {

@@ -4,7 +4,7 @@ import type { RuntimeEvent } from '../runtime.ts';
 import type { EngineClient } from './client.ts';
 import { endpointText } from './endpoint.ts';
 import { refused } from './failure.ts';
-import { MANAGED } from './labels.ts';
+import { isAuxiliary, MANAGED } from './labels.ts';
 
 const eventShape = z.object({
   Action: z.string(),
@@ -40,11 +40,12 @@ export async function* containerEvents(
   });
 }
 
-/** Decodes one event; undefined for the kinds nobody waits for. */
+/** Decodes one event; undefined for the kinds nobody waits for, and for what is no workload itself. */
 export function runtimeEvent(value: unknown): RuntimeEvent | undefined {
   const parsed = eventShape.safeParse(value);
   if (!parsed.success) return undefined;
   const action = Object.hasOwn(ACTIONS, parsed.data.Action) ? ACTIONS[parsed.data.Action] : undefined;
-  const name = parsed.data.Actor.Attributes['name'];
+  const { name, ...labels } = parsed.data.Actor.Attributes;
+  if (isAuxiliary(labels)) return undefined;
   return action && name !== undefined ? { name, action } : undefined;
 }

@@ -80,6 +80,7 @@ const networksShape = z.array(
     Name: z.string(),
     Created: z.string(),
     Labels: z.record(z.string(), z.string()).nullish(),
+    IPAM: z.object({ Config: z.array(z.object({ Subnet: z.string().optional() })).nullish() }).nullish(),
   }),
 );
 
@@ -89,12 +90,14 @@ export type ObservedNetwork = ReturnType<typeof observedNetworks>[number];
 export function observedNetworks(body: unknown) {
   return networksShape
     .parse(body)
-    .map(({ Id, Name, Created, Labels }) => ({
+    .map(({ Id, Name, Created, Labels, IPAM }) => ({
       id: Id,
       name: Name,
       // Engines give that many digits, and networks made at once differ in nothing else.
       createdNs: nanoseconds(Created),
       labels: Labels ?? {},
+      /** As the engine writes it; the first one. */
+      subnet: IPAM?.Config?.[0]?.Subnet,
     }))
     .toSorted((a, b) => (a.createdNs < b.createdNs || (a.createdNs === b.createdNs && a.id < b.id) ? -1 : 1));
 }

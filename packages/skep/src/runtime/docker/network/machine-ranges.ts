@@ -10,6 +10,11 @@ export async function machineRanges(): Promise<readonly Range[]> {
   return [...routesOf(table), ...own];
 }
 
+/** Every address of this machine that others could use, IPv6 included. */
+export function machineAddresses(): readonly string[] {
+  return interfaceAddresses().map(({ address }) => address);
+}
+
 function interfaceAddresses() {
   return Object.values(networkInterfaces())
     .flatMap((one) => one ?? [])

@@ -1,9 +1,10 @@
-import { z } from 'zod';
+import { members, text } from '@skep/core/settings/shape.ts';
 import type { EngineClient } from '../client.ts';
 import { containerIds } from '../containers.ts';
 import { engineMessage, refused } from '../failure.ts';
 import { MANAGED, MANAGED_LABEL, NAME_LABEL, NETWORK_LABEL, OWNER_LABEL } from '../labels.ts';
 import { observedNetworks, type ObservedNetwork } from '../observed.ts';
+import { readAnswer } from '../read-answer.ts';
 import { machineRanges } from './machine-ranges.ts';
 import { rangeText, subnetCandidates, type Range } from './subnets.ts';
 
@@ -67,7 +68,7 @@ async function makeIn(
   for (let left = MAX_NAMES_TRIED; ; left -= 1) {
     const body = networkBody({ wish, name, subnet, podman });
     const answer = await client.call({ method: 'POST', path: '/networks/create', body });
-    if (answer.status === 201) return { id: createdShape.parse(answer.body).Id, name, subnet };
+    if (answer.status === 201) return { id: readAnswer(createdShape, answer.body).Id, name, subnet };
     const message = engineMessage(answer.body);
     const taken = answer.status === 409 || /already exists/i.test(message);
     if (!taken && /overlap|already used/i.test(message)) return undefined;
@@ -76,7 +77,7 @@ async function makeIn(
   }
 }
 
-const createdShape = z.object({ Id: z.string() });
+const createdShape = members({ Id: text });
 
 /** For people: what leads to a network is its id, and labels. */
 function networkName(workload: string, kind: NetworkKind): string {
