@@ -224,6 +224,21 @@ describe('a server of a catalogue', () => {
     expect(await skep.output('upgrade a1 --yes')).toContain('a1: npx://fake@1.0.0 → npx://fake@2.0.0\n');
   });
 
+  test('gets no host that its entry wishes by now where it is isolated, and is said to', async () => {
+    const listing = (...allow_host: string[]) => ({
+      network: { outbound: { allow_host, allow_port: [443] } },
+    });
+    await publish(catalogue(entry('1.0.0', listing('a.example'))));
+    await skep.output('run com.example/fake --name b1 --isolate-network');
+    const before = runtime.specOf('b1')?.isolation;
+    await publish(catalogue(entry('2.0.0', listing('a.example', 'b.example', '10.0.0.5'))));
+    expect(await skep.output('upgrade b1 --yes')).toMatch(
+      /Network: its entry says a\.example:443, b\.example:443, 10\.0\.0\.5:443.*; it has a\.example:443;/,
+    );
+    expect(before).toMatchObject({ hosts: ['a.example'], ports: [443] });
+    expect(runtime.specOf('b1')?.isolation).toEqual(before);
+  });
+
   test('gets no right that its entry wishes by now, and is said to', async () => {
     const open = { read: ['/etc/passwd'], network: { outbound: { insecure_allow_all: true } } };
     await publish(catalogue(entry('2.0.0', open)));
