@@ -19,7 +19,7 @@ interface Entry {
 }
 
 /**
- * Writes what a gateway decides as JSON lines: what is new at once, repeats as a count. A repeat is told 5 s after the
+ * Writes what a gateway decides as JSON lines (decision 0256): what is new at once, repeats as a count. A repeat is told 5 s after the
  * last line at the earliest, and an older entry only once its age has doubled, so one entry has fewer than 40 lines in a
  * year. With at most 968 entries whoever asks for ever new names gets no more than a few megabytes written.
  */

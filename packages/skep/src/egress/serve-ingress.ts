@@ -11,7 +11,7 @@ import { serveHttp } from './serve-http.ts';
 export interface Ingress {
   readonly host: string;
   readonly port: number;
-  /** `host:port` that Skep's own proxy asks for: passes whatever `inbound` of the policy lists. */
+  /** `host:port` that Skep's own proxy asks for: passes whatever `inbound` of the policy lists (decision 0257). */
   readonly proxy: string;
 }
 
