@@ -29,6 +29,7 @@ const run = promisify(execFile);
 export const NODE_BASE = 'skep-test/node:24';
 export const PYTHON_BASE = 'skep-test/python:3';
 export const TINY_IMAGE = 'skep-test/tiny:1';
+const ESCAPE_IMAGE = 'skep-test/escape:1';
 
 const BUSYBOX = '/bin/busybox';
 const APPLETS =
@@ -93,21 +94,43 @@ export async function ensureScriptImage(tag: string, script: string): Promise<st
 }
 
 async function buildScriptImage(tag: string, script: string, base: string, hash: string): Promise<void> {
+  await buildImage(tag, [`FROM ${base}`, `LABEL skep.fixture=${hash}`, ...SCRIPT_LINES], (context) =>
+    writeFileSync(path.join(context, 'server.mjs'), script),
+  );
+}
+
+const SCRIPT_LINES = ['COPY server.mjs /server.mjs', 'ENTRYPOINT ["node", "/server.mjs"]'];
+
+/** By the engine, from lines of a Dockerfile and what `fill` puts beside them. */
+async function buildImage(
+  tag: string,
+  lines: readonly string[],
+  fill: (context: string) => void | Promise<void>,
+): Promise<void> {
   const context = mkdtempSync(path.join(tmpdir(), 'skep-image-'));
   try {
-    writeFileSync(path.join(context, 'server.mjs'), script);
-    const lines = [
-      `FROM ${base}`,
-      `LABEL skep.fixture=${hash}`,
-      'COPY server.mjs /server.mjs',
-      'ENTRYPOINT ["node", "/server.mjs"]',
-    ];
+    await fill(context);
     writeFileSync(path.join(context, 'Dockerfile'), `${lines.join('\n')}\n`);
     const query = new URLSearchParams({ t: tag, rm: '1', forcerm: '1', version: '1' });
     await sendTar(`/build?${query.toString()}`, context);
   } finally {
     rmSync(context, { recursive: true, force: true });
   }
+}
+
+/** A server in JavaScript, and a perl for what only system calls can do. */
+export async function ensureEscapeImage(script: string): Promise<string> {
+  const base = await ensureNodeBase();
+  const perl = realpathSync('/usr/bin/perl');
+  const hash = digest('escape-1', script, perl, await imageId(base));
+  const lines = [`FROM ${base}`, `LABEL skep.fixture=${hash}`, 'COPY root /', ...SCRIPT_LINES];
+  await makeOnce(ESCAPE_IMAGE, hash, () =>
+    buildImage(ESCAPE_IMAGE, lines, async (context) => {
+      for (const one of [perl, ...(await libraries(perl))]) copyInto(context, one, path.join('root', one));
+      writeFileSync(path.join(context, 'server.mjs'), script);
+    }),
+  );
+  return ESCAPE_IMAGE;
 }
 
 /** A 2 MB image whose entry point is a shell script that answers MCP over stdio. */
