@@ -132,13 +132,14 @@ describe.skipIf(!sandbox.available || !asRoot).each(users)(
     let found: Outcomes;
     beforeAll(async () => {
       using internet: SmallInternet = await smallInternet(NAMES);
+      const through: Through = (command) => internet.through(command);
       await using range = await Range.make(uid);
       const isolation: EgressPolicy = { workload: 'prober', allowAll: false, hosts: ['api.example'], ports: [80, 443], inbound: [], runtimeGateway: false }; // prettier-ignore
-      const service = range.start([process.execPath, '-e', SERVICE, MACHINE], internet.through);
+      const service = range.start([process.execPath, '-e', SERVICE, MACHINE], through);
       await once(service.stdout, 'data');
       const free: unknown[] = [];
-      for (const one of NETWORK_ATTEMPTS) free.push(await range.unconfined(one, internet.through));
-      found = outcomes(NETWORK_ATTEMPTS, free, await inSandbox(range, NETWORK_ATTEMPTS, { isolation, network: 'bridge' }, internet.through)); // prettier-ignore
+      for (const one of NETWORK_ATTEMPTS) free.push(await range.unconfined(one, through));
+      found = outcomes(NETWORK_ATTEMPTS, free, await inSandbox(range, NETWORK_ATTEMPTS, { isolation, network: 'bridge' }, through)); // prettier-ignore
       service.kill();
     });
     judge(who, NETWORK_ATTEMPTS, () => found);

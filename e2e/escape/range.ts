@@ -191,7 +191,7 @@ async function serve(where: net.ListenOptions, made: AsyncDisposableStack): Prom
 /** A process of the same user with a word in its arguments and variables, and a file open that has no name any more. */
 async function startVictim(home: string, uid: number, made: AsyncDisposableStack): Promise<ChildProcess> {
   const script = 'exec 9<"$0/.env"; echo ready; while read -r line; do :; done';
-  const [file = '', ...args] = [...becoming(uid), '/bin/sh', '-c', script, home, 'TOKEN-command'];
+  const [file, ...args] = [...becoming(uid), '/bin/sh', '-c', script, home, 'TOKEN-command'];
   const child = spawn(file, args, {
     cwd: home,
     env: { VICTIM: 'TOKEN-environment' },
