@@ -1,14 +1,17 @@
 // Run in a process of its own, also as another user than the tests: starts the probe server in the sandbox, calls it, and
-// prints what each call gave as one JSON line; `outside/read` reads from a port of this machine, `outside/traffic` is what its
-// gateway decided. Arguments: a directory of this user's, changes to the spec, the calls.
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+// prints what each call gave as one JSON line; `outside/read` reads from a port of this machine, what begins with
+// `outside` tells what is to be seen from here. Arguments: a directory of this user's, changes to the spec, the calls.
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { ProbeCaller, ProbeError } from '@skep/cli/runtime/contract/probe-caller.ts';
 import type { WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { treeManifest } from '@skep/cli/runtime/sandbox/package-trees.ts';
+import { programInside } from '@skep/cli/runtime/sandbox/linux-process.ts';
+import { usageOf } from '@skep/cli/runtime/sandbox/usage.ts';
 import { openRuntime } from './runtimes.ts';
 
 const [directory = '', changes = '{}', calls = '[]'] = process.argv.slice(2);
@@ -36,6 +39,45 @@ const spec: WorkloadSpec = {
 };
 const directories = { dataDir: path.join(directory, 'data'), cacheDir: path.join(directory, 'cache') };
 const runtime = await openRuntime('sandbox', directories);
+interface Asked {
+  readonly port?: number;
+  /** Called first, and not waited for. */
+  readonly after?: readonly [method: string, params: object];
+}
+
+const OUTSIDE: Readonly<Record<string, (asked: Asked, probe: ProbeCaller) => Promise<unknown>>> = {
+  'outside/read': ({ port }) => text(net.connect({ host: '127.0.0.1', port: port ?? 0 })),
+  /** What its gateway decided. */
+  'outside/traffic': () => runtime.traffic(spec.name),
+  async 'outside/ends'({ after }, probe) {
+    if (after !== undefined) probe.call(...after).catch(() => {});
+    const exitCode = await runtime.wait(spec.name, AbortSignal.timeout(30_000));
+    return { exitCode, exceeded: (await runtime.inspect(spec.name))?.exceeded };
+  },
+  /** What it used in the end and at most, while somebody hosted it for some seconds. */
+  async 'outside/uses'() {
+    const over = AbortSignal.timeout(4_000);
+    runtime.wait(spec.name, over).catch(() => {});
+    let [most, last] = [0, { memory: 0, pids: 0 }];
+    while (!over.aborted && (await runtime.inspect(spec.name))?.state === 'running') {
+      const program = await programInside(initOf());
+      last = (program === undefined ? undefined : usageOf(program, Infinity)) ?? { memory: 0, pids: 0 };
+      most = Math.max(most, last.pids);
+      await pause(50);
+    }
+    const { state } = (await runtime.inspect(spec.name)) ?? {};
+    return { memory: state === 'running' ? last.memory : 0, mostProcesses: most };
+  },
+  async 'outside/log'() {
+    const files = readdirSync(home).filter((name) => name.startsWith('output.log'));
+    const lines = runtime.logs(spec.name, { follow: false, tail: 1, signal: AbortSignal.timeout(5_000) });
+    const tail = (await Array.fromAsync(lines)).map(({ bytes }) => Buffer.from(bytes).toString()).join('');
+    return { tail, bytes: files.reduce((sum, name) => sum + statSync(path.join(home, name)).size, 0) };
+  },
+};
+const home = path.join(directories.dataDir, 'sandbox', spec.name);
+const initOf = (): number =>
+  (JSON.parse(readFileSync(path.join(home, 'run.json'), 'utf8')) as { init: { pid: number } }).init.pid;
 const answers: unknown[] = [];
 /** Ends the attachment, and with it the calls, before whoever started this loses patience. */
 let late: NodeJS.Timeout | undefined;
@@ -44,9 +86,9 @@ try {
   const probe = new ProbeCaller(await runtime.attach(spec.name));
   await runtime.start(spec.name);
   late = setTimeout(() => probe.close(), 40_000);
-  for (const [method, params] of JSON.parse(calls) as [string, { port?: number }][]) {
+  for (const [method, params] of JSON.parse(calls) as [string, Asked][]) {
     answers.push(
-      await answerTo(method, params, probe).catch((error: unknown) => {
+      await (OUTSIDE[method]?.(params, probe) ?? probe.call(method, params)).catch((error: unknown) => {
         const code = error instanceof ProbeError ? error.code : errnoOf(error);
         if (code !== undefined) return { code };
         throw error;
@@ -58,13 +100,3 @@ try {
   await runtime.remove(spec.name);
 }
 process.stdout.write(`${JSON.stringify(answers)}\n`);
-
-function answerTo(method: string, params: { readonly port?: number }, probe: ProbeCaller): Promise<unknown> {
-  if (method === 'outside/read') return readFrom(params);
-  if (method === 'outside/traffic') return runtime.traffic(spec.name);
-  return probe.call(method, params);
-}
-
-async function readFrom({ port }: { readonly port?: number }): Promise<string> {
-  return text(net.connect({ host: '127.0.0.1', port: port ?? 0 }));
-}

@@ -11,7 +11,14 @@ import {
   lookAtProxies,
 } from './machine.ts';
 import { lookAtPackages } from './packages.ts';
-import { lookAtEngine, lookAtLeftovers, lookAtNetwork, lookAtRuntime, lookAtSandbox } from './runtimes.ts';
+import {
+  lookAtEngine,
+  lookAtLeftovers,
+  lookAtLimits,
+  lookAtNetwork,
+  lookAtRuntime,
+  lookAtSandbox,
+} from './runtimes.ts';
 import { lookAtSecrets } from './secrets.ts';
 import {
   lookAtCaches,
@@ -39,6 +46,7 @@ const ROWS = {
   'SKEP-D012': { title: 'Sandbox', look: lookAtSandbox, about: 'bubblewrap is there and confines on this kernel', remedy: 'install bubblewrap, and allow user namespaces' },
   'SKEP-D013': { title: 'Sandbox network', look: lookAtNetwork, about: 'Servers in the sandbox that are not isolated reach what this machine reaches (slirp4netns, `/dev/net/tun`)', remedy: 'install slirp4netns, and allow the use of /dev/net/tun' },
   'SKEP-D014': { title: 'Packages', look: lookAtPackages, about: 'What fetches packages for the sandbox is there: npm, the Python of the system with pip, Go', remedy: 'install what is missing, or start a container engine' },
+  'SKEP-D015': { title: 'Limits', look: lookAtLimits, about: 'Something holds how much memory, processors, processes and disk a server may use', remedy: 'run Skep where it may make control groups, or with a container engine' },
   'SKEP-D020': { title: 'Directories', look: lookAtDirectories, about: 'The directories of Skep are this user\'s, who can use them and nobody else can change them', remedy: 'skep doctor --fix sets their permissions' },
   'SKEP-D021': { title: 'Configuration', look: lookAtConfiguration, about: 'The configuration file can be read', remedy: 'correct the named place' },
   'SKEP-D022': { title: 'Saved servers', look: lookAtWorkloadFiles, about: 'What is kept of each server can be read', remedy: 'remove them with skep rm, and run them again' },

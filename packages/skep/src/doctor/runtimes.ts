@@ -3,6 +3,7 @@ import { runtimeEnvironment } from '../cli/open-runtime.ts';
 import { findAble } from '../runtime/detect.ts';
 import type { Finding as Found } from '../runtime/environment.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { DEFAULT_LIMITS } from '../permissions/limits.ts';
 import { isOwn, ownerOf } from '../supervisor/workload-spec.ts';
 import { ok, someOf, type Finding, type Inquiry } from './check.ts';
 import { broken } from './machine.ts';
@@ -49,6 +50,17 @@ export async function lookAtNetwork(inquiry: Inquiry): Promise<Finding | undefin
     verdict: 'warning',
     text: `servers in the sandbox reach public hosts only, and only where their programs ask a proxy: ${why}`,
   };
+}
+
+/** Whether something holds what servers may use. */
+export async function lookAtLimits({ runtime }: Inquiry): Promise<Finding | undefined> {
+  const used = await unlessUnusable(runtime());
+  if (used === undefined) return undefined;
+  const limits = { ...DEFAULT_LIMITS, cpus: 1 };
+  const open = await unlessUnusable(used.cautions({ name: 'limits', mounts: [], limits }));
+  if (open === undefined) return undefined;
+  if (open.length === 0) return ok(`held by ${used.limitsHeldBy}`);
+  return { verdict: 'note', text: `held by ${used.limitsHeldBy}; ${open.join('; ')}` };
 }
 
 /** What runs as ours, or lies there, and belongs to no server that is known. */

@@ -4,6 +4,7 @@ import { confinementContract } from './contract/confinement.ts';
 import { eventsContract } from './contract/events.ts';
 import { isolationContract } from './contract/isolation.ts';
 import { lifeContract } from './contract/life.ts';
+import { limitsContract } from './contract/limits.ts';
 import { logsContract } from './contract/logs.ts';
 import { namesContract } from './contract/names.ts';
 import { networkContract } from './contract/network.ts';
@@ -34,6 +35,7 @@ export function runtimeContract(harness: ContractHarness): void {
     describe('outliving', () => outlivingContract(bench));
     describe('confinement', () => confinementContract(bench));
     describe('network', () => networkContract(bench));
+    limitsContract(bench);
   }
   if (harness.isolates === true) describe('isolation', () => isolationContract(bench));
 

@@ -154,6 +154,8 @@ export interface Runtime {
   readonly keepsSecrets: boolean;
   /** Keeps the time of each line that a server wrote. */
   readonly timesLogs: boolean;
+  /** What holds the limits of workloads here, for people. */
+  readonly limitsHeldBy: string;
   /** Why the network `bridge` leads only to what programs ask of a proxy, and to public hosts; absent where it leads everywhere. */
   readonly narrowNetwork?: string;
   /** Fails with a hint when the runtime cannot be used now. */

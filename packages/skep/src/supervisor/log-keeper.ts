@@ -5,7 +5,6 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { earlierLog } from '../runtime/sandbox/log-file.ts';
-import { SANDBOX_LOGS } from '../runtime/sandbox/places.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 
 /** As much as an engine keeps per container (runtime/docker/container-body.ts). */
@@ -49,7 +48,7 @@ export interface LogKeeperOptions {
 }
 
 /**
- * Caps the logs of the supervisor, of proxies and of sandboxed workloads until the signal says so. Never rejects. The first
+ * Caps the logs of the supervisor and of proxies until the signal says so. Never rejects. The first
  * look comes after a while, because a supervisor that has just begun has better things to do.
  */
 export async function keepLogsSmall({ places, clock, signal, log }: LogKeeperOptions): Promise<void> {
@@ -57,7 +56,7 @@ export async function keepLogsSmall({ places, clock, signal, log }: LogKeeperOpt
     try {
       await clock.sleep(cut ? GROWING_MS : EVERY_MS, signal);
       cut = false;
-      for await (const file of glob(['logs/*.log', SANDBOX_LOGS], { cwd: places.dataDir })) {
+      for await (const file of glob('logs/*.log', { cwd: places.dataDir })) {
         // One that cannot be capped must not keep the others from it.
         const capped = await capLog(join(places.dataDir, file)).catch((error: unknown) => {
           log.warn({ err: error, file }, 'a log could not be kept small');

@@ -73,6 +73,7 @@ export class DockerRuntime implements Runtime {
   readonly keepsFiles = false;
   readonly keepsSecrets = true;
   readonly timesLogs = true;
+  readonly limitsHeldBy = 'the engine';
   readonly #client: EngineClient;
   readonly #environment: RuntimeEnvironment;
   readonly #maker: NetworkMaker & GatewayMaker;

@@ -99,6 +99,8 @@ export class MemoryRuntime implements Runtime {
     };
   }
 
+  readonly limitsHeldBy: string = 'nothing';
+
   async cautions(): Promise<readonly string[]> {
     return [];
   }

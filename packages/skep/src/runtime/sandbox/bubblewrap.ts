@@ -9,6 +9,7 @@ import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Finding, FindRuntime, RuntimeEnvironment } from '../environment.ts';
 import { confinedUser } from './confined-user.ts';
 import { confinedOptions, startConfined, type Bubblewrap, type ConfinedProgram } from './confine.ts';
+import { findControlGroups } from './control-groups.ts';
 import { findProgram } from './find-program.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
 import {
@@ -62,8 +63,11 @@ export async function findBubblewrap({ env, platform, cacheDir }: BubblewrapSear
       'install util-linux, or run skep as an ordinary user',
     );
   }
+  const prlimit = findProgram('prlimit', env);
   const given = {
     program,
+    prlimit: prlimit === undefined ? undefined : realpathSync(prlimit),
+    groups: findControlGroups(),
     setpriv: setpriv === undefined ? undefined : realpathSync(setpriv),
     architecture,
     inherited: inheritedDescriptors(),
@@ -74,7 +78,7 @@ export async function findBubblewrap({ env, platform, cacheDir }: BubblewrapSear
   return { ...given, ...release(proof.version), network };
 }
 
-type Given = Omit<Bubblewrap, 'version' | 'locksUserns' | 'network'>;
+type Given = Omit<Bubblewrap, keyof ReturnType<typeof release> | 'network'>;
 
 /** A sandbox that is proved anew for each command would cost as much as starting a server in it. */
 async function provedOnce(given: Given, tools: NetworkTools | string, file: string): Promise<Proof> {
@@ -103,9 +107,9 @@ async function provedOnce(given: Given, tools: NetworkTools | string, file: stri
   return proof;
 }
 
-function release(version: string): Pick<Bubblewrap, 'version' | 'locksUserns'> {
+function release(version: string): Pick<Bubblewrap, 'version' | 'locksUserns' | 'sizesTmpfs'> {
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  return { version, locksUserns: major > 0 || minor >= 8 };
+  return { version, locksUserns: major > 0 || minor >= 8, sizesTmpfs: major > 0 || minor >= 7 };
 }
 
 /** Says with its exit status that it is confined as it should be: opened for writing, nothing is written yet. */

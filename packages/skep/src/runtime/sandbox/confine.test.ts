@@ -67,6 +67,23 @@ describe.each([
   });
 });
 
+test('bounds what lies in memory as files by parts of its memory, and makes the directory of devices read-only', () => {
+  const GIB = 1024 ** 3;
+  const sized = (bubblewrap: Bubblewrap, memory: number): string => {
+    const limits = { memory, pids: 0, cpus: 0, disk: 0 };
+    return confinedOptions({ ...bubblewrap, sizesTmpfs: true }, { ...program, limits }).join(' ');
+  };
+  for (const bubblewrap of [ordinary, root]) {
+    const text = sized(bubblewrap, 2 * GIB);
+    expect(text).toContain(`--size ${GIB} --tmpfs /tmp`);
+    expect(text).toContain(`--size ${GIB / 2} --tmpfs /dev/shm --remount-ro /dev`);
+    expect(text).toContain(`--size ${GIB} --tmpfs /home/skep`);
+    expect(sized(bubblewrap, 0)).not.toContain('--size');
+    // A release that does not know the option.
+    expect(confinedOptions(bubblewrap, program)).not.toContain('--size');
+  }
+});
+
 test('leaves --disable-userns out where bubblewrap does not know it', () => {
   expect(confinedOptions(ordinary, program)).toContain('--disable-userns');
   expect(confinedOptions({ ...ordinary, locksUserns: false }, program)).not.toContain('--disable-userns');

@@ -4,8 +4,11 @@ import path from 'node:path';
 import type { Writable } from 'node:stream';
 import type { Mount } from '../../permissions/mounts.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
+import { DEFAULT_LIMITS, type Limits } from '../../permissions/limits.ts';
+import type { ControlGroups } from './control-groups.ts';
 import { coverInherited, type Stdio } from './inherited-descriptors.ts';
 import type { NetworkTools } from './own-network.ts';
+import { countsAlone, limitOptions } from './process-limits.ts';
 import { compileRules, encodeFilter } from './seccomp/compile.ts';
 import { RULES, SET_ID_RULES, type Architecture, type Rule } from './seccomp/rules.ts';
 import { bound, procMounts, systemMounts, networkMounts } from './system-mounts.ts';
@@ -19,6 +22,12 @@ export interface Bubblewrap {
   readonly locksUserns: boolean;
   /** Real path of setpriv(1): set where Skep runs as root, which the program inside must not be. */
   readonly setpriv: string | undefined;
+  /** Real path of prlimit(1), without which the kernel bounds no process inside. */
+  readonly prlimit?: string | undefined;
+  /** This release can bound what lies in memory as files (0.7 and later). */
+  readonly sizesTmpfs?: boolean;
+  /** Where groups of processes can be limited together; undefined where this user may not. */
+  readonly groups?: ControlGroups | undefined;
   readonly architecture: Architecture;
   /** Descriptors that must not get inside. */
   readonly inherited: readonly number[];
@@ -30,6 +39,7 @@ export interface Bubblewrap {
 export const CONFINED_HOME = '/home/skep';
 /** Where our own programs appear inside. */
 const SETPRIV = '/skep/bin/setpriv';
+const PRLIMIT = '/skep/bin/prlimit';
 
 export interface ConfinedProgram {
   /** Program and arguments as they are called inside. */
@@ -49,6 +59,10 @@ export interface ConfinedProgram {
   readonly cwd?: string;
   /** Files that run as their owner may be made: only for where nobody reaches them before those bits are taken away. */
   readonly setIdFiles?: boolean;
+  /** What it may use; bounds its files in memory and each of its processes. */
+  readonly limits?: Limits;
+  /** A control group holds its memory and processes. */
+  readonly inGroup?: boolean;
   /** The program ends with the one that started it. */
   readonly endsWithParent?: boolean;
 }
@@ -143,6 +157,15 @@ function pipeOf(child: ChildProcess, number: number): Writable | undefined {
 
 /** The options without what goes over pipes of its own. */
 export function confinedOptions(bubblewrap: Bubblewrap, program: ConfinedProgram): string[] {
+  const { memory } = program.limits ?? DEFAULT_LIMITS;
+  /** A directory in memory for whoever the program runs as, for this part of its memory at most. */
+  const scratch = (directory: string, part: number): string[] => [
+    '--perms',
+    '1777',
+    ...(bubblewrap.sizesTmpfs && memory > 0 ? ['--size', `${Math.floor(memory * part)}`] : []),
+    '--tmpfs',
+    directory,
+  ];
   const groups = [
     ['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
     program.network === 'none' ? ['--unshare-net'] : [],
@@ -151,9 +174,14 @@ export function confinedOptions(bubblewrap: Bubblewrap, program: ConfinedProgram
     rights(bubblewrap, program.user),
     systemMounts(),
     procMounts(),
-    ['--dev', '/dev', ...scratch('/dev/shm'), ...scratch('/tmp'), '--dir', '/run', ...scratch(CONFINED_HOME)],
+    // bubblewrap gives the directory of devices to the user, in memory and without a bound.
+    ['--dev', '/dev', ...scratch('/dev/shm', 1 / 4), '--remount-ro', '/dev'],
+    [...scratch('/tmp', 1 / 2), '--dir', '/run', ...scratch(CONFINED_HOME, 1 / 2)],
     program.network === 'none' ? [] : networkMounts({ ...program.files, ...program.links }),
     bubblewrap.setpriv === undefined ? [] : bound('--ro-bind', bubblewrap.setpriv, SETPRIV),
+    limitCommand(bubblewrap, program).length === 0
+      ? []
+      : bound('--ro-bind', bubblewrap.prlimit ?? '', PRLIMIT),
     program.mounts.flatMap(({ readOnly, source, target }) =>
       bound(readOnly ? '--ro-bind' : '--bind', source, target),
     ),
@@ -175,18 +203,30 @@ function rights({ setpriv, locksUserns }: Bubblewrap, { uid, gid }: ConfinedUser
   return ['--unshare-user', ...lock, '--uid', String(uid), '--gid', String(gid)];
 }
 
+/** What the command inside begins with so that it is bounded. */
+function limitCommand(
+  { prlimit, setpriv }: Bubblewrap,
+  { limits, inGroup, user }: ConfinedProgram,
+): string[] {
+  if (prlimit === undefined || limits === undefined) return [];
+  const alone = countsAlone(setpriv !== undefined, user);
+  return [PRLIMIT, ...limitOptions({ limits, byGroup: inGroup === true, countsAlone: alone }), '--'];
+}
+
 /** Variables that steer the loader and the C library of every program, so also of the one that still has rights. */
 export const STEERING = /^(?:LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|MALLOC_)/;
 
 /** The command as bubblewrap is to start it, and the variables it may set for that. */
 function withoutRights(bubblewrap: Bubblewrap, program: ConfinedProgram) {
   const env = { ...surroundings(), ...program.env };
-  if (bubblewrap.setpriv === undefined) return { env, command: program.command };
+  const limit = limitCommand(bubblewrap, program);
+  if (bubblewrap.setpriv === undefined) return { env, command: [...limit, ...program.command] };
   const { uid, gid } = program.user;
   const steering = Object.entries(env).filter(([key]) => STEERING.test(key));
   const rest = Object.entries(env).filter(([key]) => !STEERING.test(key));
   const drop = ['--reuid', String(uid), '--regid', String(gid), '--clear-groups', '--no-new-privs'];
   const command = [
+    ...limit,
     SETPRIV,
     ...drop,
     '--bounding-set=-all',
@@ -208,9 +248,6 @@ function surroundings(): Record<string, string> {
     LANG: 'C.UTF-8',
   };
 }
-
-/** A directory in memory for whoever the program runs as. */
-const scratch = (directory: string): string[] => ['--perms', '1777', '--tmpfs', directory];
 
 function identityFiles({ user: { uid, gid }, files }: ConfinedProgram): Record<string, string> {
   return {

@@ -9,6 +9,11 @@ const ORDINARY: ConfinedUser = { uid: 1000, gid: 1000 };
 const FIRST_UNUSED = 60_706;
 const UNUSED = 478;
 
+/** Whether the user is one of those that own nothing on this machine. */
+export function isUnusedUser({ uid }: ConfinedUser): boolean {
+  return uid >= FIRST_UNUSED && uid < FIRST_UNUSED + UNUSED;
+}
+
 export interface UserChoice {
   readonly asRoot: boolean;
   /** Whose: programs of different names get different users. */

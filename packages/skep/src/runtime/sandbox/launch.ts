@@ -1,18 +1,21 @@
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, closeSync, constants, existsSync, fchownSync, openSync } from 'node:fs';
+import { closeSync, constants, fchownSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { atomicWrite, removeFile } from '@skep/core/files/atomic-write.ts';
+import { DEFAULT_LIMITS } from '../../permissions/limits.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import type { Mount } from '../../permissions/mounts.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import type { compiledAhead } from './compile-ahead.ts';
+import { inGroup, type ControlGroup } from './control-groups.ts';
 import { startConfined, type Bubblewrap, type Confined, type ConfinedProgram } from './confine.ts';
 import { bootId, identify, programInside, sendSignal } from './linux-process.ts';
 import { logTail } from './log-file.ts';
 import { GATED_ENV, GATED_FILES, openGateway } from './gateway.ts';
 import { hasEntered, hasOwnNetwork, inOwnNetwork, type OwnNetwork } from './own-network.ts';
+import { openLogPipe, untilLogged } from './log-pipe.ts';
 import { holdPipes } from './pipes.ts';
 import type { Gate, WorkloadPlaces } from './places.ts';
 import { readStatus, type RunRecord } from './records.ts';
@@ -38,6 +41,8 @@ export interface WorkloadParts {
   readonly compiled: Awaited<ReturnType<typeof compiledAhead>>;
   /** A network of its own, with its ports forwarded; undefined for none, or that of the machine. */
   readonly network: OwnNetwork | undefined;
+  /** Where the kernel holds its memory and processes; undefined where it does not. */
+  readonly group?: ControlGroup | undefined;
 }
 
 export interface Launch extends WorkloadParts {
@@ -52,13 +57,16 @@ export interface Launch extends WorkloadParts {
  * itself, its exit status written by bubblewrap into a file. Throws `runtime/start-failed`.
  */
 export async function launch(launching: Launch): Promise<void> {
-  const { places, spec } = launching;
-  const run = { bootId: await bootId(), startedAt: new Date().toISOString() };
+  const { places, spec, group } = launching;
+  const run = { bootId: await bootId(), startedAt: new Date().toISOString(), ...(group && { group }) };
   await removeFile(places.status);
+  await removeFile(places.exceeded);
+  // What wrote the log of an earlier run.
+  await untilLogged(places, undefined);
   // Before the process exists: a launcher that dies in between must not leave a workload that looks never started.
   await record(places, run);
   const started = spawnWorkload(launching);
-  const { child } = started;
+  const { child, keeper } = started;
   let found;
   try {
     found = await startProgram(launching, started);
@@ -69,13 +77,19 @@ export async function launch(launching: Launch): Promise<void> {
   const { init, gates } = found;
   if (init !== undefined) {
     const [inside, outside] = await Promise.all([identify(init), identify(child.pid ?? 0)]);
-    const processes = { ...(inside ? { init: inside } : {}), ...(outside ? { monitor: outside } : {}) };
+    const logged = keeper === undefined ? {} : { keeper };
+    const processes = {
+      ...logged,
+      ...(inside ? { init: inside } : {}),
+      ...(outside ? { monitor: outside } : {}),
+    };
     await record(places, { ...run, ...processes, gates });
     return;
   }
   // A program that ended before it was seen did run; bubblewrap has written its exit code.
   if ((await readStatus(places.status)).exitCode !== undefined) return;
   await kill(child, places);
+  await untilLogged(places, keeper);
   const said = (await logTail(places.log, 2)).trim().replaceAll('\n', '; ') || 'bubblewrap gave no reason';
   throw new SkepError('runtime/start-failed', {
     message: `workload "${spec.name}" could not be started in the sandbox: ${said}`,
@@ -87,11 +101,17 @@ function record(places: WorkloadPlaces, run: RunRecord): Promise<void> {
   return atomicWrite(places.run, `${JSON.stringify(run)}\n`, { durable: false });
 }
 
-function spawnWorkload(launching: Launch): Confined {
-  const { bubblewrap, places, spec, network, user } = launching;
+interface Spawned extends Confined {
+  /** Process number of what writes the log. */
+  readonly keeper: number | undefined;
+}
+
+function spawnWorkload(launching: Launch): Spawned {
+  const { bubblewrap, places, spec, network, user, group } = launching;
   const asRoot = bubblewrap.setpriv !== undefined;
   using opened = new DisposableStack();
-  const log = opened.adopt(openLog(places.log), closeSync);
+  const pipe = opened.use(openLogPipe(places, bubblewrap.inherited));
+  const log = pipe.descriptor;
   const status = opened.adopt(openSync(places.status, 'a', 0o600), closeSync);
   const life = opened.adopt(openSync(places.life, constants.O_RDWR), closeSync);
   const pipes = spec.stdio ? opened.use(holdPipes(places)) : undefined;
@@ -104,17 +124,20 @@ function spawnWorkload(launching: Launch): Confined {
     status,
     life,
     held: true,
-    ...(network && {
-      within: (command) => inOwnNetwork(network.tools, { asRoot, kind: network.kind }, command),
-    }),
+    within(command) {
+      const { tools, kind } = network ?? {};
+      const connected =
+        tools === undefined || kind === undefined ? command : inOwnNetwork(tools, { asRoot, kind }, command);
+      return group === undefined ? connected : inGroup(group, connected);
+    },
   });
   confined.child.unref();
-  return confined;
+  return { ...confined, keeper: pipe.keeper };
 }
 
 /** One workload as a confined program: its package, the running Node, and the mounts that were asked for. */
 export function confinedWorkload(parts: WorkloadParts): ConfinedProgram {
-  const { spec, tree, node, command, user, state, compiled, network } = parts;
+  const { spec, tree, node, command, user, state, compiled, network, group } = parts;
   return {
     command: [...command, ...spec.args],
     env: {
@@ -135,18 +158,14 @@ export function confinedWorkload(parts: WorkloadParts): ConfinedProgram {
       ...(spec.overlays ?? []),
     ],
     network: network === undefined && spec.network === 'none' ? 'none' : 'joined',
+    limits: spec.limits ?? DEFAULT_LIMITS,
+    inGroup: group !== undefined,
     user,
     files: network === undefined ? {} : NETWORK_FILES[network.kind],
   };
 }
 
 const NETWORK_FILES = { connected: SLIRP_FILES, gated: GATED_FILES } as const;
-
-/** A server that holds it can shut it with its mode. */
-export function openLog(file: string): number {
-  if (existsSync(file)) chmodSync(file, 0o600);
-  return openSync(file, 'a', 0o600);
-}
 
 interface Started {
   /** The first process inside; undefined when bubblewrap ended before, or takes too long. */

@@ -1,5 +1,5 @@
 import { watch } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import { open, stat, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ifThere } from '@skep/core/files/errno.ts';
@@ -49,23 +49,41 @@ export interface FollowOptions {
 
 /** Yields the bytes of a growing file, from its start or its last lines, until it is over or the signal says so. */
 export async function* followFile(file: string, options: FollowOptions): AsyncGenerator<Buffer> {
-  await using handle = await ifThere(open(file));
-  if (!handle) return;
-  using changes = options.follow ? new FileChanges(path.dirname(file)) : undefined;
-  const { size } = await handle.stat();
-  let at = options.tail === undefined ? 0 : await tailStart(handle, size, options.tail);
-  let last = !options.follow;
-  while (!options.signal.aborted) {
-    const { bytesRead, buffer } = await handle.read(Buffer.alloc(BLOCK), 0, BLOCK, at);
-    at += bytesRead;
-    if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
-    // A file that became shorter was emptied because it had grown large; it goes on from its start.
-    else if ((await handle.stat()).size < at) at = 0;
-    else if (last) return;
-    // Asked before the next read, so that what was written up to the end is still read.
-    else if (await options.over()) last = true;
-    else await changes?.next(options.pollMs, options.signal);
+  const first = await ifThere(open(file));
+  if (!first) return;
+  let handle = first;
+  try {
+    using changes = options.follow ? new FileChanges(path.dirname(file)) : undefined;
+    const { size } = await handle.stat();
+    let at = options.tail === undefined ? 0 : await tailStart(handle, size, options.tail);
+    let last = !options.follow;
+    while (!options.signal.aborted) {
+      // Asked before the read, so that what was written up to the end is still read.
+      const next = await replacement(handle, file);
+      const { bytesRead, buffer } = await handle.read(Buffer.alloc(BLOCK), 0, BLOCK, at);
+      at += bytesRead;
+      if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
+      else if (next !== undefined) {
+        await handle.close();
+        [handle, at] = [next, 0];
+        continue;
+      }
+      // A file that became shorter was emptied because it had grown large; it goes on from its start.
+      else if ((await handle.stat()).size < at) at = 0;
+      else if (last) return;
+      else if (await options.over()) last = true;
+      else await changes?.next(options.pollMs, options.signal);
+      await next?.close();
+    }
+  } finally {
+    await handle.close();
   }
+}
+
+/** The file of that name, where it is another one than `handle` is of: that was put aside because it had grown large. */
+async function replacement(handle: FileHandle, file: string): Promise<FileHandle | undefined> {
+  const [was, is] = [await handle.stat(), await ifThere(stat(file))];
+  return is === undefined || (is.ino === was.ino && is.dev === was.dev) ? undefined : ifThere(open(file));
 }
 
 /** Position of the first byte of the last `lines` lines; a last line without its newline counts. */

@@ -17,6 +17,7 @@ const { O_RDONLY, O_RDWR, O_WRONLY, O_NONBLOCK } = constants;
 export function makePipes(places: WorkloadPlaces, stdio: boolean): Promise<void> {
   return makeFifos(places, [
     places.life,
+    places.stderr,
     ...GATES.map((one) => places[one]),
     ...(stdio ? [places.stdin, places.stdout] : []),
   ]);

@@ -3,8 +3,6 @@ import type { RuntimeEnvironment } from '../environment.ts';
 
 export const workloadsDirectory = (environment: RuntimeEnvironment) =>
   path.join(environment.dataDir, 'sandbox');
-/** The logs of all sandboxed workloads, as a pattern below the data directory. */
-export const SANDBOX_LOGS = 'sandbox/*/output.log';
 export const packagesDirectory = (environment: RuntimeEnvironment) =>
   path.join(environment.cacheDir, 'packages');
 
@@ -41,7 +39,11 @@ export function workloadPlaces(directory: string) {
     state: at('state'),
     /** Which package its own folder was copied from, and what came with it. */
     shipped: at('shipped.json'),
-    /** stderr, and stdout too where it is not the protocol channel. */
+    /** Which limit the latest run was ended for; see guard.ts. */
+    exceeded: at('exceeded'),
+    /** A pipe for stderr, and stdout too where it is not the protocol channel; see log-pipe.ts. */
+    stderr: at('stderr'),
+    /** What came out of it. */
     log: at('output.log'),
   } as const;
 }

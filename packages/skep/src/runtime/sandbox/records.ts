@@ -14,6 +14,7 @@ import {
   text,
   textThat,
   wholeNumber,
+  type Shape,
   type ShapeType,
 } from '@skep/core/settings/shape.ts';
 import { isDataPath } from '../../permissions/data-paths.ts';
@@ -30,6 +31,10 @@ const policyShape = exactly({
   inbound: listOf(text),
   runtimeGateway: bool,
 });
+
+/** See `Limits`. */
+const amount: Shape<number> = (value, fail) =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : fail('is no limit');
 
 /** As `toISOString` writes it. */
 const time = textThat(
@@ -53,6 +58,7 @@ const specShape = members({
     network: text,
     ports: listOf(members({ hostIp: text, hostPort: wholeNumber(), containerPort: wholeNumber() })),
     privileged: bool,
+    limits: optional(members({ memory: amount, cpus: amount, pids: amount, disk: amount })),
     user: optional(text),
     isolation: optional(policyShape),
     data: optional(listOf(textThat(isDataPath, 'is no data path'))),
@@ -93,6 +99,10 @@ const runShape = members({
   monitor: optional(identityShape),
   /** The pipes that its gateway holds. */
   gates: optional(listOf(oneOf(...GATES))),
+  /** Process number of what writes its log. */
+  keeper: optional(wholeNumber()),
+  /** Directories of its control group, where it is in one. */
+  group: optional(listOf(text)),
 });
 
 export type RunRecord = ShapeType<typeof runShape>;
@@ -105,10 +115,17 @@ export type RunState =
       readonly init: ProcessIdentity;
       /** See `openGateway`. */
       readonly gates: readonly Gate[];
+      readonly keeper?: number;
+      readonly group?: readonly string[];
       /** See `Observed`. */
       readonly interrupted?: true;
     }
-  | { readonly state: 'exited'; readonly startedAt: Date; readonly exitCode: number };
+  | {
+      readonly state: 'exited';
+      readonly startedAt: Date;
+      readonly exitCode: number;
+      readonly group?: readonly string[];
+    };
 
 /** Told when nothing recorded how a workload ended: the machine went down, or bubblewrap itself was killed. */
 export const UNKNOWN_EXIT = 255;
@@ -123,18 +140,26 @@ export async function runState(places: WorkloadPlaces, currentBoot: string): Pro
   const record = readAs(runShape, parsedJson((await userFile(places.run)) ?? ''));
   if (record === undefined) return stateWithoutRecord(places);
   const startedAt = new Date(record.startedAt);
-  const { gates = [] } = record;
+  const { gates = [], group, keeper } = record;
+  const held = { ...(group && { group }), ...(keeper === undefined ? {} : { keeper }) };
   const init = record.init ?? (await launchedUnrecorded(places));
   // Nothing ran yet: the launch is under way at this moment, or it failed.
   if (!init) return { state: 'created' };
   const thisBoot = record.bootId === currentBoot;
   if (thisBoot && (await isRunning(init))) {
-    return { state: 'running', startedAt, init, gates, ...(record.init ? {} : { interrupted: true }) };
+    return {
+      state: 'running',
+      startedAt,
+      init,
+      gates,
+      ...held,
+      ...(record.init ? {} : { interrupted: true }),
+    };
   }
   const ending = thisBoot && record.monitor !== undefined && (await isRunning(record.monitor));
   const { exitCode } = await readStatus(places.status);
-  if (ending && exitCode === undefined) return { state: 'running', startedAt, init, gates };
-  return { state: 'exited', startedAt, exitCode: exitCode ?? UNKNOWN_EXIT };
+  if (ending && exitCode === undefined) return { state: 'running', startedAt, init, gates, ...held };
+  return { state: 'exited', startedAt, exitCode: exitCode ?? UNKNOWN_EXIT, ...held };
 }
 
 async function stateWithoutRecord(places: WorkloadPlaces): Promise<RunState> {
@@ -171,4 +196,10 @@ export async function readStatus(file: string) {
     if (document?.['exit-code'] !== undefined) status.exitCode = document['exit-code'];
   }
   return status;
+}
+
+/** What there is of one workload. */
+export interface KnownWorkload extends SavedSpec {
+  readonly places: WorkloadPlaces;
+  readonly run: RunState;
 }

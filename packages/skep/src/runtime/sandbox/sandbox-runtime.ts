@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -19,17 +18,23 @@ import type {
   RuntimeInfo,
   WorkloadSpec,
 } from '../runtime.ts';
+import { DEFAULT_LIMITS } from '../../permissions/limits.ts';
 import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import type { Bubblewrap } from './confine.ts';
+import { makeGroup, removeGroup } from './control-groups.ts';
 import { checkMounts, checkSpec } from './check-spec.ts';
 import { closedMounts, confinedUser } from './confined-user.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { sandboxEvents } from './events.ts';
+import { sandboxId } from './sandbox-id.ts';
+import { exceededBy, guarded } from './guard.ts';
 import { launch } from './launch.ts';
 import { bootId } from './linux-process.ts';
+import { heldBy, notHeld } from './process-limits.ts';
 import * as kept from './kept-data.ts';
 import { earlierPart, followFile } from './log-file.ts';
+import { isRead, untilLogged } from './log-pipe.ts';
 import { fetchedTree, hasTree, packageTree, removeTree, treeVersion } from './package-trees.ts';
 import { ownNetworkOf } from './own-network.ts';
 import { attachPipes, holdPipes, makePipes, type HeldPipes } from './pipes.ts';
@@ -41,7 +46,7 @@ import {
   workloadsDirectory,
   type WorkloadPlaces,
 } from './places.ts';
-import { encodeSpec, readSpec, runState } from './records.ts';
+import { encodeSpec, readSpec, runState, type KnownWorkload } from './records.ts';
 import { removeWhole, scratchDirectory, sweepDirectory } from './own-directories.ts';
 import { treeParts } from './tree-parts.ts';
 import { endGateway, killBelow, stopProcesses, untilOver } from './stop.ts';
@@ -87,6 +92,7 @@ export class SandboxRuntime implements Runtime {
   readonly keepsSecrets = false;
   /** Servers write their log themselves, so that it goes on when the supervisor dies. */
   readonly timesLogs = false;
+  readonly limitsHeldBy: string;
   readonly narrowNetwork?: string;
   readonly #environment: RuntimeEnvironment;
   readonly #bubblewrap: Bubblewrap;
@@ -96,6 +102,7 @@ export class SandboxRuntime implements Runtime {
   constructor(environment: RuntimeEnvironment, bubblewrap: Bubblewrap) {
     this.#environment = environment;
     this.#bubblewrap = bubblewrap;
+    this.limitsHeldBy = heldBy(bubblewrap);
     const { network } = bubblewrap;
     if (typeof network === 'object' && 'missing' in network.slirp) this.narrowNetwork = network.slirp.missing;
   }
@@ -148,7 +155,11 @@ export class SandboxRuntime implements Runtime {
     await sweepDirectory(packagesDirectory(this.#environment), used);
   }
 
-  async cautions(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user'>): Promise<readonly string[]> {
+  async cautions(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user' | 'limits'>) {
+    return [...notHeld(this.#bubblewrap, wanted.limits), ...(await this.#closed(wanted))];
+  }
+
+  async #closed(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user'>): Promise<readonly string[]> {
     // Started by an ordinary user, the server may do with a mount what that user may.
     if (this.#bubblewrap.setpriv === undefined) return [];
     const user = await this.#userOf(wanted);
@@ -184,7 +195,13 @@ export class SandboxRuntime implements Runtime {
   async replace(spec: WorkloadSpec): Promise<boolean> {
     await this.#check(spec);
     const { places } = await this.#known(spec.name);
-    const pipes = [places.stdin, places.stdout, places.life, ...GATES.map((one) => places[one])];
+    const pipes = [
+      places.stdin,
+      places.stdout,
+      places.stderr,
+      places.life,
+      ...GATES.map((one) => places[one]),
+    ];
     for (const file of [places.run, places.status, ...pipes]) {
       await removeFile(file);
     }
@@ -210,7 +227,9 @@ export class SandboxRuntime implements Runtime {
       const { mounts, complete, home } = await serverState({ places, reference, tree, user: owner });
       const data = await kept.dataMounts({ environment: this.#environment, spec, home, user: owner });
       const state = [...mounts, ...data];
-      const parts = { spec, tree, node, ...(await treeParts(tree, user)), user, state, network };
+      const { groups } = bubblewrap;
+      const group = groups && (await makeGroup(groups, places, spec.limits ?? DEFAULT_LIMITS));
+      const parts = { spec, tree, node, ...(await treeParts(tree, user)), user, state, network, group };
       // What is left of the last run may still have the ports.
       await endGateway(places);
       await launch({ ...parts, bubblewrap, places, complete });
@@ -232,20 +251,34 @@ export class SandboxRuntime implements Runtime {
 
   async wait(name: string, signal: AbortSignal): Promise<number> {
     for (let looks = 0; ; looks += 1) {
-      const { run, places } = await this.#known(name);
+      const known = await this.#known(name);
+      const { run } = known;
       if (run.state === 'exited') return run.exitCode;
       if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
       // While it runs nothing has to be looked at: the kernel tells when the last process lets go of its pipe. Looks
       // between are for the moment in which it is still in the process table, and for what has not started yet.
       if (looks > 0) await pause(Math.min(LOOK_MS * looks, POLL_MS), undefined, { signal }).catch(() => {});
-      if (run.state === 'running') await untilOver(places, run, signal);
+      await this.#untilEnded(known, signal);
     }
+  }
+
+  /** Whoever waits for a workload also guards its limits, where the kernel does not hold them. */
+  async #untilEnded({ places, spec, run }: KnownWorkload, signal: AbortSignal): Promise<void> {
+    if (run.state !== 'running') return;
+    const data = kept.dataDirectories(this.#environment, spec).map(({ source }) => source);
+    const keeps = [places.state, ...data];
+    await guarded({ ...run, places, limits: spec.limits ?? DEFAULT_LIMITS, keeps }, signal, () =>
+      untilOver(places, run, signal),
+    );
   }
 
   async stop(name: string, graceMs: number): Promise<void> {
     try {
       const known = await this.#find(name);
-      if (known?.run.state === 'running') await stopProcesses(known.run.init, graceMs, known.places.status);
+      if (known?.run.state === 'running') {
+        await stopProcesses(known.run.init, graceMs, known.places.status);
+        await untilLogged(known.places, undefined);
+      }
       if (known) await endGateway(known.places);
     } catch (error) {
       // Of a damaged description one thing is known: where its processes log to.
@@ -256,10 +289,13 @@ export class SandboxRuntime implements Runtime {
 
   async remove(name: string): Promise<void> {
     checkWorkloadName(name);
+    // Of a damaged workload no group is known.
+    const run = (await this.#find(name).catch(() => undefined))?.run;
     await this.stop(name, 0);
     this.#release(name);
     await removeWhole(workloadsDirectory(this.#environment), name, this.#environment);
     await kept.removeEmptyData(this.#environment, name);
+    if (run !== undefined && run.state !== 'created') await removeGroup(run.group ?? []);
   }
 
   dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data'>): readonly string[] {
@@ -280,10 +316,12 @@ export class SandboxRuntime implements Runtime {
     const known = await this.#find(name);
     if (!known) return undefined;
     const { spec, createdAt, run } = known;
+    const exceeded = await exceededBy(run, known.places);
     return {
       name,
       state: run.state,
       ...(run.state === 'exited' ? { exitCode: run.exitCode } : {}),
+      ...(exceeded === undefined ? {} : { exceeded }),
       ...(run.state === 'running' && run.interrupted === true ? { interrupted: true } : {}),
       reference: spec.reference,
       labels: spec.labels,
@@ -315,8 +353,9 @@ export class SandboxRuntime implements Runtime {
   }
 
   async *logs(name: string, request: LogRequest): AsyncGenerator<LogChunk> {
-    const { places } = await this.#known(name);
-    const over = async () => (await this.#find(name))?.run.state !== 'running';
+    const { places, run } = await this.#known(name);
+    const over = async () => (await this.#find(name))?.run.state !== 'running' && !isRead(places);
+    await untilLogged(places, run.state === 'running' ? run.keeper : undefined);
     const options = { ...request, over, pollMs: POLL_MS };
     const earlier = await earlierPart(places.log, request.tail);
     if (earlier !== undefined) yield { stream: 'stderr', bytes: earlier };
@@ -349,11 +388,4 @@ export class SandboxRuntime implements Runtime {
     this.#held.get(name)?.[Symbol.dispose]();
     this.#held.delete(name);
   }
-}
-
-/** Identity of this user's sandbox on this machine: a home directory shared by machines has one for each. */
-async function sandboxId(environment: RuntimeEnvironment): Promise<string> {
-  const machine = ((await userFile('/etc/machine-id')) ?? '').trim();
-  const hash = createHash('sha256').update(`skep\0${machine}\0${workloadsDirectory(environment)}`);
-  return `sandbox-${hash.digest('hex').slice(0, 16)}`;
 }

@@ -1,0 +1,120 @@
+import { spawnSync } from 'node:child_process';
+import { chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Limits } from '@skep/cli/permissions/limits.ts';
+import { component, title } from './require.ts';
+
+// That a container is limited proves runtime/contract/limits.ts, for the sandbox too as whoever runs these tests.
+
+const sandbox = await component('sandbox');
+const ORDINARY = 1234;
+const users: [who: string, become: string[], uid: number][] =
+  process.getuid?.() === 0
+    ? [
+        ['root', [], 0],
+        ['an ordinary user', ['setpriv', `--reuid=${ORDINARY}`, `--regid=${ORDINARY}`, '--clear-groups', '--'], ORDINARY], // prettier-ignore
+      ]
+    : [['an ordinary user', [], process.getuid?.() ?? 0]];
+
+const MIB = 1024 ** 2;
+const TIGHT: Limits = { memory: 256 * MIB, pids: 64, cpus: 0, disk: 32 * MIB };
+const NONE: Limits = { memory: 0, pids: 0, cpus: 0, disk: 0 };
+
+const shell = (script: string) => ({ file: '/bin/sh', args: ['-c', script] });
+const perl = (script: string) => ({ file: '/usr/bin/perl', args: ['-e', script] });
+
+/** Each process far below the limit, together beyond it. */
+const MANY_PROCESSES = shell(
+  `for one in 1 2 3 4 5 6 7 8; do perl -e 'my $x = "x" x 60000000; sleep 30' & done; wait`,
+);
+/** In a file without a name that nobody maps (memfd_create(2) is 319 on x86-64, 279 on arm64). */
+const UNMAPPED = perl(
+  `my $name = "x"; my $fd = syscall(${process.arch === 'arm64' ? 279 : 319}, $name, 0);
+   open(my $file, ">&=", $fd) or die; for (1..600) { syswrite($file, "y" x 1048576) or die $! } sleep 30`,
+);
+const MANY_FILES = shell(
+  'for one in $(seq 1 30); do head -c 3000000 /dev/zero >/home/skep/$one; done; sleep 30',
+);
+/** 150 MB as fast as it can. */
+const FAST_LOG = shell('yes 0123456789012345678901234567890123456789 | head -c 157286400 >&2');
+/** Doubles until no more can be started, and goes on trying. */
+const FORK_BOMB = perl('while (1) { defined(fork) or select(undef, undef, undef, 0.1) }');
+
+type Call = readonly [method: string, params?: object];
+
+describe.skipIf(!sandbox.available).each(users)(
+  title('a server that takes all it can get, in the sandbox of %s,', sandbox),
+  (_who, become, uid) => {
+    let directory: string;
+    beforeEach(() => {
+      directory = mkdtempSync(path.join(tmpdir(), 'skep-limits-'));
+      if (uid !== process.getuid?.()) chownSync(directory, uid, uid);
+    });
+    afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+    function probed(limits: Limits, calls: readonly Call[]): unknown[] {
+      const prober = path.join(import.meta.dirname, 'sandbox-prober.ts');
+      const asked = calls.map(([method, params = {}]) => [method, params]);
+      const args = [process.execPath, prober, directory, JSON.stringify({ limits }), JSON.stringify(asked)];
+      const [file = '', ...rest] = [...become, ...args];
+      const env = { PATH: process.env['PATH'], HOME: directory };
+      const { status, stdout, stderr } = spawnSync(file, rest, { env, encoding: 'utf8', timeout: 60_000 });
+      if (status !== 0) throw new Error(`the prober failed: ${stderr}`);
+      return JSON.parse(stdout) as unknown[];
+    }
+
+    test('gets it where it is not limited', () => {
+      const calls: Call[] = [
+        ['probe/hold', { bytes: 320 * MIB }],
+        ['probe/fork', { count: 100 }],
+        ['probe/run', shell('head -c 300000000 /dev/zero >/tmp/large')],
+        ['probe/run', shell('rm /tmp/large; head -c 40000000 /dev/zero >/home/skep/large')],
+        ['ping'],
+      ];
+      const done = { status: 0, stdout: '', stderr: '' };
+      expect(probed(NONE, calls)).toEqual(['held', 100, done, done, {}]);
+    });
+
+    test('is ended for its memory', () => {
+      const [end] = probed(TIGHT, [['outside/ends', { after: ['probe/hold', { bytes: 2048 * MIB }] }]]);
+      expect(end).toEqual({ exitCode: 137, exceeded: 'memory' });
+    });
+
+    test.each([
+      ['many processes', MANY_PROCESSES],
+      ['files that nobody maps', UNMAPPED],
+    ])('does not get its memory through %s', (_how, program) => {
+      // A control group of the kernel ends what takes most, and the server goes on.
+      const [, uses] = probed({ ...TIGHT, disk: 0 }, [['probe/start', program], ['outside/uses']]);
+      expect(uses).toHaveProperty(
+        'memory',
+        expect.toSatisfy((bytes: number) => bytes <= TIGHT.memory),
+      );
+    });
+
+    test('starts no more processes than it may, however it forks', () => {
+      const [, uses] = probed(TIGHT, [['probe/start', FORK_BOMB], ['outside/uses']]);
+      const most = expect.toSatisfy((processes: number) => processes > 40 && processes <= TIGHT.pids + 4);
+      expect(uses).toHaveProperty('mostProcesses', most);
+    });
+
+    test('is ended for what it keeps on disk', () => {
+      const [, end] = probed(TIGHT, [['probe/start', MANY_FILES], ['outside/ends']]);
+      expect(end).toEqual({ exitCode: 137, exceeded: 'disk' });
+    });
+
+    test('fills no disk with its log, which goes on', () => {
+      const said = `the end ${'.'.repeat(40)}\n`;
+      const [ended, , log] = probed({ ...TIGHT, disk: 0 }, [
+        ['probe/flood', FAST_LOG],
+        ['probe/stderr', { text: `\n${said}` }],
+        ['outside/log'],
+      ]);
+      const bounded = (bytes: number): boolean => bytes > 10 * MIB && bytes <= 20 * MIB;
+      expect(ended).toBe(0);
+      expect(log).toEqual({ tail: said, bytes: expect.toSatisfy(bounded) });
+    });
+  },
+);
