@@ -23,6 +23,11 @@ test('a server that may do nothing is said to reach nothing, and how much it may
   expect(reached.flatMap(({ values }) => values)).toEqual([]);
 });
 
+test('that a container may not write its own files is said', () => {
+  expect(textsOf({ read_only: true })['own_files']).toBe('read-only in a container');
+  expect(textsOf({})).not.toHaveProperty('own_files');
+});
+
 test('files are named as on this machine, with their place in the server where that differs', () => {
   const permission_profile = { read: ['/home/a/notes:/notes', '/etc/hosts'], write: ['/data:/data'] };
   expect(textsOf({ permission_profile })).toMatchObject({

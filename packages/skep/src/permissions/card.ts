@@ -8,6 +8,8 @@ import { allowedHosts, allowedTexts } from './allowed-hosts.ts';
 
 /** What of a run configuration says what its server may do. */
 export interface Permitted extends GivenLimits {
+  /** A container's own files. */
+  readonly read_only?: boolean | undefined;
   readonly permission_profile: PermissionProfile;
   readonly env_vars: Readonly<Record<string, string>>;
   readonly secret_env: readonly string[];
@@ -53,6 +55,7 @@ export function permissionCard(permitted: Permitted): readonly CardRow[] {
     ...(runtime === undefined ? [] : [row('runs_in', 'Runs in', [runtime.kind])]),
     row('reads', 'Reads', sources(true), 'no files of this machine'),
     row('writes', 'Writes', sources(false), 'no files of this machine'),
+    ...(permitted.read_only === true ? [row('own_files', 'Own Files', ['read-only in a container'])] : []),
     ...(data_paths === undefined ? [] : [row('keeps', 'Keeps', data_paths)]),
     isolated === true ? isolatedRow(permitted) : networkRow(profile, runtime?.narrow_network),
     row('secrets', 'Secrets', secrets, 'none'),

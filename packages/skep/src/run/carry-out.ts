@@ -98,8 +98,8 @@ export function surroundingsOf(context: Context, kind?: string): Surroundings {
 async function tellLimits(config: RunConfig, runtime: Runtime, context: Context): Promise<void> {
   const { name, permission_profile: profile, sandbox_user: user } = config;
   const mounts = profileMounts(profile, '/');
-  const limits = limitsOf(config);
-  const cautions = await runtime.cautions({ name, mounts, limits, ...(user === undefined ? {} : { user }) });
+  const wanted = { name, mounts, limits: limitsOf(config), readOnly: config.read_only ?? false };
+  const cautions = await runtime.cautions({ ...wanted, ...(user === undefined ? {} : { user }) });
   for (const limit of cautions) {
     context.terminal.err(`Warning: ${printable(`${name}: ${limit}`)}\n`);
   }

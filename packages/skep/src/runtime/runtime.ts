@@ -88,6 +88,8 @@ export interface WorkloadSpec {
   readonly privileged: boolean;
   /** The defaults where they are absent. */
   readonly limits?: Limits;
+  /** A container's own file system is read-only, but for directories in memory; the sandbox's is anyway. */
+  readonly readOnly?: boolean;
   /** Whom the server runs as in the sandbox: `root`, `UID` or `UID:GID`; absent for a user that is never root. */
   readonly user?: string;
 }
@@ -176,7 +178,9 @@ export interface Runtime {
    */
   sweep(): Promise<void>;
   /** What of the wishes for a workload will not be as a person expects, a phrase each. */
-  cautions(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user' | 'limits'>): Promise<readonly string[]>;
+  cautions(
+    wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user' | 'limits' | 'readOnly'>,
+  ): Promise<readonly string[]>;
   /** Where the content of a workload's `data` is kept, for people: a directory or volume for each path. */
   dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data' | 'labels'>): readonly string[];
   /** True when workloads of that name and `skep.state` label kept something. */

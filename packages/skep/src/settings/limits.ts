@@ -31,4 +31,9 @@ export const limitSettings = settingsOf({ group: 'Limits of the server' }, [
     placeholder: 'bytes[k|m|g]|none',
     defaultText: '4g',
   }),
+  flag('bool', 'read-only', 'Let a container write nowhere but in memory, its data and its mounts', {
+    key: 'read_only',
+    sparse: true,
+    default: false,
+  }),
 ]);

@@ -54,6 +54,7 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     ports: portsOf(config, options.hostPort),
     privileged: config.permission_profile.privileged ?? false,
     limits: limitsOf(config),
+    ...(config.read_only === true ? { readOnly: true } : {}),
     ...(config.sandbox_user === undefined ? {} : { user: config.sandbox_user }),
     ...(config.data_paths === undefined ? {} : { data: config.data_paths }),
   };

@@ -40,6 +40,17 @@ export function confinementContract(bench: ContractBench): void {
 
   coveredMounts(bench);
 
+  test('writes nowhere of its own but in memory where that is asked for', async () => {
+    const { name, probe } = await bench.running({ readOnly: true });
+    await expect(probe.call('probe/write', { path: '/usr/own', text: 'x' })).rejects.toMatchObject({
+      code: 'EROFS',
+    });
+    expect(await probe.call('probe/write', { path: '/tmp/own', text: 'x' })).toBe('written');
+    await bench.runtime.stop(name, 0);
+    await bench.runtime.start(name);
+    expect(await bench.runtime.inspect(name)).toMatchObject({ state: 'running' });
+  });
+
   test('cannot write what the kernel is steered with', async () => {
     const { probe } = await bench.running();
     for (const name of ['kernel/core_pattern', 'kernel/hostname', 'vm/swappiness']) {

@@ -79,6 +79,7 @@ export function containerBody(spec: WorkloadSpec, { network, podman }: BodyConte
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges', ...withoutLabels(spec)],
       ...limitMembers(spec.limits ?? DEFAULT_LIMITS),
+      ...(spec.readOnly === true ? readOnlyMembers(spec) : {}),
       Init: true,
       RestartPolicy: { Name: 'no' },
       ...(podman ? {} : { LogConfig: BOUNDED_LOG }),
@@ -115,6 +116,21 @@ export function hasOwnNetwork(spec: Pick<WorkloadSpec, 'network'>): boolean {
 /** On hosts with SELinux mounts work without its labels alone; a container without mounts keeps them. */
 function withoutLabels({ mounts, data = [] }: WorkloadSpec): string[] {
   return mounts.length + data.length === 0 ? [] : ['label:disable'];
+}
+
+/** Where programs expect to write, and the part of its memory that files there may take. */
+const SCRATCH: Readonly<Record<string, number>> = { '/tmp': 1 / 2, '/var/tmp': 1 / 4, '/run': 1 / 8 };
+
+/** A file system of its own that nobody can write, with directories in memory where nothing else is mounted. */
+function readOnlyMembers({ mounts, data = [], limits = DEFAULT_LIMITS }: WorkloadSpec): object {
+  const taken = new Set([...mounts.map(({ target }) => target), ...data]);
+  const free = Object.entries(SCRATCH).filter(([directory]) => !taken.has(directory));
+  const size = (part: number): string =>
+    limits.memory === 0 ? '' : `,size=${Math.floor(limits.memory * part)}`;
+  const Tmpfs = Object.fromEntries(
+    free.map(([directory, part]) => [directory, `rw,exec,nosuid,nodev,mode=1777${size(part)}`]),
+  );
+  return { ReadonlyRootfs: true, Tmpfs };
 }
 
 /** Members of the body that bound what a container uses; 0 means "no limit" to engines too. */

@@ -59,6 +59,25 @@ describe('containerBody', () => {
     });
   });
 
+  test('writes nowhere but in memory, its data and its mounts where that is asked for', () => {
+    const body = (changes: Partial<WorkloadSpec>): object =>
+      containerBody({ ...spec, ...changes }, { podman: false });
+    expect(body({})).not.toHaveProperty('HostConfig.ReadonlyRootfs');
+    const limits = { memory: 1024, pids: 0, disk: 0, cpus: 0 };
+    const data = ['/var/tmp'];
+    const options = 'rw,exec,nosuid,nodev,mode=1777';
+    expect(body({ readOnly: true, limits, data })).toHaveProperty('HostConfig.ReadonlyRootfs', true);
+    expect(body({ readOnly: true, limits, data })).toHaveProperty('HostConfig.Tmpfs', {
+      '/tmp': `${options},size=512`,
+      '/run': `${options},size=128`,
+    });
+    expect(body({ readOnly: true, limits: { ...limits, memory: 0 } })).toHaveProperty('HostConfig.Tmpfs', {
+      '/tmp': options,
+      '/var/tmp': options,
+      '/run': options,
+    });
+  });
+
   test('gives up the labels of SELinux for mounts alone', () => {
     const options = (changes: Partial<WorkloadSpec>): unknown =>
       containerBody({ ...spec, ...changes }, { podman: false });

@@ -155,8 +155,9 @@ export class SandboxRuntime implements Runtime {
     await sweepDirectory(packagesDirectory(this.#environment), used);
   }
 
-  async cautions(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user' | 'limits'>) {
-    return [...notHeld(this.#bubblewrap, wanted.limits), ...(await this.#closed(wanted))];
+  async cautions(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user' | 'limits' | 'readOnly'>) {
+    const noEffect = wanted.readOnly === true ? ['--read-only has no effect in the sandbox'] : [];
+    return [...noEffect, ...notHeld(this.#bubblewrap, wanted.limits), ...(await this.#closed(wanted))];
   }
 
   async #closed(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user'>): Promise<readonly string[]> {
