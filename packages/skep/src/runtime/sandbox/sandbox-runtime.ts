@@ -225,11 +225,13 @@ export class SandboxRuntime implements Runtime {
     const network = ownNetworkOf(spec, bubblewrap.network);
     try {
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
-      const { mounts, complete, home } = await serverState({ places, reference, tree, user: owner });
+      const { groups } = bubblewrap;
+      const [{ mounts, complete, home }, group] = await Promise.all([
+        serverState({ places, reference, tree, user: owner }),
+        groups && makeGroup(groups, places, spec.limits ?? DEFAULT_LIMITS),
+      ]);
       const data = await kept.dataMounts({ environment: this.#environment, spec, home, user: owner });
       const state = [...mounts, ...data];
-      const { groups } = bubblewrap;
-      const group = groups && (await makeGroup(groups, places, spec.limits ?? DEFAULT_LIMITS));
       const parts = { spec, tree, node, ...(await treeParts(tree, user)), user, state, network, group };
       // What is left of the last run may still have the ports.
       await endGateway(places);
