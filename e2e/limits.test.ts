@@ -68,13 +68,13 @@ describe.skipIf(!sandbox.available).each(users)(
     test('gets it where it is not limited', () => {
       const calls: Call[] = [
         ['probe/hold', { bytes: 320 * MIB }],
-        ['probe/fork', { count: 100 }],
+        ['probe/fork', { count: 80 }],
         ['probe/run', shell('head -c 300000000 /dev/zero >/tmp/large')],
         ['probe/run', shell('rm /tmp/large; head -c 40000000 /dev/zero >/home/skep/large')],
         ['ping'],
       ];
       const done = { status: 0, stdout: '', stderr: '' };
-      expect(probed(NONE, calls)).toEqual(['held', 100, done, done, {}]);
+      expect(probed(NONE, calls)).toEqual(['held', 80, done, done, {}]);
     });
 
     test('is ended for its memory', () => {

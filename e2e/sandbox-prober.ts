@@ -56,7 +56,7 @@ const OUTSIDE: Readonly<Record<string, (asked: Asked, probe: ProbeCaller) => Pro
   },
   /** What it used in the end and at most, while somebody hosted it for some seconds. */
   async 'outside/uses'() {
-    const over = AbortSignal.timeout(4_000);
+    const over = AbortSignal.timeout(3_000);
     runtime.wait(spec.name, over).catch(() => {});
     let [most, last] = [0, { memory: 0, pids: 0 }];
     while (!over.aborted && (await runtime.inspect(spec.name))?.state === 'running') {
