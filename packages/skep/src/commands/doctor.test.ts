@@ -143,6 +143,18 @@ describe('skep doctor', () => {
     expect((await examined(await machine())).of('SKEP-D014')).toBeUndefined();
   });
 
+  test('who holds the limits of servers is told, with what nobody holds', async () => {
+    const skep = await machine();
+    const held = await examined(skep);
+    expect(held.of('SKEP-D015')).toMatchObject({ verdict: 'ok', text: 'held by a test' });
+    vi.spyOn(skep.runtime, 'cautions').mockResolvedValue(['its memory is not limited']);
+    const { of } = await examined(skep);
+    expect(of('SKEP-D015')).toMatchObject({
+      verdict: 'note',
+      text: 'held by a test; its memory is not limited',
+    });
+  });
+
   test('what nobody hosts, and what runs for no server that is known, is named and left alone', async () => {
     const skep = await machine();
     const { places, runtime } = skep;

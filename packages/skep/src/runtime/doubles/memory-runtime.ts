@@ -28,6 +28,7 @@ export class MemoryRuntime implements Runtime {
   readonly runsImages: boolean;
   readonly reachesLoopback = false;
   readonly keepsFiles = false;
+  readonly limitsHeldBy = 'a test';
   readonly keepsSecrets: boolean = true;
   timesLogs = true;
   readonly #programs: Map<string, MemoryProgram>;
@@ -98,8 +99,6 @@ export class MemoryRuntime implements Runtime {
       ...(version === undefined ? {} : { version }),
     };
   }
-
-  readonly limitsHeldBy: string = 'nothing';
 
   async cautions(): Promise<readonly string[]> {
     return [];
