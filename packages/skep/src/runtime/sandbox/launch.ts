@@ -16,7 +16,7 @@ import { logTail } from './log-file.ts';
 import { GATED_ENV, GATED_FILES, openGateway } from './gateway.ts';
 import { hasEntered, hasOwnNetwork, inOwnNetwork, type OwnNetwork } from './own-network.ts';
 import { openLogPipe, untilLogged } from './log-pipe.ts';
-import { holdPipes } from './pipes.ts';
+import { holdPipes, makeLogPipe } from './pipes.ts';
 import type { Gate, WorkloadPlaces } from './places.ts';
 import { readStatus, type RunRecord } from './records.ts';
 import { APP, NODE } from './package-trees.ts';
@@ -63,6 +63,7 @@ export async function launch(launching: Launch): Promise<void> {
   await removeFile(places.exceeded);
   // What wrote the log of an earlier run.
   await untilLogged(places, undefined);
+  await makeLogPipe(places);
   // Before the process exists: a launcher that dies in between must not leave a workload that looks never started.
   await record(places, run);
   const started = spawnWorkload(launching);

@@ -11,7 +11,7 @@ describe.skipIf(process.platform !== 'linux')('the log of a sandboxed server', (
   let places: WorkloadPlaces;
   beforeEach(() => {
     places = workloadPlaces(mkdtempSync(path.join(tmpdir(), 'skep-log-pipe-')));
-    execFileSync('mkfifo', [places.life]);
+    execFileSync('mkfifo', [places.life, places.stderr]);
   });
   afterEach(async () => {
     await untilLogged(places, undefined);

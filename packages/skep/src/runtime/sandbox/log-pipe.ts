@@ -1,5 +1,5 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { chmodSync, closeSync, constants, existsSync, openSync, readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { chmodSync, closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { coverInherited } from './inherited-descriptors.ts';
@@ -28,7 +28,6 @@ export function openLogPipe(
   limitBytes = LIMIT_BYTES,
 ): LogPipe {
   using opened = new DisposableStack();
-  if (!existsSync(places.stderr)) execFileSync('mkfifo', ['-m', '600', '--', places.stderr]);
   // A server that holds it can shut it with its mode.
   chmodSync(places.stderr, 0o600);
   const descriptor = opened.adopt(openSync(places.stderr, O_RDWR), closeSync);

@@ -29,6 +29,11 @@ export async function makeGates(places: WorkloadPlaces): Promise<void> {
   if (missing.length > 0) await makeFifos(places, missing);
 }
 
+/** That of the log, for a workload that was made by a release without. */
+export async function makeLogPipe(places: WorkloadPlaces): Promise<void> {
+  if (!existsSync(places.stderr)) await makeFifos(places, [places.stderr]);
+}
+
 /** Node has no call for it; the program is part of every Linux system. */
 async function makeFifos(places: WorkloadPlaces, files: readonly string[]): Promise<void> {
   try {
