@@ -116,6 +116,13 @@ describe.skipIf(!there)(title('fetching a hostile Go package', sandbox, go), () 
       expect(ran.requests).toEqual([]);
     });
 
+    test('says what is wrong with a package, also where its proxy refuses what it does not have', async () => {
+      const main = 'package main\n\nfunc main() { undefined() }\n';
+      await using proxy = await moduleProxyOf([{ path: EVIL, files: { 'main.go': main } }], 403);
+      const ran = await user.skep(['run', `go://${EVIL}`], { env: { ...UNKNOWN, GOPROXY: proxy.url } });
+      expectRefused(ran, /undefined: undefined/);
+    });
+
     test('keeps nothing of a package that is no program', async () => {
       expectRefused(
         await run([{ path: EVIL, files: { 'x.go': 'package evil\n' } }]),

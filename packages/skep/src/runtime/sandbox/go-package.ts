@@ -1,7 +1,9 @@
 import { lstat, mkdir, readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
+import type { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { bridgeAroundScript } from '../gateway/bridge.ts';
+import type { PackageGateway } from '../gateway/gateway.ts';
 import { notFetched } from '../gateway/failure.ts';
 import { goFailure } from '../go/failure.ts';
 import { goGateway } from '../go/gateway.ts';
@@ -72,9 +74,15 @@ async function buildGo(build: GoBuild, { bubblewrap, stage, report, signal }: Fe
     },
     onLine: countPackages((count) => report.detail(`${count} packages compiled`)),
   });
-  if (result.status !== 0) throw gateway.failure ?? goFailure(specifier, result.said, GATEWAY);
+  if (result.status !== 0)
+    throw failureOf(result.said, gateway) ?? goFailure(specifier, result.said, GATEWAY);
   await checkFiles({ tree, specifier });
   await writeTreeProgram(tree, { command: [await programOf(tree, specifier)], env: {}, needs: [] });
+}
+
+/** Go also asks for what may be no module, so a failure of the gateway counts only where Go ended for one. */
+function failureOf(said: string, { failure }: PackageGateway): SkepError | undefined {
+  return /502 Bad Gateway|unexpected EOF/.test(said) ? failure : undefined;
 }
 
 /** Go says the name of each package that it compiles. */
