@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer, connect, type AddressInfo, type Socket } from 'node:net';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { GatewayConfig } from '../packages/skep/src/egress/gateway-config.ts';
 import { GATEWAY_NODE_ENV, GATEWAY_NODE_FLAGS } from '../packages/skep/src/egress/node-flags.ts';
 import { started } from './proxy/started.ts';
@@ -13,6 +14,8 @@ import type { Bench } from './row.ts';
 const GATEWAY = path.resolve(import.meta.dirname, '../dist/skep/gateway.js');
 const CONNECTIONS = 200;
 const ROUNDS = 3;
+/** Until a gateway has collected what it read into. */
+const SETTLE_MS = 6_000;
 
 /** What an allowed connection through the gateway of an isolated workload costs, against a direct one. */
 export const egressBench: Bench = async (report, { seconds }) => {
@@ -51,6 +54,7 @@ export const egressBench: Bench = async (report, { seconds }) => {
     unit: 'ratio',
     floor: 0.2,
   });
+  await delay(SETTLE_MS);
   const after = `egress: anonymous memory of a gateway after ${3 * CONNECTIONS} connections and ${ROUNDS} long answers`;
   report({ name: after, value: anonymousMegabytes(gateway.pid), unit: 'MB', ceiling: 30 });
 };
