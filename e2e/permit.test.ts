@@ -6,12 +6,18 @@ import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { npmRegistryWith, type NpmRegistry } from './fixtures/npm-registry.ts';
+import { ensureScriptImage } from './images.ts';
 import { component, title } from './require.ts';
 import { openUser, USERS, type SkepResult, type TestUser } from './skep.ts';
 
 // What a server was refused, and the line that allows it, as a person copies it from one command into the next.
 
 const sandbox = await component('sandbox');
+const engine = await component('engine');
+const PLACES = [
+  ...USERS.map(([who, uid]) => ({ where: `in the sandbox of ${who}`, on: sandbox, kind: 'sandbox', uid })),
+  { where: 'on an engine', on: engine, kind: 'docker', uid: undefined },
+] as const;
 
 /** An address of this machine that is not its loopback: private or its own, so only a profile that names it opens it. */
 const HERE = Object.values(networkInterfaces())
@@ -19,6 +25,7 @@ const HERE = Object.values(networkInterfaces())
   .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 
 const PACKAGE = 'skep-test-permit';
+const IMAGE = 'skep-test/permit:1';
 /** Says on stderr, again and again, what it gets of the address and the file that its arguments name. */
 const ASKING_SERVER = `#!/usr/bin/env node
 import { createInterface } from 'node:readline';
@@ -40,14 +47,15 @@ await ask();
 setInterval(ask, 500);
 `;
 
-describe.skipIf(!sandbox.available || HERE === undefined).each(USERS)(
-  title('a server in the sandbox of %s', sandbox),
-  (_who, uid) => {
+for (const { where, on, kind, uid } of PLACES) {
+  describe.skipIf(!on.available || HERE === undefined)(title(`a server ${where}`, on), () => {
+    const isImage = kind === 'docker';
     let target: Server;
     let registry: NpmRegistry;
     let user: TestUser;
     beforeAll(async () => {
       registry = await npmRegistryWith(PACKAGE, ASKING_SERVER);
+      if (isImage) await ensureScriptImage(IMAGE, ASKING_SERVER);
       target = createServer((_request, response) => response.end('here'));
       target.listen(0, HERE);
       await once(target, 'listening');
@@ -57,7 +65,7 @@ describe.skipIf(!sandbox.available || HERE === undefined).each(USERS)(
       await registry[Symbol.asyncDispose]();
     });
     beforeEach(() => {
-      user = openUser({ SKEP_RUNTIME: 'sandbox' }, uid);
+      user = openUser({ SKEP_RUNTIME: kind }, uid);
     });
     afterEach(() => user.end());
 
@@ -75,7 +83,8 @@ describe.skipIf(!sandbox.available || HERE === undefined).each(USERS)(
       const file = path.join(notes, 'today.txt');
       writeFileSync(file, 'buy milk');
       const args = ['--', `http://${address()}/`, file];
-      await done(['run', `npx://${PACKAGE}`, '--name', 'asking', '--isolate-network', ...args]);
+      const server = isImage ? IMAGE : `npx://${PACKAGE}`;
+      await done(['run', server, '--name', 'asking', '--isolate-network', ...args]);
       await expect.poll(wrote, { timeout: 30_000 }).toContain('ENOENT');
       expect(await wrote()).not.toContain('status 200');
       expect(await wrote()).not.toContain('buy milk');
@@ -103,5 +112,5 @@ describe.skipIf(!sandbox.available || HERE === undefined).each(USERS)(
         .poll(async () => (await done(['status', 'asking'])).stdout, { timeout: 30_000 })
         .toMatch(new RegExp(`^Refused: +\\d+ × ${address()} `, 'm'));
     });
-  },
-);
+  });
+}
