@@ -166,7 +166,7 @@ async function stateWithoutRecord(places: WorkloadPlaces): Promise<RunState> {
   const launchedAt = (await ifThere(stat(places.log)))?.mtime;
   // The log is made at the first launch.
   if (launchedAt === undefined) return { state: 'created' };
-  const init = await firstInside(places.log);
+  const init = await firstInside(places.stderr);
   if (init) return { state: 'running', startedAt: launchedAt, init, gates: [] };
   if ((await ifThere(stat(places.status))) === undefined) return { state: 'created' };
   const { exitCode } = await readStatus(places.status);
