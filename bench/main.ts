@@ -23,6 +23,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   supervisor: async () => (await import('./supervisor.ts')).supervisorBench,
   memory: async () => (await import('./memory.ts')).memoryBench,
   egress: async () => (await import('./egress.ts')).egressBench,
+  isolation: async () => (await import('./isolation.ts')).isolationBench,
   attach: async () => (await import('./attach.ts')).attachBench,
 };
 

@@ -142,7 +142,8 @@ async function endSupervisor(user: TestUser): Promise<void> {
   while (user.watchers().length + user.supervisors().length > 0) await delay(10);
 }
 
-async function skep({ env, dir }: TestUser, args: readonly string[]): Promise<string> {
+/** The packed program; what it printed. */
+export async function skep({ env, dir }: TestUser, args: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, ['--', BUNDLE, ...args], { env, cwd: dir });
   const { code, stdout, stderr } = await ended(child);
   if (code !== 0) throw new Error(`skep ${args.join(' ')} failed: ${stderr}`);
@@ -173,7 +174,8 @@ async function bareMilliseconds([command, ...args]: Subject['bare']): Promise<nu
   return answered - started;
 }
 
-async function skepMilliseconds(user: TestUser, target: string, ...flags: string[]): Promise<number> {
+/** From `skep run` to the first answered `tools/list`; then it is removed, which is not measured. */
+export async function skepMilliseconds(user: TestUser, target: string, ...flags: string[]): Promise<number> {
   const started = performance.now();
   const url = await skep(user, ['run', target, '--name', 'measured', ...flags]);
   const { error } = await ask(url, 'tools/list');

@@ -7,6 +7,7 @@ import type { Decision } from '@skep/cli/egress/decision.ts';
 import type { EgressPolicy } from '@skep/cli/egress/policy.ts';
 import type { WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import {
+  LOOPBACK_PORT,
   MACHINE,
   METADATA,
   PRIVATE,
@@ -183,6 +184,18 @@ describe.skipIf(!sandbox.available || !asRoot).each(users)(
         `intern.example at ${PRIVATE} 80`,
         `intern.example at ${PRIVATE} 443`,
       ]);
+    });
+
+    test("reaches its machine's loopback by the names of an engine's gateway, where that is allowed", () => {
+      const names = ['host.docker.internal', 'gateway.docker.internal', 'host.containers.internal'];
+      const urls = [...names, '127.0.0.1', 'loopback.example'].map(
+        (name) => `http://${name}:${LOOPBACK_PORT}/`,
+      );
+      const allowed = isolated({ runtimeGateway: true }, urls.map(load));
+      expect(allowed.slice(0, 3).map(answerOf)).toEqual(names.map(() => 'loopback of the machine'));
+      for (const answer of [...allowed.slice(3), ...isolated({ allowAll: true }, urls.map(load))]) {
+        expect(answer).toSatisfy(isRefused);
+      }
     });
 
     test('tells nobody anything by asking for names', () => {
