@@ -11,7 +11,8 @@ export interface EngineRequest {
   readonly method?: 'POST' | 'DELETE';
   /** Below the version prefix, for example `/containers/json`. */
   readonly path: string;
-  readonly query?: Readonly<Record<string, string>>;
+  /** A list gives the name several times. */
+  readonly query?: Readonly<Record<string, string | readonly string[]>>;
   /** The engine's `filters` parameter. */
   readonly filters?: Readonly<Record<string, readonly string[]>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -140,7 +141,11 @@ export class EngineClient {
 
   async #path(request: EngineRequest): Promise<string> {
     const { apiVersion } = await this.about();
-    const query = new URLSearchParams(request.query);
+    const query = new URLSearchParams(
+      Object.entries(request.query ?? {}).flatMap(([name, value]) =>
+        [value].flat().map((one): [string, string] => [name, one]),
+      ),
+    );
     if (request.filters !== undefined) query.set('filters', JSON.stringify(request.filters));
     return `/v${apiVersion}${request.path}${query.size === 0 ? '' : `?${query.toString()}`}`;
   }

@@ -35,7 +35,8 @@ export interface GatewayMaker {
   readonly script: () => Promise<Buffer>;
 }
 
-const REPOSITORY = 'skeplocal/gateway';
+/** With a host, because Podman looks for a name without one at a registry. */
+const REPOSITORY = 'localhost/skeplocal/gateway';
 /** Of images that hold a gateway. */
 const GATEWAY_LABEL = 'skep.gateway';
 const GATEWAY_IN_IMAGE = '/gateway.js';
@@ -127,20 +128,25 @@ async function importImage(
 ): Promise<void> {
   const [repo = '', tag = ''] = reference.split(':');
   const labels = [MANAGED, `${GATEWAY_LABEL}=true`, `${OWNER_LABEL}=${environment.owner}`];
-  const changes = `LABEL ${[...labels, `${BUILD_LABEL}=${buildIdOf(environment)}`].join(' ')}`;
+  // One at a time: Podman takes several of one line for one.
+  const changes = [...labels, `${BUILD_LABEL}=${buildIdOf(environment)}`].map((one) => `LABEL ${one}`);
   const body = pack();
   const sent = fill(body, script, files).catch((error: unknown) => {
     // The request ends with the reason.
     body.destroy(error instanceof Error ? error : undefined);
   });
-  const query = { fromSrc: '-', repo, tag, changes };
+  const query = { fromSrc: '-', changes };
   const answer = await client.call({ method: 'POST', path: '/images/create', query, body });
   await sent;
   const told = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
   // 200 even when it failed.
   const [, why] = /"error":("(?:[^"\\]|\\.)*")/.exec(told) ?? [];
-  if (answer.status !== 200 || why !== undefined)
+  const [, id] = /"status":"(sha256:[0-9a-f]{64})"/.exec(told) ?? [];
+  if (answer.status !== 200 || why !== undefined || id === undefined)
     throw refused('make the image of the gateway', { ...answer, body: why ?? answer.body });
+  // Afterwards, because Podman leaves the tag out of what is imported.
+  const path = `/images/${id}/tag`;
+  await client.ask('name the image of the gateway', { method: 'POST', path, query: { repo, tag } });
 }
 
 /** Everything is root's and nobody may write it. */
@@ -188,8 +194,7 @@ async function removeEarlier(
   const filters = { label: [`${GATEWAY_LABEL}=true`, `${OWNER_LABEL}=${owner}`] };
   const { body } = await client.ask('list images', { path: '/images/json', filters });
   for (const { Id, RepoTags, Labels } of readAnswer(listedShape, body)) {
-    // Podman puts a host before the name.
-    const isCurrent = (RepoTags ?? []).some((tag) => tag === current || tag.endsWith(`/${current}`));
+    const isCurrent = (RepoTags ?? []).includes(current);
     if (!isCurrent && Labels?.[OWNER_LABEL] === owner && Labels[MANAGED_LABEL] === 'true')
       await removeImage(client, Id);
   }

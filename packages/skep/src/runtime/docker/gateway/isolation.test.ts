@@ -30,7 +30,7 @@ const refusal = (message: string): object => ({ message });
 function withImage(script: Record<string, Script>): Record<string, Script> {
   return new Proxy(script, {
     get: (all, key: string) =>
-      /^GET \/images\/skeplocal\/gateway:[0-9a-f]{16}\/json$/.test(key)
+      /^GET \/images\/localhost\/skeplocal\/gateway:[0-9a-f]{16}\/json$/.test(key)
         ? { body: { Id: 'sha256:gateway', Config: {} } }
         : all[key],
   });
@@ -365,14 +365,17 @@ describe('the image of the gateway', () => {
     const engine = await scriptedEngine({
       'GET /version': HERE,
       'POST /images/create': ({ query }) => {
+        // The last of those that were given.
+        expect(query['changes']).toBe('LABEL skep.build=owner-random');
+        return { lines: [{ status: 'Importing' }, { status: NEW }] };
+      },
+      [`POST /images/${NEW}/tag`]: ({ query }) => {
         asked.push(`${query['repo'] ?? ''}:${query['tag'] ?? ''}`);
-        expect(query['changes']).toContain('skep.gateway=true');
-        expect(query['changes']).toContain('skep.build=owner-random');
-        return { lines: [{ status: 'sha256:new' }] };
+        return { status: 201 };
       },
       'GET /images/json': () => ({
         body: [
-          { Id: 'old', RepoTags: ['skeplocal/gateway:0000000000000000'], Labels: own },
+          { Id: 'old', RepoTags: ['localhost/skeplocal/gateway:0000000000000000'], Labels: own },
           { Id: 'new', RepoTags: asked, Labels: own },
           { Id: 'theirs', RepoTags: null, Labels: { ...own, 'skep.state': 'other' } },
         ],
@@ -381,9 +384,10 @@ describe('the image of the gateway', () => {
       ...created,
     });
     await engine.runtime.create(SPEC);
-    expect(asked).toEqual([expect.stringMatching(/^skeplocal\/gateway:[0-9a-f]{16}$/)]);
+    expect(asked).toEqual([expect.stringMatching(/^localhost\/skeplocal\/gateway:[0-9a-f]{16}$/)]);
     expect(engine.calls().filter((call) => call.startsWith('DELETE'))).toEqual(['DELETE /images/old']);
   });
+  const NEW = `sha256:${'0'.repeat(64)}`;
   const own = { 'skep.managed': 'true', 'skep.state': 'owner' };
 
   test('that the engine cannot take is an error, and no container is made', async () => {
