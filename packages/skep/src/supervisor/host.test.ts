@@ -157,6 +157,19 @@ describe('starting', () => {
     });
     expect(await readStatus(where, 'a1')).toMatchObject({ status: 'running', process_id: self.pid });
   });
+
+  test('says when the first workload is hosted, and a start that failed is none', async () => {
+    let hosts = false;
+    void host.hosting.then(() => (hosts = true));
+    await save('a1', { port: 4001 });
+    takenPorts = [4001];
+    await expect(start('a1')).rejects.toMatchObject({ code: 'run/port-busy' });
+    expect(hosts).toBe(false);
+    takenPorts = [];
+    await start('a1');
+    await host.hosting;
+  });
+
   test('logs every step of its proxy when the run asked for it, whatever process hosts it', async () => {
     await save('a1', { debug: true });
     await save('b1', { port: 4002 });
