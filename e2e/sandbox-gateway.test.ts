@@ -11,6 +11,7 @@ import { treeManifest } from '@skep/cli/runtime/sandbox/package-trees.ts';
 import { freePort } from './fixtures/free-port.ts';
 import { component, title } from './require.ts';
 import { openRuntime } from './runtimes.ts';
+import { signal } from './skep.ts';
 
 const sandbox = await component('sandbox');
 const REFERENCE = 'npm-skep-probe@1.0.0-0123456789ab';
@@ -153,7 +154,12 @@ describe.skipIf(!sandbox.available)(title('the gateway of a sandboxed workload',
     expect(await runtime.wait('gated', AbortSignal.timeout(20_000))).toBe(3);
     await expect.poll(left).toEqual([]);
     await runtime.start('gated');
-    for (const { pid, file } of left()) if (file === 'output.log') process.kill(pid, 'SIGKILL');
+    // Of these each may take others with it.
+    const pids = left().filter(({ file }) => file !== 'gateway.log');
+    signal(
+      pids.map(({ pid }) => pid),
+      'SIGKILL',
+    );
     await expect.poll(left).toEqual([]);
   });
 
