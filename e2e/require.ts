@@ -14,6 +14,7 @@ export type ComponentName =
   | 'private-engine'
   | 'sandbox'
   | 'slirp'
+  | 'strace'
   | 'secret-service'
   | 'npm'
   | 'pypi'
@@ -83,6 +84,13 @@ const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = 
     // Attacks are tried as another user than the one who runs the tests, too.
     const mode = statSync('/dev/net/tun', { throwIfNoEntry: false })?.mode ?? 0;
     return (mode & 0o006) === 0o006 ? '' : '/dev/net/tun is not open to every user';
+  },
+  strace() {
+    const found = spawnSync('strace', ['-D', '-f', '-o', '/dev/null', '--', '/bin/true'], {
+      encoding: 'utf8',
+    });
+    if (found.error) return 'strace is not installed';
+    return found.status === 0 ? '' : `it may not trace here: ${found.stderr.trim()}`;
   },
   'secret-service'() {
     const missing = ['dbus-run-session', 'gnome-keyring-daemon'].find(

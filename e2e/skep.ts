@@ -15,6 +15,8 @@ export interface SkepOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly stdio?: readonly ('ignore' | 'pipe' | number)[];
+  /** The command as root starts it in other surroundings. */
+  readonly through?: (command: readonly string[]) => readonly string[];
 }
 
 /** A user of their own: nothing is shared with the person who runs the tests, or with another test. */
@@ -78,13 +80,18 @@ export function openUser(more: Readonly<Record<string, string>> = {}, uid?: numb
     ...passedOn('DOCKER_HOST', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'),
     ...more,
   };
-  const start = (args: readonly string[], options: SkepOptions = {}): ChildProcess =>
-    spawn(process.execPath, ['--', entry, ...args], {
-      ...(uid === undefined ? {} : { uid, gid: uid }),
+  const start = (args: readonly string[], options: SkepOptions = {}): ChildProcess => {
+    const { through } = options;
+    const become = uid === undefined ? [] : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--']; // prettier-ignore
+    const command = [process.execPath, '--', entry, ...args];
+    const [file = '', ...rest] = through === undefined ? command : through([...become, ...command]);
+    return spawn(file, rest, {
+      ...(uid === undefined || through !== undefined ? {} : { uid, gid: uid }),
       cwd: options.cwd ?? dir,
       env: { ...env, ...options.env },
       stdio: [...(options.stdio ?? (['ignore', 'pipe', 'pipe'] as const))],
     });
+  };
   const skep = (args: readonly string[], options: SkepOptions = {}): Promise<SkepResult> =>
     ended(start(args, options));
   return {

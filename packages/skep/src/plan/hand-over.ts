@@ -17,8 +17,8 @@ type Where = Pick<Surroundings, 'env' | 'inside'>;
 /** Flags that name a file or folder to be looked at, that keep the command attached, or that show what only this process knows. */
 export function handOverByFlags(values: RunValues, { inside, env }: Where): void {
   if (!inside) return;
-  const { foreground, explain, debug, host, permissionProfile = 'none', runtime = '' } = values;
-  if (foreground || explain || debug === true) inside.handOver('it shows what happens');
+  const { foreground, learn, explain, debug, host, permissionProfile = 'none', runtime = '' } = values;
+  if (foreground || learn || explain || debug === true) inside.handOver('it shows what happens');
   if (runtime !== (env['SKEP_RUNTIME'] ?? '')) inside.handOver('--runtime names another than its own');
   // Names are looked up by threads that everything in the process shares.
   if (!isIPv4(host) && host !== 'localhost') inside.handOver('--host is a name');

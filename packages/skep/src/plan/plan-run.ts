@@ -15,12 +15,14 @@ import { handOverByCatalogue, handOverByIndex } from './hand-over.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { checkIsolation, planPermissions } from './plan-permissions.ts';
 import type { AskedRun, Isolation, PlannedRun, RunRequest } from './planned-run.ts';
+import { isolateToLearn, openedToLearn, planLearning } from './plan-learning.ts';
 import { preparationOf, unusedBuild, unverified } from './preparation.ts';
 import { parseTarget, resolveTarget, type Resolved } from './resolve-target.ts';
 import { settingsOfRun } from './settings-of-run.ts';
 
 /** A run of what the command line names. Everything that can be wrong with it is found here (docs/behaviour/run.md). */
-export async function planRun(request: RunRequest, around: Surroundings): Promise<NewWorkload> {
+export async function planRun(given: RunRequest, around: Surroundings): Promise<NewWorkload> {
+  const request = isolateToLearn(given);
   const { places, cwd, program, signal } = around;
   const target = parseTarget(request.target);
   const config = await loadAppConfig(places);
@@ -50,6 +52,7 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
   const values = valuesOf(runSettings, settings);
   const args = request.args ?? plan?.args ?? [];
   const name = inputs.name ?? resolved.generatedName;
+  const learning = values.learn ? await planLearning(name, given, cwd) : undefined;
   const planned: PlannedRun = { inputs, resolved, name, values, profile, args };
   if (isTransportKnown(planned)) chooseTransport(planned, []);
   handOverByIndex(source, around);
@@ -61,7 +64,8 @@ export async function planRun(request: RunRequest, around: Surroundings): Promis
     name,
     runtime,
     settings,
-    foreground: values.foreground,
+    foreground: values.foreground || values.learn,
+    ...(learning && { learning }),
     rename: 'choose another --name',
     host: inputs.host,
     secrets,
@@ -95,7 +99,7 @@ async function permissionsOf(asked: AskedRun, around: Surroundings): Promise<Per
   await checkSources(profileMounts(profile, cwd));
   const { ignoreGlobally: globally, printResolvedOverlays: print } = values;
   await planHidden({ globally, mounts: profileMounts(profile, cwd), print }, around);
-  return profile;
+  return values.learn ? openedToLearn(profile) : profile;
 }
 
 function unusedGateway({ allowRuntimeGateway, isolateNetwork }: RunValues): readonly string[] {
@@ -106,6 +110,7 @@ function unusedGateway({ allowRuntimeGateway, isolateNetwork }: RunValues): read
 /** Whether the workload is isolated: the flag says so, else the configuration file. */
 function isolationOf({ settings, values }: RunRequest, { isolation }: AppConfig): Isolation {
   const given = settings.get('isolateNetwork');
+  if (values.learn) return { on: true, hint: 'leave out --learn, or what gives it another network' };
   const without = values.network === undefined ? 'use another permission profile' : 'leave out --network';
   return given?.origin === 'flag'
     ? { on: values.isolateNetwork, hint: `leave out --isolate-network, or ${without}` }

@@ -21,9 +21,21 @@ interface Decided {
   readonly foreground: boolean;
 }
 
+/** A workload that is watched while a person uses it. */
+export interface Learning {
+  /** The file that the proposed profile is written to: absolute, and not there yet. */
+  readonly file: string;
+  /** What runs it again, without permissions: the words after `skep run`, and what goes to the server. */
+  readonly again: { readonly words: readonly string[]; readonly args: readonly string[] };
+  /** Flags of the run that have to be given again, values of secrets and variables among them. */
+  readonly repeat: readonly string[];
+}
+
 /** Of flags, or of an exported file. */
 export interface NewWorkload extends Decided {
   readonly is: 'new';
+  /** Present with `--learn`. */
+  readonly learning?: Learning;
   readonly runtime: Runtime;
   /** How the person gives it another name. */
   readonly rename: string;

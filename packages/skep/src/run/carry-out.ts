@@ -53,7 +53,7 @@ export async function carryOut(plan: Plan, context: Context, progress = progress
 }
 
 async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
-  const { name, rename, runtime, foreground } = plan;
+  const { name, rename, runtime, foreground, learning } = plan;
   const { context, progress } = work;
   const claimed = await claimName(name, runtime, context, { rename, group: groupOf(plan) });
   await holding(claimed, name, work, async () => {
@@ -61,7 +61,7 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
     const { config, secrets } = await make(plan, work);
     // What is said stays, and the line of the progress does not.
     progress.end();
-    await tellLimits(config, runtime, context);
+    await tellLimits(config, { runtime, learns: learning !== undefined }, context);
     if (kept !== undefined && config.data_paths !== undefined) {
       const isOther = keeper !== undefined && keeper !== keeperOf(config);
       context.terminal.err(
@@ -72,7 +72,7 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
     work.undo = [];
     const movable = (wantedPort(plan.settings).wanted ?? 0) === 0;
     if (context.inside) await context.inside.launch(config, { runtime, movable, secrets });
-    else await launchSaved(config, { ...work, foreground, movable, secrets });
+    else await launchSaved(config, { ...work, foreground, movable, secrets, ...(learning && { learning }) });
   });
 }
 
@@ -95,10 +95,14 @@ export function surroundingsOf(context: Context, kind?: string): Surroundings {
 }
 
 /** Says in one line each what the person might take for granted about a workload and is not so. */
-async function tellLimits(config: RunConfig, runtime: Runtime, context: Context): Promise<void> {
+async function tellLimits(
+  config: RunConfig,
+  { runtime, learns }: { readonly runtime: Runtime; readonly learns: boolean },
+  context: Context,
+): Promise<void> {
   const { name, permission_profile: profile, sandbox_user: user } = config;
   const mounts = profileMounts(profile, '/');
-  const wanted = { name, mounts, limits: limitsOf(config), readOnly: config.read_only ?? false };
+  const wanted = { name, mounts, limits: limitsOf(config), learns, readOnly: config.read_only ?? false };
   const cautions = await runtime.cautions({ ...wanted, ...(user === undefined ? {} : { user }) });
   for (const limit of cautions) {
     context.terminal.err(`Warning: ${printable(`${name}: ${limit}`)}\n`);

@@ -1,6 +1,7 @@
 import type { Context } from '../cli/context.ts';
 import { permissionCard } from '../permissions/card.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
+import type { Learning } from '../plan/plan.ts';
 import { openProgress, type Progress } from '../print/progress.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 import { SkepError, hasCode } from '@skep/core/errors/skep-error.ts';
@@ -19,6 +20,8 @@ export interface LaunchChoice {
   readonly movable?: boolean;
   /** Its secret variables, as the command has looked them up. */
   readonly secrets?: SecretEnv;
+  /** See `NewWorkload`. */
+  readonly learning?: Learning;
   readonly progress: Progress;
   readonly context: Context;
   /** One that looks for the supervisor already. */
@@ -35,6 +38,7 @@ export async function launchSaved(
     foreground,
     movable = false,
     secrets,
+    learning,
     progress,
     context,
     client = new SupervisorClient(context),
@@ -45,7 +49,7 @@ export async function launchSaved(
   if (foreground) {
     progress.end();
     const { hostHere } = await import('./host-here.ts');
-    return hostHere(config, context, { movable, secrets });
+    return hostHere(config, context, { movable, secrets, ...(learning && { learning }) });
   }
   try {
     const tell = startEvents(progress, terminal);

@@ -92,6 +92,26 @@ export interface WorkloadSpec {
   readonly readOnly?: boolean;
   /** Whom the server runs as in the sandbox: `root`, `UID` or `UID:GID`; absent for a user that is never root. */
   readonly user?: string;
+  /** What it does with files is watched while it runs, as far as that can be; see `Runtime.seen`. */
+  readonly learns?: boolean;
+}
+
+/** How one path inside was asked for. */
+export interface SeenPath {
+  /** It was to be written, made, renamed, removed or otherwise changed. */
+  readonly changes: boolean;
+  /** It was there at least once. */
+  readonly there: boolean;
+}
+
+/** What a workload that learns did with files. */
+export interface SeenFiles {
+  /** By absolute path inside: mounts as a whole, and what is of no place that the runtime gives every workload. */
+  readonly paths: ReadonlyMap<string, SeenPath>;
+  /** No use of a path is missing among them. */
+  readonly complete: boolean;
+  /** What could not be seen, a phrase each. */
+  readonly unseen: readonly string[];
 }
 
 export type WorkloadState = 'created' | 'running' | 'exited';
@@ -179,7 +199,7 @@ export interface Runtime {
   sweep(): Promise<void>;
   /** What of the wishes for a workload will not be as a person expects, a phrase each. */
   cautions(
-    wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user' | 'limits' | 'readOnly'>,
+    wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user' | 'limits' | 'readOnly' | 'learns'>,
   ): Promise<readonly string[]>;
   /** Where the content of a workload's `data` is kept, for people: a directory or volume for each path. */
   dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data' | 'labels'>): readonly string[];
@@ -211,6 +231,11 @@ export interface Runtime {
   logs(name: string, request: LogRequest): AsyncIterable<LogChunk>;
   /** What the gateway of an isolated workload decided since it was last started, newest last; empty for any other. */
   traffic(name: string): Promise<readonly Decision[]>;
+  /**
+   * What a workload that `learns` did with files, as far as this very object saw it: asked for before it is removed, and best
+   * when it has ended.
+   */
+  seen(name: string): Promise<SeenFiles>;
   /** Live events of managed workloads; ends with an error when the engine goes away. */
   events(signal: AbortSignal): AsyncIterable<RuntimeEvent>;
 }

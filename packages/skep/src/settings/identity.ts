@@ -80,6 +80,14 @@ export const identitySettings = settingsOf({ group: 'Identity and lifecycle' }, 
     short: 'f',
     default: false,
   }),
+  flag('bool', 'learn', 'Watch what the server does until Ctrl-C, and propose its least profile', {
+    default: false,
+  }),
+  flag('path', 'learn-file', 'Where --learn writes the profile that it proposes', {
+    placeholder: 'file',
+    needs: ['learn'],
+    defaultText: 'NAME.profile.json',
+  }),
   flag('bool', 'debug', 'Log every step', {
     env: 'SKEP_DEBUG',
     key: 'debug',

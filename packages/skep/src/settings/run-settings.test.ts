@@ -11,7 +11,7 @@ const rows: readonly Field[] = runSettings;
 const flagRows = rows.filter((row) => row.flag !== undefined);
 
 /** Flags of Skep alone (decision 0146). */
-const ownFlags = ['check-timeout', 'cpus', 'disk', 'explain', 'memory', 'no-check', 'pids-limit', 'read-only', 'runtime', 'sandbox-user', 'trust-config']; // prettier-ignore
+const ownFlags = ['check-timeout', 'cpus', 'disk', 'explain', 'learn', 'learn-file', 'memory', 'no-check', 'pids-limit', 'read-only', 'runtime', 'sandbox-user', 'trust-config']; // prettier-ignore
 
 /** Which kinds may stand for a type of the fixture. */
 const kindsOf: Record<ContractType, readonly FieldKind[]> = {
@@ -117,6 +117,8 @@ describe('what this release delivers', () => {
         'isolate-network',
         'image-verification',
         'label',
+        'learn',
+        'learn-file',
         'memory',
         'name',
         'network',

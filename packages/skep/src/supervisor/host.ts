@@ -52,6 +52,8 @@ export interface StartRequest extends SuperviseOptions {
   readonly movable?: boolean | undefined;
   /** The values of its secret variables, where whoever asks has looked them up. */
   readonly secrets?: SecretEnv | undefined;
+  /** See `WorkloadSpec.learns`. */
+  readonly learns?: boolean;
 }
 
 /** How often another port is chosen for a proxy whose port was taken. */
@@ -207,6 +209,7 @@ export class Host {
         runtime,
         status,
         overlays: (moved) => overlaysOf(moved, this.#deps.places),
+        ...(request.learns === true ? { learns: true } : {}),
         secrets: async () => request.secrets ?? (await this.#deps.secretsOf(config)),
         log: file.log,
       });

@@ -22,6 +22,8 @@ export interface LaunchOptions {
   readonly secrets: () => Promise<SecretEnv>;
   /** What is mounted over its mounts at this start; see `overlaysOf`. */
   readonly overlays: (config: RunConfig) => Promise<readonly Mount[]>;
+  /** See `WorkloadSpec.learns`. */
+  readonly learns?: boolean;
   /** What has to be written down before anything is made. */
   readonly noted?: Promise<void>;
 }
@@ -48,7 +50,8 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   const hostPort = await hostPortFor(config, left, options);
   const port = hostPort === undefined ? {} : { hostPort };
   const overlays = await options.overlays(config);
-  const spec = toWorkloadSpec(config, { owner, runtime, secrets, overlays, ...port });
+  const { learns = false } = options;
+  const spec = toWorkloadSpec(config, { owner, runtime, secrets, overlays, learns, ...port });
   const made = left === undefined;
   const reusable = !made && (await isReusable(left, spec, options));
   if (!made && !reusable) await runtime.stop(config.name, GRACE_MS);

@@ -59,4 +59,4 @@ function needsSupervisor(argv: readonly string[]): boolean {
 }
 
 /** In the foreground nobody else hosts the workload, help and explanations need nobody; short ones may come together. */
-const OTHERWISE = /^(?:--foreground|--help|--explain|-(?!-)[^=]*[fh])/;
+const OTHERWISE = /^(?:--foreground|--learn|--help|--explain|-(?!-)[^=]*[fh])/;

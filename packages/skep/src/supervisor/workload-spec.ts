@@ -17,6 +17,8 @@ export interface SpecOptions {
   readonly secrets?: SecretEnv;
   /** See `WorkloadSpec.overlays`. */
   readonly overlays?: readonly Mount[];
+  /** See `WorkloadSpec.learns`. */
+  readonly learns?: boolean;
   readonly runtime: Pick<Runtime, 'reachesLoopback' | 'keepsSecrets'>;
 }
 
@@ -57,6 +59,7 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     ...(config.read_only === true ? { readOnly: true } : {}),
     ...(config.sandbox_user === undefined ? {} : { user: config.sandbox_user }),
     ...(config.data_paths === undefined ? {} : { data: config.data_paths }),
+    ...(options.learns === true ? { learns: true } : {}),
   };
   // Where a workload keeps them, other values make it another one; where it does not, nothing is to tell of them.
   const kept =

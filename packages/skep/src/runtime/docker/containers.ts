@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Observed } from '../runtime.ts';
+import type { Observed, SeenFiles } from '../runtime.ts';
 import type { EngineClient } from './client.ts';
 import { findImage } from './images.ts';
 import { isAuxiliary, MANAGED } from './labels.ts';
@@ -74,4 +74,23 @@ export async function hasOwnFiles(client: EngineClient, name: string): Promise<b
   if (status === 404) return false;
   const changes = changesShape.parse(body) ?? [];
   return changes.some(({ Path, Kind }) => Kind === ADDED && !NOT_KEPT.test(Path));
+}
+
+/** As many of the paths that a server changed as are told. */
+const MAX_TOLD = 2_000;
+
+/** What the server in a container changed beside its mounts, by the engine's comparison with its image. */
+export async function seenFiles(client: EngineClient, name: string): Promise<SeenFiles> {
+  const unseen = ['which files it read', 'whether it wrote to what is mounted'];
+  const request = { path: containerPath(name, '/changes') };
+  const { status, body } = await client.ask(`tell what changed in "${name}"`, request, 404);
+  if (status === 404)
+    return { paths: new Map(), complete: false, unseen: ['what it did with files', ...unseen] };
+  const all = (changesShape.parse(body) ?? []).map(({ Path }) => Path).filter((path) => !NOT_KEPT.test(path));
+  // Directories above what changed count as changed for an engine.
+  const above = new Set(all.map((path) => path.slice(0, path.lastIndexOf('/'))));
+  const changed = all.filter((path) => !above.has(path));
+  const more = changed.length > MAX_TOLD ? ['some of the many files that it changed'] : [];
+  const seen = changed.slice(0, MAX_TOLD).map((path) => [path, { changes: true, there: true }] as const);
+  return { paths: new Map(seen), complete: false, unseen: [...unseen, ...more] };
 }

@@ -14,6 +14,7 @@ import type {
   PrepareRequest,
   Runtime,
   RuntimeInfo,
+  SeenFiles,
   WorkloadSpec,
 } from '../runtime.ts';
 import { userFile } from '../user-file.ts';
@@ -28,6 +29,7 @@ import {
   inspect,
   isFromCurrentImage,
   removeContainer,
+  seenFiles,
   workloadIds,
 } from './containers.ts';
 import { endpointText } from './endpoint.ts';
@@ -293,6 +295,10 @@ export class DockerRuntime implements Runtime {
 
   traffic(name: string): Promise<readonly Decision[]> {
     return gatewayTraffic(this.#client, name);
+  }
+
+  seen(name: string): Promise<SeenFiles> {
+    return seenFiles(this.#client, name);
   }
 
   logs(name: string, request: LogRequest) {

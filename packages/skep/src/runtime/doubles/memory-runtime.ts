@@ -10,6 +10,7 @@ import type {
   Runtime,
   RuntimeEvent,
   RuntimeInfo,
+  SeenFiles,
   WorkloadSpec,
 } from '../runtime.ts';
 import type { Decision } from '../../egress/decision.ts';
@@ -51,6 +52,8 @@ export class MemoryRuntime implements Runtime {
   readonly interrupted = new Set<string>();
   /** What gateways of isolated workloads decided, by workload. */
   readonly decisions = new Map<string, readonly Decision[]>();
+  /** What workloads that learn did with files. */
+  readonly files = new Map<string, SeenFiles>();
   /** Workloads that it cannot make. */
   refuses: (spec: WorkloadSpec) => boolean = () => false;
   /** How servers crash as soon as they are started. */
@@ -224,6 +227,12 @@ export class MemoryRuntime implements Runtime {
     this.#reachable();
     if (this.#specs.get(name)?.isolation === undefined) return [];
     return this.decisions.get(name) ?? [];
+  }
+
+  async seen(name: string): Promise<SeenFiles> {
+    const isWatched = this.#specs.get(name)?.learns === true;
+    const nothing = { paths: new Map(), complete: isWatched, unseen: isWatched ? [] : ['nobody watched it'] };
+    return (isWatched ? this.files.get(name) : undefined) ?? nothing;
   }
 
   /** What a workload was created from last. */

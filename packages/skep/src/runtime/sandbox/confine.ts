@@ -239,6 +239,10 @@ function withoutRights(bubblewrap: Bubblewrap, program: ConfinedProgram) {
   return { env: Object.fromEntries(rest), command };
 }
 
+/** The first program inside, as bubblewrap starts it. */
+export const firstInside = ({ setpriv }: Bubblewrap, [program = '']: readonly string[]): string =>
+  setpriv === undefined ? program : SETPRIV;
+
 function surroundings(): Record<string, string> {
   return {
     PATH: ['/skep/bin', '/usr/bin', '/bin'].join(path.posix.delimiter),

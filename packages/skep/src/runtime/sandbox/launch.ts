@@ -50,6 +50,8 @@ export interface Launch extends WorkloadParts {
   readonly places: WorkloadPlaces;
   /** Makes complete what the program finds, while its sandbox is set up. */
   readonly complete: () => Promise<void>;
+  /** See `Tracing.within`. */
+  readonly traced?: ((command: readonly string[]) => readonly string[]) | undefined;
 }
 
 /**
@@ -108,7 +110,7 @@ interface Spawned extends Confined {
 }
 
 function spawnWorkload(launching: Launch): Spawned {
-  const { bubblewrap, places, spec, network, user, group } = launching;
+  const { bubblewrap, places, spec, network, user, group, traced } = launching;
   const asRoot = bubblewrap.setpriv !== undefined;
   using opened = new DisposableStack();
   const pipe = opened.use(openLogPipe(places, bubblewrap.inherited));
@@ -129,7 +131,8 @@ function spawnWorkload(launching: Launch): Spawned {
       const { tools, kind } = network ?? {};
       const connected =
         tools === undefined || kind === undefined ? command : inOwnNetwork(tools, { asRoot, kind }, command);
-      return group === undefined ? connected : inGroup(group, connected);
+      const grouped = group === undefined ? connected : inGroup(group, connected);
+      return traced === undefined ? grouped : traced(grouped);
     },
   });
   confined.child.unref();

@@ -34,6 +34,11 @@ export async function makeLogPipe(places: WorkloadPlaces): Promise<void> {
   if (!existsSync(places.stderr)) await makeFifos(places, [places.stderr]);
 }
 
+/** Makes the pipe for what is traced. */
+export async function makeTrace(places: WorkloadPlaces): Promise<void> {
+  if (!existsSync(places.trace)) await makeFifos(places, [places.trace]);
+}
+
 /** Node has no call for it; the program is part of every Linux system. */
 async function makeFifos(places: WorkloadPlaces, files: readonly string[]): Promise<void> {
   try {

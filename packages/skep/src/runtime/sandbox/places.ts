@@ -35,6 +35,8 @@ export function workloadPlaces(directory: string) {
     decisions: at('decisions.jsonl'),
     /** What the processes of the gateway have to say of their start. */
     gateLog: at('gateway.log'),
+    /** A pipe for what strace tells of a workload that learns; see trace/tracer.ts. */
+    trace: at('trace'),
     /** What the server keeps for itself; see server-state.ts. */
     state: at('state'),
     /** Which package its own folder was copied from, and what came with it. */

@@ -62,6 +62,7 @@ const specShape = members({
     user: optional(text),
     isolation: optional(policyShape),
     data: optional(listOf(textThat(isDataPath, 'is no data path'))),
+    learns: optional(bool),
   }),
 });
 

@@ -16,6 +16,7 @@ import type {
   PrepareRequest,
   Runtime,
   RuntimeInfo,
+  SeenFiles,
   WorkloadSpec,
 } from '../runtime.ts';
 import { DEFAULT_LIMITS } from '../../permissions/limits.ts';
@@ -50,6 +51,7 @@ import { encodeSpec, readSpec, runState, type KnownWorkload } from './records.ts
 import { removeWhole, scratchDirectory, sweepDirectory } from './own-directories.ts';
 import { treeParts } from './tree-parts.ts';
 import { endGateway, killBelow, stopProcesses, untilOver } from './stop.ts';
+import { Watches } from './trace/watches.ts';
 
 /** Longest time between two looks at a workload that is waited for, in milliseconds. */
 const POLL_MS = 1000;
@@ -98,10 +100,12 @@ export class SandboxRuntime implements Runtime {
   readonly #bubblewrap: Bubblewrap;
   /** Pipes of workloads that were attached to before their start. */
   readonly #held = new Map<string, HeldPipes>();
+  readonly #watches: Watches;
 
   constructor(environment: RuntimeEnvironment, bubblewrap: Bubblewrap) {
     this.#environment = environment;
     this.#bubblewrap = bubblewrap;
+    this.#watches = new Watches(environment.env);
     this.limitsHeldBy = heldBy(bubblewrap);
     const { network } = bubblewrap;
     if (typeof network === 'object' && 'missing' in network.slirp) this.narrowNetwork = network.slirp.missing;
@@ -155,9 +159,10 @@ export class SandboxRuntime implements Runtime {
     await sweepDirectory(packagesDirectory(this.#environment), used);
   }
 
-  async cautions(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user' | 'limits' | 'readOnly'>) {
+  async cautions(wanted: Parameters<Runtime['cautions']>[0]) {
     const noEffect = wanted.readOnly === true ? ['--read-only has no effect in the sandbox'] : [];
-    return [...noEffect, ...notHeld(this.#bubblewrap, wanted.limits), ...(await this.#closed(wanted))];
+    const held = notHeld(this.#bubblewrap, wanted.limits);
+    return [...this.#watches.cautions(wanted), ...noEffect, ...held, ...(await this.#closed(wanted))];
   }
 
   async #closed(wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user'>): Promise<readonly string[]> {
@@ -235,10 +240,15 @@ export class SandboxRuntime implements Runtime {
       const parts = { spec, tree, node, ...(await treeParts(tree, user)), user, state, network, group };
       // What is left of the last run may still have the ports.
       await endGateway(places);
-      await launch({ ...parts, bubblewrap, places, complete });
+      using tracing = await this.#watches.begin({ ...parts, bubblewrap, places });
+      await launch({ ...parts, bubblewrap, places, complete, traced: tracing?.within });
     } finally {
       this.#release(name);
     }
+  }
+
+  seen(name: string): Promise<SeenFiles> {
+    return this.#watches.seen(name);
   }
 
   async attach(name: string) {
