@@ -14,14 +14,16 @@ const NOTHING: Learned = {
   files: { paths: new Map(), complete: true, unseen: [] },
   lacking: [],
 };
-const decided = (host: string, more: Partial<Decision> = {}): Decision => ({
+type Changes = Partial<Omit<Decision, 'port'>> & { readonly port?: number | undefined };
+/** Without a port: its name alone was asked for. */
+const decided = (host: string, { port, ...more }: Changes = { port: 443 }): Decision => ({
   time: '2026-01-01T00:00:00.000Z',
   decision: 'allowed',
   host,
-  port: 443,
   via: 'proxy',
   count: 1,
   ...more,
+  ...(port === undefined ? {} : { port }),
 });
 const used = (paths: Readonly<Record<string, boolean>>, complete = true): SeenFiles => ({
   paths: new Map(Object.entries(paths).map(([path, changes]) => [path, { changes, there: true }])),
@@ -43,7 +45,11 @@ describe('the proposed profile', () => {
   test.each([
     [
       'hosts and ports, each once',
-      [decided('b.example'), decided('a.example', { port: 8080 }), decided('b.example', { via: 'direct' })],
+      [
+        decided('b.example'),
+        decided('a.example', { port: 8080 }),
+        decided('b.example', { via: 'direct', port: 443 }),
+      ],
       ['a.example', 'b.example'],
       [443, 8080],
     ],

@@ -36,8 +36,9 @@ import { heldBy, notHeld } from './process-limits.ts';
 import * as kept from './kept-data.ts';
 import { earlierPart, followFile } from './log-file.ts';
 import { isRead, untilLogged } from './log-pipe.ts';
-import { fetchedTree, hasTree, packageTree, removeTree, treeVersion } from './package-trees.ts';
+import { hasTree, packageTree, removeTree } from './package-trees.ts';
 import { ownNetworkOf } from './own-network.ts';
+import { prepare } from './prepare.ts';
 import { attachPipes, holdPipes, makePipes, type HeldPipes } from './pipes.ts';
 import { serverState } from './server-state.ts';
 import {
@@ -57,29 +58,6 @@ import { Watches } from './trace/watches.ts';
 const POLL_MS = 1000;
 /** The first of such looks comes after this, each later one after as much more. */
 const LOOK_MS = 20;
-
-async function prepare(
-  environment: RuntimeEnvironment,
-  bubblewrap: Bubblewrap,
-  request: PrepareRequest,
-): Promise<Prepared> {
-  const { source } = request;
-  if (request.signal.aborted) throw new SkepError('runtime/aborted', { cause: request.signal.reason });
-  if (source.kind === 'image') {
-    throw new SkepError('runtime/image-needs-engine', {
-      message: `image "${source.reference}" needs a container engine`,
-    });
-  }
-  const fetched = await fetchedTree(environment, source);
-  if (fetched !== undefined) return preparedTree(fetched);
-  const { prefetch } = await import('./prefetch.ts');
-  return preparedTree(await prefetch(environment, bubblewrap, source, request));
-}
-
-function preparedTree(reference: string): Prepared {
-  const version = treeVersion(reference);
-  return { reference, ours: true, exposedPorts: [], ...(version === undefined ? {} : { version }) };
-}
 
 /**
  * The runtime port without a container engine: each workload is a process tree in a bubblewrap sandbox. Its state lies

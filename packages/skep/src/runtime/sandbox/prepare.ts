@@ -1,0 +1,29 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { RuntimeEnvironment } from '../environment.ts';
+import type { Prepared, PrepareRequest } from '../runtime.ts';
+import type { Bubblewrap } from './confine.ts';
+import { fetchedTree, treeVersion } from './package-trees.ts';
+
+/** See `Runtime.prepare`: a package that is there is used, another one fetched; an image needs an engine. */
+export async function prepare(
+  environment: RuntimeEnvironment,
+  bubblewrap: Bubblewrap,
+  request: PrepareRequest,
+): Promise<Prepared> {
+  const { source } = request;
+  if (request.signal.aborted) throw new SkepError('runtime/aborted', { cause: request.signal.reason });
+  if (source.kind === 'image') {
+    throw new SkepError('runtime/image-needs-engine', {
+      message: `image "${source.reference}" needs a container engine`,
+    });
+  }
+  const fetched = await fetchedTree(environment, source);
+  if (fetched !== undefined) return preparedTree(fetched);
+  const { prefetch } = await import('./prefetch.ts');
+  return preparedTree(await prefetch(environment, bubblewrap, source, request));
+}
+
+function preparedTree(reference: string): Prepared {
+  const version = treeVersion(reference);
+  return { reference, ours: true, exposedPorts: [], ...(version === undefined ? {} : { version }) };
+}
