@@ -235,6 +235,33 @@ describe('to create a workload', () => {
   });
 });
 
+describe('what a workload that learns did with files', () => {
+  const seenOf = async (answer: object): Promise<unknown> => {
+    const { runtime } = await scriptedEngine({ 'GET /containers/a1/changes': answer });
+    const { paths, ...rest } = await runtime.seen('a1');
+    return { paths: [...paths], ...rest };
+  };
+  const unseen = ['which files it read', 'whether it wrote to what is mounted'];
+
+  test('is what changed beside its mounts, without directories above; the rest is said not to be seen', async () => {
+    const body = ['/app', '/app/cache', '/app/cache/x', '/var', '/tmp/y'].map((Path) => ({ Path, Kind: 0 }));
+    const how = { changes: true, there: true };
+    expect(await seenOf({ body })).toEqual({
+      paths: [
+        ['/app/cache/x', how],
+        ['/var', how],
+      ],
+      complete: false,
+      unseen,
+    });
+  });
+
+  test('is not known of one that is not there', async () => {
+    const nothing = { paths: [], complete: false, unseen: ['what it did with files', ...unseen] };
+    expect(await seenOf({ status: 404 })).toEqual(nothing);
+  });
+});
+
 describe('to start a workload', () => {
   test('that runs already is fine', async () => {
     const { runtime } = await scriptedEngine({ 'POST /containers/a1/start': { status: 304 } });
