@@ -84,7 +84,8 @@ export function openUser(more: Readonly<Record<string, string>> = {}, uid?: numb
     const { through } = options;
     const become = uid === undefined ? [] : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--']; // prettier-ignore
     const command = [process.execPath, '--', entry, ...args];
-    const [file = '', ...rest] = through === undefined ? command : through([...become, ...command]);
+    const here = ['env', '-C', options.cwd ?? dir];
+    const [file = '', ...rest] = through === undefined ? command : through([...here, ...become, ...command]);
     return spawn(file, rest, {
       ...(uid === undefined || through !== undefined ? {} : { uid, gid: uid }),
       cwd: options.cwd ?? dir,
