@@ -142,13 +142,14 @@ describe('skep run --learn', () => {
 
   test('says what could not be seen, and then leaves mounts as they were', async () => {
     const skep = await commandUnderTest({ files: FILES, supervisor: 'asked' });
-    const files = { paths: new Map(), complete: false, unseen: ['which files it read'] };
+    const paths = new Map([['/out', { changes: true, there: true }]]);
+    const files = { paths, complete: false, unseen: ['which files it read'] };
     const { err } = await learned(
       skep,
       'run fake:1 --name a1 --learn --no-check -v ./out:/out --learn-file p/mine.json',
       { files },
     );
-    expect(err).toContain('  Not seen: which files it read\n');
+    expect(err).toContain('was seen to do this:\n  Not seen: which files it read\n');
     expect(await profileOf(skep, 'p/mine.json')).toMatchObject({ write: [`${skep.cwd}/out:/out`] });
   });
 

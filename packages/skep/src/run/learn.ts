@@ -93,7 +93,8 @@ function fileFacts({ paths, complete }: SeenFiles, profile: PermissionProfile): 
   const mounts = profileMounts(profile, '/');
   const targets = new Set(mounts.map(({ target }) => target));
   const seen = mounts.flatMap((mount) => {
-    const how = paths.get(mount.target);
+    // An engine makes the places that it mounts at, which is nothing that the server did.
+    const how = complete ? paths.get(mount.target) : undefined;
     return how === undefined ? [] : [{ ...mount, changes: how.changes }];
   });
   const text = ({ source, target }: { readonly source: string; readonly target: string }): string =>

@@ -76,6 +76,8 @@ export async function hasOwnFiles(client: EngineClient, name: string): Promise<b
   return changes.some(({ Path, Kind }) => Kind === ADDED && !NOT_KEPT.test(Path));
 }
 
+/** What an engine puts beside every server that it starts with an init of its own. */
+const ENGINES_OWN = new Set(['/sbin/docker-init', '/run/podman-init']);
 /** As many of the paths that a server changed as are told. */
 const MAX_TOLD = 2_000;
 
@@ -89,7 +91,7 @@ export async function seenFiles(client: EngineClient, name: string): Promise<See
   const all = (changesShape.parse(body) ?? []).map(({ Path }) => Path).filter((path) => !NOT_KEPT.test(path));
   // Directories above what changed count as changed for an engine.
   const above = new Set(all.map((path) => path.slice(0, path.lastIndexOf('/'))));
-  const changed = all.filter((path) => !above.has(path));
+  const changed = all.filter((path) => !above.has(path) && !ENGINES_OWN.has(path));
   const more = changed.length > MAX_TOLD ? ['some of the many files that it changed'] : [];
   const seen = changed.slice(0, MAX_TOLD).map((path) => [path, { changes: true, there: true }] as const);
   return { paths: new Map(seen), complete: false, unseen: [...unseen, ...more] };

@@ -244,7 +244,9 @@ describe('what a workload that learns did with files', () => {
   const unseen = ['which files it read', 'whether it wrote to what is mounted'];
 
   test('is what changed beside its mounts, without directories above; the rest is said not to be seen', async () => {
-    const body = ['/app', '/app/cache', '/app/cache/x', '/var', '/tmp/y'].map((Path) => ({ Path, Kind: 0 }));
+    const body = ['/app', '/app/cache', '/app/cache/x', '/sbin', '/sbin/docker-init', '/var', '/tmp/y'].map(
+      (Path) => ({ Path, Kind: 0 }),
+    );
     const how = { changes: true, there: true };
     expect(await seenOf({ body })).toEqual({
       paths: [
