@@ -124,7 +124,12 @@ const CHUNKS = [
   // What finds servers and tells what they need, on this machine too; nothing of it leads to zod.
   {
     name: 'finding',
-    test: /\/core\/src\/(?:catalog\/(?:catalogue-|display-facts|entry-name|extension-summary|find\.ts|native-group|publisher-extension|quick-servers|rank\.ts|run-plan|version-order))|\/skep\/src\/(?:catalog\/(?:choose-server|outlook|rows|server-facts)|cli\/abilities|runtime\/(?:glance|docker\/(?:engine-sockets|glance)|sandbox\/(?:find-program|glance|places)))/,
+    test: /\/core\/src\/(?:catalog\/(?:catalogue-|display-facts|entry-name|extension-summary|find\.ts|native-group|publisher-extension|quick-servers|rank\.ts|run-plan|version-order))|\/skep\/src\/(?:catalog\/(?:choose-server|outlook|rows)|cli\/abilities|runtime\/(?:glance|docker\/(?:engine-sockets|glance)|sandbox\/(?:find-program|glance|places)))/,
+  },
+  // What a server may do, in words; `search` says nothing of that.
+  {
+    name: 'rights',
+    test: /\/core\/src\/fetch\/address-class|\/ipaddr\.js\/|\/skep\/src\/(?:catalog\/server-facts|egress\/host-name|permissions\/(?:allowed-hosts|card|confined-user-name|host-rule|limits|mounts|not-enforced|profile))/,
   },
   // Who writes the files of clients; what reads a format of theirs is loaded with the first file of it.
   {
