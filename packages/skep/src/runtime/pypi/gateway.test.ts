@@ -1,34 +1,17 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import http, { createServer, type IncomingMessage, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import http, { type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
+import { host } from '../gateway/host.fixture.ts';
 import { pythonGateway } from './gateway.ts';
 import { PythonIndexes } from './indexes.ts';
 
 const sha256 = (content: string): string => createHash('sha256').update(content).digest('hex');
-
-/** A server on loopback with the Authorization header of every request by path. */
-async function host(handler: RequestListener) {
-  const logins: Record<string, string | undefined> = {};
-  const server = createServer((request, response) => {
-    logins[request.url ?? ''] = request.headers.authorization;
-    handler(request, response);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, logins };
-}
 
 /** The page of a project `x` whose one wheel lies at an address. */
 function pageOf(url: string, content = 'wheel'): string {
