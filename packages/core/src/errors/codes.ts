@@ -74,6 +74,7 @@ export const CODES = {
   'run/cannot-hide': row(422, 'what ignore files name cannot be hidden', 'mount only what the server may see'),
   'run/source-silent': row(504, 'the source of a mount does not answer', 'bring back the machine or program behind it, or unmount it; then try again'),
   'run/invalid-config': row(400, 'invalid run configuration', 'correct the named key, or export the workload again'),
+  'run/no-image': row(422, 'there is no image that others could pull', 'make one with skep build and -t REGISTRY/NAME, push it, and run that image'),
   'run/ended': row(502, 'the server ended and could not be restarted', 'run it again with --debug and read what it writes'),
   'run/cancelled': row(499, 'cancelled', 'nothing was left behind'),
 

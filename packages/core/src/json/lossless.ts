@@ -52,9 +52,9 @@ export function parseLossless(input: string | Uint8Array, limits: ParseLimits): 
   }
 }
 
-/** JSON text of a value from `parseLossless`, changed or not. */
-export function serializeLossless(value: unknown): string {
-  const text: string | undefined = JSON.stringify(value);
+/** JSON text of a value from `parseLossless`, changed or not; `indent` blanks a level, and lines, where it is given. */
+export function serializeLossless(value: unknown, indent?: number): string {
+  const text: string | undefined = JSON.stringify(value, undefined, indent);
   if (text === undefined) throw new SkepError('internal/bug', { message: 'a value has no JSON form' });
   return text;
 }

@@ -213,6 +213,14 @@ describe('what is exported', () => {
     expect(await skep.read('sub.json')).toBe(await skep.output('export a1 -'));
   });
 
+  test('goes to a cluster as its resource, with what is to be done there', async () => {
+    const skep = await commandUnderTest();
+    await skep.output('run fake:1 --name a1 --publish 8099:80');
+    const { out, err } = await skep.run('export a1 - --format k8s');
+    expect(out).toContain('kind: MCPServer\n');
+    expect(err).toBe('Not in it, because the resource has no field for it: --publish.\n');
+  });
+
   test('names secrets without their values, which come from the environment or the person', async () => {
     const skep = await commandUnderTest({ files: { x: { ...PLAIN, secret_env: ['TOKEN'] } } });
     await skep.output('run --from-config x', { env: { SKEP_SECRET_TOKEN: 'hunter2' } });
@@ -228,7 +236,6 @@ describe('what is exported', () => {
     ['export', 'missing argument NAME; run the command with --help to see its arguments'],
     ['export a1', 'missing argument PATH; run the command with --help to see its arguments'],
     ['export missing x.json', 'workload "missing" not found; see the names with skep list --all'],
-    ['export --format k8s a1 -', 'the value "k8s" of --format is not available yet; use json'],
     [
       'export --format yaml a1 -',
       'invalid value "yaml" for --format: it must be one of json, k8s; run the command with --help to see what is accepted',

@@ -1,4 +1,5 @@
-import { appendFile, mkdir, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, ctrlC, type CommandUnderTest } from '../command-under-test.fixture.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
@@ -216,5 +217,29 @@ describe('skep logs --proxy', () => {
       },
     });
     expect(await following).toEqual({ status: 0, out: 'first\nsecond\n', err: '' });
+  });
+});
+
+describe('skep logs prune', () => {
+  test('removes the logs of servers that are no more, and no others', async () => {
+    const { skep } = await talker();
+    const [gone, earlier, kept] = ['gone.log', 'gone.log.1', 'a1.log'].map((file) =>
+      join(skep.places.logsDir, file),
+    );
+    for (const file of [gone, earlier, kept, skep.places.supervisorLog]) await writeFile(file ?? '', 'x\n');
+    expect(await skep.output('logs prune')).toBe(`Removed: ${gone}\nRemoved: ${earlier}\n`);
+    expect((await readdir(skep.places.logsDir)).toSorted()).toEqual(['a1.log', 'supervisor.log']);
+    expect(await skep.output('logs prune')).toBe('No orphaned log files found to prune\n');
+  });
+
+  test('has nothing to do where there are no logs', async () => {
+    const skep = await commandUnderTest({ supervisor: 'none' });
+    expect(await skep.output('logs prune')).toBe('No orphaned log files found to prune\n');
+  });
+
+  test('shows the log of a server that is called that', async () => {
+    const { skep } = await talker();
+    await skep.output('run npx://talker --name prune');
+    expect(await skep.output('logs prune')).toBe('one\ntwo\nthree\n');
   });
 });

@@ -9,18 +9,22 @@ import { openRuntime } from '../cli/open-runtime.ts';
 import { refusedHosts } from '../egress/refused.ts';
 import { printableLog } from '../print/printable-log.ts';
 import { toTable, type Column } from '../print/table.ts';
-import { loadRunConfig } from '../run-config/file.ts';
+import { findRunConfig, loadRunConfig } from '../run-config/file.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { LogRequest, Runtime } from '../runtime/runtime.ts';
 import { followFile } from '../runtime/sandbox/log-file.ts';
 import { workloadLogPath } from '../supervisor/remove-workload.ts';
+import { pruneLogs } from './prune-logs.ts';
 import { shownHost } from '../cli/refused-to.ts';
 
 const POLL_MS = 100;
+/** Removes logs, unless a workload is called that. */
+const PRUNE = 'prune';
 
 export const logs = defineCommand({
   usage: 'skep logs [flags] NAME',
   summary: 'Show what a server wrote',
+  description: ['skep logs prune removes the log files of servers that are no more.'],
   positionals: [{ name: 'NAME', required: true }],
   settings: [
     ...settingsOf({ group: 'Selection' }, [
@@ -48,6 +52,8 @@ export const logs = defineCommand({
   async run({ values, positionals: [name = ''] }, context) {
     const { follow, tail, timestamps } = values;
     const since = values.since === undefined ? undefined : sinceTime(values.since, context.clock.now());
+    if (name === PRUNE && (await findRunConfig(context.places, name)) === undefined)
+      return pruneLogs(context);
     const config = await loadRunConfig(context.places, name);
     const request = { follow, tail, since, timestamps, signal: context.signal };
     if (values.proxy) return proxyLog(name, request, context);

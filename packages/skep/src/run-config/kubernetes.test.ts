@@ -1,0 +1,154 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Ajv } from 'ajv';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { toKubernetes } from './kubernetes.ts';
+import { decodeRunConfig } from './run-config.ts';
+
+const SCHEMA = resolve(
+  import.meta.dirname,
+  '../../../../../shared/data/schemas/toolhive-crds/mcpservers.schema.json',
+);
+
+const minimal = {
+  name: 'notes',
+  image: 'registry.example/notes:1',
+  transport: 'stdio',
+  port: 18_080,
+  host: '127.0.0.1',
+  permission_profile: { network: { outbound: { insecure_allow_all: true } } },
+};
+const exported = (more: object) => toKubernetes(decodeRunConfig({ ...minimal, ...more }, 'f'));
+const server = (more: object): unknown => parseAllDocuments(exported(more).text).at(-1)?.toJSON();
+
+describe('a workload for a cluster', () => {
+  test('says what it runs, how it speaks and what it may do', () => {
+    const more = {
+      cmd_args: ['--root', '/data'],
+      env_vars: { B: '2', A: 'x' },
+      volumes: ['/srv/notes:/data:ro'],
+    };
+    const profile = { read: ['/srv/notes:/data'], network: { outbound: { insecure_allow_all: true } } };
+    expect(parse(exported({ ...more, permission_profile: profile }).text)).toEqual({
+      apiVersion: 'toolhive.stacklok.dev/v1beta1',
+      kind: 'MCPServer',
+      metadata: { name: 'notes' },
+      spec: {
+        image: 'registry.example/notes:1',
+        transport: 'stdio',
+        proxyMode: 'streamable-http',
+        proxyPort: 18_080,
+        args: ['--root', '/data'],
+        env: [
+          { name: 'A', value: 'x' },
+          { name: 'B', value: '2' },
+        ],
+        volumes: [{ name: 'volume-0', hostPath: '/srv/notes', mountPath: '/data', readOnly: true }],
+        permissionProfile: { type: 'builtin', name: 'network' },
+      },
+    });
+  });
+
+  test('that speaks HTTP names the port of its server, and no translation', () => {
+    const resource = server({ transport: 'streamable-http', target_port: 3000 });
+    expect(resource).toMatchObject({ spec: { transport: 'streamable-http', mcpPort: 3000 } });
+    expect(resource).not.toHaveProperty('spec.proxyMode');
+  });
+
+  test('refers to secrets, never tells them, and says how each is made', () => {
+    const { text, notes } = exported({
+      env_vars: { API_KEY: 'hunter2', PLAIN: 'x' },
+      secret_env: ['API_KEY'],
+      secrets: ['shared-token,target=TOKEN'],
+    });
+    expect(text).not.toContain('hunter2');
+    expect(parse(text)).toMatchObject({
+      spec: {
+        env: [{ name: 'PLAIN', value: 'x' }],
+        secrets: [
+          { name: 'notes-api-key', key: 'API_KEY', targetEnvName: 'API_KEY' },
+          { name: 'notes-token', key: 'TOKEN', targetEnvName: 'TOKEN' },
+        ],
+      },
+    });
+    expect(notes).toEqual([
+      'It reads API_KEY from a secret: kubectl create secret generic notes-api-key --from-literal=API_KEY=…',
+      'It reads TOKEN from a secret: kubectl create secret generic notes-token --from-literal=TOKEN=…',
+    ]);
+  });
+
+  test('has a secret of its own for each variable, also where names differ by case alone', () => {
+    expect(server({ secret_env: ['Key', 'KEY', 'key'] })).toMatchObject({
+      spec: { secrets: [{ name: 'notes-key' }, { name: 'notes-key-1' }, { name: 'notes-key-2' }] },
+    });
+  });
+
+  test('keeps a profile of its own in a ConfigMap, and gives away nothing that the profile denies', () => {
+    const permission_profile = {
+      network: { outbound: { allow_host: ['api.example.com'], allow_port: [443] } },
+    };
+    const [map, resource] = parseAllDocuments(exported({ permission_profile }).text).map((one): unknown =>
+      one.toJSON(),
+    );
+    expect(map).toMatchObject({ kind: 'ConfigMap', metadata: { name: 'notes-profile' } });
+    const { data } = map as { data: Record<string, string> };
+    expect(JSON.parse(data['profile.json'] ?? '')).toEqual(permission_profile);
+    expect(resource).toMatchObject({
+      spec: { permissionProfile: { type: 'configmap', name: 'notes-profile', key: 'profile.json' } },
+    });
+  });
+
+  test.each([
+    [{}, 'none'],
+    [{ network: { outbound: { insecure_allow_all: false } } }, 'none'],
+    [{ network: { outbound: { insecure_allow_all: true } } }, 'network'],
+  ])('with the profile %j has the built-in one', (permission_profile, name) => {
+    expect(server({ permission_profile })).toMatchObject({
+      spec: { permissionProfile: { type: 'builtin', name } },
+    });
+  });
+
+  test('has its limits in the units of a cluster, where m is a thousandth', () => {
+    expect(server({ memory: '512m', cpus: '0.5' })).toMatchObject({
+      spec: { resources: { limits: { memory: '536870912', cpu: '0.5' } } },
+    });
+    expect(server({})).not.toHaveProperty('spec.resources');
+  });
+
+  test('says what its resource has no field for', () => {
+    expect(exported({ isolate_network: true, publish: ['80:80'], read_only: true }).notes).toEqual([
+      'Not in it, because the resource has no field for it: --publish, --isolate-network, --read-only.',
+    ]);
+  });
+
+  test('made from a package is refused, because no cluster could pull it', () => {
+    const made = { package: { kind: 'package', ecosystem: 'npm', name: 'x' } };
+    expect(() => exported(made)).toThrow(expect.objectContaining({ code: 'run/no-image' }));
+  });
+
+  test.skipIf(!existsSync(SCHEMA))('is valid by the schema of the resource, whatever it is called', () => {
+    const schema = JSON.parse(readFileSync(SCHEMA, 'utf8')) as object;
+    const isValid = new Ajv({ strict: false, validateFormats: false }).compile(schema);
+    const word = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9_-]{1,99}$/);
+    fc.assert(
+      fc.property(word, fc.dictionary(fc.stringMatching(/^[A-Z_]{1,9}$/), fc.string()), (name, variables) => {
+        const env_vars = Object.fromEntries(
+          Object.entries(variables).map(([key, value]) => [key, value.replaceAll('\0', '')]),
+        );
+        const resource = server({
+          name,
+          env_vars,
+          secret_env: Object.keys(env_vars).slice(0, 2),
+          group: 'team a',
+        });
+        expect(isValid(resource), JSON.stringify(isValid.errors)).toBe(true);
+        expect(resource).toHaveProperty(
+          'metadata.name',
+          expect.stringMatching(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/),
+        );
+      }),
+    );
+  });
+});
