@@ -189,12 +189,7 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
       },
     ],
   },
-  {
-    name: 'config',
-    group: skep,
-    brief: 'Set what holds for every run: the catalogue, certificates',
-    members: CONFIG_COMMANDS,
-  },
+  CONFIG_COMMANDS,
   {
     name: 'group',
     group: run,
