@@ -72,17 +72,15 @@ export function shownHost({ host, port }: Pick<Refused, 'host' | 'port'>): strin
   return hostAndPort(short === '*' ? 'other hosts' : short, port);
 }
 
-/** As data, all of them; null where there is none. */
-export function refusedItems(missed: Missed | undefined): readonly object[] | null {
-  return (
-    missed?.refused.map(({ host, port, via, count, time, reason, permit }) => ({
-      host,
-      port: port ?? null,
-      via,
-      count,
-      last: time,
-      reason: reason ?? null,
-      permit: permit ?? null,
-    })) ?? null
-  );
+/** As data, all of them, each with every key. */
+export function refusedItems(refused: readonly Refused[]): readonly object[] {
+  return refused.map(({ host, port, via, count, time, reason, permit }) => ({
+    host,
+    port: port ?? null,
+    via,
+    count,
+    last: time,
+    reason: reason ?? null,
+    permit: permit ?? null,
+  }));
 }

@@ -3,7 +3,7 @@ import { ifThere } from '@skep/core/files/errno.ts';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { parseDuration } from '@skep/core/time/duration.ts';
-import { commonSettings, defineCommand } from '../cli/command.ts';
+import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { openRuntime } from '../cli/open-runtime.ts';
 import { refusedHosts } from '../egress/refused.ts';
@@ -15,7 +15,8 @@ import type { LogRequest, Runtime } from '../runtime/runtime.ts';
 import { followFile } from '../runtime/sandbox/log-file.ts';
 import { workloadLogPath } from '../supervisor/remove-workload.ts';
 import { pruneLogs } from './prune-logs.ts';
-import { shownHost } from '../cli/refused-to.ts';
+import { refusedItems, shownHost } from '../cli/refused-to.ts';
+import { toJsonText } from '../workloads/to-json.ts';
 
 const POLL_MS = 100;
 /** Removes logs, unless a workload is called that. */
@@ -47,6 +48,7 @@ export const logs = defineCommand({
         excludes: ['proxy'],
       }),
     ]),
+    ...formatSettings,
     ...commonSettings,
   ],
   async run({ values, positionals: [name = ''] }, context) {
@@ -56,8 +58,15 @@ export const logs = defineCommand({
       return pruneLogs(context);
     const config = await loadRunConfig(context.places, name);
     const request = { follow, tail, since, timestamps, signal: context.signal };
+    const asJson = values.format === 'json';
+    if (asJson && !values.denied) {
+      throw new SkepError('usage/conflict', {
+        message: '--format json needs --denied: what a server wrote is printed as it is',
+        hint: 'add --denied',
+      });
+    }
     if (values.proxy) return proxyLog(name, request, context);
-    if (values.denied) return deniedConnections(config, context);
+    if (values.denied) return deniedConnections(config, asJson, context);
     const runtime = await openRuntime(context, { reference: config.runtime, signal: context.signal });
     if ((await runtime.inspect(name)) === undefined) {
       throw new SkepError('workload/not-found', {
@@ -157,8 +166,8 @@ const DENIED_COLUMNS: readonly Column[] = [
   { title: 'WHY', least: 20 },
 ];
 
-/** Each host that was refused, the most frequent first. */
-async function deniedConnections(config: RunConfig, context: Context): Promise<void> {
+/** Each host that was refused, the most frequent first; as data a list, which may be empty. */
+async function deniedConnections(config: RunConfig, asJson: boolean, context: Context): Promise<void> {
   const { name, runtime: reference } = config;
   if (config.isolate_network !== true) {
     throw new SkepError('usage/not-available', {
@@ -168,6 +177,7 @@ async function deniedConnections(config: RunConfig, context: Context): Promise<v
   }
   const runtime = await openRuntime(context, { reference, signal: context.signal });
   const refused = refusedHosts(await runtime.traffic(name), config);
+  if (asJson) return context.terminal.out(toJsonText(refusedItems(refused)));
   if (refused.length === 0) return context.terminal.err(`nothing was refused to ${name}\n`);
   const rows = refused.map((one) => [one.time, `${one.count}`, shownHost(one), one.via, one.reason ?? '-']);
   context.terminal.out(toTable(DENIED_COLUMNS, rows, context.terminal));

@@ -99,6 +99,27 @@ describe('skep logs --denied', () => {
     );
   });
 
+  test('is data in the order that a person sees, with every key', async () => {
+    const skep = await isolated([
+      denied('z.example'),
+      denied('a.example', { port: 80 }),
+      denied('a.example', { count: 2, never: true }),
+    ]);
+    const text = await skep.output('logs a1 --denied --format json');
+    expect(JSON.parse(text)).toEqual([
+      { host: 'a.example', port: 443, via: 'proxy', count: 2, last: '2026-01-01T00:00:00Z', reason: 'the profile does not list a.example', permit: null }, // prettier-ignore
+      { host: 'a.example', port: 80, via: 'proxy', count: 1, last: '2026-01-01T00:00:00Z', reason: 'the profile does not list a.example', permit: 'skep permit a1 a.example:80' }, // prettier-ignore
+      { host: 'z.example', port: 443, via: 'proxy', count: 1, last: '2026-01-01T00:00:00Z', reason: 'the profile does not list z.example', permit: 'skep permit a1 z.example:443' }, // prettier-ignore
+    ]);
+    const { refused } = JSON.parse(await skep.output('status a1 --format json')) as { refused: object[] };
+    expect(refused).toEqual(JSON.parse(text));
+    const none = await isolated([]);
+    expect(JSON.parse(await none.output('logs a1 --denied --format json'))).toEqual([]);
+    expect(await skep.refusal('logs a1 --format json')).toBe(
+      'Error: --format json needs --denied: what a server wrote is printed as it is; add --denied\n',
+    );
+  });
+
   test('says that there is nothing, and why there cannot be', async () => {
     const skep = await isolated([]);
     expect(await skep.run('logs a1 --denied')).toMatchObject({

@@ -27,7 +27,12 @@ export const status = defineCommand({
     if (values.format === 'json')
       return context.terminal.out(
         toJsonText(
-          toStatusItem(view, now, { card, found, refused: refusedItems(missed), lacks: missed?.lacks ?? [] }),
+          toStatusItem(view, now, {
+            card,
+            found,
+            refused: missed ? refusedItems(missed.refused) : null,
+            lacks: missed?.lacks ?? [],
+          }),
         ),
       );
     const weight = found && weightOf(found);

@@ -23,7 +23,7 @@ export interface Refused {
 const USUAL_PORT = 443;
 
 /**
- * What was refused to a workload, the most frequent first, then the newest. A name that was asked for and then connected to
+ * What was refused to a workload, the most frequent first, then the newest, then by host and port. A name that was asked for and then connected to
  * counts as the connection. Hosts come from a hostile server: only a real one, that `skep permit` takes, gets a line.
  */
 export function refusedHosts(decisions: readonly Decision[], config: Networked): readonly Refused[] {
@@ -40,11 +40,14 @@ export function refusedHosts(decisions: readonly Decision[], config: Networked):
   const connected = new Set(all.flatMap(({ host, port }) => (port === undefined ? [] : [host])));
   return all
     .filter(({ via, host }) => via !== 'dns' || !connected.has(host))
-    .toSorted((one, other) => other.count - one.count || compare(other.time, one.time))
+    .toSorted((one, other) => other.count - one.count || compare(other.time, one.time) || byHost(one, other))
     .map((decision) => toRefused(decision, config));
 }
 
 const compare = (one: string, other: string): number => (one < other ? -1 : Number(one > other));
+
+const byHost = (one: Decision, other: Decision): number =>
+  compare(one.host, other.host) || (one.port ?? 0) - (other.port ?? 0) || compare(one.via, other.via);
 
 function toRefused(decision: Decision, config: Networked): Refused {
   const { host, port, count, time, via, reason } = decision;
