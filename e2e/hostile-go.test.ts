@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { GO_SERVER, moduleProxyOf, type FixtureModule } from './fixtures/module-proxy.ts';
 import { component, title } from './require.ts';
 import { ask, openUser, USERS, type SkepResult, type TestUser } from './skep.ts';
@@ -14,19 +15,35 @@ const EVIL = 'example.test/evil';
 /** Its modules are in no checksum database. */
 const UNKNOWN = { GONOSUMDB: '*' };
 
+/** Gives one cache the compiled standard library of another. */
+function link(from: string, to: string): void {
+  const library = path.join(from, 'go-library');
+  if (existsSync(library)) execFileSync('cp', ['-al', library, to]);
+}
+
 describe.skipIf(!there)(title('fetching a hostile Go package', sandbox, go), () => {
   describe.each(USERS)('as %s', (_who, uid) => {
     let user: TestUser;
     let secrets: string;
+    const library = mkdtempSync(path.join(tmpdir(), 'skep-go-library-'));
+    afterAll(() => rmSync(library, { recursive: true }));
     beforeEach(() => {
       user = openUser({ SKEP_RUNTIME: 'sandbox', TEST_SECRET: 'in-the-environment' }, uid);
+      const cache = path.join(user.dir, 'cache/skep');
+      execFileSync('mkdir', ['-p', cache]);
+      link(library, cache);
+      if (uid !== undefined) execFileSync('chown', [String(uid), path.dirname(cache), cache]);
       secrets = path.join(user.dir, 'private-project');
       mkdirSync(secrets);
       writeFileSync(path.join(secrets, 'go.mod'), 'module example.test/private\n');
       writeFileSync(path.join(secrets, 'secret.go'), 'package private\n\nconst Secret = "TOP-SECRET-42"\n');
       if (uid !== undefined) execFileSync('chown', ['-R', String(uid), secrets]);
     });
-    afterEach(() => user.end());
+    afterEach(async () => {
+      // Compiled by the first of them.
+      if (readdirSync(library).length === 0) link(path.join(user.dir, 'cache/skep'), library);
+      await user.end();
+    });
 
     /** `skep run` of the first module's own package, from a proxy with all of them. */
     async function run(
@@ -66,7 +83,7 @@ describe.skipIf(!there)(title('fetching a hostile Go package', sandbox, go), () 
       expect(ran.code, ran.stderr).toBe(0);
       expect(await ask(ran.stdout.trim(), 'tools/list')).toHaveProperty('result.tools');
       expect(ran.stderr).toContain('Fetching example.test/honest/cmd/honest@v1.0.0');
-    });
+    }, 300_000);
 
     test('takes no directory of the user for a module', async () => {
       const goMod = `go 1.16\n\nrequire example.test/private v1.0.0\n\nreplace example.test/private => ${secrets}\n`;

@@ -38,6 +38,8 @@ export function prepareContract(bench: ContractBench): void {
         await bench.runtime.discard(reference);
         expect(await bench.runtime.has(reference)).toBe(false);
       },
+      // The first of Go compiles the standard library.
+      300_000,
     );
 
     test.each(bench.harness.packages ?? [])(

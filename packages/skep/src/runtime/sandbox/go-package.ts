@@ -12,6 +12,14 @@ import { findGo, GO_ROOT, toolchainMounts, type GoToolchain } from '../go/toolch
 import { checkFiles } from './check-tree.ts';
 import { INSIDE, installConfined } from './confined-install.ts';
 import type { Fetch, FoundPackage, Lookup } from './found-package.ts';
+import {
+  compiledLibrary,
+  countPackages,
+  GO_BUILD,
+  GO_LIBRARY,
+  GO_SETTINGS,
+  linkLibrary,
+} from './go-library.ts';
 import { APP, NODE, treeId } from './package-trees.ts';
 import { writeTreeProgram } from './tree-program.ts';
 
@@ -47,10 +55,14 @@ interface GoBuild {
   readonly proxies: GoProxies;
 }
 
-async function buildGo(build: GoBuild, { bubblewrap, stage, report, signal }: Fetch): Promise<void> {
+async function buildGo(build: GoBuild, fetch: Fetch): Promise<void> {
   const { environment, specifier, go, proxies } = build;
+  const { bubblewrap, stage, report, signal } = fetch;
+  const library = await compiledLibrary({ ...fetch, environment, go });
+  report.step(`Building ${specifier}`);
   const tree = path.join(stage, 'tree');
   await Promise.all([mkdir(path.join(tree, 'bin')), mkdir(path.join(stage, 'tmp'))]);
+  const cached = await linkLibrary(library, path.join(stage, 'build'));
   await using gateway = goGateway({ proxies, onDownload: (count) => report.detail(`${count} modules`) });
   const result = await installConfined({
     bubblewrap,
@@ -60,14 +72,23 @@ async function buildGo(build: GoBuild, { bubblewrap, stage, report, signal }: Fe
     signal,
     manager: 'go',
     bridge: bridgeAroundScript(INSIDE.socket, Number(new URL(GATEWAY).port)),
-    writable: ['tree/bin', 'tmp'],
+    writable: ['tree/bin', 'tmp', 'build', ...cached.map((one) => `build/${one}`)],
     program: {
-      command: [NODE, INSIDE.bridge, `${GO_ROOT}/bin/go`, 'install', ...BUILD, '--', specifier],
-      env: { ...SETTINGS, GOSUMDB: go.settings.GOSUMDB, GONOSUMDB: go.settings.GONOSUMDB },
+      command: [NODE, INSIDE.bridge, `${GO_ROOT}/bin/go`, 'install', ...GO_BUILD, '--', specifier],
+      env: {
+        ...GO_SETTINGS,
+        GOPROXY: GATEWAY,
+        GOSUMDB: go.settings.GOSUMDB,
+        GONOSUMDB: go.settings.GONOSUMDB,
+        GOBIN: `${APP}/bin`,
+        GOPATH: `${INSIDE.cache}/path`,
+      },
       mounts: [
         { source: await realpath(environment.execPath), target: NODE, readOnly: true },
         ...toolchainMounts(go),
         { source: path.join(tree, 'bin'), target: `${APP}/bin`, readOnly: false },
+        { source: library, target: GO_LIBRARY, readOnly: true },
+        { source: path.join(stage, 'build'), target: '/stage/build', readOnly: false },
         { source: path.join(stage, 'tmp'), target: '/stage/tmp', readOnly: false },
       ],
       cwd: '/stage/tmp',
@@ -85,14 +106,6 @@ function failureOf(said: string, { failure }: PackageGateway): SkepError | undef
   return /502 Bad Gateway|unexpected EOF/.test(said) ? failure : undefined;
 }
 
-/** Go says the name of each package that it compiles. */
-function countPackages(told: (count: number) => void): (line: string) => void {
-  let count = 0;
-  return (line) => {
-    if (/^[\w./~-]+$/.test(line)) told((count += 1));
-  };
-}
-
 /** The one program that was built, as the sandbox sees it. */
 async function programOf(tree: string, specifier: string): Promise<string> {
   const [name, ...others] = await readdir(path.join(tree, 'bin'));
@@ -102,26 +115,3 @@ async function programOf(tree: string, specifier: string): Promise<string> {
   }
   return path.posix.join(APP, 'bin', name);
 }
-
-const BUILD = ['-trimpath', '-v', '-ldflags=-s -w'];
-
-/** Nothing of a user is read, nothing is taken from a repository, and no other Go is fetched. */
-const SETTINGS: Readonly<Record<string, string>> = {
-  GOROOT: GO_ROOT,
-  GOPROXY: GATEWAY,
-  GONOPROXY: 'none',
-  GOPRIVATE: '',
-  GOVCS: '*:off',
-  GOENV: 'off',
-  GOFLAGS: '-modcacherw',
-  GOTOOLCHAIN: 'local',
-  GOTELEMETRY: 'off',
-  GO111MODULE: 'on',
-  GOWORK: 'off',
-  CGO_ENABLED: '0',
-  GOBIN: `${APP}/bin`,
-  GOPATH: `${INSIDE.cache}/path`,
-  GOCACHE: `${INSIDE.cache}/build`,
-  GOTMPDIR: '/stage/tmp',
-  TMPDIR: '/stage/tmp',
-};

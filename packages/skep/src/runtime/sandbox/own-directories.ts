@@ -4,13 +4,16 @@ import path from 'node:path';
 import { pid } from 'node:process';
 import { promisify } from 'node:util';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { ifThere } from '@skep/core/files/errno.ts';
+import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
 import { removeEmpty } from '@skep/core/files/atomic-write.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
+import { findProgram } from './find-program.ts';
 import { identify } from './linux-process.ts';
 import { killBelow } from './stop.ts';
 
 const run = promisify(execFile);
+/** A disk that is busy for longer is not waited for. */
+const SYNC_MS = 30_000;
 
 /**
  * A path below a directory of ours for what this process makes or removes. The name begins with a dot, as no workload and
@@ -32,6 +35,27 @@ export async function scratchDirectory(parent: string, environment: RuntimeEnvir
   const directory = await scratchPath(parent, environment);
   await mkdir(directory, { mode: 0o700 });
   return directory;
+}
+
+/** When another process was faster its tree is the same one. */
+export async function moveIntoPlace(
+  tree: string,
+  target: string,
+  { env }: Pick<RuntimeEnvironment, 'env'>,
+): Promise<void> {
+  // Else a machine that goes down now may come back with the name and half of the files. Not every system can do that.
+  const sync = findProgram('sync', env);
+  if (sync !== undefined) await run(sync, ['-f', tree], { env: {}, timeout: SYNC_MS }).catch(() => {});
+  try {
+    await rename(tree, target);
+  } catch (cause) {
+    const code = errnoOf(cause);
+    if (code === 'ENOTEMPTY' || code === 'EEXIST') return;
+    throw new SkepError('runtime/prefetch-failed', {
+      message: `cannot write "${target}": ${code ?? 'unexpected failure'}`,
+      cause,
+    });
+  }
 }
 
 /** Removes what is below `parent` under that name, if it is there. Renamed first, so that no half of it is ever used. */

@@ -5,6 +5,9 @@ export const workloadsDirectory = (environment: RuntimeEnvironment) =>
   path.join(environment.dataDir, 'sandbox');
 export const packagesDirectory = (environment: RuntimeEnvironment) =>
   path.join(environment.cacheDir, 'packages');
+/** What is compiled once for each Go; see go-library.ts. */
+export const goLibrariesDirectory = (environment: RuntimeEnvironment) =>
+  path.join(environment.cacheDir, 'go-library');
 
 /** In the cache: that the sandbox was proved to confine; see proof.ts. */
 export const PROOF_FILE = 'sandbox-proof.json';

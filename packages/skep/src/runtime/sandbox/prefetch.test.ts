@@ -8,7 +8,7 @@ import type { PackageSource } from '../../protocol/reference.ts';
 import type { Bubblewrap } from './confine.ts';
 import { packageCommand, packageHome } from './package-trees.ts';
 import { writeManifest } from './npm-package.ts';
-import { moveIntoPlace } from './prefetch.ts';
+import { moveIntoPlace } from './own-directories.ts';
 import { SandboxRuntime } from './sandbox-runtime.ts';
 
 const report: Report = { step() {}, detail() {} };

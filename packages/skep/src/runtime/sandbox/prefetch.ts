@@ -1,22 +1,13 @@
-import { execFile } from 'node:child_process';
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { promisify } from 'node:util';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { errnoOf } from '@skep/core/files/errno.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { PrepareRequest } from '../runtime.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { Bubblewrap } from './confine.ts';
 import type { FindPackage } from './found-package.ts';
-import { findProgram } from './find-program.ts';
 import { hasTree } from './package-trees.ts';
 import { packagesDirectory } from './places.ts';
-import { removeFiles, scratchDirectory } from './own-directories.ts';
-
-const run = promisify(execFile);
-/** A disk that is busy for longer is not waited for. */
-const SYNC_MS = 30_000;
+import { moveIntoPlace, removeFiles, scratchDirectory } from './own-directories.ts';
 
 /** A row for each kind of package, loaded when one is fetched. */
 const FINDERS: Readonly<Record<PackageSource['ecosystem'], () => Promise<FindPackage>>> = {
@@ -52,26 +43,5 @@ export async function prefetch(
     return reference;
   } finally {
     await removeFiles(stage);
-  }
-}
-
-/** When another process was faster its tree is the same one. */
-export async function moveIntoPlace(
-  tree: string,
-  target: string,
-  { env }: Pick<RuntimeEnvironment, 'env'>,
-): Promise<void> {
-  // Else a machine that goes down now may come back with the name and half of the files. Not every system can do that.
-  const sync = findProgram('sync', env);
-  if (sync !== undefined) await run(sync, ['-f', tree], { env: {}, timeout: SYNC_MS }).catch(() => {});
-  try {
-    await rename(tree, target);
-  } catch (cause) {
-    const code = errnoOf(cause);
-    if (code === 'ENOTEMPTY' || code === 'EEXIST') return;
-    throw new SkepError('runtime/prefetch-failed', {
-      message: `cannot write "${target}": ${code ?? 'unexpected failure'}`,
-      cause,
-    });
   }
 }

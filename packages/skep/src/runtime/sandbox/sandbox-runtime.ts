@@ -43,6 +43,7 @@ import { attachPipes, holdPipes, makePipes, type HeldPipes } from './pipes.ts';
 import { serverState } from './server-state.ts';
 import {
   GATES,
+  goLibrariesDirectory,
   packagesDirectory,
   workloadPlaces,
   workloadsDirectory,
@@ -135,6 +136,7 @@ export class SandboxRuntime implements Runtime {
     const used = new Set((await this.list()).flatMap(({ name, reference }) => [name, reference]));
     await sweepDirectory(workloadsDirectory(this.#environment), used);
     await sweepDirectory(packagesDirectory(this.#environment), used);
+    await sweepDirectory(goLibrariesDirectory(this.#environment), used);
   }
 
   async cautions(wanted: Parameters<Runtime['cautions']>[0]) {
