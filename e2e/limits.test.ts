@@ -34,6 +34,31 @@ const UNMAPPED = perl(
   `my $name = "x"; my $fd = syscall(${process.arch === 'arm64' ? 279 : 319}, $name, 0);
    open(my $file, ">&=", $fd) or die; for (1..600) { syswrite($file, "y" x 1048576) or die $! } sleep 30`,
 );
+/** Tells that it has got something and was left alone with it for longer than two looks take. */
+const GOT = 'select(undef, undef, undef, 2.5); open(my $got, ">", "/home/skep/got"); close $got; sleep 30';
+const BYTES = '400 * 1000 * 1000';
+/** Calls itself what bubblewrap is called while it sets a sandbox up. */
+const UNDER_ITS_NAME = perl(`$0 = "bwrap"; my $bytes = ${BYTES}; my $x = "x" x $bytes; ${GOT}`);
+/** In a thread, where the first thread has ended (exit(2) is 60 on x86-64, 93 on arm64). */
+const WITHOUT_FIRST_THREAD = perl(
+  `use threads; threads->create(sub { my $bytes = ${BYTES}; my $x = "x" x $bytes; ${GOT} });
+   syscall(${process.arch === 'arm64' ? 93 : 60}, 0)`,
+);
+/** As UNMAPPED, in descriptors that one thread has for itself (close_range(2) is 436). */
+const OF_ONE_THREAD = perl(
+  `use threads; threads->create(sub { syscall(436, 100000, 100001, 2);
+   my $name = "x"; my $fd = syscall(${process.arch === 'arm64' ? 279 : 319}, $name, 0);
+   open(my $file, ">&=", $fd) or die; for (1..400) { syswrite($file, "y" x 1048576) or die $! } ${GOT} }); sleep 30`,
+);
+const SYSTEM_V = perl(
+  `my $id = shmget(0, ${BYTES}, 01600); defined $id or die "refused: $!";
+   shmwrite($id, "y" x 1000000, $_ * 1000000, 1000000) or die $! for 0..399; ${GOT}`,
+);
+/** Removed as soon as they are made, and written all the same. */
+const REMOVED_FILES = perl(
+  `my @files; for (1..30) { open(my $file, ">", "/home/skep/$_"); unlink "/home/skep/$_";
+   syswrite($file, "y" x 3000000); push @files, $file } ${GOT}`,
+);
 const MANY_FILES = shell(
   'for one in $(seq 1 30); do head -c 3000000 /dev/zero >/home/skep/$one; done; sleep 30',
 );
@@ -94,14 +119,28 @@ describe.skipIf(!sandbox.available).each(users)(
       );
     });
 
+    test.each([
+      ['a program that is called like bubblewrap', UNDER_ITS_NAME],
+      ['a program whose first thread has ended', WITHOUT_FIRST_THREAD],
+      ['descriptors of one thread', OF_ONE_THREAD],
+      ['shared memory of System V', SYSTEM_V],
+    ])('keeps no more memory than it may in %s', (_where, program) => {
+      const limits = { ...TIGHT, disk: 0 };
+      const [, , kept] = probed(limits, [['probe/title', { name: 'bwrap' }], ['probe/start', program], ['outside/keeps']]); // prettier-ignore
+      expect(kept).toEqual([]);
+    });
+
     test('starts no more processes than it may, however it forks', () => {
       const [, uses] = probed(TIGHT, [['probe/start', FORK_BOMB], ['outside/uses']]);
       const most = expect.toSatisfy((processes: number) => processes > 40 && processes <= TIGHT.pids + 4);
       expect(uses).toHaveProperty('mostProcesses', most);
     });
 
-    test('is ended for what it keeps on disk', () => {
-      const [, end] = probed(TIGHT, [['probe/start', MANY_FILES], ['outside/ends']]);
+    test.each([
+      ['files', MANY_FILES],
+      ['files that it has removed', REMOVED_FILES],
+    ])('is ended for what it keeps on disk in %s', (_what, program) => {
+      const [, end] = probed(TIGHT, [['probe/start', program], ['outside/ends']]);
       expect(end).toEqual({ exitCode: 137, exceeded: 'disk' });
     });
 

@@ -10,7 +10,6 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import { ProbeCaller, ProbeError } from '@skep/cli/runtime/contract/probe-caller.ts';
 import type { WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
 import { treeManifest } from '@skep/cli/runtime/sandbox/package-trees.ts';
-import { programInside } from '@skep/cli/runtime/sandbox/linux-process.ts';
 import { usageOf } from '@skep/cli/runtime/sandbox/usage.ts';
 import { openRuntime } from './runtimes.ts';
 
@@ -60,13 +59,21 @@ const OUTSIDE: Readonly<Record<string, (asked: Asked, probe: ProbeCaller) => Pro
     runtime.wait(spec.name, over).catch(() => {});
     let [most, last] = [0, { memory: 0, pids: 0 }];
     while (!over.aborted && (await runtime.inspect(spec.name))?.state === 'running') {
-      const program = await programInside(initOf());
-      last = (program === undefined ? undefined : usageOf(program, Infinity)) ?? { memory: 0, pids: 0 };
+      last = usageOf(initOf(), Infinity) ?? { memory: 0, pids: 0 };
       most = Math.max(most, last.pids);
       await pause(50);
     }
     const { state } = (await runtime.inspect(spec.name)) ?? {};
     return { memory: state === 'running' ? last.memory : 0, mostProcesses: most };
+  },
+  /** The names in its home, once it has put something there, or was hosted for long enough to. */
+  async 'outside/keeps'() {
+    const over = AbortSignal.timeout(8_000);
+    runtime.wait(spec.name, over).catch(() => {});
+    const names = (): string[] => readdirSync(path.join(home, 'state/home'));
+    const isRunning = async () => (await runtime.inspect(spec.name))?.state === 'running';
+    while (!over.aborted && !names().includes('got') && (await isRunning())) await pause(50);
+    return names();
   },
   async 'outside/log'() {
     const files = readdirSync(home).filter((name) => name.startsWith('output.log'));

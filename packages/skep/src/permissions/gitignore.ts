@@ -15,7 +15,12 @@ interface IgnoreRule {
   readonly segments: readonly (readonly Token[] | '**')[];
 }
 
-type Token = 'one' | 'many' | ((character: string) => boolean);
+type Token = 'one' | 'many' | ((character: string, effort: Effort) => boolean);
+
+/** How many steps matching may still take; below zero it has given up. */
+export interface Effort {
+  left: number;
+}
 
 /** Reads the text of an ignore file. Every text is one: a pattern that could match nothing matches nothing. */
 export function parseIgnore(text: string): IgnorePatterns {
@@ -106,7 +111,7 @@ const NAMED: Readonly<Record<string, RegExp>> = {
 };
 
 interface CharacterClass {
-  readonly matches: (character: string) => boolean;
+  readonly matches: (character: string, effort: Effort) => boolean;
   /** Where its closing bracket stands. */
   readonly end: number;
 }
@@ -133,7 +138,11 @@ function classAt(characters: readonly string[], start: number): CharacterClass |
     members.push((one) => one >= low.character && one <= high.character);
     at = high.next;
   }
-  return { matches: (one) => members.some((member) => member(one)) !== negated, end: at };
+  const matches: CharacterClass['matches'] = (one, effort) => {
+    effort.left -= members.length;
+    return members.some((member) => member(one)) !== negated;
+  };
+  return { matches, end: at };
 }
 
 function namedAt(characters: readonly string[], at: number): { pattern: RegExp; next: number } | undefined {
@@ -154,47 +163,63 @@ function literalAt(
 
 /**
  * Whether a path is hidden by itself; a path below a hidden directory is hidden with it, which is for the caller to see.
- * `names` are the names of the path from the directory of the ignore file on. The last pattern that matches decides.
+ * `names` are the names of the path from the directory of the ignore file on. The last pattern that matches decides. What
+ * it takes is taken from `effort`; once that is used up the answer means nothing.
  */
-export function isIgnored(patterns: IgnorePatterns, names: readonly string[], isDirectory: boolean): boolean {
-  const rule = patterns.rules.findLast(
-    (one) => (isDirectory || !one.directoriesOnly) && matchesPath(one.segments, names),
-  );
+export function isIgnored(
+  patterns: IgnorePatterns,
+  names: readonly string[],
+  isDirectory: boolean,
+  effort: Effort = { left: Infinity },
+): boolean {
+  const matches = ({ segments }: IgnoreRule): boolean =>
+    (effort.left -= 1) < 0 || matchesPath(segments, names, effort);
+  const rule = patterns.rules.findLast((one) => (isDirectory || !one.directoriesOnly) && matches(one));
   return rule !== undefined && !rule.includes;
 }
 
 /** `**` stands for any number of names; last in a pattern for at least one, because it means what is inside. */
-function matchesPath(segments: IgnoreRule['segments'], names: readonly string[]): boolean {
+function matchesPath(segments: IgnoreRule['segments'], names: readonly string[], effort: Effort): boolean {
   const pattern = segments.at(-1) === '**' ? [...segments, ANY_NAME] : segments;
+  const [first, name] = pattern;
+  // Most patterns are one name at any depth, which is the last of a path.
+  if (pattern.length === 2 && first === '**' && name !== undefined && name !== '**')
+    return matchesName(name, names.at(-1) ?? '', effort);
+  const isMany = (one: (typeof pattern)[number]): boolean => one === '**';
   return wildcard(
-    pattern,
-    names,
-    (one) => one === '**',
-    (one, name) => one !== '**' && matchesName(one, name),
+    { pattern, items: names, isMany, effort },
+    (one, name) => one !== '**' && matchesName(one, name, effort),
   );
 }
 
 const ANY_NAME = ['many'] as const;
 
-const matchesName = (tokens: readonly Token[], name: string): boolean =>
-  wildcard(
-    tokens,
-    Array.from(name),
-    (one) => one === 'many',
-    (one, character) => one === 'one' || (typeof one === 'function' && one(character)),
+function matchesName(pattern: readonly Token[], name: string, effort: Effort): boolean {
+  const isMany = (one: Token): boolean => one === 'many';
+  return wildcard(
+    { pattern, items: Array.from(name), isMany, effort },
+    (one, character) => one === 'one' || (typeof one === 'function' && one(character, effort)),
   );
+}
+
+interface Matching<Part, Item> {
+  readonly pattern: readonly Part[];
+  readonly items: readonly Item[];
+  readonly isMany: (part: Part) => boolean;
+  readonly effort: Effort;
+}
 
 /** Whether the pattern matches all items, where some of its parts stand for any number of them. Goes back to the last of those only. */
 function wildcard<Part, Item>(
-  pattern: readonly Part[],
-  items: readonly Item[],
-  isMany: (part: Part) => boolean,
+  { pattern, items, isMany, effort }: Matching<Part, Item>,
   matches: (part: Part, item: Item) => boolean,
 ): boolean {
   let part = 0;
   let item = 0;
   let retry: { part: number; item: number } | undefined;
   while (item < items.length) {
+    effort.left -= 1;
+    if (effort.left < 0) return false;
     const wanted = pattern[part];
     const found = items[item];
     if (part < pattern.length && wanted !== undefined && isMany(wanted)) {

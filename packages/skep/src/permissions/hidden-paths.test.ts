@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findHidden, type HiddenPath } from './hidden-paths.ts';
 
@@ -127,6 +129,48 @@ test.skipIf(process.getuid?.() === 0)('a directory that cannot be looked into is
   } finally {
     await chmod(path.join(project, 'keys'), 0o700);
   }
+});
+
+test('what lies in a directory that cannot be named is not left visible: it is refused', async () => {
+  await writeFile(file, '*.pem\n');
+  const unnamed = Buffer.from(`${project}/b\xfcro`, 'latin1');
+  await mkdir(unnamed);
+  await writeFile(Buffer.concat([unnamed, Buffer.from('/key.pem')]), '');
+  await expect(look()).rejects.toMatchObject({
+    code: 'run/cannot-hide',
+    message: expect.stringContaining('its name is no valid text'),
+  });
+});
+
+test('directories that are nested deeper than a path can be are refused by name', async () => {
+  await writeFile(file, '*.pem\n');
+  const script = 'my $name = "d" x 200; for (1..30) { mkdir $name; chdir $name or die }';
+  execFileSync('perl', ['-e', script], { cwd: project });
+  try {
+    await expect(look()).rejects.toMatchObject({
+      code: 'run/cannot-hide',
+      message: expect.stringContaining('ENAMETOOLONG'),
+    });
+  } finally {
+    execFileSync('rm', ['-rf', '--', project]);
+  }
+});
+
+test('patterns and names that are made to take long are refused while others have their turn', async () => {
+  const names = Array.from({ length: 400 }, (_one, at) => `project/many/${'a'.repeat(240)}${at}`);
+  await put(...names);
+  await writeFile(file, `*${'a'.repeat(120)}b\n`.repeat(200));
+  let [turns, over] = [0, false];
+  const counted = (async () => {
+    for (; !over; turns += 1) await setImmediate();
+  })();
+  await expect(look()).rejects.toMatchObject({
+    code: 'run/cannot-hide',
+    message: expect.stringContaining('too much to look through'),
+  });
+  over = true;
+  await counted;
+  expect(turns).toBeGreaterThan(50);
 });
 
 test('a pattern cannot make a start look for minutes', async () => {

@@ -1,10 +1,11 @@
 import type { Dirent } from 'node:fs';
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { join, posix, relative, sep } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
-import { isIgnored, parseIgnore, type IgnorePatterns } from './gitignore.ts';
+import { isIgnored, parseIgnore, type Effort, type IgnorePatterns } from './gitignore.ts';
 import type { Mount } from './mounts.ts';
 import { requireAnswers } from './silent-source.ts';
 
@@ -34,7 +35,12 @@ const MAX_BYTES = 64 * 1024;
 /** So much is looked through, and so much found, before it is said that it is too much. */
 const MAX_ENTRIES = 200_000;
 const MAX_COMPARED = 20_000_000;
+const MAX_STEPS = 50_000_000;
+/** After so many steps whoever else waits for this process has a turn. */
+const STEPS_AT_ONCE = 200_000;
 const MAX_HIDDEN = 1000;
+/** So much of a path stands in a message. */
+const MAX_SHOWN = 300;
 
 /**
  * What the user's ignore file, and those in the mounted directories, hide of these mounts as they are now, with the
@@ -72,8 +78,10 @@ export async function findHidden({ file, globally, mounts }: HideRequest): Promi
 class Walk {
   readonly #mounts: readonly Mount[];
   readonly #found = new Map<string, HiddenPath>();
+  readonly #effort: Effort = { left: MAX_STEPS };
   #entries = 0;
   #compared = 0;
+  #turnAt = MAX_STEPS - STEPS_AT_ONCE;
 
   constructor(mounts: readonly Mount[]) {
     this.#mounts = mounts;
@@ -104,25 +112,33 @@ class Walk {
     files: readonly IgnorePatterns[],
     above: readonly string[] = [],
   ): Promise<void> {
-    const entries = await entriesOf(join(mount.source, ...above));
+    const directory = join(mount.source, ...above);
+    const entries = await entriesOf(directory);
     if (entries === undefined) return this.add(mount, above, 'empty-directory');
-    const rules = files.reduce((sum, one) => sum + one.rules.length, 0);
     this.#entries += entries.length;
-    this.#compared += entries.length * rules;
-    if (this.#entries > MAX_ENTRIES || this.#compared > MAX_COMPARED) {
-      throw refused(
-        `"${mount.source}" holds too much to look through for what must stay hidden`,
-        'mount only the part of it that the server needs',
-      );
-    }
+    this.#compared += entries.length * files.reduce((sum, one) => sum + one.rules.length, 0);
+    if (this.#entries > MAX_ENTRIES || this.#compared > MAX_COMPARED) throw tooMuch(mount);
     for (const entry of entries) {
       const names = [...above, entry.name];
       const isFolder = entry.isDirectory();
       if (above.length === 0 && LOCAL.includes(entry.name) && !isFolder) continue;
-      if (files.some((patterns) => isIgnored(patterns, names, isFolder)))
-        await this.#hide(mount, names, entry);
+      if (await this.#isHidden(mount, files, { names, isFolder })) await this.#hide(mount, names, entry);
       else if (isFolder) await this.through(mount, files, names);
     }
+  }
+
+  async #isHidden(
+    mount: Mount,
+    files: readonly IgnorePatterns[],
+    { names, isFolder }: { readonly names: readonly string[]; readonly isFolder: boolean },
+  ): Promise<boolean> {
+    const hides = files.some((patterns) => isIgnored(patterns, names, isFolder, this.#effort));
+    if (this.#effort.left < 0) throw tooMuch(mount);
+    if (this.#effort.left < this.#turnAt) {
+      this.#turnAt = this.#effort.left - STEPS_AT_ONCE;
+      await turn();
+    }
+    return hides;
   }
 
   /** A link cannot be covered, so what it leads to is, where a mount shows that. */
@@ -146,17 +162,28 @@ class Walk {
   }
 }
 
-/** Undefined where this user may not look: another one, as whom the server runs, may. */
+/**
+ * Undefined where this user may not look: another one, as whom the server runs, may. What cannot be named is refused, for it
+ * could not be hidden either.
+ */
 async function entriesOf(directory: string): Promise<readonly Dirent[] | undefined> {
   try {
     return await readdir(directory, { withFileTypes: true });
   } catch (error) {
     const errno = errnoOf(error);
-    if (errno === 'ENOENT' || errno === 'ENOTDIR') return [];
     if (errno === 'EACCES' || errno === 'EPERM') return undefined;
-    throw error;
+    const isGone = errno === 'ENOENT' || errno === 'ENOTDIR';
+    if (isGone && !directory.includes('\uFFFD')) return [];
+    const why = isGone ? 'its name is no valid text' : `it cannot be read (${errno ?? 'unexpected failure'})`;
+    throw refused(
+      `"${shortened(directory)}" cannot be looked through for what must stay hidden: ${why}`,
+      'rename or move it, or mount only what the server needs',
+    );
   }
 }
+
+/** A path too long to be looked into is too long to be read, too. */
+const shortened = (file: string): string => (file.length > MAX_SHOWN ? `${file.slice(0, MAX_SHOWN)}…` : file);
 
 /** What cannot be looked at may be a directory, and reading it says why not. */
 async function kindOf(source: string): Promise<'directory' | 'other' | 'absent'> {
@@ -181,5 +208,11 @@ async function patternsOf(file: string, linksRefused = false): Promise<IgnorePat
     throw error;
   }
 }
+
+const tooMuch = ({ source }: Mount): SkepError =>
+  refused(
+    `"${source}" holds too much to look through for what must stay hidden, or ignore files hold too much to compare it with`,
+    'mount only the part of it that the server needs, or shorten the patterns',
+  );
 
 const refused = (message: string, hint: string) => new SkepError('run/cannot-hide', { message, hint });

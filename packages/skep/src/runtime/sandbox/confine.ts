@@ -10,7 +10,7 @@ import { coverInherited, type Stdio } from './inherited-descriptors.ts';
 import type { NetworkTools } from './own-network.ts';
 import { countsAlone, limitOptions } from './process-limits.ts';
 import { compileRules, encodeFilter } from './seccomp/compile.ts';
-import { RULES, SET_ID_RULES, type Architecture, type Rule } from './seccomp/rules.ts';
+import { RULES, SET_ID_RULES, UNCOUNTED_RULES, type Architecture, type Rule } from './seccomp/rules.ts';
 import { bound, procMounts, systemMounts, networkMounts } from './system-mounts.ts';
 
 /** A bubblewrap that was found, and what it can do on this machine. */
@@ -145,8 +145,11 @@ export function startConfined(
   return { child, release: () => void gate?.end('go') };
 }
 
-const rulesFor = ({ setIdFiles }: ConfinedProgram): readonly Rule[] =>
-  setIdFiles === true ? RULES.filter((rule) => !SET_ID_RULES.includes(rule)) : RULES;
+function rulesFor({ setIdFiles, limits, inGroup }: ConfinedProgram): readonly Rule[] {
+  const rules = setIdFiles === true ? RULES.filter((rule) => !SET_ID_RULES.includes(rule)) : RULES;
+  const isCounted = inGroup === true || (limits !== undefined && limits.memory === 0);
+  return isCounted ? rules : [...rules, ...UNCOUNTED_RULES];
+}
 
 function pipeOf(child: ChildProcess, number: number): Writable | undefined {
   const pipe = child.stdio[number] as Writable | null | undefined;

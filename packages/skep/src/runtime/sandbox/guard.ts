@@ -5,10 +5,10 @@ import { ifThere } from '@skep/core/files/errno.ts';
 import { exceededText, type Limits } from '../../permissions/limits.ts';
 import { userFile } from '../user-file.ts';
 import { hasUsedUpMemory, type ControlGroup } from './control-groups.ts';
-import { isRunning, programInside, sendSignal, type ProcessIdentity } from './linux-process.ts';
+import { isRunning, sendSignal, type ProcessIdentity } from './linux-process.ts';
 import type { WorkloadPlaces } from './places.ts';
 import type { RunState } from './records.ts';
-import { bytesBelow, usageOf } from './usage.ts';
+import { bytesBelow, removedBytes, usageOf } from './usage.ts';
 
 /** Between two looks: while less than half of a limit is used, and beyond that. Milliseconds. */
 const FAR_MS = 1_000;
@@ -50,7 +50,7 @@ async function guard(what: Guarded, signal: AbortSignal): Promise<void> {
   const { init } = what;
   const disk = diskWatch(what);
   while (!signal.aborted && (await isRunning(init))) {
-    const used = await usedShare(what);
+    const used = usedShare(what);
     const over = used.over ?? (await disk());
     if (over !== undefined) {
       await noteExceeded(what, over);
@@ -69,12 +69,11 @@ interface Used {
   readonly over?: 'memory' | 'pids';
 }
 
-async function usedShare({ group, init, limits }: Guarded): Promise<Used> {
+function usedShare({ group, init, limits }: Guarded): Used {
   if (group !== undefined) return { share: 0 };
   const memory = limits.memory || Infinity;
   const pids = limits.pids || Infinity;
-  const program = await programInside(init.pid);
-  const usage = program === undefined ? undefined : usageOf(program, memory);
+  const usage = usageOf(init.pid, memory);
   if (usage === undefined) return { share: 0 };
   if (usage.memory > memory) return { share: 1, over: 'memory' };
   if (usage.pids > pids) return { share: 1, over: 'pids' };
@@ -82,7 +81,7 @@ async function usedShare({ group, init, limits }: Guarded): Promise<Used> {
 }
 
 /** Answers with `disk` when more is kept than allowed; counts only when something may have been written. */
-function diskWatch({ limits, keeps }: Guarded): () => Promise<'disk' | undefined> {
+function diskWatch({ limits, keeps, init }: Guarded): () => Promise<'disk' | undefined> {
   if (limits.disk === 0) return () => Promise.resolve(undefined);
   let counted: { readonly free: number; readonly at: number; readonly tookMs: number } | undefined;
   return async () => {
@@ -92,7 +91,7 @@ function diskWatch({ limits, keeps }: Guarded): () => Promise<'disk' | undefined
       const wanted = counted.free - free >= DISK_STEP_BYTES || since >= DISK_MS;
       if (!wanted || since < counted.tookMs * DISK_SHARE) return undefined;
     }
-    const bytes = await bytesBelow(keeps);
+    const bytes = (await bytesBelow(keeps)) + removedBytes(init.pid, keeps);
     counted = { free, at: performance.now(), tookMs: performance.now() - now };
     return bytes > limits.disk ? 'disk' : undefined;
   };

@@ -19,32 +19,75 @@ const TMPFS_MAGIC = 0x0102_1994;
 const IN_MEMORY = ['tmp', 'dev/shm', 'home/skep'];
 
 /**
- * What the sandbox uses that `program` runs in, read in its own process table. Pages that processes share are counted
+ * What the sandbox uses whose first process is `init`, read in its own process table. Pages that processes share are counted
  * once, but only when it would be more than `enough` otherwise, because that takes the kernel time. Undefined when it has
  * ended. Without waiting, because the table changes while it is read.
  */
-export function usageOf(program: number, enough: number): Usage | undefined {
-  const root = `/proc/${program}/root`;
-  const all = numbersIn(path.join(root, 'proc'));
-  if (all === undefined) return undefined;
-  const processes = all.map((pid) => path.join(root, 'proc', pid));
+export function usageOf(init: number, enough: number): Usage | undefined {
+  const root = rootOf(init);
+  const all = root === undefined ? undefined : processesOf(root);
+  if (root === undefined || all === undefined) return undefined;
   let [anonymous, shared, pids] = [0, 0, 0];
-  for (const one of processes) {
-    const status = textOf(path.join(one, 'status')) ?? '';
+  const holders: string[] = [];
+  for (const one of all) {
+    const { place, status } = memoryOf(one);
     anonymous += bytesIn(status, 'RssAnon') + bytesIn(status, 'VmSwap');
     shared += bytesIn(status, 'RssShmem');
     pids += Number(/^Threads:\t(\d+)$/m.exec(status)?.[1] ?? 0);
+    if (place !== undefined) holders.push(place);
   }
   const files = IN_MEMORY.reduce((sum, name) => sum + inTmpfs(path.join(root, name)), 0);
-  const unmapped = machineShared() > enough / 2 ? memoryFiles(processes) : 0;
+  const unmapped = machineShared() > enough / 2 ? openBytes(all, (link) => link.startsWith('/memfd:')) : 0;
   const memory = anonymous + Math.max(shared, files + unmapped);
   if (memory <= enough) return { memory, pids };
-  const exact = processes.map((one) => textOf(path.join(one, 'smaps_rollup')));
+  const exact = holders.map((one) => textOf(path.join(one, 'smaps_rollup')));
   // A kernel that does not say so counts shared pages for each process.
   if (exact.some((text) => text === undefined || !text.includes('Pss_Anon:'))) return { memory, pids };
   const sum = (key: string): number => exact.reduce((bytes, text) => bytes + bytesIn(text ?? '', key), 0);
   const own = sum('Pss_Anon') + sum('SwapPss');
   return { memory: own + Math.max(sum('Pss_Shmem'), files + unmapped), pids };
+}
+
+/**
+ * The root directory of a sandbox, through whichever program in it can be looked into: what a program calls itself, and
+ * whether its first thread has ended, is the server's to say.
+ */
+function rootOf(init: number): string | undefined {
+  const born = startTime(`/proc/${init}`);
+  const children = textOf(`/proc/${init}/task/${init}/children`)?.trim().split(' ') ?? [];
+  for (const child of born === undefined ? [] : children) {
+    for (const thread of numbersIn(`/proc/${child}/task`) ?? []) {
+      const root = `/proc/${child}/task/${thread}/root`;
+      // While the sandbox is set up it is still that of the machine.
+      if (startTime(path.join(root, 'proc/1')) === born) return root;
+    }
+  }
+  return undefined;
+}
+
+function startTime(place: string): string | undefined {
+  const stat = textOf(path.join(place, 'stat'));
+  // The second field may contain anything, so fields count from its end.
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+}
+
+/** A directory of proc(5) for each process of a sandbox; undefined when it has ended. */
+function processesOf(root: string): readonly string[] | undefined {
+  return numbersIn(path.join(root, 'proc'))?.map((pid) => path.join(root, 'proc', pid));
+}
+
+const threadsOf = (one: string): readonly string[] =>
+  (numbersIn(path.join(one, 'task')) ?? []).map((thread) => path.join(one, 'task', thread));
+
+/** What proc_pid_status(5) says of a process, by a thread that goes on where the first one has ended, and who holds its memory. */
+function memoryOf(one: string): { readonly place?: string; readonly status: string } {
+  const own = textOf(path.join(one, 'status')) ?? '';
+  if (own.includes('\nRssAnon:')) return { place: one, status: own };
+  for (const place of threadsOf(one)) {
+    const status = textOf(path.join(place, 'status'));
+    if (status?.includes('\nRssAnon:') === true) return { place, status };
+  }
+  return { status: own };
 }
 
 function numbersIn(directory: string): string[] | undefined {
@@ -83,22 +126,38 @@ function inTmpfs(directory: string): number {
 
 const machineShared = (): number => bytesIn(textOf('/proc/meminfo') ?? '', 'Shmem');
 
-/** Bytes in files without a name (memfd_create(2)), which need not be mapped by anybody. */
-function memoryFiles(processes: readonly string[]): number {
+/** Bytes that files without a name take which these processes have open; each thread may have descriptors of its own. */
+function openBytes(
+  processes: readonly string[],
+  isWanted: (link: string) => boolean,
+  devices?: ReadonlySet<number>,
+): number {
   const seen = new Map<string, number>();
-  for (const one of processes) {
-    for (const number of numbersIn(path.join(one, 'fd')) ?? []) {
+  for (const thread of processes.flatMap(threadsOf)) {
+    for (const number of numbersIn(path.join(thread, 'fd')) ?? []) {
       try {
-        const file = path.join(one, 'fd', number);
-        if (!readlinkSync(file).startsWith('/memfd:')) continue;
-        const { dev, ino, blocks } = statSync(file);
-        seen.set(`${dev}:${ino}`, blocks * 512);
+        const file = path.join(thread, 'fd', number);
+        if (!isWanted(readlinkSync(file))) continue;
+        const { dev, ino, blocks, nlink } = statSync(file);
+        if (nlink === 0 && devices?.has(dev) !== false) seen.set(`${dev}:${ino}`, blocks * 512);
       } catch (error) {
         if (errnoOf(error) === undefined) throw error;
       }
     }
   }
   return [...seen.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/**
+ * Bytes on the disks of these directories in files that the sandbox has removed and goes on writing. What it maps or sends
+ * from one process to another and has not open is not seen.
+ */
+export function removedBytes(init: number, directories: readonly string[]): number {
+  const root = rootOf(init);
+  const all = root === undefined ? undefined : processesOf(root);
+  if (all === undefined) return 0;
+  const devices = directories.flatMap((one) => statSync(one, { throwIfNoEntry: false })?.dev ?? []);
+  return openBytes(all, (link) => link.endsWith(' (deleted)'), new Set(devices));
 }
 
 const DU_MS = 60_000;

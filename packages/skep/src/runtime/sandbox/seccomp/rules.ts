@@ -85,6 +85,16 @@ export const SET_ID_RULES: readonly Rule[] = [
 ];
 
 /**
+ * Memory that lies in the kernel's lists, beyond every limit of a process and where nobody outside can count it (System V
+ * shared memory, semaphores, messages): only where a control group holds it (decision 0295).
+ */
+export const UNCOUNTED_RULES: readonly Rule[] = [
+  { ...both('shmget', 29, 194), verdict: NOT_IMPLEMENTED },
+  { ...both('semget', 64, 190), verdict: NOT_IMPLEMENTED },
+  { ...both('msgget', 68, 186), verdict: NOT_IMPLEMENTED },
+];
+
+/**
  * What a workload may not ask of the kernel: what engines refuse an unprivileged container by default, and tracing. Kernel
  * parts that are no business of a server (keys, bpf, modules, mounts, new namespaces) are where local escapes come from.
  */

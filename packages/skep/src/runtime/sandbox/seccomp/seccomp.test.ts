@@ -21,6 +21,7 @@ import {
   NOT_IMPLEMENTED,
   NOT_PERMITTED,
   RULES,
+  UNCOUNTED_RULES,
   X32_BIT,
   type Architecture,
 } from './rules.ts';
@@ -138,6 +139,19 @@ describe.each(ARCHITECTURES)('the filter of system calls on %s', (architecture) 
     expect(ask('fchmodat', AT, 0, 0o1777)).toBe(ALLOW);
     expect(ask('openat', AT, 0, 0o101, 0o755)).toBe(ALLOW);
     expect(ask('openat2', AT)).toBe(NOT_IMPLEMENTED);
+  });
+
+  test('knows no memory of System V where nothing counts it, and does elsewhere', () => {
+    const uncounted = compileRules(architecture, [...RULES, ...UNCOUNTED_RULES]);
+    for (const rule of UNCOUNTED_RULES) {
+      const call = {
+        arch: AUDIT_ARCH[architecture],
+        number: rule[architecture] ?? -1,
+        arguments: [0, 4096, 0o600],
+      };
+      expect(interpret(uncounted, call)).toBe(NOT_IMPLEMENTED);
+      expect(interpret(program, call)).toBe(ALLOW);
+    }
   });
 
   test('refuses typing into a terminal, and no other request to a device', () => {
