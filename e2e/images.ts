@@ -85,18 +85,21 @@ export async function ensurePythonBase(tag: string = PYTHON_BASE): Promise<strin
   return tag;
 }
 
-/** A stdio server given as one Node script, on the Node base: `/server.mjs` is its entry point. */
-export async function ensureScriptImage(tag: string, script: string): Promise<string> {
+/**
+ * A stdio server given as one Node script, on the Node base: `/server.mjs` is its entry point, unless further lines of a
+ * Dockerfile say otherwise.
+ */
+export async function ensureScriptImage(
+  tag: string,
+  script: string,
+  more: readonly string[] = [],
+): Promise<string> {
   const base = await ensureNodeBase();
-  const hash = digest(script, await imageId(base));
-  await makeOnce(tag, hash, () => buildScriptImage(tag, script, base, hash));
+  const hash = digest(script, ...more, await imageId(base));
+  const lines = [`FROM ${base}`, `LABEL skep.fixture=${hash}`, ...SCRIPT_LINES, ...more];
+  const fill = (context: string): void => writeFileSync(path.join(context, 'server.mjs'), script);
+  await makeOnce(tag, hash, () => buildImage(tag, lines, fill));
   return tag;
-}
-
-async function buildScriptImage(tag: string, script: string, base: string, hash: string): Promise<void> {
-  await buildImage(tag, [`FROM ${base}`, `LABEL skep.fixture=${hash}`, ...SCRIPT_LINES], (context) =>
-    writeFileSync(path.join(context, 'server.mjs'), script),
-  );
 }
 
 const SCRIPT_LINES = ['COPY server.mjs /server.mjs', 'ENTRYPOINT ["node", "/server.mjs"]'];

@@ -129,7 +129,7 @@ const CHUNKS = [
   // What a server may do, in words; `search` says nothing of that.
   {
     name: 'rights',
-    test: /\/core\/src\/fetch\/address-class|\/ipaddr\.js\/|\/skep\/src\/(?:catalog\/server-facts|egress\/host-name|permissions\/(?:allowed-hosts|card|confined-user-name|host-rule|limits|mounts|not-enforced|profile))/,
+    test: /\/core\/src\/fetch\/address-class|\/ipaddr\.js\/|\/skep\/src\/(?:catalog\/server-facts|egress\/host-name|permissions\/(?:allowed-hosts|card|confined-user-name|hardening|host-rule|limits|mounts|not-enforced|profile))/,
   },
   // Who writes the files of clients; what reads a format of theirs is loaded with the first file of it.
   {
@@ -149,7 +149,7 @@ const CHUNKS = [
   // What a stored run configuration is, for those who only read one.
   {
     name: 'run-settings',
-    test: /\/proxy\/src\/settings|\/skep\/src\/(?:settings\/|run-config\/(?:run-config|proxy-limits)|permissions\/(?:card|not-enforced|profile|mounts|confined-user-name))/,
+    test: /\/proxy\/src\/settings|\/skep\/src\/(?:settings\/|run-config\/(?:run-config|proxy-limits)|permissions\/(?:card|hardening|not-enforced|profile|mounts|confined-user-name))/,
   },
   {
     name: 'runs',

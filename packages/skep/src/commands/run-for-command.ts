@@ -3,12 +3,14 @@ import type { Context, Inside } from '../cli/context.ts';
 import type { Terminal } from '@skep/core/command/terminal.ts';
 import { run } from './run.ts';
 import { permissionCard } from '../permissions/card.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Host } from '../supervisor/host.ts';
 import type { Endpoint } from '../supervisor/protocol.ts';
 import type { RunOperation, RunWays } from '../supervisor/server.ts';
 import { supervisorEnv } from '../supervisor/spawn-supervisor.ts';
+import { asStarted } from '../run/tell-start.ts';
 import { warnOpen } from '../run/launch-saved.ts';
 
 /** What a supervisor runs commands with. */
@@ -38,11 +40,15 @@ export async function runForCommand(
       const { name } = config;
       const unheard = signal.aborted;
       warnOpen(config.host, terminal);
-      const rows = permissionCard(config).map(({ label, text, tone }) => ({ label, text, tone }));
-      tell({ kind: 'card', rows });
+      const showCard = (shown: RunConfig): void => {
+        const rows = permissionCard(shown).map(({ label, text, tone }) => ({ label, text, tone }));
+        tell({ kind: 'card', rows });
+      };
+      showCard(config);
       tell({ kind: 'saved', name, url: workloadUrl(config) });
       try {
         endpoint = await host.start(name, { how: 'start', tell, signal, runtime, movable, secrets });
+        showCard(asStarted(config, endpoint));
       } catch (error) {
         // Whoever waits removes what is left, or has the next supervisor start it.
         const waits = !signal.aborted || hasCode(signal.reason, 'supervisor/unreachable');

@@ -8,6 +8,7 @@ import { planStart } from '../plan/plan-start.ts';
 import { openProgress } from '../print/progress.ts';
 import { givenLimits } from '../run-config/proxy-limits.ts';
 import { carryOut, surroundingsOf } from '../run/carry-out.ts';
+import { ownFilesSettings } from '../settings/limits.ts';
 import { readStatus } from '../supervisor/state.ts';
 import {
   checkSelection,
@@ -33,11 +34,13 @@ export const start = defineCommand({
         { short: 'f', default: false },
       ),
     ]),
+    ...ownFilesSettings,
     ...proxySettings,
     ...commonSettings,
   ],
   async run({ values, settings, positionals }, context) {
-    const limits = givenLimits(settings);
+    const { readOnly: read_only } = values;
+    const limits = { ...givenLimits(settings), ...(read_only !== undefined && { read_only }) };
     const { places, terminal } = context;
     const selection = await checkSelection(positionals, values, { command: 'start', places });
     await ensureHosted(context);

@@ -1,5 +1,6 @@
 import { isSecretName } from '@skep/core/log/redact.ts';
 import { parseReference } from '../secrets/reference.ts';
+import { isReadOnly, type Hardening } from './hardening.ts';
 import { limitsOf, limitTexts, type GivenLimits } from './limits.ts';
 import { isNeverReached } from './host-rule.ts';
 import { notEnforced } from './not-enforced.ts';
@@ -8,8 +9,9 @@ import { allowedHosts, allowedTexts } from './allowed-hosts.ts';
 
 /** What of a run configuration says what its server may do. */
 export interface Permitted extends GivenLimits {
-  /** A container's own files. */
+  /** A container's own files, as a person said and as they are; see hardening.ts. */
   readonly read_only?: boolean | undefined;
+  readonly hardening?: Hardening | undefined;
   readonly permission_profile: PermissionProfile;
   readonly env_vars: Readonly<Record<string, string>>;
   readonly secret_env: readonly string[];
@@ -55,7 +57,10 @@ export function permissionCard(permitted: Permitted): readonly CardRow[] {
     ...(runtime === undefined ? [] : [row('runs_in', 'Runs in', [runtime.kind])]),
     row('reads', 'Reads', sources(true), 'no files of this machine'),
     row('writes', 'Writes', sources(false), 'no files of this machine'),
-    ...(permitted.read_only === true ? [row('own_files', 'Own Files', ['read-only in a container'])] : []),
+    ...ownFilesRow(permitted),
+    ...(permitted.hardening === 'other-user' && isReadOnly(permitted)
+      ? [row('runs_as', 'Runs As', ['an ordinary user, where its image says root'])]
+      : []),
     ...(data_paths === undefined ? [] : [row('keeps', 'Keeps', data_paths)]),
     isolated === true ? isolatedRow(permitted) : networkRow(profile, runtime?.narrow_network),
     row('secrets', 'Secrets', secrets, 'none'),
@@ -65,6 +70,15 @@ export function permissionCard(permitted: Permitted): readonly CardRow[] {
       : []),
     ...(open.length === 0 ? [] : [caution('not_enforced', 'Not Enforced', open)]),
   ];
+}
+
+/** What of its image a server in a container may write. */
+function ownFilesRow(permitted: Permitted): readonly CardRow[] {
+  const { read_only, hardening } = permitted;
+  if (read_only === undefined && hardening === undefined) return [];
+  if (isReadOnly(permitted)) return [row('own_files', 'Own Files', ['read-only in a container'])];
+  const why = read_only === undefined ? ', because it does not start otherwise' : ' in a container';
+  return [row('own_files', 'Own Files', [`writable${why}`])];
 }
 
 function row(key: string, label: string, values: readonly string[], none = ''): CardRow {

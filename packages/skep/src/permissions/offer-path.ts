@@ -9,6 +9,9 @@ import type { ToldPath } from './told-lacks.ts';
 
 /** What a shell takes without quotes, and a person reads without being misled. */
 const PLAIN = /^\/[\w./@+,-]{1,300}$/;
+/** True for a path that can be shown and pasted. */
+export const isPlainPath = (path: string): boolean => PLAIN.test(path);
+
 /** The system's own, whose content no server needs from this machine. */
 const SYSTEM =
   /^\/(?:bin|boot|dev|etc|lib|lib32|lib64|libx32|proc|root|run|sbin|sys|usr|var|System|Library|private|Applications)(?:\/|$)/;

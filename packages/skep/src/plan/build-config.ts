@@ -4,11 +4,12 @@ import { profileMounts } from '../permissions/profile.ts';
 import { referenceTo, runConfigOf, type RunConfig } from '../run-config/run-config.ts';
 import type { RuntimeInfo } from '../runtime/runtime.ts';
 import { chooseTransport } from './choose-transport.ts';
+import { withHardening } from './first-hardening.ts';
 import type { Made } from './plan.ts';
 import type { PlannedRun } from './planned-run.ts';
 
 /** The run config of a planned and prepared run. Fails when the image that is now there contradicts the plan. */
-export function buildRunConfig(planned: PlannedRun, made: Made, info: RuntimeInfo): RunConfig {
+export async function buildRunConfig(planned: PlannedRun, made: Made, info: RuntimeInfo): Promise<RunConfig> {
   const { values, inputs, profile, resolved } = planned;
   const { port, merged, prepared } = made;
   const built = resolved.source.kind === 'package' ? resolved.source : undefined;
@@ -16,7 +17,7 @@ export function buildRunConfig(planned: PlannedRun, made: Made, info: RuntimeInf
   // Clients may call the proxy by the name it was given; what is no name of ours is refused (DNS rebinding).
   const host = values.host.toLowerCase();
   const isName = !isIPv4(host) && host !== 'localhost';
-  return runConfigOf(values, {
+  const config = runConfigOf(values, {
     name: planned.name,
     port,
     host: inputs.host,
@@ -42,4 +43,5 @@ export function buildRunConfig(planned: PlannedRun, made: Made, info: RuntimeInf
     container_labels: inputs.labels,
     runtime: referenceTo(info),
   });
+  return values.learn ? config : withHardening(config, prepared);
 }

@@ -23,6 +23,7 @@ import { referenceTo, decodeRunConfig, type RunConfig } from '../run-config/run-
 import { givenLimits } from '../run-config/proxy-limits.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import { checkReferences, formatReference, parseReference } from '../secrets/reference.ts';
+import { withHardening } from './first-hardening.ts';
 import { hiddenOf, planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import { checkIsolation, requireConsent, checkReachable } from './plan-permissions.ts';
@@ -76,15 +77,18 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
     },
     preparation: preparationOf(source, imported.runtime_config ?? {}, settings, around.cwd),
     warnings: unverified(source),
-    configure: async ({ port, merged, prepared }) => ({
-      ...imported,
-      image: prepared.reference,
-      image_is_ours: prepared.ours,
-      port,
-      ...givenLimits(request.settings),
-      env_vars: merged.env,
-      runtime: referenceTo(await info),
-    }),
+    configure: async ({ port, merged, prepared }) => {
+      const config = {
+        ...imported,
+        image: prepared.reference,
+        image_is_ours: prepared.ours,
+        port,
+        ...givenLimits(request.settings),
+        env_vars: merged.env,
+        runtime: referenceTo(await info),
+      };
+      return withHardening(config, prepared);
+    },
   };
 }
 
@@ -143,7 +147,7 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
     ...(config.isolate_network === true && config.allow_runtime_gateway === true
       ? ["connect to the container engine's gateway addresses"]
       : []),
-    ...(config.sandbox_user === undefined ? [] : [`run as the user ${config.sandbox_user} in the sandbox`]),
+    ...(config.sandbox_user === undefined ? [] : [`run as the user ${config.sandbox_user}`]),
     ...moreThanDefault(config),
     ...(config.secrets ?? [])
       .map(parseReference)

@@ -14,6 +14,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import type { Prepared, Runtime, Source } from '../runtime/runtime.ts';
 import { parseReference } from '../secrets/reference.ts';
 import { runSettings } from '../settings/run-settings.ts';
+import { withHardening } from './first-hardening.ts';
 import { planPermissions } from './plan-permissions.ts';
 import type { Preparation, Surroundings } from './plan.ts';
 import { preparationOf, sourceOf } from './preparation.ts';
@@ -36,7 +37,7 @@ export interface UpgradePlan {
   /** What the catalogue now wishes and the workload was not granted, or no longer needs: a line each. */
   readonly wishes: readonly string[];
   /** What is saved, once it is prepared and its variables are known. */
-  readonly configure: (prepared: Prepared, env: Readonly<Record<string, string>>) => RunConfig;
+  readonly configure: (prepared: Prepared, env: Readonly<Record<string, string>>) => Promise<RunConfig>;
 }
 
 /**
@@ -67,10 +68,11 @@ export async function planUpgrade({ name, to }: UpgradeRequest, around: Surround
     preparation: preparationOf(source, config.runtime_config ?? {}, settings, cwd),
     missing: needed.filter((one) => one.required && one.default === undefined),
     wishes: entry === undefined ? [] : await wishesOf(config, entry),
-    configure: (prepared, answers) => {
+    configure: async (prepared, answers) => {
       const defaults = needed.flatMap((one) => (one.default === undefined ? [] : [[one.name, one.default]]));
       const env = { ...Object.fromEntries(defaults), ...answers } as Record<string, string>;
-      return upgraded(config, { source, prepared, env, needed, volumes: entry?.volumes ?? [] });
+      const next = upgraded(config, { source, prepared, env, needed, volumes: entry?.volumes ?? [] });
+      return withHardening(next, prepared);
     },
   };
 }

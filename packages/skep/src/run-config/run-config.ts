@@ -13,8 +13,15 @@ type Stored = StoredOf<typeof runSettings>;
 export type RuntimeReference = NonNullable<Stored['runtime']>;
 
 /** How a run configuration keeps which runtime its workload belongs to. */
-export function referenceTo({ kind, id, endpoint, narrowNetwork }: RuntimeInfo): RuntimeReference {
-  return { kind, id, endpoint, ...(narrowNetwork === undefined ? {} : { narrow_network: narrowNetwork }) };
+export function referenceTo(info: RuntimeInfo): RuntimeReference {
+  const { kind, id, endpoint, narrowNetwork, mapsUsers = false } = info;
+  return {
+    kind,
+    id,
+    endpoint,
+    ...(narrowNetwork === undefined ? {} : { narrow_network: narrowNetwork }),
+    ...(mapsUsers ? { maps_users: true } : {}),
+  };
 }
 
 /**

@@ -11,6 +11,7 @@ import { findHidden } from '../permissions/hidden-paths.ts';
 import { checkSources, mountSources } from '../permissions/mounts.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import type { Right } from '../permissions/right.ts';
+import { fitHardening } from '../plan/first-hardening.ts';
 import { openProgress } from '../print/progress.ts';
 import { cardFacts, toFacts } from '../print/table.ts';
 import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
@@ -106,7 +107,8 @@ async function withSources(next: RunConfig, current: RunConfig, { places }: Cont
   // What cannot be hidden is told here, and not by a start.
   const globally = next.ignore_config?.load_global ?? true;
   await findHidden({ file: places.ignoreFile, globally, mounts: added });
-  return { ...next, mount_sources: { ...next.mount_sources, ...(await mountSources(added)) } };
+  const sources = { ...next.mount_sources, ...(await mountSources(added)) };
+  return { ...next, ...(await fitHardening(next)), mount_sources: sources };
 }
 
 /** The rows that say something else now; one that is gone says nothing. */

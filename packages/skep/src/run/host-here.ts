@@ -15,7 +15,7 @@ import { GRACE_MS } from '../supervisor/launch.ts';
 import { keepLogsSmall } from '../supervisor/log-keeper.ts';
 import { refuseForeign } from '../supervisor/private-directory.ts';
 import { tellLearned } from './learn.ts';
-import { cardText, startEvents, tellStays, whenReady } from './tell-start.ts';
+import { asStarted, cardText, startEvents, tellStays, whenReady } from './tell-start.ts';
 
 interface HostedHere extends Pick<StartRequest, 'movable' | 'secrets'> {
   /** See `NewWorkload`. */
@@ -53,7 +53,7 @@ export async function hostHere(
     });
     progress.end();
     terminal.out(`${workloadUrl({ ...config, port: endpoint.port })}\n`);
-    const card = cardText(permissionCard(config), terminal);
+    const card = cardText(permissionCard(asStarted(config, endpoint)), terminal);
     terminal.err(`${whenReady(config.name, endpoint)}\n${card}Press Ctrl-C to stop and remove it.\n`);
     if (!signal.aborted) await Promise.race([host.over(config.name), once(signal, 'abort')]);
     if (signal.aborted) return;

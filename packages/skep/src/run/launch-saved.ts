@@ -12,7 +12,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { hostOf, readStatus } from '../supervisor/state.ts';
-import { startEvents, tellReady } from './tell-start.ts';
+import { asStarted, startEvents, tellReady } from './tell-start.ts';
 
 export interface LaunchChoice {
   readonly foreground: boolean;
@@ -56,7 +56,10 @@ export async function launchSaved(
     const endpoint = await client.start(config.name, { movable, secrets, signal, tell });
     progress.end();
     const url = workloadUrl({ ...config, port: endpoint.port });
-    tellReady({ name: config.name, url, endpoint, card: permissionCard(config) }, terminal);
+    tellReady(
+      { name: config.name, url, endpoint, card: permissionCard(asStarted(config, endpoint)) },
+      terminal,
+    );
   } catch (error) {
     progress.end();
     // The person may have pressed Ctrl-C: cleaning up must not be cut short by the same signal.

@@ -5,6 +5,7 @@ import type { Terminal } from '@skep/core/command/terminal.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Progress } from '../print/progress.ts';
 import { cardFacts, toFacts } from '../print/table.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
 import type { FoundWeight } from '../supervisor/found-server.ts';
 import type { Endpoint, ShownCard, Tell } from '../supervisor/protocol.ts';
 
@@ -21,6 +22,11 @@ export function startEvents(progress: Progress, terminal: Terminal): Tell {
     else if (event.kind === 'warning') terminal.err(`Warning: ${printable(event.text)}\n`);
     else terminal.err(`  ${printable(event.line)}\n`);
   };
+}
+
+/** A workload as it was started, which the person is shown. */
+export function asStarted(config: RunConfig, { hardening = config.hardening }: Endpoint): RunConfig {
+  return hardening === undefined ? config : { ...config, hardening };
 }
 
 /** How a start ended, for people: a sentence without its end. */

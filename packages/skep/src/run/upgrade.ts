@@ -157,7 +157,7 @@ async function agree(
   { yes, dryRun, name, context }: UpgradeChoice & Work,
 ): Promise<RunConfig | undefined> {
   const { terminal, confirm, ask } = context;
-  const shown = configure(prepared, {});
+  const shown = await configure(prepared, {});
   const [from, to] = [printable(versionText(config)), printable(versionText(shown))];
   const change = from === to ? `${to}, whose content has changed` : `${from} → ${to}`;
   const kept = `It keeps the rights it has; skep rm ${name} and skep run grant others, and keep its data.`;

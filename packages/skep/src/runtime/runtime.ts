@@ -15,6 +15,8 @@ export interface RuntimeInfo {
   readonly endpoint: string;
   /** See `Runtime.narrowNetwork`. */
   readonly narrowNetwork?: string;
+  /** The numbers of users there are not those of this machine: an engine without root, in a virtual machine or elsewhere. */
+  readonly mapsUsers?: boolean;
 }
 
 export interface ImageSource {
@@ -56,6 +58,8 @@ export interface Prepared {
   readonly version?: string;
   /** Paths that the image declares as volumes; absent for packages. */
   readonly volumes?: readonly string[];
+  /** The image begins its server as root, or names nobody; absent for packages. */
+  readonly asRoot?: boolean;
 }
 
 export interface PortBinding {
@@ -90,8 +94,13 @@ export interface WorkloadSpec {
   readonly limits?: Limits;
   /** A container's own file system is read-only, but for directories in memory; the sandbox's is anyway. */
   readonly readOnly?: boolean;
-  /** Whom the server runs as in the sandbox: `root`, `UID` or `UID:GID`; absent for a user that is never root. */
+  /**
+   * Whom the server runs as: `root`, `UID` or `UID:GID`. Absent: in the sandbox a user that is never root, in a container its
+   * image's.
+   */
   readonly user?: string;
+  /** The user stands for the root of the image: fails with `runtime/start-failed` where that keeps files for root alone. */
+  readonly insteadOfRoot?: boolean;
   /** What it does with files is watched while it runs, as far as that can be; see `Runtime.seen`. */
   readonly learns?: boolean;
 }

@@ -47,11 +47,12 @@ export const environmentSettings = settingsOf({ group: 'Environment, storage and
     offers: ['none', 'network'],
     defaultText: "the catalogue's profile, else network",
   }),
-  flag('string', 'sandbox-user', 'User that the server is in the sandbox; root only when named here', {
+  flag('string', 'sandbox-user', 'User that the server is; in the sandbox root only when named here', {
     key: 'sandbox_user',
     stored: shape.optional(shape.textThat((user) => CONFINED_USER.test(user), 'is not root, UID or UID:GID')),
     placeholder: 'root|uid[:gid]',
-    defaultText: 'the owner of what it may write, or nobody else, never root',
+    defaultText:
+      'the owner of what it may write, or nobody else; in a container its image’s where it needs that',
   }),
   flag('choice', 'image-verification', 'What to do about images without a verified origin', {
     placeholder: 'mode',

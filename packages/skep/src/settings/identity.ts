@@ -18,6 +18,7 @@ export const runtimeReference = shape.members({
   id: shape.text,
   endpoint: shape.text,
   narrow_network: shape.optional(shape.text),
+  maps_users: shape.optional(shape.bool),
 });
 
 const groupName: shape.Shape<string> = (value, fail) => {

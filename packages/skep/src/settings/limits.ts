@@ -5,6 +5,15 @@ import { isLimit, type Limits } from '../permissions/limits.ts';
 const limit = (which: keyof Limits): shape.Shape<string | undefined> =>
   shape.optional(shape.textThat((text) => isLimit(which, text), 'is no such limit'));
 
+/** What of its container the server may write. */
+export const ownFilesSettings = settingsOf({ group: 'Limits of the server' }, [
+  flag('bool', 'read-only', 'Let a container write nowhere but in memory, its data and its mounts', {
+    key: 'read_only',
+    sparse: true,
+    defaultText: 'where the server starts with it',
+  }),
+]);
+
 /** How much of the machine the server may use; `none` is no limit. */
 export const limitSettings = settingsOf({ group: 'Limits of the server' }, [
   flag('string', 'memory', 'Memory, with its files in memory and without swap', {
@@ -31,9 +40,5 @@ export const limitSettings = settingsOf({ group: 'Limits of the server' }, [
     placeholder: 'bytes[k|m|g]|none',
     defaultText: '4g',
   }),
-  flag('bool', 'read-only', 'Let a container write nowhere but in memory, its data and its mounts', {
-    key: 'read_only',
-    sparse: true,
-    default: false,
-  }),
+  ...ownFilesSettings,
 ]);

@@ -2,6 +2,7 @@ import { VARIABLE_NAME } from '@skep/core/catalog/variable-name.ts';
 import type { Field } from '@skep/core/settings/field.ts';
 import * as shape from '@skep/core/settings/shape.ts';
 import { profileShape, type PermissionProfile } from '../permissions/profile.ts';
+import { HARDENINGS } from '../permissions/hardening.ts';
 import { isDataPath, MAX_DATA_PATHS } from '../permissions/data-paths.ts';
 import { ECOSYSTEMS } from '../protocol/reference.ts';
 
@@ -93,6 +94,11 @@ export const decidedKeys = keysOf('Kept with a workload', {
       [],
     ),
     brief: 'Variables whose values are secrets: never exported or listed',
+  },
+  hardening: {
+    stored: shape.optional(shape.oneOf(...HARDENINGS)),
+    local: true,
+    brief: 'How hard its container is held: what the server last started with, or is to try',
   },
   mount_sources: {
     stored: shape.optional(shape.recordOf(shape.text)),

@@ -56,6 +56,10 @@ export interface StartRequest extends SuperviseOptions {
   readonly learns?: boolean;
 }
 
+function withHardening({ endpoint, hardening }: Supervised): Endpoint {
+  return hardening === undefined ? endpoint : { ...endpoint, hardening };
+}
+
 /** How often another port is chosen for a proxy whose port was taken. */
 const MAX_MOVES = 10;
 
@@ -220,11 +224,12 @@ export class Host {
     this.#hosted.set(config.name, supervised);
     this.#began();
     await this.#keepFound(config.name, supervised);
+    await this.#keepHardening(config, supervised);
     void supervised.over.finally(() => {
       if (this.#hosted.get(config.name) === supervised) this.#hosted.delete(config.name);
       file.close();
     });
-    return supervised.endpoint;
+    return withHardening(supervised);
   }
 
   async #noteData(config: RunConfig, runtime: Runtime): Promise<void> {
@@ -242,6 +247,17 @@ export class Host {
     await writeFound(places, name, found).catch((error: unknown) => {
       log.warn({ err: error, workload: name }, 'what the server said of itself could not be kept');
     });
+  }
+
+  /** The next start begins where this one came to; what cannot be kept costs it a try. */
+  async #keepHardening({ name, hardening: before }: RunConfig, { hardening }: Supervised): Promise<void> {
+    if (hardening === before || hardening === undefined) return;
+    const { places, log } = this.#deps;
+    try {
+      await saveRunConfig(places, { ...(await loadRunConfig(places, name)), hardening });
+    } catch (error) {
+      log.warn({ err: error, workload: name }, 'how its container is held could not be remembered');
+    }
   }
 
   /** For a later run of that name; what cannot be kept costs an address, not a start. */

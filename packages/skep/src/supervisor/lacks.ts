@@ -1,7 +1,9 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { refusedHosts, type Refused } from '../egress/refused.ts';
 import { hostAndPort } from '../permissions/allowed-hosts.ts';
-import { offeredPath } from '../permissions/offer-path.ts';
+import { isReadOnly, saysReadOnly } from '../permissions/hardening.ts';
+import { isPlainPath, offeredPath } from '../permissions/offer-path.ts';
+import { profileMounts } from '../permissions/profile.ts';
 import { toldHosts, toldPaths } from '../permissions/told-lacks.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -36,7 +38,22 @@ export async function lacksOf(
     paths.push({ what: path, permit, flag: `--volume ${path}:${path}${flag}` });
     if (paths.length === MAX_LACKS) break;
   }
-  return [...paths, ...hostsOf(config, lines)];
+  return [...paths, ...ownFilesOf(config, lines), ...hostsOf(config, lines)];
+}
+
+/** A server may answer at first and write beside its own code later, where its container is read-only. */
+function ownFilesOf(config: RunConfig, lines: readonly string[]): readonly Lack[] {
+  const { name, read_only, hardening } = config;
+  if ((read_only ?? hardening) === undefined || !isReadOnly(config) || !lines.some(saysReadOnly)) return [];
+  const mounts = profileMounts(config.permission_profile, '/');
+  const own = toldPaths(lines).find(
+    ({ path, wantsWrite }) =>
+      wantsWrite && isPlainPath(path) && !mounts.some(({ target }) => `${path}/`.startsWith(`${target}/`)),
+  );
+  if (own === undefined && toldPaths(lines).some(({ wantsWrite }) => wantsWrite)) return [];
+  const what = `to write ${own?.path ?? 'files'} in its container`;
+  const permit = `skep stop ${name} && skep start --read-only=false ${name}`;
+  return [{ what, permit, flag: '--read-only=false' }];
 }
 
 /** The gateway of an isolated workload says better what was refused. */

@@ -1,4 +1,6 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { otherUser } from '../permissions/confined-user.ts';
+import { isReadOnly } from '../permissions/hardening.ts';
 import { checkMountSources, type Mount } from '../permissions/mounts.ts';
 import { profileMounts } from '../permissions/profile.ts';
 import { choosePort, isFree } from '../runtime/free-port.ts';
@@ -51,7 +53,8 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   const port = hostPort === undefined ? {} : { hostPort };
   const overlays = await options.overlays(config);
   const { learns = false } = options;
-  const spec = toWorkloadSpec(config, { owner, runtime, secrets, overlays, learns, ...port });
+  const insteadOfRoot = await otherUserOf(config, mounts);
+  const spec = toWorkloadSpec(config, { owner, runtime, secrets, overlays, learns, insteadOfRoot, ...port });
   const made = left === undefined;
   const reusable = !made && (await isReusable(left, spec, options));
   if (!made && !reusable) await runtime.stop(config.name, GRACE_MS);
@@ -75,6 +78,13 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   throw new SkepError('run/crashed-at-start', {
     message: `workload "${config.name}" vanished while it was started`,
   });
+}
+
+/** Only where nothing of the image can be written: there it does not matter to whom that belongs. */
+async function otherUserOf(config: RunConfig, mounts: readonly Mount[]): Promise<string | undefined> {
+  if (config.hardening !== 'other-user' || !isReadOnly(config)) return undefined;
+  const user = await otherUser(config.name, mounts);
+  return user && `${user.uid}:${user.gid}`;
 }
 
 async function isReusable(

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { HARDENINGS } from '../permissions/hardening.ts';
 import { foundWeight } from './found-server.ts';
 import { CODES, type Code } from '@skep/core/errors/codes.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
@@ -112,6 +113,8 @@ const endpoint = members({
   port: wholeNumber(),
   readiness: optional(readiness),
   front: optional(front),
+  /** How hard its container is held, which may be less than what was tried. */
+  hardening: optional(oneOf(...HARDENINGS)),
 });
 export type Endpoint = ShapeType<typeof endpoint>;
 

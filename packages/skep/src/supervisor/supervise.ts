@@ -1,14 +1,16 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Backend } from '@skep/proxy/backend/backend.ts';
 import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
+import type { Hardening } from '../permissions/hardening.ts';
 import { proxyLimits } from '../run-config/proxy-limits.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
 import type { Endpoint, Readiness, Tell } from './protocol.ts';
-import { forwardTarget, GRACE_MS, hostPortOf, inspectOwn, launch } from './launch.ts';
+import { forwardTarget, GRACE_MS, hostPortOf, inspectOwn, launch, type Launched } from './launch.ts';
 import type { FoundServer } from './found-server.ts';
 import { meetServer, readinessOf } from './meet-server.ts';
 import { withLacks } from './lacks.ts';
+import { LOOKED_AT, loweredText, triedNext } from './tried-next.ts';
 import { crashedAtStart, lastLines, type Failing } from './ready.ts';
 import { watch, type WatchDeps } from './watch.ts';
 
@@ -36,6 +38,8 @@ export interface Supervised {
   readonly proxy: Proxy;
   /** What the server said of itself, where it was asked. */
   readonly found: FoundServer | undefined;
+  /** How hard its container is held, which may be less than was tried; see `lowerHardening`. */
+  readonly hardening: RunConfig['hardening'];
   /** Resolves when hosting has ended: by `release`, or because restarts were used up. Never rejects. */
   readonly over: Promise<void>;
   /** Lets go of the workload, which runs on; the next supervisor takes it up. Idempotent. */
@@ -43,7 +47,8 @@ export interface Supervised {
 }
 
 /**
- * Hosts one workload: starts (or takes up) it and its proxy, waits until it can be used, then watches and restarts it.
+ * Hosts one workload: starts (or takes up) it and its proxy, waits until it can be used, then watches and restarts it. One
+ * that is held too hard to start is started again, held less, and that is told.
  * The same code runs in the supervisor and, with `--foreground`, in the calling process. When it rejects, nothing that
  * it made is left.
  */
@@ -52,14 +57,35 @@ export async function supervise(
   options: SuperviseOptions,
   deps: SuperviseDeps,
 ): Promise<Supervised> {
+  for (let tried = config; ;) {
+    const begun = await begin(tried, options, deps);
+    if (typeof begun !== 'string') return begun;
+    options.tell({ kind: 'warning', text: loweredText(config.name, begun) });
+    tried = { ...tried, hardening: begun };
+  }
+}
+
+/** What it is to be tried with instead, where it does not start as it is held; nothing that was made is left then, either. */
+async function begin(
+  config: RunConfig,
+  options: SuperviseOptions,
+  deps: SuperviseDeps,
+): Promise<Supervised | Hardening> {
   const noted = deps.status.set('starting');
   // Whoever waits for it hears of it.
   noted.catch(() => {});
   options.tell({ kind: 'step', title: `Starting ${config.name}` });
   const taken = options.how === 'resume' ? await stillRunning(config, deps) : undefined;
-  const { observed, made } = taken
-    ? { observed: taken, made: false }
-    : await launch(config, { ...deps, tell: options.tell, renew: options.how !== 'resume', noted });
+  let launched: Launched;
+  try {
+    const launching = { ...deps, tell: options.tell, renew: options.how !== 'resume', noted };
+    launched = taken ? { observed: taken, made: false } : await launch(config, launching);
+  } catch (error) {
+    const next = await triedNext(config, error, deps);
+    if (next === undefined) throw error;
+    return next;
+  }
+  const { observed, made } = launched;
   try {
     await noted;
     const proxy = await openProxy(config, observed, deps).catch(async (error: unknown) => {
@@ -77,11 +103,12 @@ export async function supervise(
       throw error;
     }
   } catch (error) {
-    const told = await withLacks(error, config, {
-      ...deps,
-      lines: () => lastLines(deps.runtime, config.name),
-    });
+    const next = taken ? undefined : await triedNext(config, error, deps);
+    const lines = (): ReturnType<typeof lastLines> =>
+      lastLines(deps.runtime, config.name, { count: LOOKED_AT });
+    const told = next ?? (await withLacks(error, config, { ...deps, lines }));
     if (!taken) await endWorkload(config.name, made, deps);
+    if (next !== undefined) return next;
     throw told;
   }
 }
@@ -104,6 +131,7 @@ function host(config: RunConfig, front: Front, deps: SuperviseDeps): Supervised 
     endpoint: { url: proxy.url, port: proxy.port, ...(readiness && { readiness }) },
     proxy,
     found,
+    hardening: config.hardening,
     over,
     release() {
       ending.abort();

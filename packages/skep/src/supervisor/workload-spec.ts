@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { egressPolicy } from '../egress/policy-of.ts';
 import { DATA_PATH } from '../permissions/data-paths.ts';
+import { isReadOnly } from '../permissions/hardening.ts';
 import { limitsOf } from '../permissions/limits.ts';
 import type { Mount } from '../permissions/mounts.ts';
 import { profileMounts } from '../permissions/profile.ts';
@@ -19,6 +20,8 @@ export interface SpecOptions {
   readonly overlays?: readonly Mount[];
   /** See `WorkloadSpec.learns`. */
   readonly learns?: boolean;
+  /** The ordinary user of a container whose image says root; see `otherUser`. */
+  readonly insteadOfRoot?: string | undefined;
   readonly runtime: Pick<Runtime, 'reachesLoopback' | 'keepsSecrets'>;
 }
 
@@ -56,8 +59,8 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     ports: portsOf(config, options.hostPort),
     privileged: config.permission_profile.privileged ?? false,
     limits: limitsOf(config),
-    ...(config.read_only === true ? { readOnly: true } : {}),
-    ...(config.sandbox_user === undefined ? {} : { user: config.sandbox_user }),
+    ...(isReadOnly(config) ? { readOnly: true } : {}),
+    ...userOf(config, options),
     ...(config.data_paths === undefined ? {} : { data: config.data_paths }),
     ...(options.learns === true ? { learns: true } : {}),
   };
@@ -66,6 +69,11 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     options.runtime.keepsSecrets || !spec.secretEnv ? spec : { ...spec, secretEnv: Object.keys(secretEnv) };
   const hash = createHash('sha256').update(JSON.stringify(kept)).digest('hex').slice(0, 16);
   return { ...spec, labels: { ...config.container_labels, ...standardLabels(config, options, hash) } };
+}
+
+function userOf({ sandbox_user: user }: RunConfig, { insteadOfRoot }: SpecOptions): Partial<WorkloadSpec> {
+  if (insteadOfRoot !== undefined) return { user: insteadOfRoot, insteadOfRoot: true };
+  return user === undefined ? {} : { user };
 }
 
 /** The label that says which spec a container was made from. */

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { parseConfinedUser } from '../../permissions/confined-user-name.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../permissions/limits.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { volumeMounts } from './data-volumes.ts';
@@ -44,6 +45,7 @@ export function containerBody(spec: WorkloadSpec, { network, podman }: BodyConte
   const ports = isolation ? [] : spec.ports;
   return {
     Image: spec.reference,
+    ...(spec.user === undefined || spec.user === '' ? {} : { User: userText(spec.user) }),
     ...(spec.args.length > 0 ? { Cmd: spec.args } : {}),
     // The engine keeps them, and shows them to whoever may use it: it has no other way to give them to a server.
     Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
@@ -86,6 +88,12 @@ export function containerBody(spec: WorkloadSpec, { network, podman }: BodyConte
     },
     ...(network === undefined ? {} : { NetworkingConfig: { EndpointsConfig: endpoint(network) } }),
   };
+}
+
+/** By numbers: an image need not know the name `root`. */
+function userText(user: string): string {
+  const { uid, gid } = parseConfinedUser(user);
+  return `${uid}:${gid}`;
 }
 
 /** Said beside the mode, because from that alone older engines keep the name, which need not be unique. */

@@ -22,6 +22,14 @@ const spec: WorkloadSpec = {
 };
 
 describe('containerBody', () => {
+  test('names a user by numbers, because an image need not know the names', () => {
+    const body = (user?: string) => containerBody({ ...spec, ...(user && { user }) }, { podman: false });
+    expect(body('root')).toHaveProperty('User', '0:0');
+    expect(body('1234')).toHaveProperty('User', '1234:1234');
+    expect(body('1234:5')).toHaveProperty('User', '1234:5');
+    expect(body()).not.toHaveProperty('User');
+  });
+
   test('drops every capability, forbids new privileges, bounds processes, and leaves restarts to Skep', () => {
     expect(containerBody(spec, { podman: false })).toMatchObject({
       Tty: false,
@@ -180,8 +188,27 @@ test('observedImage lists TCP ports only, in order', () => {
   const ExposedPorts = { '9000/tcp': {}, '53/udp': {}, '80': {} };
   const image = { Id: 'x', Config: { ExposedPorts, Volumes: { '/var/lib/x': {}, '/data': {} } } };
   const volumes = ['/data', '/var/lib/x'];
-  expect(observedImage(image)).toEqual({ id: 'x', exposedPorts: [80, 9000], labels: {}, volumes });
+  expect(observedImage(image)).toEqual({
+    id: 'x',
+    exposedPorts: [80, 9000],
+    labels: {},
+    volumes,
+    asRoot: true,
+  });
   expect(observedImage({ Id: 'x', Config: { ExposedPorts: null } }).exposedPorts).toEqual([]);
+});
+
+test.each([
+  ['', true],
+  ['root', true],
+  ['0:0', true],
+  ['0', true],
+  ['root:users', true],
+  ['node', false],
+  ['1000:0', false],
+  ['rooted', false],
+])('observedImage knows root by name and number: %j', (User, asRoot) => {
+  expect(observedImage({ Id: 'x', Config: { User } })).toMatchObject({ asRoot });
 });
 
 test('observedNetworks puts the oldest first, to the nanosecond, whatever the time zone and the order', () => {

@@ -535,13 +535,23 @@ test('Podman is given no log driver that it does not have', async () => {
   expect(engine.asked[0]?.body).not.toHaveProperty('HostConfig.LogConfig');
 });
 
-test('a user for the sandbox is told to have no effect', async () => {
+test('a mount that the named user may not write is told', async () => {
   const { runtime } = await scriptedEngine({});
-  const wanted = { name: 'a1', mounts: [] };
-  expect(await runtime.cautions({ ...wanted, user: 'root' })).toEqual([
-    '--sandbox-user has no effect on a container engine',
-  ]);
-  expect(await runtime.cautions(wanted)).toEqual([]);
+  const wanted = { name: 'a1', mounts: [{ source: '/usr', target: '/data', readOnly: false }] };
+  const own = async (user: string) =>
+    (await runtime.cautions({ ...wanted, user })).filter((one) => !one.includes('setuid'));
+  expect(await own('1234')).toEqual(['the server may only read "/usr"']);
+  expect(await own('root')).toEqual([]);
+});
+
+test.each([
+  [{ SecurityOptions: ['name=seccomp,profile=default'] }, false],
+  [{ SecurityOptions: ['name=seccomp', 'name=rootless'] }, true],
+  [{ SecurityOptions: ['name=userns'] }, true],
+  [{}, false],
+])('an engine of %j has numbers of users of its own: %j', async (info, mapsUsers) => {
+  const { runtime } = await scriptedEngine({ 'GET /info': { body: { ServerVersion: '1', ...info } } });
+  expect(await runtime.probe(AbortSignal.timeout(5_000))).toMatchObject({ mapsUsers });
 });
 
 test('a mount in which other users could find setuid programs is told', async () => {

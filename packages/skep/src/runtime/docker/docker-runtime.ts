@@ -2,6 +2,8 @@ import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { z } from 'zod';
 import type { Decision } from '../../egress/decision.ts';
+import { closedMounts } from '../../permissions/confined-user.ts';
+import { parseConfinedUser } from '../../permissions/confined-user-name.ts';
 import type { Limits } from '../../permissions/limits.ts';
 import { openToOthers } from '../../permissions/mounts.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
@@ -58,6 +60,7 @@ const infoShape = z.object({
   ID: z.string().nullish(),
   Name: z.string().nullish(),
   ServerVersion: z.string(),
+  SecurityOptions: z.array(z.string()).nullish(),
 });
 /** Engines that do not say so can. */
 const abilitiesShape = z.object({
@@ -92,7 +95,11 @@ export class DockerRuntime implements Runtime {
     const info = infoShape.parse(body);
     const endpoint = endpointText(this.#client.endpoint);
     // Podman has no engine id; its host name is the nearest thing.
-    return { kind: 'docker', id: info.ID || info.Name || endpoint, version: info.ServerVersion, endpoint };
+    const { kind } = this.#client.endpoint;
+    const isMapped = info.SecurityOptions?.some((one) => /\bname=(?:rootless|userns)\b/.test(one)) === true;
+    const mapsUsers = isMapped || kind !== 'unix' || this.#environment.platform !== 'linux';
+    const id = info.ID || info.Name || endpoint;
+    return { kind: 'docker', id, version: info.ServerVersion, endpoint, mapsUsers };
   }
 
   async newest(source: PackageSource, signal: AbortSignal): Promise<string | undefined> {
@@ -114,8 +121,8 @@ export class DockerRuntime implements Runtime {
       const [client, environment] = [this.#client, this.#environment];
       return preparePackage({ client, environment, source, request, ensureBase });
     }
-    const { exposedPorts, volumes: declared } = await ensureBase(source.reference);
-    return { reference: source.reference, ours: false, exposedPorts, volumes: declared };
+    const { exposedPorts, volumes: declared, asRoot } = await ensureBase(source.reference);
+    return { reference: source.reference, ours: false, exposedPorts, volumes: declared, asRoot };
   }
 
   async has(reference: string): Promise<boolean> {
@@ -137,7 +144,9 @@ export class DockerRuntime implements Runtime {
 
   async cautions({ user, mounts, limits }: Pick<WorkloadSpec, 'user' | 'mounts' | 'limits'>) {
     return [
-      ...(user === undefined ? [] : ['--sandbox-user has no effect on a container engine']),
+      ...(user === undefined ? [] : await closedMounts(parseConfinedUser(user), mounts)).map(
+        (closed) => `the server ${closed}`,
+      ),
       // Engines have nothing that keeps a server from it (decision 0234).
       ...(await openToOthers(mounts)).map(
         (source) =>
@@ -190,6 +199,7 @@ export class DockerRuntime implements Runtime {
       const query = { name: spec.name };
       const answer = await this.#client.call({ method: 'POST', path: '/containers/create', query, body });
       if (answer.status !== 201) throw createFailure(spec, answer);
+      if (spec.insteadOfRoot === true) await volumes.refuseFilesOfRoot(this.#client, spec.name);
     } catch (error) {
       if (made.status === 'fulfilled') await volumes.removeVolumesNamed(this.#client, made.value);
       const { id, outward } = (placed.status === 'fulfilled' && placed.value) || {};

@@ -22,6 +22,7 @@ describe('to have an image', () => {
     });
     expect(await prepare(engine, 'image:1')).toEqual({
       reference: 'image:1',
+      asRoot: true,
       ours: false,
       exposedPorts: [80],
       volumes: [],

@@ -54,6 +54,7 @@ const imageShape = z.object({
     ExposedPorts: z.record(z.string(), z.unknown()).nullish(),
     Labels: z.record(z.string(), z.string()).nullish(),
     Volumes: z.record(z.string(), z.unknown()).nullish(),
+    User: z.string().nullish(),
   }),
 });
 
@@ -71,6 +72,7 @@ export function observedImage(body: unknown) {
     exposedPorts: ports.toSorted((a, b) => a - b),
     labels: Config.Labels ?? {},
     volumes: Object.keys(Config.Volumes ?? {}).toSorted(),
+    asRoot: /^(?:(?:root|0+)(?::.*)?)?$/.test(Config.User ?? ''),
   };
 }
 

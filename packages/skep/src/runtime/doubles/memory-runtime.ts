@@ -20,6 +20,11 @@ import { checkWorkloadName } from '../workload-name.ts';
 import { idle, type MemoryProgram } from './program.ts';
 import { MemoryWorkload } from './workload.ts';
 
+export interface MemoryCrash {
+  readonly exitCode: number;
+  readonly says: string;
+}
+
 /**
  * A runtime in memory, for tests of what hosts workloads. It passes the contract of all runtimes but for the parts that
  * need something outside this process. Its servers are the given programs, by reference.
@@ -57,7 +62,11 @@ export class MemoryRuntime implements Runtime {
   /** Workloads that it cannot make. */
   refuses: (spec: WorkloadSpec) => boolean = () => false;
   /** How servers crash as soon as they are started. */
-  crash: { readonly exitCode: number; readonly says: string } | undefined;
+  crash: MemoryCrash | undefined;
+  /** Which workloads crash so, by what they were made from. */
+  crashOf: (spec: WorkloadSpec) => MemoryCrash | undefined = () => undefined;
+  /** Images begin their servers as root, or as somebody; undefined where that is of no matter. */
+  asRoot: boolean | undefined;
   unreachable = false;
   /** It cannot reach its image registry. */
   alone = false;
@@ -100,6 +109,7 @@ export class MemoryRuntime implements Runtime {
       ours: source.kind === 'package',
       exposedPorts: [],
       ...(version === undefined ? {} : { version }),
+      ...(this.asRoot === undefined || source.kind === 'package' ? {} : { asRoot: this.asRoot }),
     };
   }
 
@@ -180,9 +190,11 @@ export class MemoryRuntime implements Runtime {
     workload.start();
     this.#tell(name, 'start');
     void workload.wait(new AbortController().signal).then(() => this.#tell(name, 'exit'));
-    if (this.crash === undefined) return;
-    workload.say(this.crash.says);
-    workload.end(this.crash.exitCode);
+    const spec = this.#specs.get(name);
+    const crash = this.crash ?? (spec && this.crashOf(spec));
+    if (crash === undefined) return;
+    workload.say(crash.says);
+    workload.end(crash.exitCode);
   }
 
   async attach(name: string): Promise<Attachment> {

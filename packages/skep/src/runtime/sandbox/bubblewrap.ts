@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { text } from 'node:stream/consumers';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Finding, FindRuntime, RuntimeEnvironment } from '../environment.ts';
-import { confinedUser } from './confined-user.ts';
+import { confinedUser } from '../../permissions/confined-user.ts';
 import { confinedOptions, startConfined, type Bubblewrap, type ConfinedProgram } from './confine.ts';
 import { findControlGroups } from './control-groups.ts';
 import { findProgram } from './find-program.ts';

@@ -6,7 +6,7 @@ import { ifThere } from '@skep/core/files/errno.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import type { Mount } from '../../permissions/mounts.ts';
 import type { Bubblewrap } from './confine.ts';
-import { confinedUser } from './confined-user.ts';
+import { confinedUser } from '../../permissions/confined-user.ts';
 import { runToItsEnd } from './confined-install.ts';
 import { APP, NODE, packageCommand } from './package-trees.ts';
 

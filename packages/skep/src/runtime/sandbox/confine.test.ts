@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Bubblewrap } from './confine.ts';
 import { confinedOptions, type ConfinedProgram } from './confine.ts';
-import { closedMounts, confinedUser } from './confined-user.ts';
+import { closedMounts, confinedUser } from '../../permissions/confined-user.ts';
 import { parseConfinedUser } from '../../permissions/confined-user-name.ts';
 import { coverInherited } from './inherited-descriptors.ts';
 

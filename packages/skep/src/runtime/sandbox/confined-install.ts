@@ -7,7 +7,7 @@ import type { Mount } from '../../permissions/mounts.ts';
 import { notFetched } from '../gateway/failure.ts';
 import type { PackageGateway } from '../gateway/gateway.ts';
 import { startConfined, type Bubblewrap, type ConfinedProgram } from './confine.ts';
-import { confinedUser } from './confined-user.ts';
+import { confinedUser } from '../../permissions/confined-user.ts';
 import { MAX_FETCH_KIB, watchSize } from './size-watch.ts';
 
 /** Where a confined package manager finds what it is given. */

@@ -11,7 +11,7 @@ import { GATEWAY_NODE_ENV, GATEWAY_NODE_FLAGS } from '../../egress/node-flags.ts
 import { proxyEnv } from '../../egress/proxy-env.ts';
 import type { Ingress } from '../../egress/serve-ingress.ts';
 import type { PortBinding } from '../runtime.ts';
-import { confinedUser } from './confined-user.ts';
+import { confinedUser } from '../../permissions/confined-user.ts';
 import { startConfined, type Bubblewrap, type ConfinedProgram } from './confine.ts';
 import { logTail } from './log-file.ts';
 import { machineNames } from './machine-names.ts';

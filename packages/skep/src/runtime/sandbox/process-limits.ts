@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { release } from 'node:os';
 import type { Limits } from '../../permissions/limits.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
-import { isUnusedUser } from './confined-user.ts';
+import { isUnusedUser } from '../../permissions/confined-user.ts';
 import type { ControlGroups } from './control-groups.ts';
 
 /** As many as containers get. */

@@ -25,7 +25,7 @@ import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.
 import type { Bubblewrap } from './confine.ts';
 import { makeGroup, removeGroup } from './control-groups.ts';
 import { checkMounts, checkSpec } from './check-spec.ts';
-import { closedMounts, confinedUser } from './confined-user.ts';
+import { closedMounts, confinedUser } from '../../permissions/confined-user.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import { sandboxEvents } from './events.ts';
 import { sandboxId } from './sandbox-id.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { ifThere } from '@skep/core/files/errno.ts';
-import { parseConfinedUser, type ConfinedUser } from '../../permissions/confined-user-name.ts';
-import type { Mount } from '../../permissions/mounts.ts';
+import { parseConfinedUser, type ConfinedUser } from './confined-user-name.ts';
+import type { Mount } from './mounts.ts';
 
 const ORDINARY: ConfinedUser = { uid: 1000, gid: 1000 };
 /** Numbers that no system hands out: between the ranges that systemd and the distributions use. */
@@ -59,4 +59,13 @@ export async function closedMounts(user: ConfinedUser, mounts: readonly Mount[])
     }),
   );
   return closed.filter((one) => one !== undefined);
+}
+
+/**
+ * The ordinary user of a container whose image says root, by the rule of the sandbox: the owner of what it may write, else
+ * one that owns nothing. Undefined where that user could not use a mount.
+ */
+export async function otherUser(name: string, mounts: readonly Mount[]): Promise<ConfinedUser | undefined> {
+  const user = await confinedUser({ asRoot: true, name, mounts });
+  return (await closedMounts(user, mounts)).length === 0 ? user : undefined;
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseConfinedUser } from '../../permissions/confined-user-name.ts';
+import { parseConfinedUser } from './confined-user-name.ts';
 import { closedMounts, confinedUser } from './confined-user.ts';
 
 let directory: string;
