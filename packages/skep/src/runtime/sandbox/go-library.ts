@@ -7,7 +7,7 @@ import { goFailure } from '../go/failure.ts';
 import { GO_ROOT, toolchainMounts, type GoToolchain } from '../go/toolchain.ts';
 import { checkFiles } from './check-tree.ts';
 import { runToItsEnd } from './confined-install.ts';
-import { confinedUser } from './confined-user.ts';
+import { confinedUser } from '../../permissions/confined-user.ts';
 import type { Fetch } from './found-package.ts';
 import { moveIntoPlace, removeFiles, removeWhole, scratchDirectory } from './own-directories.ts';
 import { goLibrariesDirectory } from './places.ts';
