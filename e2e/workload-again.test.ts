@@ -155,7 +155,7 @@ describe.skipIf(!engineThere.available)(title('a workload on an engine', engineT
   test('starts from the image that its tag means by now, and says which files are lost', async () => {
     const own = `skep-test/${name}:1`;
     docker('tag', await ensureScriptImage('skep-test/probe:1', SCRIPT), own);
-    const url = await ran(own, '--name', name);
+    const url = await ran(own, '--name', name, '--read-only=false');
     await ask(url, 'probe/write', { path: '/kept', text: 'x' });
     await user.skep(['stop', name]);
     const again = await user.skep(['start', name]);
