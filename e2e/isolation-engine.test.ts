@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { request } from 'node:http';
 import { networkInterfaces, tmpdir } from 'node:os';
@@ -8,7 +10,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { EgressPolicy } from '@skep/cli/egress/policy.ts';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import type { Runtime, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
-import { engine, ensureScriptImage } from './images.ts';
+import { engine, ensureEscapeImage, ensureScriptImage } from './images.ts';
 import { component, title } from './require.ts';
 import { openRuntime, TEST_TOKEN } from './runtimes.ts';
 import { freePort } from './fixtures/free-port.ts';
@@ -130,6 +132,31 @@ describe.skipIf(!engineThere.available)(title('an isolated workload on an engine
       await expect(isolated.call('probe/connect', { host, port: open }), host).rejects.toThrow();
     }
   }, 240_000);
+
+  test('has no datagram heard by the machine, which a container can send past its routes', async () => {
+    const heard: string[] = [];
+    using listening = new DisposableStack();
+    const socket = listening.adopt(createSocket('udp4'), (one) => void one.close());
+    socket.on('message', (text) => void heard.push(String(text))).bind(0, '0.0.0.0');
+    await once(socket, 'listening');
+    const { port } = socket.address();
+    const more = { reference: await ensureEscapeImage(readFileSync(probeScript, 'utf8')) };
+    const isolated = await started(spec({ allowAll: true }, more));
+    const plain = await started(notIsolated(spec({}, more)));
+    const own = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
+    const machine = own.filter(({ family, internal }) => family === 'IPv4' && !internal);
+    const targets = ['255.255.255.255', ...machine.map(({ address }) => address)];
+    for (const [who, probe] of [
+      ['isolated', isolated],
+      ['plain', plain],
+    ] as const) {
+      const run = { file: 'perl', args: ['-e', SENDS, who, String(port), ...targets] };
+      expect(await probe.call('probe/run', run)).toMatchObject({ stdout: 'sent', stderr: '' });
+    }
+    // The control came later, in every way.
+    await expect.poll(() => heard).toEqual(expect.arrayContaining(['plain by device', 'plain by number', 'plain to all'])); // prettier-ignore
+    expect(heard.filter((text) => !text.startsWith('plain'))).toEqual([]);
+  });
 
   test('has no address of IPv6, and no way but to its gateway', async () => {
     const wanted = spec({ allowAll: true });
@@ -355,6 +382,20 @@ function notIsolated(spec: WorkloadSpec): WorkloadSpec {
   expect(isolation).toBeDefined();
   return others;
 }
+
+/** To the machine past all routes: over a device by its name and its number (SO_DONTROUTE), and to everybody there. */
+const SENDS = `
+my ($who, $port, @to) = @ARGV;
+open my $file, '<', '/sys/class/net/eth0/ifindex'; my $number = 0 + <$file>;
+for my $host (@to) {
+  my $at = pack 'S n C4 x8', 2, $port, split /\\./, $host;
+  socket my $named, 2, 2, 0; setsockopt $named, 1, 25, "eth0\\0"; setsockopt $named, 1, 6, pack 'i', 1;
+  send $named, "$who to all", 0, $at if $host eq '255.255.255.255';
+  setsockopt $named, 1, 5, pack 'i', 1; send $named, "$who by device", 0, $at;
+  socket my $numbered, 2, 2, 0; setsockopt $numbered, 0, 50, pack 'N', $number;
+  setsockopt $numbered, 1, 5, pack 'i', 1; send $numbered, "$who by number", 0, $at;
+}
+print 'sent'`;
 
 /** What a request inside gives: status and text, or how it failed. Programs there find the gateway by their variables. */
 async function fetched(probe: ProbeCaller, url: string, name?: string): Promise<string> {

@@ -210,7 +210,7 @@ export class DockerRuntime implements Runtime {
 
   async #network(spec: WorkloadSpec): Promise<Connection | undefined> {
     if (!hasOwnNetwork(spec)) return undefined;
-    if (spec.isolation !== undefined) return isolate(this.#maker, spec);
+    if (spec.isolation !== undefined) return isolate(this.#maker, spec, spec.isolation);
     return makeNetwork(this.#maker, {
       name: spec.name,
       owner: spec.labels[OWNER_LABEL] ?? '',

@@ -33,13 +33,15 @@ export function engineMessage(body: unknown): string {
   return (typeof body === 'string' ? body : JSON.stringify(body)).trim();
 }
 
-/** `what` names the attempt, for example `create container "x"`. */
+/** `what` names the attempt, for example `create container "x"`; `hint` the next step. */
 export function refused(
   what: string,
   answer: { readonly status: number; readonly body: unknown },
+  hint?: string,
 ): SkepError {
   return new SkepError('runtime/engine-refused', {
     message: `the container engine refused to ${what}: ${engineMessage(answer.body)}`,
+    ...(hint === undefined ? {} : { hint }),
     detail: { status: answer.status },
   });
 }

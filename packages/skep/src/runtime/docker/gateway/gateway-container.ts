@@ -151,8 +151,12 @@ function gatewayBody(
       ReadonlyRootfs: true,
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
-      // Newer engines do so themselves; Podman does not.
-      Sysctls: { 'net.ipv4.ip_unprivileged_port_start': '0' },
+      Sysctls: {
+        // Newer engines do so themselves; Podman does not.
+        'net.ipv4.ip_unprivileged_port_start': '0',
+        // A container forwards like its machine does, and this one is on two networks.
+        'net.ipv4.ip_forward': '0',
+      },
       PidsLimit: MAX_PROCESSES,
       Memory: MEMORY_BYTES,
       MemorySwap: MEMORY_BYTES,

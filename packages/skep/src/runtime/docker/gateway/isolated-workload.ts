@@ -1,4 +1,5 @@
 import { bool, members, nullish, orEmpty, recordOf, text } from '@skep/core/settings/shape.ts';
+import type { EgressPolicy } from '../../../egress/policy.ts';
 import type { WorkloadSpec } from '../../runtime.ts';
 import type { Connection } from '../container-body.ts';
 import { containerPath } from '../containers.ts';
@@ -16,30 +17,45 @@ import { ISOLATION_STATE_LABEL, readIsolation, serverAddress, type Isolation } f
  * Makes what the container of an isolated workload is made into: both networks, and the image of its gateway, so that
  * what cannot be made fails here. On failure neither network stays.
  */
-export async function isolate(maker: NetworkMaker & GatewayMaker, spec: WorkloadSpec): Promise<Connection> {
-  const { name, isolation: policy } = spec;
+export async function isolate(
+  maker: NetworkMaker & GatewayMaker,
+  spec: WorkloadSpec,
+  policy: EgressPolicy,
+): Promise<Connection> {
+  const { name } = spec;
   const owner = spec.labels[OWNER_LABEL] ?? '';
-  const made = await Promise.allSettled([
-    makeNetwork(maker, { name, owner, kind: 'internal' }),
-    makeNetwork(maker, { name, owner, kind: 'outward' }),
+  const [networks, image] = await Promise.allSettled([
+    makeNetworks(maker, { name, owner }),
     ensureGatewayImage(maker),
   ]);
-  const [internal, outward] = made;
-  const failed = made.find((one) => one.status === 'rejected');
-  if (failed !== undefined || policy === undefined || internal.status === 'rejected') {
-    for (const one of [internal, outward])
-      if (one.status === 'fulfilled') await removeNetwork(maker.client, one.value.id);
-    throw failed?.reason;
+  if (networks.status === 'rejected') throw networks.reason;
+  const { internal, outward } = networks.value;
+  if (image.status === 'rejected') {
+    for (const one of [internal, outward]) await removeNetwork(maker.client, one.id);
+    throw image.reason;
   }
   const [port] = spec.ports;
-  const { id, name: network, subnet } = internal.value;
-  const isolation = { policy, internal: subnet, ...(port ? { port } : {}) };
+  const { id, name: network, subnet } = internal;
   return {
     id,
     name: network,
-    isolation,
-    ...(outward.status === 'fulfilled' ? { outward: outward.value.id } : {}),
+    isolation: { policy, internal: subnet, ...(port ? { port } : {}) },
+    outward: outward.id,
   };
+}
+
+/** Both or, on failure, neither. */
+async function makeNetworks(maker: NetworkMaker, wish: { readonly name: string; readonly owner: string }) {
+  const outward = await makeNetwork(maker, { ...wish, kind: 'outward' });
+  try {
+    return {
+      outward,
+      internal: await makeNetwork(maker, { ...wish, kind: 'internal', outward: outward.id }),
+    };
+  } catch (error) {
+    await removeNetwork(maker.client, outward.id);
+    throw error;
+  }
 }
 
 const containerShape = members({
@@ -63,51 +79,48 @@ export async function guard(maker: NetworkMaker & GatewayMaker, name: string): P
   if (label === undefined && labels[ISOLATION_LABEL] !== 'true') return false;
   const isolation = readIsolation(label ?? '', name);
   if (State.Running && (await isGatewayUp(client, name))) return true;
-  const owner = labels[OWNER_LABEL] ?? '';
-  const wanted = { name, owner, isolation };
+  const wanted = { name, owner: labels[OWNER_LABEL] ?? '', isolation };
   const networks = await networksOf(client, name);
-  const internal = networks.find(
-    (one) => one.labels[NETWORK_LABEL] === 'internal' && one.subnet === rangeText(isolation.internal),
-  );
+  const known = outwardOf(networks);
+  const outward = known ?? (await makeNetwork(maker, { ...wanted, kind: 'outward' }));
+  const inside = networks.filter((one) => one.labels[NETWORK_LABEL] === 'internal');
+  // An internal one is gone with the bridge that it stands on.
+  const there = known && inside.find(({ subnet }) => subnet === rangeText(isolation.internal));
   const attached = Object.keys(NetworkSettings.Networks);
-  await startGateway(maker, {
-    ...wanted,
-    internal: {
-      id: internal?.id ?? (await newInternal(maker, { ...wanted, attached })),
-      subnet: isolation.internal,
-    },
-    outward: await outwardOf(maker, networks, wanted),
-  });
+  const id = there?.id ?? (await newInternal(maker, { ...wanted, outward: outward.id, attached, inside }));
+  await startGateway(maker, { ...wanted, internal: { id, subnet: isolation.internal }, outward });
   return true;
 }
 
-interface Wanted {
+interface Lost {
   readonly name: string;
   readonly owner: string;
   readonly isolation: Isolation;
+  readonly outward: string;
+  /** Names of networks that the workload is on. */
+  readonly attached: readonly string[];
+  /** What there is of internal networks of it, which cannot be used. */
+  readonly inside: readonly ObservedNetwork[];
 }
 
 /** With the addresses of the one that is gone: the server was told those. */
 async function newInternal(
   maker: NetworkMaker,
-  { name, owner, isolation, attached }: Wanted & { readonly attached: readonly string[] },
+  { name, owner, isolation, outward, attached, inside }: Lost,
 ): Promise<string> {
+  const { client } = maker;
   const subnet = isolation.internal;
-  const { id } = await makeNetwork(maker, { name, owner, kind: 'internal', subnet });
   for (const network of attached)
-    await change(maker.client, 'disconnect', { network, container: name, more: { Force: true } });
+    await change(client, 'disconnect', { network, container: name, more: { Force: true } });
+  for (const one of inside) await removeNetwork(client, one.id);
+  const { id } = await makeNetwork(maker, { name, owner, kind: 'internal', outward, subnet });
   const more = { EndpointConfig: { IPAMConfig: { IPv4Address: serverAddress(subnet) } } };
-  await change(maker.client, 'connect', { network: id, container: name, more });
+  await change(client, 'connect', { network: id, container: name, more });
   return id;
 }
 
-async function outwardOf(
-  maker: NetworkMaker,
-  networks: readonly ObservedNetwork[],
-  { name, owner }: Wanted,
-): Promise<GatewayNetwork> {
+function outwardOf(networks: readonly ObservedNetwork[]): GatewayNetwork | undefined {
   const known = networks.find((one) => one.labels[NETWORK_LABEL] === 'outward');
   const subnet = parseRange(known?.subnet ?? '');
-  if (known !== undefined && subnet !== undefined) return { id: known.id, subnet };
-  return makeNetwork(maker, { name, owner, kind: 'outward' });
+  return known && subnet && { id: known.id, subnet };
 }

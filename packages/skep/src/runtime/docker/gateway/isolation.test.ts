@@ -36,7 +36,6 @@ function withImage(script: Record<string, Script>): Record<string, Script> {
   });
 }
 
-/** Networks in their own order: of two that are made at once either may be asked for first. */
 const networks: Script = ({ body }) => ({
   status: 201,
   body: { Id: (body as { Internal: boolean }).Internal ? 'inside' : 'outside' },
@@ -54,21 +53,21 @@ describe('to create an isolated workload', () => {
       }),
     );
     await engine.runtime.create(SPEC);
-    expect(bodiesOf(engine, 'POST /networks/create')).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({
-          Name: 'skep-a1-internal',
-          Internal: true,
-          EnableIPv6: false,
-          Options: { 'com.docker.network.bridge.inhibit_ipv4': 'true' },
-        }),
-        expect.objectContaining({
-          Name: 'skep-a1',
-          Internal: false,
-          Options: { 'com.docker.network.bridge.enable_icc': 'false' },
-        }),
-      ]),
-    );
+    expect(bodiesOf(engine, 'POST /networks/create')).toMatchObject([
+      {
+        Name: 'skep-a1',
+        Driver: 'bridge',
+        Internal: false,
+        Options: { 'com.docker.network.bridge.enable_icc': 'false' },
+      },
+      {
+        Name: 'skep-a1-internal',
+        Driver: 'macvlan',
+        Internal: true,
+        EnableIPv6: false,
+        Options: { parent: 'br-outside' },
+      },
+    ]);
     const [body] = bodiesOf(engine, 'POST /containers/create') as [Record<string, unknown>];
     const gateway = /^10\.231\.\d+\.\d+$/;
     expect(body).toMatchObject({
@@ -115,13 +114,17 @@ describe('to create an isolated workload', () => {
         'GET /version': HERE,
         'POST /networks/create': (asked) =>
           (asked.body as { Internal: boolean }).Internal
-            ? { status: 201, body: { Id: 'inside' } }
-            : { status: 500, body: refusal('no more bridges') },
-        'DELETE /networks/inside': { status: 204 },
+            ? { status: 500, body: refusal('operation not supported') }
+            : { status: 201, body: { Id: 'outside' } },
+        'DELETE /networks/outside': { status: 204 },
       }),
     );
-    await expect(engine.runtime.create(SPEC)).rejects.toThrow('no more bridges');
-    expect(engine.calls()).toContain('DELETE /networks/inside');
+    await expect(engine.runtime.create(SPEC)).rejects.toMatchObject({
+      code: 'runtime/engine-refused',
+      message: 'the container engine refused to make a network for "a1": operation not supported',
+      hint: expect.stringContaining('needs macvlan in the kernel of the engine'),
+    });
+    expect(engine.calls()).toContain('DELETE /networks/outside');
     expect(engine.calls()).not.toContain('POST /containers/create');
   });
 
@@ -133,7 +136,10 @@ describe('to create an isolated workload', () => {
     });
     const engine = await scriptedEngine(script, { podman: true });
     await engine.runtime.create(SPEC);
-    for (const body of bodiesOf(engine, 'POST /networks/create')) expect(body).not.toHaveProperty('Options');
+    for (const body of bodiesOf(engine, 'POST /networks/create')) {
+      expect(body).toMatchObject({ Driver: 'bridge' });
+      expect(body).not.toHaveProperty('Options');
+    }
   });
 });
 
@@ -201,6 +207,7 @@ describe('to start an isolated workload', () => {
         ReadonlyRootfs: true,
         CapDrop: ['ALL'],
         SecurityOpt: ['no-new-privileges'],
+        Sysctls: { 'net.ipv4.ip_forward': '0' },
         PidsLimit: 64,
         Memory: 128 * 1024 * 1024,
         RestartPolicy: { Name: 'no' },
@@ -318,8 +325,12 @@ describe('to start an isolated workload', () => {
     );
     await engine.runtime.start('a1');
     expect(bodiesOf(engine, 'POST /networks/create')).toMatchObject([
-      { Internal: true, IPAM: { Config: [{ Subnet: '10.231.4.8/29' }] } },
       { Internal: false },
+      {
+        Internal: true,
+        IPAM: { Config: [{ Subnet: '10.231.4.8/29' }] },
+        Options: { parent: 'br-outside' },
+      },
     ]);
     expect(bodiesOf(engine, 'POST /networks/inside/connect')[0]).toEqual({
       Container: 'a1',
@@ -327,10 +338,32 @@ describe('to start an isolated workload', () => {
     });
   });
 
+  test('whose outward network is gone gets the internal one anew too, which stood on its bridge', async () => {
+    const engine = await scriptedEngine(
+      script({
+        'GET /networks': { body: [network('before', 'internal', '10.231.4.8/29')] },
+        'DELETE /networks/before': { status: 204 },
+        'POST /networks/create': networks,
+        'POST /networks/skep-a1-internal/disconnect': {},
+      }),
+    );
+    await engine.runtime.start('a1');
+    expect(engine.calls().filter((call) => call.includes('/networks/'))).toEqual([
+      'POST /networks/create',
+      'POST /networks/skep-a1-internal/disconnect',
+      'DELETE /networks/before',
+      'POST /networks/create',
+      'POST /networks/inside/connect',
+      'GET /networks/bridge',
+      'POST /networks/inside/connect',
+    ]);
+  });
+
   test('whose addresses are used by something else by now is not started', async () => {
     const engine = await scriptedEngine(
       script({
-        'GET /networks': { body: [] },
+        'GET /networks': { body: [network('outside', 'outward', '10.231.9.0/29')] },
+        'POST /networks/skep-a1-internal/disconnect': {},
         'POST /networks/create': { status: 403, body: refusal('Pool overlaps with other one') },
       }),
     );

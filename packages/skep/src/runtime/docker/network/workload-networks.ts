@@ -8,17 +8,27 @@ import { readAnswer } from '../read-answer.ts';
 import { machineRanges } from './machine-ranges.ts';
 import { rangeText, subnetCandidates, type Range } from './subnets.ts';
 
-/** `outward` leads out of the machine; `internal` only to the other container on it. */
-export type NetworkKind = 'outward' | 'internal';
+/** Leads out of the machine. */
+interface OutwardWish {
+  readonly kind: 'outward';
+}
 
-export interface NetworkWish {
-  /** The workload's. */
-  readonly name: string;
-  readonly owner: string;
-  readonly kind: NetworkKind;
+/** Leads only to the other container on it. */
+interface InternalWish {
+  readonly kind: 'internal';
+  /** Id of the workload's outward network, without which there is none. */
+  readonly outward: string;
   /** Exactly this one, or none: addresses of it are written down elsewhere. */
   readonly subnet?: Range;
 }
+
+export type NetworkWish = (OutwardWish | InternalWish) & {
+  /** The workload's. */
+  readonly name: string;
+  readonly owner: string;
+};
+
+type NetworkKind = NetworkWish['kind'];
 
 export interface MadeNetwork {
   readonly id: string;
@@ -46,13 +56,14 @@ const MAX_NAMES_TRIED = 3;
  */
 export async function makeNetwork(maker: NetworkMaker, wish: NetworkWish): Promise<MadeNetwork> {
   const key = `${wish.owner}/${wish.name}/${wish.kind}`;
-  const subnets = wish.subnet ? [wish.subnet].values() : subnetCandidates(key, await machineRanges());
+  const only = wish.kind === 'internal' ? wish.subnet : undefined;
+  const subnets = only ? [only].values() : subnetCandidates(key, await machineRanges());
   for (const subnet of subnets.take(MAX_SUBNETS_TRIED)) {
     const made = await makeIn(maker, wish, subnet);
     if (made !== undefined) return made;
   }
-  const message = wish.subnet
-    ? `its addresses, ${rangeText(wish.subnet)}, are used by something else by now`
+  const message = only
+    ? `its addresses, ${rangeText(only)}, are used by something else by now`
     : 'no private address range is free on this machine';
   throw refused(`make a network for "${wish.name}"`, { status: 409, body: { message } });
 }
@@ -72,12 +83,19 @@ async function makeIn(
     const message = engineMessage(answer.body);
     const taken = answer.status === 409 || /already exists/i.test(message);
     if (!taken && /overlap|already used/i.test(message)) return undefined;
-    if (!taken || left === 1) throw refused(`make a network for "${wish.name}"`, answer);
+    if (!taken || left === 1)
+      throw refused(
+        `make a network for "${wish.name}"`,
+        answer,
+        wish.kind === 'internal' ? NO_MACVLAN : undefined,
+      );
     if (!(await removeLeftovers(client, wish, name))) name = `${name}-${randomId().slice(0, 8)}`;
   }
 }
 
 const createdShape = members({ Id: text });
+const NO_MACVLAN =
+  'isolation needs macvlan in the kernel of the engine (modprobe macvlan); --isolate-network=false does without';
 
 /** For people: what leads to a network is its id, and labels. */
 function networkName(workload: string, kind: NetworkKind): string {
@@ -92,33 +110,37 @@ interface NetworkBody {
 }
 
 /**
- * The body of `POST /networks/create`. Containers on it cannot speak with each other, but for the two of an internal one,
- * and the machine has no address on that: an engine's internal network leads to every service of the machine otherwise.
+ * The body of `POST /networks/create`. Containers on it cannot speak with each other, but for the two of an internal one.
+ * On a bridge, with an address or without, the machine hears what a container sends to any address of the machine
+ * (SO_DONTROUTE, a broadcast). So an internal network is a macvlan: its two speak with each other, and what they send to
+ * anybody else goes to the ports of the bridge below, which are those of the gateway alone, and never to the machine.
  */
-function networkBody({ wish: { name: workload, owner, kind }, name, subnet, podman }: NetworkBody): object {
-  const internal = kind === 'internal';
-  const bridge = 'com.docker.network.bridge';
+function networkBody({ wish, name, subnet, podman }: NetworkBody): object {
+  const isMacvlan = wish.kind === 'internal' && !podman;
+  const options = isMacvlan
+    ? { parent: bridgeOf(wish.outward) }
+    : { 'com.docker.network.bridge.enable_icc': 'false' };
   return {
     Name: name,
-    Driver: 'bridge',
+    Driver: isMacvlan ? 'macvlan' : 'bridge',
     CheckDuplicate: true,
     EnableIPv6: false,
-    Internal: internal,
+    Internal: wish.kind === 'internal',
     IPAM: { Driver: 'default', Config: [{ Subnet: rangeText(subnet) }] },
-    // Podman refuses what it does not know, and separates networks by an option of its own.
-    ...(podman
-      ? {}
-      : {
-          Options: internal ? { [`${bridge}.inhibit_ipv4`]: 'true' } : { [`${bridge}.enable_icc`]: 'false' },
-        }),
+    // Podman refuses what it does not know, separates networks by an option of its own, and isolates nothing
+    // (gateway-container.ts).
+    ...(podman ? {} : { Options: options }),
     Labels: {
       [MANAGED_LABEL]: 'true',
-      [NAME_LABEL]: workload,
-      [OWNER_LABEL]: owner,
-      [NETWORK_LABEL]: kind,
+      [NAME_LABEL]: wish.name,
+      [OWNER_LABEL]: wish.owner,
+      [NETWORK_LABEL]: wish.kind,
     },
   };
 }
+
+/** As engines name the device of a bridge network that nobody named. */
+const bridgeOf = (id: string): string => `br-${id.slice(0, 12)}`;
 
 /** The networks of a workload, the oldest first; of each kind the first one is the one that counts. */
 export async function networksOf(
