@@ -23,6 +23,13 @@ export function allowedHosts({ network }: PermissionProfile): AllowedHosts {
   return { all, hosts: [...new Set(allow_host.map(spelledHost))], ports: [...new Set(allow_port)] };
 }
 
+/** The profile as it is learned under: every public host, and the private ones that it names. No network stays none. */
+export function openedToLearn(profile: PermissionProfile): PermissionProfile {
+  if (profile.network?.mode === 'none') return profile;
+  const allow_host = [...allowedHosts(profile).hosts];
+  return { ...profile, network: { ...profile.network, outbound: { insecure_allow_all: true, allow_host } } };
+}
+
 /** With this many ports each host is named with each of them. */
 const MAX_PAIRED_PORTS = 3;
 

@@ -1,6 +1,7 @@
 import { isSecretName } from '@skep/core/log/redact.ts';
 import { parseReference } from '../secrets/reference.ts';
 import { isReadOnly, type Hardening } from './hardening.ts';
+import { parseConfinedUser } from './confined-user-name.ts';
 import { limitsOf, limitTexts, type GivenLimits } from './limits.ts';
 import { isNeverReached } from './host-rule.ts';
 import { notEnforced } from './not-enforced.ts';
@@ -19,6 +20,8 @@ export interface Permitted extends GivenLimits {
   readonly data_paths?: readonly string[] | undefined;
   /** References into the secrets store. */
   readonly secrets?: readonly string[] | undefined;
+  /** Whom the person named for the sandbox; see `parseConfinedUser`. */
+  readonly sandbox_user?: string | undefined;
   readonly isolate_network?: boolean | undefined;
   readonly allow_runtime_gateway?: boolean | undefined;
   readonly runtime?: { readonly kind: string; readonly narrow_network?: string | undefined } | undefined;
@@ -58,9 +61,7 @@ export function permissionCard(permitted: Permitted): readonly CardRow[] {
     row('reads', 'Reads', sources(true), 'no files of this machine'),
     row('writes', 'Writes', sources(false), 'no files of this machine'),
     ...ownFilesRow(permitted),
-    ...(permitted.hardening === 'other-user' && isReadOnly(permitted)
-      ? [row('runs_as', 'Runs As', ['an ordinary user, where its image says root'])]
-      : []),
+    ...userRows(permitted),
     ...(data_paths === undefined ? [] : [row('keeps', 'Keeps', data_paths)]),
     isolated === true ? isolatedRow(permitted) : networkRow(profile, runtime?.narrow_network),
     row('secrets', 'Secrets', secrets, 'none'),
@@ -87,6 +88,16 @@ function row(key: string, label: string, values: readonly string[], none = ''): 
 
 function caution(key: string, label: string, phrases: readonly string[]): CardRow {
   return { key, label, values: phrases, text: phrases.join('; '), tone: 'caution' };
+}
+
+/** As whom it runs where that is not the runtime's own choice; only the sandbox lets a person choose. */
+function userRows(permitted: Permitted): readonly CardRow[] {
+  const { sandbox_user: user, runtime, hardening } = permitted;
+  if (hardening === 'other-user' && isReadOnly(permitted))
+    return [row('runs_as', 'Runs As', ['an ordinary user, where its image says root'])];
+  if (user === undefined || user === '' || (runtime !== undefined && runtime.kind !== 'sandbox')) return [];
+  const isRoot = parseConfinedUser(user).uid === 0;
+  return [isRoot ? caution('runs_as', 'Runs As', ['root']) : row('runs_as', 'Runs As', [`user ${user}`])];
 }
 
 /**

@@ -38,6 +38,19 @@ const offered = async (path: string, wantsWrite = false, mounted = config()): Pr
   return right && `${right.path.replace(home, 'HOME')}${right.readOnly === true ? '' : ':rw'}`;
 };
 
+test('the home directory is not offered by another name of it, and what lies in it is', async () => {
+  const link = `${home}-by-link`;
+  await symlink(home, link);
+  try {
+    const right = (path: string) => offeredPath({ path, wantsWrite: false }, config(), link);
+    expect(await right(home)).toBeUndefined();
+    expect(await right(link)).toBeUndefined();
+    expect(await right(`${home}/notes`)).toMatchObject({ path: `${home}/notes` });
+  } finally {
+    await rm(link);
+  }
+});
+
 describe('a path that a server named', () => {
   test.each([
     ['HOME/notes', 'HOME/notes'],

@@ -3,7 +3,6 @@ import { normalize } from 'node:path';
 import { isSecretName } from '@skep/core/log/redact.ts';
 import { permitPath, type Mounted, type PathRight } from './change-paths.ts';
 import { profileMounts } from './profile.ts';
-
 import { requireAnswers } from './silent-source.ts';
 import type { ToldPath } from './told-lacks.ts';
 
@@ -29,12 +28,13 @@ export async function offeredPath(
   home: string,
 ): Promise<PathRight | undefined> {
   const path = sourceOf(told, config);
-  if (path === undefined || !isOfferable(path, home)) return undefined;
+  const homes = [home, await realpath(home).catch(() => home)];
+  if (path === undefined || !isOfferable(path, homes)) return undefined;
   try {
     await requireAnswers([{ source: path }]);
     const real = await realpath(path);
     const found = await stat(real);
-    if (!isOfferable(real, home) || !(found.isFile() || found.isDirectory())) return undefined;
+    if (!isOfferable(real, homes) || !(found.isFile() || found.isDirectory())) return undefined;
     const right: PathRight = { is: 'path', path, readOnly: !wantsWrite };
     return permitPath(config, right).config === config ? undefined : right;
   } catch {
@@ -52,9 +52,10 @@ function sourceOf(told: string, { permission_profile }: Mounted): string | undef
   return mount === undefined ? told.replace(/(?<=.)\/$/, '') : mount.source;
 }
 
-function isOfferable(path: string, home: string): boolean {
-  const inHome = path.startsWith(`${home}/`);
-  if (!PLAIN.test(path) || path === home || home.startsWith(`${path}/`)) return false;
+/** `homes`: the home directory by its name and by where that leads. */
+function isOfferable(path: string, homes: readonly string[]): boolean {
+  const inHome = homes.some((home) => path.startsWith(`${home}/`));
+  if (!PLAIN.test(path) || homes.some((home) => path === home || home.startsWith(`${path}/`))) return false;
   if (SYSTEM.test(path) && !inHome) return false;
   const parts = path.split('/').filter((part) => part !== '');
   return (

@@ -4,8 +4,6 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { ifThere } from '@skep/core/files/errno.ts';
 import type { Field, FieldKind, Settings } from '@skep/core/settings/field.ts';
 import { showValue } from '@skep/core/settings/show-value.ts';
-import { allowedHosts } from '../permissions/allowed-hosts.ts';
-import type { PermissionProfile } from '../permissions/profile.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import type { Learning } from './plan.ts';
 import type { RunRequest } from './planned-run.ts';
@@ -28,13 +26,6 @@ export function isolateToLearn(request: RunRequest): RunRequest {
     values: { ...values, isolateNetwork: true },
     settings: new Map([...settings, ['isolateNetwork', isolateNetwork]]),
   };
-}
-
-/** The profile as it is learned under: every public host, and the private ones that it names. No network stays none. */
-export function openedToLearn(profile: PermissionProfile): PermissionProfile {
-  if (profile.network?.mode === 'none') return profile;
-  const allow_host = [...allowedHosts(profile).hosts];
-  return { ...profile, network: { ...profile.network, outbound: { insecure_allow_all: true, allow_host } } };
 }
 
 /** What the permission profile says from then on, or what belongs to learning alone. */

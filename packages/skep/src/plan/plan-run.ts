@@ -15,7 +15,7 @@ import { handOverByCatalogue, handOverByIndex } from './hand-over.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { checkIsolation, planPermissions } from './plan-permissions.ts';
 import type { AskedRun, Isolation, PlannedRun, RunRequest } from './planned-run.ts';
-import { isolateToLearn, openedToLearn, planLearning } from './plan-learning.ts';
+import { isolateToLearn, planLearning } from './plan-learning.ts';
 import { preparationOf, unusedBuild, unverified } from './preparation.ts';
 import { parseTarget, resolveTarget, type Resolved } from './resolve-target.ts';
 import { settingsOfRun } from './settings-of-run.ts';
@@ -99,7 +99,7 @@ async function permissionsOf(asked: AskedRun, around: Surroundings): Promise<Per
   await checkSources(profileMounts(profile, cwd));
   const { ignoreGlobally: globally, printResolvedOverlays: print } = values;
   await planHidden({ globally, mounts: profileMounts(profile, cwd), print }, around);
-  return values.learn ? openedToLearn(profile) : profile;
+  return profile;
 }
 
 function unusedGateway({ allowRuntimeGateway, isolateNetwork }: RunValues): readonly string[] {

@@ -12,6 +12,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Host, StartRequest } from '../supervisor/host.ts';
 import { GRACE_MS } from '../supervisor/launch.ts';
+import { whileLearning } from '../supervisor/workload-spec.ts';
 import { keepLogsSmall } from '../supervisor/log-keeper.ts';
 import { refuseForeign } from '../supervisor/private-directory.ts';
 import { tellLearned } from './learn.ts';
@@ -53,7 +54,8 @@ export async function hostHere(
     });
     progress.end();
     terminal.out(`${workloadUrl({ ...config, port: endpoint.port })}\n`);
-    const card = cardText(permissionCard(asStarted(config, endpoint)), terminal);
+    const allowed = learning === undefined ? config : whileLearning(config);
+    const card = cardText(permissionCard(asStarted(allowed, endpoint)), terminal);
     terminal.err(`${whenReady(config.name, endpoint)}\n${card}Press Ctrl-C to stop and remove it.\n`);
     if (!signal.aborted) await Promise.race([host.over(config.name), once(signal, 'abort')]);
     if (signal.aborted) return;

@@ -13,6 +13,7 @@ import { withLacks } from './lacks.ts';
 import { LOOKED_AT, loweredText, triedNext } from './tried-next.ts';
 import { crashedAtStart, lastLines, type Failing } from './ready.ts';
 import { watch, type WatchDeps } from './watch.ts';
+import { LEARNS_LABEL } from './workload-spec.ts';
 
 export interface SuperviseDeps extends WatchDeps {
   readonly startProxy: (options: ProxyOptions) => Promise<Proxy>;
@@ -140,9 +141,11 @@ function host(config: RunConfig, front: Front, deps: SuperviseDeps): Supervised 
   };
 }
 
+/** One that learned for a command that was killed has more rights than its configuration says, so it is started anew. */
 async function stillRunning(config: RunConfig, deps: SuperviseDeps): Promise<Observed | undefined> {
   const seen = await inspectOwn(config.name, deps);
-  return seen?.state === 'running' && seen.interrupted !== true ? seen : undefined;
+  const isWhole = seen?.state === 'running' && seen.interrupted !== true;
+  return isWhole && seen.labels[LEARNS_LABEL] === undefined ? seen : undefined;
 }
 
 async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseDeps): Promise<Proxy> {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { egressPolicy } from '../egress/policy-of.ts';
+import { openedToLearn } from '../permissions/allowed-hosts.ts';
 import { DATA_PATH } from '../permissions/data-paths.ts';
 import { isReadOnly } from '../permissions/hardening.ts';
 import { limitsOf } from '../permissions/limits.ts';
@@ -38,7 +39,7 @@ export function isOwn(observed: Observed, owner: string): boolean {
 /** What the runtime is asked to create (docs/behaviour/run.md#containers). */
 export function toWorkloadSpec(config: RunConfig, options: SpecOptions): WorkloadSpec {
   const decided = transportEnv(config, options.runtime);
-  const { secrets = {}, overlays = [] } = options;
+  const { secrets = {}, overlays = [], learns = false } = options;
   const isFree = ([name]: [string, string]): boolean => !Object.hasOwn(decided, name);
   const secretEnv = Object.fromEntries(Object.entries(secrets).filter(isFree));
   const open = Object.entries({ ...dataEnv(config), ...config.env_vars }).filter(
@@ -55,14 +56,14 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
     mounts: profileMounts(config.permission_profile, '/'),
     ...(overlays.length === 0 ? {} : { overlays }),
     network: networkOf(config),
-    ...(config.isolate_network ? { isolation: egressPolicy(config) } : {}),
+    ...(config.isolate_network ? { isolation: egressPolicy(learns ? whileLearning(config) : config) } : {}),
     ports: portsOf(config, options.hostPort),
     privileged: config.permission_profile.privileged ?? false,
     limits: limitsOf(config),
     ...(isReadOnly(config) ? { readOnly: true } : {}),
     ...userOf(config, options),
     ...(config.data_paths === undefined ? {} : { data: config.data_paths }),
-    ...(options.learns === true ? { learns: true } : {}),
+    ...(learns ? { learns: true } : {}),
   };
   // Where a workload keeps them, other values make it another one; where it does not, nothing is to tell of them.
   const kept =
@@ -76,6 +77,13 @@ function userOf({ sandbox_user: user }: RunConfig, { insteadOfRoot }: SpecOption
   return user === undefined ? {} : { user };
 }
 
+/** A workload that learns is open while it does, and its configuration says what its person gave it. */
+export function whileLearning(config: RunConfig): RunConfig {
+  return { ...config, permission_profile: openedToLearn(config.permission_profile) };
+}
+
+/** The label of a workload that learns: of no use to whoever does not watch it. */
+export const LEARNS_LABEL = 'skep.learns';
 /** The label that says which spec a container was made from. */
 export const SPEC_LABEL = 'skep.spec';
 /** The label that says where on the host the server's own port is. */
@@ -91,6 +99,7 @@ function standardLabels(config: RunConfig, options: SpecOptions, hash: string): 
     'skep.network-isolation': `${config.isolate_network === true}`,
     'skep.state': options.owner,
     [SPEC_LABEL]: hash,
+    ...(options.learns === true ? { [LEARNS_LABEL]: 'true' } : {}),
     ...(options.hostPort === undefined ? {} : { [HOST_PORT_LABEL]: String(options.hostPort) }),
   };
 }
