@@ -131,8 +131,8 @@ describe('what cannot be something to run', () => {
       'invalid package reference "go://x/y": "x/y" is no go package name; write it like go://example.org/path@v1.2.3',
     ],
     [
-      'go://./x',
-      '"go://./x" is a Go project of this machine, and running those is not available yet; write it like go://example.org/path@v1.2.3, or build an image of it',
+      'go://./...',
+      'invalid package reference "go://./...": it names several packages; name the directory of one program, such as go://./cmd/server',
     ],
   ])('run %s is refused', isRefused);
 });

@@ -148,6 +148,9 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
       ? ["connect to the container engine's gateway addresses"]
       : []),
     ...(config.sandbox_user === undefined ? [] : [`run as the user ${config.sandbox_user}`]),
+    ...(config.package?.directory === undefined
+      ? []
+      : [`build and run the Go project at "${config.package.directory}"`]),
     ...moreThanDefault(config),
     ...(config.secrets ?? [])
       .map(parseReference)

@@ -24,7 +24,7 @@ import { settingsOfRun } from './settings-of-run.ts';
 export async function planRun(given: RunRequest, around: Surroundings): Promise<NewWorkload> {
   const request = isolateToLearn(given);
   const { places, cwd, program, signal } = around;
-  const target = parseTarget(request.target);
+  const target = parseTarget(request.target, cwd);
   const config = await loadAppConfig(places);
   const inputs = await checkInputs(request.values, around);
   const isolation = isolationOf(request, config);

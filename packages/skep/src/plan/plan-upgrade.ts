@@ -107,6 +107,12 @@ function newSource(config: RunConfig, entry: LocalPlan | undefined, to: string |
   const source = entry === undefined ? sourceOf(config) : sourceOfPlan(entry.target);
   if (source.kind === 'package') {
     const { version: named, ...newest } = source;
+    if (to !== undefined && newest.directory !== undefined) {
+      throw new SkepError('target/invalid', {
+        message: `${config.name} is built from "${newest.directory}", which has no versions`,
+        hint: 'leave out --to, which builds what is there now',
+      });
+    }
     if (to !== undefined) return ofVersion(newest, to);
     return entry === undefined || named === undefined ? newest : source;
   }

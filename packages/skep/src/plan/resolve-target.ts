@@ -99,11 +99,11 @@ const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):\/\//;
 // What an image reference may be made of; anything else can only be a mistake or an attack.
 const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]*$/;
 
-/** Fails with `target/invalid`, `target/invalid-package` or `usage/missing-argument`; looks nothing up. */
-export function parseTarget(text: string): Target {
+/** A relative path is one in `cwd`. Fails with `target/invalid`, `target/invalid-package` or `usage/missing-argument`; looks nothing up. */
+export function parseTarget(text: string, cwd: string): Target {
   if (text === '') throw new SkepError('usage/missing-argument', { message: 'missing argument SERVER' });
   if (isPackageReference(text))
-    return { kind: 'package', reference: text, source: parsePackageReference(text) };
+    return { kind: 'package', reference: text, source: parsePackageReference(text, cwd) };
   const scheme = SCHEME.exec(text)?.[1];
   if (scheme === 'http' || scheme === 'https') return { kind: 'remote', url: parseUrl(text) };
   if (scheme !== undefined) {

@@ -1,7 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
-import { isPackageReference, packageReference, parsePackageReference } from './reference.ts';
+import {
+  checkPackageSource,
+  isPackageReference,
+  packageReference,
+  parsePackageReference,
+  type PackageSource,
+} from './reference.ts';
 
 describe('parsePackageReference', () => {
   test.each([
@@ -44,6 +50,9 @@ describe('parsePackageReference', () => {
     'uvx://--index-url=http://x.test/',
     'go://-toolexec=x.test/y',
     'go://nohost/x',
+    'go://./x',
+    'go:///x',
+    'go://..',
     'go://x.test/../y',
     'go://x.test/y@v1/z',
     'ftp://x',
@@ -53,6 +62,44 @@ describe('parsePackageReference', () => {
   ])('refuses %j with target/invalid-package', (text) => {
     expect(() => parsePackageReference(text)).toThrow(
       expect.objectContaining({ code: 'target/invalid-package', message: expect.stringContaining(text) }),
+    );
+  });
+
+  test.each([
+    ['go://./server', '/home/ann/work/server'],
+    ['go://../other/cmd/x', '/home/ann/other/cmd/x'],
+    ['go://.', '/home/ann/work'],
+    ['go://..', '/home/ann'],
+    ['go:///srv/a b@c/', '/srv/a b@c'],
+  ])('reads %s as a project of this machine where a person names it', (text, directory) => {
+    const source = parsePackageReference(text, '/home/ann/work');
+    expect(source).toEqual({ kind: 'package', ecosystem: 'go', name: directory, directory });
+    expect(checkPackageSource(source)).toEqual(source);
+    expect(parsePackageReference(packageReference(source), '/')).toEqual(source);
+  });
+
+  test.each([
+    'go://./...',
+    'go://./cmd/...',
+    'go://./a\nb',
+    `go://./${'x'.repeat(5000)}`,
+    'go://.../x',
+    'npx://./x',
+  ])('refuses %j also where a person names it', (text) => {
+    expect(() => parsePackageReference(text, '/home/ann')).toThrow(
+      expect.objectContaining({ code: 'target/invalid-package' }),
+    );
+  });
+
+  test.each<Partial<PackageSource>>([
+    { name: '/srv/x' },
+    { name: '/srv/x', directory: '/etc' },
+    { name: '/srv/../x', directory: '/srv/../x' },
+    { name: 'example.org/x', directory: '/srv/x' },
+    { name: '/srv/x', directory: '/srv/x', ecosystem: 'npm' },
+  ])('takes no source %j that names a directory otherwise', (part) => {
+    expect(() => checkPackageSource({ kind: 'package', ecosystem: 'go', name: '', ...part })).toThrow(
+      expect.objectContaining({ code: 'target/invalid-package' }),
     );
   });
 

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isNpmName, isNpmVersion } from './npm-name.ts';
 
@@ -12,6 +13,8 @@ export interface PackageSource {
   readonly name: string;
   /** Version or tag; absent means the newest. */
   readonly version?: string;
+  /** Absolute path of a project of this machine, which only a person can name. It is its name, and it has no version. */
+  readonly directory?: string;
 }
 
 interface Grammar {
@@ -37,29 +40,47 @@ export function isPackageReference(text: string): boolean {
 
 /**
  * Parses and validates a package reference (docs/behaviour/run.md#packages). The name and version are safe to hand to
- * npm, uv or go as one argument each. `@latest` is the same as no version, so that every ecosystem understands it.
- * Throws `target/invalid-package`, and `usage/not-available` for a local Go project.
+ * npm, uv or go as one argument each. `@latest` is the same as no version, so that every ecosystem understands it. A Go
+ * project of this machine (`go://./x`, `go://../x`, `go://.`, `go:///x`) is read only with the `cwd` of the person who names
+ * it. Throws `target/invalid-package`.
  */
-export function parsePackageReference(text: string): PackageSource {
+export function parsePackageReference(text: string, cwd?: string): PackageSource {
   const grammar = grammarOf(text);
   if (!grammar) throw invalid(text, 'it has no known scheme', 'use npx://, uvx:// or go://');
   const rest = text.slice(text.indexOf('://') + 3);
+  if (grammar.ecosystem === 'go' && IN_DIRECTORY.test(rest)) return localSource(text, rest, cwd);
   const at = rest.indexOf('@', 1);
   const name = at === -1 ? rest : rest.slice(0, at);
   const version = at === -1 ? undefined : rest.slice(at + 1);
   const hint = `write it like ${grammar.example}`;
-  if (grammar.ecosystem === 'go' && /^(?:\/|\.{1,2}(?:\/|$))/.test(name)) {
-    throw new SkepError('usage/not-available', {
-      message: `"${text}" is a Go project of this machine, and running those is not available yet`,
-      hint: hint + ', or build an image of it',
-    });
-  }
   if (!grammar.name(name)) throw invalid(text, `"${name}" is no ${grammar.ecosystem} package name`, hint);
   if (version === undefined || version === 'latest') {
     return { kind: 'package', ecosystem: grammar.ecosystem, name };
   }
   if (!grammar.version(version)) throw invalid(text, `"${version}" is no version`, hint);
   return { kind: 'package', ecosystem: grammar.ecosystem, name, version };
+}
+
+const IN_DIRECTORY = /^(?:\/|\.{1,2}(?:\/|$))/;
+const MAX_PATH = 4096;
+
+function localSource(text: string, place: string, cwd: string | undefined): PackageSource {
+  if (cwd === undefined) {
+    const hint = 'run it yourself: skep run go://./DIRECTORY';
+    throw invalid(text, 'a Go project of this machine is built only when a person names it', hint);
+  }
+  const directory = path.resolve(cwd, place);
+  if (/\p{Cc}/u.test(directory) || directory.length > MAX_PATH) {
+    throw invalid(text, 'it is no path', 'write it like go://./server');
+  }
+  if (place.split('/').includes('...')) {
+    throw invalid(
+      text,
+      'it names several packages',
+      'name the directory of one program, such as go://./cmd/server',
+    );
+  }
+  return { kind: 'package', ecosystem: 'go', name: directory, directory };
 }
 
 /** The reference as a person would type it; the inverse of `parsePackageReference`. */
@@ -69,11 +90,14 @@ export function packageReference(source: PackageSource): string {
 }
 
 /**
- * Checks a package source that did not come from `parsePackageReference` (a catalogue, a saved run configuration).
- * Throws `target/invalid-package`.
+ * Checks a package source that did not come from `parsePackageReference` (a catalogue, a saved run configuration); one
+ * with a directory was named by a person, or granted. Throws `target/invalid-package`.
  */
 export function checkPackageSource(source: PackageSource): PackageSource {
-  return parsePackageReference(packageReference(source));
+  const { directory } = source;
+  const read = parsePackageReference(packageReference(source), directory === undefined ? undefined : '/');
+  if (read.directory === directory) return read;
+  throw invalid(packageReference(source), 'its directory is another', 'remove the workload and run it again');
 }
 
 function grammarOf(text: string): Grammar | undefined {

@@ -43,6 +43,7 @@ const summaryShape = members({
       ecosystem: oneOf(...ECOSYSTEMS),
       name: notEmpty,
       version: optional(noNul),
+      directory: optional(noNul),
     }),
   ),
   transport: oneOf('stdio', 'sse', 'streamable-http'),

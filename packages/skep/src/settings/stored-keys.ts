@@ -42,6 +42,7 @@ const packageSource = shape.exactly({
   ecosystem: shape.oneOf(...ECOSYSTEMS),
   name: imageName,
   version: shape.optional(shape.noNul),
+  directory: shape.optional(shape.noNul),
 });
 
 const anyDataPaths = shape.listOf(shape.textThat(isDataPath, 'not a path for data'));
