@@ -73,11 +73,13 @@ test('connections beyond a bound are closed unheard, and the next one is heard w
   await closed(peers.connect(gateway.proxy));
   for (const socket of open) socket.destroy();
   await expect
-    .poll(() =>
-      peers.ask(gateway.proxy, '/').then(
-        ({ status }) => status,
-        () => 0,
-      ),
+    .poll(
+      () =>
+        peers.ask(gateway.proxy, '/').then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      { timeout: 8_000 },
     )
     .toBe(400);
 });

@@ -4,67 +4,91 @@ export type FirstBytes =
   | { readonly kind: 'more' }
   /** Another protocol than TLS. */
   | { readonly kind: 'other' }
-  /** A ClientHello, with the name that it asks for (SNI, RFC 6066 §3) if it says one. */
-  | { readonly kind: 'hello'; readonly name?: string }
+  /** A ClientHello of so many bytes with its records, and the name that it asks for (SNI, RFC 6066 §3) if it says one. */
+  | { readonly kind: 'hello'; readonly length: number; readonly name?: string }
   /** It begins like TLS and is none that can be read. */
   | { readonly kind: 'broken' };
 
 const HANDSHAKE_RECORD = 0x16;
+/** Of changed ciphers, alerts and data (RFC 8446 §5.1). */
+const OTHER_RECORDS: readonly unknown[] = [0x14, 0x15, 0x17];
 const CLIENT_HELLO = 1;
 const SERVER_NAME = 0;
 const HOST_NAME = 0;
 /** Of one record (RFC 8446 §5.1), and of a ClientHello: browsers send two kilobytes. */
 const MAX_RECORD_BYTES = 2 ** 14;
-export const MAX_HELLO_BYTES = 2 ** 15;
+const MAX_HELLO_BYTES = 2 ** 15;
+/** Of records before a second ClientHello: what a server that says nothing of it takes early is one record. */
+const MAX_BEFORE_BYTES = 2 ** 16;
+/** Type and length of a message. */
+const HEAD_BYTES = 4;
 
 const MORE: FirstBytes = { kind: 'more' };
+const OTHER: FirstBytes = { kind: 'other' };
 const BROKEN: FirstBytes = { kind: 'broken' };
 
-/** Reads the ClientHello (RFC 8446 §4.1.2) at the beginning of `bytes`, however it is cut into records. */
+/**
+ * Reads the ClientHello (RFC 8446 §4.1.2) at the beginning of `bytes`, however it is cut into records. Other records of TLS
+ * before it are `broken`: some servers pass over an alert there.
+ */
 export function readFirstBytes(bytes: Buffer): FirstBytes {
   if (bytes.length === 0) return MORE;
-  if (bytes[0] !== HANDSHAKE_RECORD) return { kind: 'other' };
-  const handshake = handshakeOf(bytes);
-  if (handshake === undefined) return BROKEN;
-  if (handshake.length > 0 && handshake[0] !== CLIENT_HELLO) return BROKEN;
-  const length = handshake.length < 4 ? MAX_HELLO_BYTES : handshake.readUIntBE(1, 3);
-  if (handshake.length >= 4 && length > MAX_HELLO_BYTES) return BROKEN;
-  if (handshake.length < 4 + length) return bytes.length > 2 * MAX_HELLO_BYTES ? BROKEN : MORE;
+  if (OTHER_RECORDS.includes(bytes[0])) return bytes.length === 1 ? MORE : bytes[1] === 3 ? BROKEN : OTHER;
+  if (bytes[0] !== HANDSHAKE_RECORD) return OTHER;
+  const parts: Buffer[] = [];
+  let head = Buffer.alloc(0);
+  let size = 0;
+  for (let at = 0; at < bytes.length;) {
+    if (bytes[at] !== HANDSHAKE_RECORD || (bytes[at + 1] ?? 3) !== 3) return BROKEN;
+    if (at + 5 > bytes.length) break;
+    const length = bytes.readUInt16BE(at + 3);
+    if (length === 0 || length > MAX_RECORD_BYTES) return BROKEN;
+    const part = bytes.subarray(at + 5, at + 5 + length);
+    parts.push(part);
+    size += part.length;
+    at += 5 + length;
+    if (head.length < HEAD_BYTES) head = Buffer.concat([head, part]).subarray(0, HEAD_BYTES);
+    if (head.length > 0 && head[0] !== CLIENT_HELLO) return BROKEN;
+    const whole = head.length < HEAD_BYTES ? Infinity : HEAD_BYTES + head.readUIntBE(1, 3);
+    if (whole !== Infinity && whole > HEAD_BYTES + MAX_HELLO_BYTES) return BROKEN;
+    // Its end is a record's (RFC 8446 §5.1), so nothing of another message is taken along.
+    if (size >= whole)
+      return size > whole || at > bytes.length ? BROKEN : readHello(Buffer.concat(parts), at);
+  }
+  return bytes.length > 2 * MAX_HELLO_BYTES ? BROKEN : MORE;
+}
+
+/**
+ * Reads the ClientHello that a server asked for once more, behind other records: one of changed ciphers, and data that
+ * was sent early and in vain (RFC 8446 §4.1.4, §4.2.10).
+ */
+export function readNextHello(bytes: Buffer): FirstBytes {
+  let at = 0;
+  while (OTHER_RECORDS.includes(bytes[at])) {
+    if (at + 5 > bytes.length) return MORE;
+    at += 5 + bytes.readUInt16BE(at + 3);
+  }
+  if (at > MAX_BEFORE_BYTES) return BROKEN;
+  if (at >= bytes.length) return bytes.length > MAX_BEFORE_BYTES ? BROKEN : MORE;
+  const next = readFirstBytes(bytes.subarray(at));
+  return next.kind === 'other' ? BROKEN : next;
+}
+
+function readHello(handshake: Buffer, length: number): FirstBytes {
   try {
-    return helloOf(new Cursor(handshake.subarray(4, 4 + length)));
+    return helloOf(new Cursor(handshake.subarray(HEAD_BYTES)), length);
   } catch {
     return BROKEN;
   }
 }
 
-/** The content of the handshake records so far; undefined where other bytes stand between them. */
-function handshakeOf(bytes: Buffer): Buffer | undefined {
-  const parts: Buffer[] = [];
-  for (let at = 0; at < bytes.length;) {
-    if (bytes[at] !== HANDSHAKE_RECORD || (bytes[at + 1] ?? 3) !== 3)
-      return parts.length > 0 ? whole(parts) : undefined;
-    if (at + 5 > bytes.length) break;
-    const length = bytes.readUInt16BE(at + 3);
-    if (length === 0 || length > MAX_RECORD_BYTES) return undefined;
-    parts.push(bytes.subarray(at + 5, at + 5 + length));
-    at += 5 + length;
-  }
-  return Buffer.concat(parts);
-}
-
-/** What follows the ClientHello is not looked at, so a message that is whole may be followed by anything. */
-function whole(parts: readonly Buffer[]): Buffer | undefined {
-  const all = Buffer.concat(parts);
-  return all.length >= 4 && all.length >= 4 + all.readUIntBE(1, 3) ? all : undefined;
-}
-
-function helloOf(hello: Cursor): FirstBytes {
+function helloOf(hello: Cursor, length: number): FirstBytes {
   hello.take(2 + 32);
   hello.take(hello.number(1));
   hello.take(hello.number(2));
   hello.take(hello.number(1));
   // Versions before TLS 1.2 know no extensions.
-  if (hello.isAtEnd) return { kind: 'hello' };
+  if (hello.isAtEnd) return { kind: 'hello', length };
   const extensions = new Cursor(hello.take(hello.number(2)));
   const names: string[] = [];
   while (!extensions.isAtEnd) {
@@ -75,7 +99,7 @@ function helloOf(hello: Cursor): FirstBytes {
   // Of two, nobody can say which one the server goes by.
   if (names.length > 1 || !hello.isAtEnd) return BROKEN;
   const [name] = names;
-  return name === undefined ? { kind: 'hello' } : { kind: 'hello', name };
+  return name === undefined ? { kind: 'hello', length } : { kind: 'hello', length, name };
 }
 
 function serverNames(extension: Cursor): readonly string[] {

@@ -132,6 +132,9 @@ function requestOf(req: IncomingMessage, { socket, path, host }: Onward, more: O
   });
 }
 
+/** What says where a body ends: without it the rest would be read as another request, which nobody judged. */
+const FRAMING = 'content-length';
+
 /** The body's length as the client gave it, since the two ways must never be mixed (RFC 9112 §6.3). */
 function bodyHeaders({ headers }: IncomingMessage): OutgoingHttpHeaders {
   return headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
@@ -141,7 +144,10 @@ function endToEnd({ headersDistinct, headers }: IncomingMessage): OutgoingHttpHe
   const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
   const entries = Object.entries(headersDistinct).filter(
     ([name, value]) =>
-      value !== undefined && !HOP_BY_HOP.has(name) && !name.startsWith('proxy-') && !named.has(name),
+      value !== undefined &&
+      !HOP_BY_HOP.has(name) &&
+      !name.startsWith('proxy-') &&
+      (name === FRAMING || !named.has(name)),
   );
   return Object.fromEntries(entries.map(([name, value]) => [name, value?.length === 1 ? value[0] : value]));
 }

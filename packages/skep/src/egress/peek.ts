@@ -14,6 +14,8 @@ interface PeekOptions {
   readonly client: Socket;
   /** What was read of it before. */
   readonly head?: Buffer;
+  /** Says what the bytes so far are; those of a connection that begins where it is absent. */
+  readonly read?: (bytes: Buffer) => FirstBytes;
   readonly clock: Clock;
   /** How long nothing at all may come; without it, for ever. */
   readonly firstByteMs?: number;
@@ -23,7 +25,13 @@ interface PeekOptions {
 const HELLO_MS = 15_000;
 
 /** Reads until it is clear what the first bytes are, and pauses. Too late, cut off or closed is `broken`. Never fails. */
-export function peek({ client, head, clock, firstByteMs }: PeekOptions): Promise<Peeked> {
+export function peek({
+  client,
+  head,
+  read = readFirstBytes,
+  clock,
+  firstByteMs,
+}: PeekOptions): Promise<Peeked> {
   return new Promise((resolve) => {
     let bytes = Buffer.alloc(0);
     const done = (first: Peeked['first'], isAtEnd = false) => {
@@ -40,14 +48,14 @@ export function peek({ client, head, clock, firstByteMs }: PeekOptions): Promise
         timer = clock.after(HELLO_MS, broken);
       }
       bytes = Buffer.concat([bytes, chunk]);
-      const first = readFirstBytes(bytes);
+      const first = read(bytes);
       if (first.kind !== 'more') done(first);
     };
     if (client.destroyed) {
       broken();
       return;
     }
-    client.on('data', look).on('end', ended).on('close', broken);
+    client.on('data', look).on('end', ended).on('close', broken).resume();
     if (head !== undefined && head.length > 0) look(head);
   });
 }

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import {
@@ -11,6 +12,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
+import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { openGateway } from './gateway.fixture.ts';
 
 /** Servers and clients on loopback that end with their test. */
@@ -86,10 +88,24 @@ export class Peers {
     return { status: reply.statusCode, socket, head };
   }
 
+  /** The first bytes of a client of Node's, which is OpenSSL's. */
+  async hello(options: ConnectionOptions): Promise<Buffer> {
+    const hello = Promise.withResolvers<Buffer>();
+    const port = await this.tcp((socket) => void socket.once('data', hello.resolve));
+    connectTls({ socket: this.connect(port), ...options }).on('error', () => {});
+    return hello.promise;
+  }
+
   async end(): Promise<void> {
     for (const end of this.#ends.splice(0).toReversed()) await end();
   }
 }
+
+/** What a server says that asks for the ClientHello once more (RFC 8446 §4.1.4). */
+export const RETRY_REQUEST = Buffer.from(
+  `160303002c020000280303${createHash('sha256').update('HelloRetryRequest').digest('hex')}00130100`,
+  'hex',
+);
 
 /** A key and a certificate of its own for these names, in PEM. */
 export function certificateFor(...names: readonly string[]): { readonly key: string; readonly cert: string } {

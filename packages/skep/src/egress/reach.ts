@@ -56,7 +56,7 @@ export class Reach {
   }
 
   /** Whether a connection to `asked` may name this host to the server (TLS SNI). Records a denial. */
-  allowsName(name: string, asked: Authority): boolean {
+  allowsName(name: string, asked: Authority, via: Decision['via']): boolean {
     const host = canonicalHost(name);
     if (host === asked.host) return true;
     const denial: Denial | undefined =
@@ -65,7 +65,7 @@ export class Reach {
         : this.#options.judge.host(host, asked.port);
     if (denial === undefined) return true;
     const reason = `asked for in TLS over a connection to ${asked.host}: ${denial.reason}`;
-    this.#deny({ ...denial, reason }, { host: host ?? asked.host, port: asked.port }, 'proxy');
+    this.#deny({ ...denial, reason }, { host: host ?? asked.host, port: asked.port }, via);
     return false;
   }
 

@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
-import { certificateFor, Peers } from './peers.fixture.ts';
+import { certificateFor, Peers, RETRY_REQUEST } from './peers.fixture.ts';
 
 const peers = new Peers();
 afterEach(() => peers.end());
@@ -40,6 +41,22 @@ describe('TLS without a proxy', () => {
     expect(gateway.decisions()).toMatchObject([
       { decision: 'denied', host: 'evil.example', port: 443, via: 'direct' },
     ]);
+  });
+
+  test('is cut off where it names another once the server asks again', async () => {
+    const port = await peers.tcp((socket) => void socket.once('data', () => socket.write(RETRY_REQUEST)));
+    const gateway = await peers.gateway({ hosts: ['api.example'], leadsTo: { 443: port } });
+    const socket = peers.connect(gateway.tls);
+    socket.write(await peers.hello({ servername: 'api.example' }));
+    await once(socket, 'data');
+    socket.write(await peers.hello({ servername: 'evil.example' }));
+    await once(socket, 'end');
+    expect(gateway.decisions().at(-1)).toMatchObject({
+      decision: 'denied',
+      host: 'evil.example',
+      port: 443,
+      via: 'direct',
+    });
   });
 
   test('and where it names none', async () => {

@@ -1,8 +1,7 @@
 import type { Server, Socket } from 'node:net';
 import { acceptFrom } from './accept.ts';
 import { canonicalHost, parseAuthority } from './host-name.ts';
-import { denyTls } from './join-judged.ts';
-import { joinSockets } from './join-sockets.ts';
+import { denyTls, joinJudged } from './join-judged.ts';
 import { peek } from './peek.ts';
 import { judgedRequests, type ServeOptions, type Target } from './serve-proxy.ts';
 import { serveHttp } from './serve-http.ts';
@@ -31,15 +30,14 @@ async function lead(client: Socket, port: number, { reach, clock }: ServeOptions
     denyTls(client);
     return;
   }
-  const reached = await reach.open({ host, port }, 'direct');
-  if (!('socket' in reached)) denyTls(client);
-  else {
-    reached.socket.write(bytes);
-    joinSockets(client, reached.socket);
-  }
+  const asked = { host, port };
+  const reached = await reach.open(asked, 'direct');
+  if ('socket' in reached)
+    await joinJudged({ client, head: bytes, server: reached.socket, asked, via: 'direct', reach, clock });
+  else denyTls(client);
 }
 
-/** The same for plain HTTP, where every request names its host in `Host`, or as an absolute address. */
+/** The same for plain HTTP, where every request names its host in `Host`. */
 export function serveDirectHttp(listener: Server, port: number, options: ServeOptions): void {
   serveHttp(
     listener,

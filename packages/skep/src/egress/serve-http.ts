@@ -17,10 +17,12 @@ const MAX_HEADER_BYTES = 64 * 1024;
 const HEADERS_MS = 30_000;
 const NEXT_REQUEST_MS = 70_000;
 const KEEP_ALIVE_MS = 60_000;
+/** Requests that wait for the answers to those before them (RFC 9112 §9.3.2). */
+const MAX_PIPELINED = 16;
 
 /**
  * Serves HTTP/1.1 on a listener that somebody else opened, with bounds on connections, headers and the time between
- * requests; a request and its answer may take any time. The strict parser refuses what could be read in two ways
+ * requests; a request and its answer may take any time, and those of one connection are answered one after the other. The strict parser refuses what could be read in two ways
  * (RFC 9112 §11.2). `answersHalfOpen`: a client that
  * ends its own direction after a request still gets the answer, at the price that one that goes is noticed later.
  */
@@ -38,26 +40,37 @@ export function serveHttp(
     insecureHTTPParser: false,
     requireHostHeader: true,
   });
+  // Those beyond a number would be left out unseen, a body's length perhaps.
+  http.maxHeadersCount = 0;
   // A property that Node has without declaring it.
   Object.assign(http, { httpAllowHalfOpen: answersHalfOpen });
   http.on('request', (req, res) => {
-    const wait = waits.get(req.socket);
-    wait?.begin();
-    res.once('close', () => wait?.end());
+    const { socket } = req;
+    const wait = waits.get(socket);
+    if (wait === undefined || wait.open > MAX_PIPELINED) {
+      socket.destroy();
+      return;
+    }
     res.on('error', () => void res.destroy());
-    handlers.request(req, res).catch(() => void res.destroy());
+    wait
+      .turn(res)
+      .then(() => (socket.destroyed ? undefined : handlers.request(req, res)))
+      .catch(() => void res.destroy());
   });
   const owned = (own: HttpHandlers['upgrade']) => (req: IncomingMessage, stream: unknown, head: Buffer) => {
     const socket = stream as Socket;
-    waits.get(socket)?.begin();
-    own(req, socket, head).catch(() => void socket.destroy());
+    const wait = waits.get(socket);
+    // An answer that is under way would get into what follows.
+    if (wait === undefined || wait.open > 0) return void socket.destroy();
+    wait.begin();
+    return void own(req, socket, head).catch(() => void socket.destroy());
   };
   http.on('upgrade', owned(handlers.upgrade));
   http.on('connect', owned(handlers.connect ?? refuseConnect));
   http.on('clientError', (_error, stream) => {
     const wait = waits.get(stream as Socket);
     // An answer that is under way must not be taken for the one to what cannot be read.
-    if (wait === undefined || wait.isBusy || !stream.writable) stream.destroy();
+    if (wait === undefined || wait.open > 0 || !stream.writable) stream.destroy();
     else {
       answerSocket(stream as Socket, 400, 'this is no request that can be read');
       // Nothing more is read of it, so its end would not be noticed.
@@ -80,6 +93,7 @@ class Wait {
   readonly #clock: Clock;
   #timer: Timer;
   #open = 0;
+  #last = Promise.resolve();
 
   constructor(socket: Socket, clock: Clock) {
     this.#socket = socket;
@@ -88,8 +102,9 @@ class Wait {
     socket.once('close', () => this.#timer.cancel());
   }
 
-  get isBusy(): boolean {
-    return this.#open > 0;
+  /** Requests that are under way, or wait for those. */
+  get open(): number {
+    return this.#open;
   }
 
   begin(): void {
@@ -97,9 +112,18 @@ class Wait {
     this.#timer.cancel();
   }
 
-  end(): void {
-    this.#open -= 1;
-    if (this.#open === 0 && !this.#socket.destroyed) this.#timer = this.#after(NEXT_REQUEST_MS);
+  /** A request has begun; resolves when those before it are answered. */
+  turn(res: ServerResponse): Promise<void> {
+    this.begin();
+    const before = this.#last;
+    this.#last = new Promise((resolve) => {
+      res.once('close', () => {
+        this.#open -= 1;
+        if (this.#open === 0 && !this.#socket.destroyed) this.#timer = this.#after(NEXT_REQUEST_MS);
+        resolve();
+      });
+    });
+    return before;
   }
 
   /** The client has been told that this connection is over. */

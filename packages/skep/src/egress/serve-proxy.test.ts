@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
 import { createServer as createTlsServer, connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
-import { certificateFor, Peers } from './peers.fixture.ts';
+import { certificateFor, Peers, RETRY_REQUEST } from './peers.fixture.ts';
 
 const peers = new Peers();
 afterEach(() => peers.end());
@@ -123,7 +123,7 @@ describe('a request for an absolute address', () => {
   });
 
   test('a body of any size goes both ways, no faster than it is read', async () => {
-    const size = 64 * 2 ** 20;
+    const size = 24 * 2 ** 20;
     const port = await peers.http((req, res) => req.pipe(res));
     const gateway = await peers.gateway({ allowAll: true, leadsTo: { 80: port } });
     const asked = request({
@@ -155,12 +155,6 @@ describe('a request for an absolute address', () => {
       res.end(JSON.stringify([length ?? null, coding ?? null, await text(req)]));
     });
     const gateway = await peers.gateway({ allowAll: true, leadsTo: { 80: port } });
-    const send = (head: string) =>
-      peers.say(
-        gateway.proxy,
-        `${head} http://a.example/ HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n`,
-      );
-    void send;
     const say = (rest: string) =>
       peers.say(
         gateway.proxy,
@@ -266,6 +260,65 @@ describe('what could be read in two ways is refused', () => {
     expect(await peers.say(gateway.proxy, `${head}X: ${'a'.repeat(70_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 4/,
     );
+  });
+});
+
+describe('where a body ends', () => {
+  const hidden = 'GET /hidden HTTP/1.1\r\nHost: evil.example\r\n\r\n';
+  test.each([
+    ['is for one hop', 'Connection: content-length\r\n'],
+    ['comes behind thousands of headers', 'A:\r\n'.repeat(2_500)],
+  ])('is said to the server too where its length %s', async (_what, headers) => {
+    const heard = Promise.withResolvers<string>();
+    const port = await peers.tcp((socket) => {
+      let all = '';
+      socket.on('data', (chunk: Buffer) => {
+        all += String(chunk);
+        if (all.endsWith(hidden)) heard.resolve(all);
+      });
+    });
+    const gateway = await peers.gateway({ hosts: ['a.example'], leadsTo: { 80: port } });
+    const socket = peers.connect(gateway.proxy);
+    socket.write(
+      `GET http://a.example/ HTTP/1.1\r\nHost: a\r\n${headers}Content-Length: ${hidden.length}\r\n\r\n${hidden}`,
+    );
+    expect(await heard.promise).toMatch(new RegExp(`\r\ncontent-length: ${hidden.length}\r\n`, 'i'));
+  });
+});
+
+describe('requests that come before the answer to another one', () => {
+  const ask = (path: number) => `GET http://a.example/${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+  /** A reset is an end. */
+  const ended = (port: number, said: string) => peers.say(port, said).catch(() => '');
+
+  test('are sent on one after the other', async () => {
+    const waiting: (() => void)[] = [];
+    const port = await peers.http((req, res) => waiting.push(() => res.end(req.url)));
+    const gateway = await peers.gateway({ allowAll: true, leadsTo: { 80: port } });
+    const socket = peers.connect(gateway.proxy);
+    let answers = '';
+    socket.on('data', (chunk: Buffer) => (answers += String(chunk)));
+    socket.write([1, 2, 3].map(ask).join(''));
+    for (const done of [1, 2, 3]) {
+      await expect.poll(() => waiting.length).toBe(1);
+      expect(gateway.connected).toHaveLength(done);
+      waiting.pop()?.();
+      await expect.poll(() => answers).toMatch(new RegExp(`/${done}\r?\n?`));
+    }
+  });
+
+  test('end the connection where there are too many, and lead nowhere', async () => {
+    const port = await peers.http(() => {});
+    const gateway = await peers.gateway({ allowAll: true, leadsTo: { 80: port } });
+    await ended(gateway.proxy, Array.from({ length: 1_000 }, (_, index) => ask(index)).join(''));
+    expect(gateway.connected.length).toBeLessThan(2);
+  });
+
+  test('of which one asks for a tunnel end the connection', async () => {
+    const port = await peers.http(() => {});
+    const gateway = await peers.gateway({ allowAll: true, leadsTo: { 80: port } });
+    await ended(gateway.proxy, `${ask(1)}CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\n\r\n`);
+    expect(gateway.connected).not.toContain('93.184.216.34 443');
   });
 });
 
@@ -400,6 +453,53 @@ describe('TLS in a tunnel', () => {
       via: 'proxy',
       reason: 'asked for in TLS over a connection to api.example: the profile does not list evil.example',
     });
+  });
+});
+
+describe('TLS that begins anew', () => {
+  const CIPHERS = Buffer.from([20, 3, 3, 0, 1, 1]);
+  const EARLY = Buffer.from([23, 3, 3, 0, 1, 0]);
+
+  /** What the server is sent by a client that names the one host and, asked or not, the other one. */
+  async function heardOf(
+    names: readonly [string, string],
+    waits: boolean,
+    answer = RETRY_REQUEST,
+  ): Promise<Buffer> {
+    const [first, second] = [
+      await peers.hello({ servername: names[0] }),
+      await peers.hello({ servername: names[1] }),
+    ];
+    const heard = Promise.withResolvers<Buffer>();
+    const port = await peers.tcp((server) => {
+      const parts: Buffer[] = [];
+      server.once('data', () => server.write(answer));
+      server.on('data', (part: Buffer) => void parts.push(part));
+      server.once('close', () => heard.resolve(Buffer.concat(parts)));
+      server.once('end', () => void server.end());
+    });
+    const gateway = await peers.gateway({ hosts: ['api.example', 'other.example'], leadsTo: { 443: port } });
+    const { socket } = await peers.tunnel(gateway.proxy, 'api.example:443');
+    socket.on('data', () => {});
+    socket.write(first);
+    if (waits) await once(socket, 'data');
+    socket.end(Buffer.concat([EARLY, CIPHERS, second]));
+    return heard.promise;
+  }
+
+  test.each([true, false])(
+    'is judged by its second name too, whether the client waits for the server (%s)',
+    async (waits) => {
+      expect((await heardOf(['api.example', 'other.example'], waits)).includes('other.example')).toBe(true);
+      const heard = await heardOf(['api.example', 'evil.example'], waits);
+      expect(heard.includes('api.example')).toBe(true);
+      expect(heard.includes('evil.example')).toBe(false);
+    },
+  );
+
+  test('is none where the server does not ask for it, and what the client says then passes', async () => {
+    const plain = Buffer.from(RETRY_REQUEST).fill(1, 11, 43);
+    expect((await heardOf(['api.example', 'evil.example'], true, plain)).includes('evil.example')).toBe(true);
   });
 });
 

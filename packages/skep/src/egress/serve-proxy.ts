@@ -39,7 +39,7 @@ export function serveProxy(listener: Server, options: ServeOptions): void {
         if (!('socket' in reached)) return answerSocket(socket, ...answerTo(workload, asked, reached));
         if (socket.destroyed) return destroy(reached.socket);
         socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
-        await joinJudged({ client: socket, head, server: reached.socket, asked, reach, clock });
+        await joinJudged({ client: socket, head, server: reached.socket, asked, via: 'proxy', reach, clock });
       },
     },
     true,
