@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { canonicalAddress, classOfAddress } from '@skep/core/fetch/address-class.ts';
+import { GATEWAY_ADDRESS, GATEWAY_NAMES } from '../permissions/host-rule.ts';
 import { canonicalHost } from './host-name.ts';
 import type { EgressPolicy } from './policy.ts';
 
@@ -32,13 +33,6 @@ export interface Denial {
 /** Undefined: allowed. */
 export type Verdict = Denial | undefined;
 
-const GATEWAY_NAMES: readonly string[] = [
-  'host.docker.internal',
-  'gateway.docker.internal',
-  'host.containers.internal',
-];
-const GATEWAY_ADDRESSES: readonly string[] = ['172.17.0.1'];
-
 /**
  * Decides what a workload may reach; the first rule that matches wins (docs/behaviour/run.md#isolation): addresses that
  * nobody may reach, the runtime's gateway, everything public, the hosts and ports of the profile, nothing.
@@ -60,11 +54,7 @@ export class Judge {
       .filter((host) => host.startsWith('.'))
       .map((host) => `.${nameOf(host.slice(1), host)}`);
     this.#exact = new Set(hosts.filter((host) => !host.startsWith('.')).map((host) => hostOf(host)));
-    this.#gateways = new Set([
-      ...GATEWAY_ADDRESSES,
-      ...addresses.map((one) => hostOf(one)),
-      ...GATEWAY_NAMES,
-    ]);
+    this.#gateways = new Set([GATEWAY_ADDRESS, ...addresses.map((one) => hostOf(one)), ...GATEWAY_NAMES]);
     this.#leadsTo = leadsTo === undefined ? undefined : hostOf(leadsTo);
   }
 

@@ -72,16 +72,18 @@ export function isNeverReached(host: string): boolean {
 }
 
 /** The machine that runs containers, as its engines call it; only `--allow-runtime-gateway` opens it. */
-const GATEWAY_HOSTS: ReadonlySet<string> = new Set([
+export const GATEWAY_NAMES: readonly string[] = [
   'host.docker.internal',
   'gateway.docker.internal',
   'host.containers.internal',
-  '172.17.0.1',
-]);
+];
+/** Where it is found on most engines. */
+export const GATEWAY_ADDRESS = '172.17.0.1';
 
 /** True for a name or the usual address of the container engine's gateway. */
 export function isGatewayHost(host: string): boolean {
-  return GATEWAY_HOSTS.has(spelledHost(host));
+  const spelled = spelledHost(host);
+  return spelled === GATEWAY_ADDRESS || GATEWAY_NAMES.includes(spelled);
 }
 
 /** Names that mean something in one network only (RFC 6762, RFC 8375, ICANN's `internal`), and those without a dot. */

@@ -5,6 +5,7 @@ import type { Decision } from '../../../egress/decision.ts';
 import type { GatewayConfig } from '../../../egress/gateway-config.ts';
 import { GATEWAY_NODE_ENV } from '../../../egress/node-flags.ts';
 import { readDecisions } from '../../../egress/read-decisions.ts';
+import { GATEWAY_NAMES } from '../../../permissions/host-rule.ts';
 import type { EngineClient } from '../client.ts';
 import { containerIds, containerPath, removeContainer } from '../containers.ts';
 import { engineMessage } from '../failure.ts';
@@ -38,8 +39,6 @@ const MEMORY_BYTES = 128 * 1024 * 1024;
 /** Node has about a dozen threads. */
 const MAX_PROCESSES = 64;
 const LOG = { Type: 'json-file', Config: { 'max-size': '2m', 'max-file': '2' } };
-/** Names that lead from a container to the machine, where the person allowed that. */
-const MACHINE_NAMES = ['host.docker.internal', 'gateway.docker.internal', 'host.containers.internal'];
 const LISTENING_MS = 30_000;
 
 /**
@@ -147,7 +146,7 @@ function gatewayBody(
     HostConfig: {
       NetworkMode: outward.id,
       ...(at === undefined ? {} : { PortBindings: { [at]: bound } }),
-      ...(policy.runtimeGateway ? { ExtraHosts: MACHINE_NAMES.map((one) => `${one}:host-gateway`) } : {}),
+      ...(policy.runtimeGateway ? { ExtraHosts: GATEWAY_NAMES.map((one) => `${one}:host-gateway`) } : {}),
       ReadonlyRootfs: true,
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
