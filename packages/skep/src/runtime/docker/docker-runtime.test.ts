@@ -48,6 +48,12 @@ describe('who an engine is', () => {
     expect(await runtime.probe(signal)).toMatchObject({ kind: 'docker', ...info });
   });
 
+  test('is the name of its machine for Podman, which draws an id for each answer', async () => {
+    const body = { ID: 'drawn', Name: 'host', ServerVersion: '4.3.1' };
+    const { runtime } = await scriptedEngine({ 'GET /info': { body } }, { podman: true });
+    expect(await runtime.probe(signal)).toMatchObject({ id: 'host' });
+  });
+
   test('is its address where it has neither id nor name', async () => {
     const { runtime } = await scriptedEngine({ 'GET /info': { body: { ServerVersion: '1' } } });
     const { id, endpoint } = await runtime.probe(signal);

@@ -94,11 +94,12 @@ export class DockerRuntime implements Runtime {
     const { body } = await this.#client.ask('describe itself', { path: '/info', signal });
     const info = infoShape.parse(body);
     const endpoint = endpointText(this.#client.endpoint);
-    // Podman has no engine id; its host name is the nearest thing.
+    // Podman has no id: it leaves it out, or draws one for each answer. The name of its machine is the nearest thing.
+    const { podman } = await this.#client.about(signal);
     const { kind } = this.#client.endpoint;
     const isMapped = info.SecurityOptions?.some((one) => /\bname=(?:rootless|userns)\b/.test(one)) === true;
     const mapsUsers = isMapped || kind !== 'unix' || this.#environment.platform !== 'linux';
-    const id = info.ID || info.Name || endpoint;
+    const id = (podman ? '' : info.ID) || info.Name || endpoint;
     return { kind: 'docker', id, version: info.ServerVersion, endpoint, mapsUsers };
   }
 
