@@ -90,12 +90,12 @@ function caution(key: string, label: string, phrases: readonly string[]): CardRo
   return { key, label, values: phrases, text: phrases.join('; '), tone: 'caution' };
 }
 
-/** As whom it runs where that is not the runtime's own choice; only the sandbox lets a person choose. */
+/** As whom it runs where that is not the choice of the runtime or of its image. */
 function userRows(permitted: Permitted): readonly CardRow[] {
-  const { sandbox_user: user, runtime, hardening } = permitted;
+  const { sandbox_user: user, hardening } = permitted;
   if (hardening === 'other-user' && isReadOnly(permitted))
     return [row('runs_as', 'Runs As', ['an ordinary user, where its image says root'])];
-  if (user === undefined || user === '' || (runtime !== undefined && runtime.kind !== 'sandbox')) return [];
+  if (user === undefined || user === '') return [];
   const isRoot = parseConfinedUser(user).uid === 0;
   return [isRoot ? caution('runs_as', 'Runs As', ['root']) : row('runs_as', 'Runs As', [`user ${user}`])];
 }
