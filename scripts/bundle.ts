@@ -257,11 +257,20 @@ function launchable(folder: string, chunks: readonly OutputChunk[]): void {
 
 /**
  * Looking must stay quick: these commands load no zod, which alone takes half as long as all of Node, and
- * `list` no built-in module before something of it is called. Nor does a start in the sandbox load zod.
+ * `list` no built-in module before something of it is called. Nor does a start in the sandbox or on an engine load zod.
  */
 function refuseHeavy(chunks: readonly OutputChunk[]): void {
   const byFile = new Map(chunks.map((chunk) => [chunk.fileName, chunk]));
-  for (const command of ['list', 'search', 'info', 'run', 'supervise', 'run-for-command', 'sandbox']) {
+  for (const command of [
+    'list',
+    'search',
+    'info',
+    'run',
+    'supervise',
+    'run-for-command',
+    'sandbox',
+    'docker',
+  ]) {
     const loaded = new Set(chunks.filter(({ name }) => name === command).map(({ fileName }) => fileName));
     // A set hands out what is added to it on the way.
     for (const file of loaded) for (const one of byFile.get(file)?.imports ?? []) loaded.add(one);

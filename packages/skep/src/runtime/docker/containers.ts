@@ -1,9 +1,10 @@
-import { z } from 'zod';
+import { listOf, members, nullish, recordOf, text, wholeNumber } from '@skep/core/settings/shape.ts';
 import type { Observed, SeenFiles } from '../runtime.ts';
 import type { EngineClient } from './client.ts';
 import { findImage } from './images.ts';
 import { isAuxiliary, MANAGED } from './labels.ts';
 import { listedIds, observedContainer } from './observed.ts';
+import { readAnswer } from './read-answer.ts';
 
 export const containerPath = (name: string, rest = ''): string =>
   `/containers/${encodeURIComponent(name)}${rest}`;
@@ -17,12 +18,12 @@ export async function containerIds(
   return listedIds((await client.ask('list containers', request)).body);
 }
 
-const listedShape = z.array(z.object({ Id: z.string(), Labels: z.record(z.string(), z.string()).nullish() }));
+const listedShape = listOf(members({ Id: text, Labels: nullish(recordOf(text)) }));
 
 /** Ids of the containers, running or not, that are workloads: of what Skep made, not what only belongs to one. */
 export async function workloadIds(client: EngineClient): Promise<readonly string[]> {
   const request = { path: '/containers/json', query: { all: '1' }, filters: { label: [MANAGED] } };
-  const all = listedShape.parse((await client.ask('list containers', request)).body);
+  const all = readAnswer(listedShape, (await client.ask('list containers', request)).body);
   return all.filter(({ Labels }) => !isAuxiliary(Labels)).map(({ Id }) => Id);
 }
 
@@ -40,13 +41,13 @@ export async function removeContainer(client: EngineClient, name: string, what: 
   return (await client.ask(what, { method: 'DELETE', path: containerPath(name), query }, 404, 409)).status;
 }
 
-const imageShape = z.object({ Image: z.string(), Config: z.object({ Image: z.string() }) });
+const imageShape = members({ Image: text, Config: members({ Image: text }) });
 
 /** True unless the engine has another image by now under the name that the container was made from. */
 export async function isFromCurrentImage(client: EngineClient, name: string): Promise<boolean> {
   const { status, body } = await client.ask(`inspect "${name}"`, { path: containerPath(name, '/json') }, 404);
   if (status === 404) return true;
-  const { Image, Config } = imageShape.parse(body);
+  const { Image, Config } = readAnswer(imageShape, body);
   const now = await findImage(client, Config.Image);
   return now === undefined || bare(now.id) === bare(Image);
 }
@@ -54,13 +55,13 @@ export async function isFromCurrentImage(client: EngineClient, name: string): Pr
 /** The id of the image that a container was made from, whatever its tag means by now. */
 export async function imageOf(client: EngineClient, name: string): Promise<string | undefined> {
   const { status, body } = await client.ask(`inspect "${name}"`, { path: containerPath(name, '/json') }, 404);
-  return status === 404 ? undefined : `sha256:${bare(imageShape.parse(body).Image)}`;
+  return status === 404 ? undefined : `sha256:${bare(readAnswer(imageShape, body).Image)}`;
 }
 
 /** Podman leaves the algorithm out. */
 const bare = (id: string): string => id.replace(/^sha256:/, '');
 
-const changesShape = z.array(z.object({ Path: z.string(), Kind: z.number() })).nullish();
+const changesShape = nullish(listOf(members({ Path: text, Kind: wholeNumber() })));
 /** `Kind` of a path that the image does not have. */
 const ADDED = 1;
 /** What engines put into every container themselves, and what is meant to be lost. */
@@ -72,7 +73,7 @@ export async function hasOwnFiles(client: EngineClient, name: string): Promise<b
   const request = { path: containerPath(name, '/changes') };
   const { status, body } = await client.ask(`tell what changed in "${name}"`, request, 404);
   if (status === 404) return false;
-  const changes = changesShape.parse(body) ?? [];
+  const changes = readAnswer(changesShape, body) ?? [];
   return changes.some(({ Path, Kind }) => Kind === ADDED && !NOT_KEPT.test(Path));
 }
 
@@ -88,7 +89,9 @@ export async function seenFiles(client: EngineClient, name: string): Promise<See
   const { status, body } = await client.ask(`tell what changed in "${name}"`, request, 404);
   if (status === 404)
     return { paths: new Map(), complete: false, unseen: ['what it did with files', ...unseen] };
-  const all = (changesShape.parse(body) ?? []).map(({ Path }) => Path).filter((path) => !NOT_KEPT.test(path));
+  const all = (readAnswer(changesShape, body) ?? [])
+    .map(({ Path }) => Path)
+    .filter((path) => !NOT_KEPT.test(path));
   // Directories above what changed count as changed for an engine.
   const above = new Set(all.map((path) => path.slice(0, path.lastIndexOf('/'))));
   const changed = all.filter((path) => !above.has(path) && !ENGINES_OWN.has(path));

@@ -1,5 +1,5 @@
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
-import { z } from 'zod';
+import { members, optional, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
 
 /** What decides about registry logins. */
 export interface CredentialSources {
@@ -30,29 +30,27 @@ export function registryLogin(host: string, sources: CredentialSources): Registr
   return sources.dockerConfig === undefined ? {} : fromDockerConfig(host, sources.dockerConfig);
 }
 
-const dockerConfigShape = z.object({
-  auths: z
-    .record(z.string(), z.object({ auth: z.string().optional(), identitytoken: z.string().optional() }))
-    .optional(),
-  credsStore: z.string().optional(),
-  credHelpers: z.record(z.string(), z.string()).optional(),
+const dockerConfigShape = members({
+  auths: optional(recordOf(members({ auth: optional(text), identitytoken: optional(text) }))),
+  credsStore: optional(text),
+  credHelpers: optional(recordOf(text)),
 });
 
-function fromDockerConfig(host: string, text: string): RegistryLogin {
-  const parsed = dockerConfigShape.safeParse(parsedJson(text));
-  if (!parsed.success) return { note: 'the docker config file is not valid, pulling without a login' };
+function fromDockerConfig(host: string, file: string): RegistryLogin {
+  const config = readAs(dockerConfigShape, parsedJson(file));
+  if (config === undefined) return { note: 'the docker config file is not valid, pulling without a login' };
   const names =
     host === 'docker.io'
       ? ['https://index.docker.io/v1/', 'docker.io', 'index.docker.io']
       : [host, `https://${host}`];
-  const entry = names.map((name) => parsed.data.auths?.[name]).find((one) => one !== undefined);
+  const entry = names.map((name) => config.auths?.[name]).find((one) => one !== undefined);
   if (entry?.identitytoken)
     return { header: encode({ identitytoken: entry.identitytoken, serveraddress: host }) };
   const [username = '', ...rest] = Buffer.from(entry?.auth ?? '', 'base64')
     .toString('utf8')
     .split(':');
   if (username !== '') return { header: encode({ username, password: rest.join(':'), serveraddress: host }) };
-  const helper = parsed.data.credHelpers?.[host] ?? parsed.data.credsStore;
+  const helper = config.credHelpers?.[host] ?? config.credsStore;
   return helper === undefined
     ? {}
     : { note: `the login for ${host} lies in the credential helper "${helper}", which Skep does not run` };

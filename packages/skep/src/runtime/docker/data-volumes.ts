@@ -1,12 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { z } from 'zod';
+import { listOf, members, nullish, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
 import { partOf } from '../../permissions/data-paths.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import type { EngineClient } from './client.ts';
 import { containerPath, removeContainer } from './containers.ts';
 import { refused } from './failure.ts';
 import { MANAGED, MANAGED_LABEL, NAME_LABEL, OWNER_LABEL } from './labels.ts';
+import { readAnswer } from './read-answer.ts';
 
 // What a workload keeps lies in volumes of the engine (decision 0242): it gives them to whoever the server is inside, and
 // whoever may use the engine may remove them.
@@ -62,27 +63,23 @@ export async function removeVolumes(client: EngineClient, name: string, owner: s
   await removeVolumesNamed(client, await volumesOf(client, name, owner));
 }
 
-const volumesShape = z.object({
-  Volumes: z
-    .array(z.object({ Name: z.string(), Labels: z.record(z.string(), z.string()).nullish() }))
-    .nullish(),
+const volumesShape = members({
+  Volumes: nullish(listOf(members({ Name: text, Labels: nullish(recordOf(text)) }))),
 });
 
 async function volumesOf(client: EngineClient, name: string, owner: string): Promise<string[]> {
   const filters = { label: [MANAGED, `${NAME_LABEL}=${name}`, `${OWNER_LABEL}=${owner}`] };
   const { body } = await client.ask('list volumes', { path: '/volumes', filters });
-  const ours = (volumesShape.parse(body).Volumes ?? []).filter(
+  const ours = (readAnswer(volumesShape, body).Volumes ?? []).filter(
     // Not every engine knows every filter.
     ({ Labels }) => Labels?.[NAME_LABEL] === name && Labels[OWNER_LABEL] === owner,
   );
   return ours.map(({ Name }) => Name);
 }
 
-const mountsShape = z.object({
-  Config: z.object({ Labels: z.record(z.string(), z.string()).nullish() }),
-  Mounts: z
-    .array(z.object({ Type: z.string(), Name: z.string().nullish(), Destination: z.string() }))
-    .nullish(),
+const mountsShape = members({
+  Config: members({ Labels: nullish(recordOf(text)) }),
+  Mounts: nullish(listOf(members({ Type: text, Name: nullish(text), Destination: text }))),
 });
 
 /** The data volumes of a container in which nothing is; only while the container is there the engine tells. */
@@ -90,7 +87,7 @@ export async function emptyVolumes(client: EngineClient, container: string): Pro
   const at = `/containers/${encodeURIComponent(container)}`;
   const { status, body } = await client.ask(`inspect "${container}"`, { path: `${at}/json` }, 404);
   if (status === 404) return [];
-  const { Config, Mounts } = mountsShape.safeParse(body).data ?? {};
+  const { Config, Mounts } = readAs(mountsShape, body) ?? {};
   const prefix = `skep-${Config?.Labels?.[OWNER_LABEL] ?? ''}-${container}.`;
   const empty: string[] = [];
   for (const { Type, Name, Destination } of Mounts ?? []) {

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { z } from 'zod';
+import { bool, listOf, members, nullish, text, wholeNumber } from '@skep/core/settings/shape.ts';
 import type { Decision } from '../../egress/decision.ts';
 import { closedMounts } from '../../permissions/confined-user.ts';
 import { parseConfinedUser } from '../../permissions/confined-user-name.ts';
@@ -55,20 +55,21 @@ import {
 } from './network/workload-networks.ts';
 import { ensureImage } from './pull.ts';
 import { sweepBuilds, sweepNetworks } from './sweep.ts';
+import { readAnswer } from './read-answer.ts';
 
-const infoShape = z.object({
-  ID: z.string().nullish(),
-  Name: z.string().nullish(),
-  ServerVersion: z.string(),
-  SecurityOptions: z.array(z.string()).nullish(),
+const infoShape = members({
+  ID: nullish(text),
+  Name: nullish(text),
+  ServerVersion: text,
+  SecurityOptions: nullish(listOf(text)),
 });
 /** Engines that do not say so can. */
-const abilitiesShape = z.object({
-  MemoryLimit: z.boolean().nullish(),
-  PidsLimit: z.boolean().nullish(),
-  CpuCfsQuota: z.boolean().nullish(),
+const abilitiesShape = members({
+  MemoryLimit: nullish(bool),
+  PidsLimit: nullish(bool),
+  CpuCfsQuota: nullish(bool),
 });
-const waitShape = z.object({ StatusCode: z.number() });
+const waitShape = members({ StatusCode: wholeNumber() });
 
 /** The runtime port on a Docker-compatible engine. Nothing is connected before the first call. */
 export class DockerRuntime implements Runtime {
@@ -92,7 +93,7 @@ export class DockerRuntime implements Runtime {
 
   async probe(signal: AbortSignal): Promise<RuntimeInfo> {
     const { body } = await this.#client.ask('describe itself', { path: '/info', signal });
-    const info = infoShape.parse(body);
+    const info = readAnswer(infoShape, body);
     const endpoint = endpointText(this.#client.endpoint);
     // Podman has no id: it leaves it out, or draws one for each answer. The name of its machine is the nearest thing.
     const { podman } = await this.#client.about(signal);
@@ -161,7 +162,7 @@ export class DockerRuntime implements Runtime {
   async #unlimited({ memory, pids, cpus }: Limits): Promise<readonly string[]> {
     if (memory + pids + cpus === 0) return [];
     const { body } = await this.#client.ask('describe itself', { path: '/info' });
-    const can = abilitiesShape.parse(body);
+    const can = readAnswer(abilitiesShape, body);
     const wanted = [
       ['memory', memory, can.MemoryLimit],
       ['processes', pids, can.PidsLimit],
@@ -269,7 +270,7 @@ export class DockerRuntime implements Runtime {
     const request = { method: 'POST', path: containerPath(name, '/wait'), query, signal } as const;
     const { status, body } = await this.#client.ask(`wait for "${name}"`, request, 404);
     if (status === 404) throw noSuchWorkload(name);
-    return waitShape.parse(body).StatusCode;
+    return readAnswer(waitShape, body).StatusCode;
   }
 
   async stop(name: string, graceMs: number): Promise<void> {

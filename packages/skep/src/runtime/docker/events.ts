@@ -1,14 +1,14 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
-import { z } from 'zod';
+import { members, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
 import type { RuntimeEvent } from '../runtime.ts';
 import type { EngineClient } from './client.ts';
 import { endpointText } from './endpoint.ts';
 import { refused } from './failure.ts';
 import { isAuxiliary, MANAGED } from './labels.ts';
 
-const eventShape = z.object({
-  Action: z.string(),
-  Actor: z.object({ Attributes: z.record(z.string(), z.string()) }),
+const eventShape = members({
+  Action: text,
+  Actor: members({ Attributes: recordOf(text) }),
 });
 
 const ACTIONS: Readonly<Record<string, RuntimeEvent['action']>> = {
@@ -42,10 +42,10 @@ export async function* containerEvents(
 
 /** Decodes one event; undefined for the kinds nobody waits for, and for what is no workload itself. */
 export function runtimeEvent(value: unknown): RuntimeEvent | undefined {
-  const parsed = eventShape.safeParse(value);
-  if (!parsed.success) return undefined;
-  const action = Object.hasOwn(ACTIONS, parsed.data.Action) ? ACTIONS[parsed.data.Action] : undefined;
-  const { name, ...labels } = parsed.data.Actor.Attributes;
+  const event = readAs(eventShape, value);
+  if (event === undefined) return undefined;
+  const action = Object.hasOwn(ACTIONS, event.Action) ? ACTIONS[event.Action] : undefined;
+  const { name, ...labels } = event.Actor.Attributes;
   if (isAuxiliary(labels)) return undefined;
   return action && name !== undefined ? { name, action } : undefined;
 }

@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises';
 import path from 'node:path';
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
-import { z } from 'zod';
+import { members, optional, readAs, text } from '@skep/core/settings/shape.ts';
 import type { Finding, FindRuntime, Refusal, RuntimeEnvironment } from '../environment.ts';
 import { userFile } from '../user-file.ts';
 import { EngineClient } from './client.ts';
@@ -120,8 +120,8 @@ async function refusal(search: EngineSearch, endpoint: Endpoint): Promise<string
   }
 }
 
-const configShape = z.object({ currentContext: z.string().optional() });
-const metaShape = z.object({ Endpoints: z.object({ docker: z.object({ Host: z.string() }) }) });
+const configShape = members({ currentContext: optional(text) });
+const metaShape = members({ Endpoints: members({ docker: members({ Host: text }) }) });
 
 /**
  * The engine of the current docker context: `DOCKER_CONTEXT`, else `currentContext` of the docker config (contexts lie
@@ -131,10 +131,10 @@ const metaShape = z.object({ Endpoints: z.object({ docker: z.object({ Host: z.st
 async function currentContext({ env, home, readText }: EngineSearch): Promise<Named | undefined> {
   const directory = env['DOCKER_CONFIG'] || path.join(home, '.docker');
   const read = async (...file: string[]) => parsedJson((await readText(path.join(directory, ...file))) ?? '');
-  const name = env['DOCKER_CONTEXT'] || configShape.safeParse(await read('config.json')).data?.currentContext;
+  const name = env['DOCKER_CONTEXT'] || readAs(configShape, await read('config.json'))?.currentContext;
   if (!name || name === 'default') return undefined;
   const id = createHash('sha256').update(name).digest('hex');
-  const meta = metaShape.safeParse(await read('contexts/meta', id, 'meta.json')).data;
+  const meta = readAs(metaShape, await read('contexts/meta', id, 'meta.json'));
   if (meta === undefined) {
     throw new SkepError('runtime/unavailable', {
       message: `docker context "${name}" has no readable engine address`,

@@ -1,22 +1,33 @@
-import { z } from 'zod';
+import {
+  anything,
+  bool,
+  listOf,
+  members,
+  nullish,
+  optional,
+  recordOf,
+  text,
+  wholeNumber,
+} from '@skep/core/settings/shape.ts';
 import type { Observed, WorkloadState } from '../runtime.ts';
+import { readAnswer } from './read-answer.ts';
 
-const inspectShape = z.object({
-  Name: z.string(),
-  Created: z.string(),
-  State: z.object({
-    Status: z.string(),
-    Running: z.boolean(),
-    ExitCode: z.number(),
-    OOMKilled: z.boolean().nullish(),
-    StartedAt: z.string().optional(),
+const inspectShape = members({
+  Name: text,
+  Created: text,
+  State: members({
+    Status: text,
+    Running: bool,
+    ExitCode: wholeNumber(),
+    OOMKilled: nullish(bool),
+    StartedAt: optional(text),
   }),
-  Config: z.object({ Image: z.string(), Labels: z.record(z.string(), z.string()).nullish() }),
+  Config: members({ Image: text, Labels: nullish(recordOf(text)) }),
 });
 
 /** Decodes `GET /containers/{id}/json`. */
 export function observedContainer(body: unknown): Observed {
-  const { Name, Created, State, Config } = inspectShape.parse(body);
+  const { Name, Created, State, Config } = readAnswer(inspectShape, body);
   const state = workloadState(State.Status, State.Running);
   const startedAt = new Date(State.StartedAt ?? 0);
   return {
@@ -35,11 +46,11 @@ export function observedContainer(body: unknown): Observed {
   };
 }
 
-const listShape = z.array(z.object({ Id: z.string() }));
+const listShape = listOf(members({ Id: text }));
 
 /** Ids of `GET /containers/json` and `GET /images/json`. */
 export function listedIds(body: unknown): string[] {
-  return listShape.parse(body).map((item) => item.Id);
+  return readAnswer(listShape, body).map((item) => item.Id);
 }
 
 /** `paused` and `restarting` containers hold their process; `dead` and `removing` ones have none. */
@@ -48,13 +59,13 @@ function workloadState(status: string, running: boolean): WorkloadState {
   return status === 'created' || status === 'configured' ? 'created' : 'exited';
 }
 
-const imageShape = z.object({
-  Id: z.string(),
-  Config: z.object({
-    ExposedPorts: z.record(z.string(), z.unknown()).nullish(),
-    Labels: z.record(z.string(), z.string()).nullish(),
-    Volumes: z.record(z.string(), z.unknown()).nullish(),
-    User: z.string().nullish(),
+const imageShape = members({
+  Id: text,
+  Config: members({
+    ExposedPorts: nullish(recordOf(anything)),
+    Labels: nullish(recordOf(text)),
+    Volumes: nullish(recordOf(anything)),
+    User: nullish(text),
   }),
 });
 
@@ -62,7 +73,7 @@ export type ObservedImage = ReturnType<typeof observedImage>;
 
 /** Decodes `GET /images/{name}/json`; ports are those of EXPOSE for TCP, ascending. */
 export function observedImage(body: unknown) {
-  const { Id, Config } = imageShape.parse(body);
+  const { Id, Config } = readAnswer(imageShape, body);
   const ports = Object.keys(Config.ExposedPorts ?? {}).flatMap((port) => {
     const number = /^(\d+)(?:\/tcp)?$/.exec(port)?.[1];
     return number === undefined ? [] : [Number(number)];
@@ -76,13 +87,13 @@ export function observedImage(body: unknown) {
   };
 }
 
-const networksShape = z.array(
-  z.object({
-    Id: z.string(),
-    Name: z.string(),
-    Created: z.string(),
-    Labels: z.record(z.string(), z.string()).nullish(),
-    IPAM: z.object({ Config: z.array(z.object({ Subnet: z.string().optional() })).nullish() }).nullish(),
+const networksShape = listOf(
+  members({
+    Id: text,
+    Name: text,
+    Created: text,
+    Labels: nullish(recordOf(text)),
+    IPAM: nullish(members({ Config: nullish(listOf(members({ Subnet: optional(text) }))) })),
   }),
 );
 
@@ -90,8 +101,7 @@ export type ObservedNetwork = ReturnType<typeof observedNetworks>[number];
 
 /** Decodes `GET /networks`, in one order for all callers: the oldest first, of equal age the smallest id. */
 export function observedNetworks(body: unknown) {
-  return networksShape
-    .parse(body)
+  return readAnswer(networksShape, body)
     .map(({ Id, Name, Created, Labels, IPAM }) => ({
       id: Id,
       name: Name,

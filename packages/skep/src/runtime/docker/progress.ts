@@ -1,21 +1,28 @@
-import { z } from 'zod';
+import {
+  anything,
+  members,
+  optional,
+  readAs,
+  text,
+  wholeNumber,
+  type ShapeType,
+} from '@skep/core/settings/shape.ts';
 
-const lineShape = z.object({
-  stream: z.string().optional(),
-  status: z.string().optional(),
-  id: z.string().optional(),
-  error: z.string().optional(),
-  errorDetail: z.object({ message: z.string().optional() }).optional(),
-  progressDetail: z.object({ current: z.number().optional(), total: z.number().optional() }).optional(),
-  aux: z.unknown().optional(),
+const lineShape = members({
+  stream: optional(text),
+  status: optional(text),
+  id: optional(text),
+  error: optional(text),
+  errorDetail: optional(members({ message: optional(text) })),
+  progressDetail: optional(members({ current: optional(wholeNumber()), total: optional(wholeNumber()) })),
+  aux: optional(anything),
 });
 
-export type ProgressLine = z.infer<typeof lineShape>;
+export type ProgressLine = ShapeType<typeof lineShape>;
 
 /** Decodes one line of a pull or build stream; members that are not understood are left out. */
 export function progressLine(value: unknown): ProgressLine {
-  const parsed = lineShape.safeParse(value);
-  return parsed.success ? parsed.data : {};
+  return readAs(lineShape, value) ?? {};
 }
 
 /** The failure a line reports. Pull and build answer 200 and fail inside the stream. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { listOf, members, nullish, optional, recordOf, text } from '@skep/core/settings/shape.ts';
 import { BUILD_LABEL } from '../../protocol/build-recipe.ts';
 import { isLocalImage } from '../../protocol/image-tag.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
@@ -7,18 +7,19 @@ import { isAuxiliary, MANAGED, NAME_LABEL, OWNER_LABEL } from './labels.ts';
 import { removeContainer } from './containers.ts';
 import { removeImage } from './images.ts';
 import { removeNetwork } from './network/workload-networks.ts';
+import { readAnswer } from './read-answer.ts';
 
 /** The token that a build's layers and containers carry: whose build it is, then which one. */
 export function buildIdOf({ owner, randomId }: RuntimeEnvironment): string {
   return `${owner}-${randomId()}`;
 }
 
-const shape = z.array(
-  z.object({
-    Id: z.string(),
+const shape = listOf(
+  members({
+    Id: text,
     /** Containers only: what it runs from. */
-    Image: z.string().optional(),
-    Labels: z.record(z.string(), z.string()).nullish(),
+    Image: optional(text),
+    Labels: nullish(recordOf(text)),
   }),
 );
 
@@ -34,7 +35,7 @@ export async function sweepBuilds(client: EngineClient, environment: RuntimeEnvi
   for (const id of await built(client, '/images/json', environment)) await removeImage(client, id);
 }
 
-const partShape = z.array(z.object({ Id: z.string(), Labels: z.record(z.string(), z.string()).nullish() }));
+const partShape = listOf(members({ Id: text, Labels: nullish(recordOf(text)) }));
 
 /**
  * Removes the gateways and networks of this user that belong to no workload: what programs left that were interrupted
@@ -43,9 +44,9 @@ const partShape = z.array(z.object({ Id: z.string(), Labels: z.record(z.string()
 export async function sweepNetworks(client: EngineClient, { owner }: RuntimeEnvironment): Promise<void> {
   const filters = { label: [MANAGED, `${OWNER_LABEL}=${owner}`] };
   const find = async (path: string, query: EngineRequest['query'] = {}) =>
-    partShape
-      .parse((await client.ask('list what was made', { path, query, filters })).body)
-      .filter(({ Labels }) => Labels?.[OWNER_LABEL] === owner && Labels[NAME_LABEL] !== undefined);
+    readAnswer(partShape, (await client.ask('list what was made', { path, query, filters })).body).filter(
+      ({ Labels }) => Labels?.[OWNER_LABEL] === owner && Labels[NAME_LABEL] !== undefined,
+    );
   const containers = await find('/containers/json', { all: '1' });
   const workloads = new Set(
     containers.filter((one) => !isAuxiliary(one.Labels)).map(({ Labels }) => Labels?.[NAME_LABEL]),
@@ -68,8 +69,7 @@ async function built(
   const query = { all: path === '/containers/json' ? '1' : '0' };
   const request = { path, query, filters: { label: [BUILD_LABEL] } };
   const { body } = await client.ask('list what was built', request);
-  return shape
-    .parse(body)
+  return readAnswer(shape, body)
     .filter(({ Labels }) => Labels?.[BUILD_LABEL]?.startsWith(`${owner}-`) === true)
     .filter(({ Labels, Image }) => Labels?.[NAME_LABEL] === undefined && !isLocalImage(Image ?? ''))
     .map(({ Id }) => Id);

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { anything, members, readAs, recordOf } from '@skep/core/settings/shape.ts';
 import type { EngineClient } from '../client.ts';
 import { containerPath } from '../containers.ts';
 import { MANAGED_LABEL, NAME_LABEL } from '../labels.ts';
@@ -8,14 +8,14 @@ import { isReferredTo, removeNetwork } from './workload-networks.ts';
 /** Network that all workloads shared in versions before each had one of its own. */
 export const SHARED_NETWORK = 'skep-external';
 
-const attachedShape = z.object({
-  NetworkSettings: z.object({ Networks: z.record(z.string(), z.unknown()) }),
+const attachedShape = members({
+  NetworkSettings: members({ Networks: recordOf(anything) }),
 });
 
 /** True when a container was put on the shared network, which may be gone by now. */
 export async function isOnSharedNetwork(client: EngineClient, container: string): Promise<boolean> {
   const answer = await client.call({ path: containerPath(container, '/json') });
-  const attached = attachedShape.safeParse(answer.body).data;
+  const attached = readAs(attachedShape, answer.body);
   return attached !== undefined && Object.hasOwn(attached.NetworkSettings.Networks, SHARED_NETWORK);
 }
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { members, nullish, optional, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
 import type { EngineClient } from '../client.ts';
 import { containerPath } from '../containers.ts';
 import { engineMessage } from '../failure.ts';
@@ -6,11 +6,11 @@ import { NETWORK_LABEL, OWNER_LABEL } from '../labels.ts';
 import { SHARED_NETWORK } from './old-shared-network.ts';
 import { makeNetwork, networksOf, type NetworkMaker } from './workload-networks.ts';
 
-const containerShape = z.object({
-  Config: z.object({ Labels: z.record(z.string(), z.string()).nullish() }),
-  HostConfig: z.object({ NetworkMode: z.string() }),
-  NetworkSettings: z.object({
-    Networks: z.record(z.string(), z.object({ NetworkID: z.string().optional() })),
+const containerShape = members({
+  Config: members({ Labels: nullish(recordOf(text)) }),
+  HostConfig: members({ NetworkMode: text }),
+  NetworkSettings: members({
+    Networks: recordOf(members({ NetworkID: optional(text) })),
   }),
 });
 
@@ -31,7 +31,7 @@ export function goneNetwork(answer: { readonly status: number; readonly body: un
 export async function replaceGoneNetwork(maker: NetworkMaker, name: string, gone: string): Promise<boolean> {
   const { client } = maker;
   const answer = await client.call({ path: containerPath(name, '/json') });
-  const { Config, HostConfig, NetworkSettings } = containerShape.safeParse(answer.body).data ?? {};
+  const { Config, HostConfig, NetworkSettings } = readAs(containerShape, answer.body) ?? {};
   const labels = Config?.Labels ?? {};
   const old = Object.entries(NetworkSettings?.Networks ?? {}).find(
     ([key, { NetworkID }]) => key === gone || NetworkID === gone,
