@@ -25,7 +25,7 @@ describe('offers', () => {
     [['reg'], ['registry']],
     [
       ['registry', ''],
-      ['list', 'info'],
+      ['list', 'info', 'convert'],
     ],
     [['registry', 'info', 'ev'], ['everything']],
     [

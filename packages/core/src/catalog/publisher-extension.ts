@@ -49,6 +49,17 @@ const oauthConfig = shape.holding({
   resource: text,
 });
 
+/** Who signed an image, as the catalogue says; what is absent is not compared. */
+const provenance = shape.holding({
+  sigstore_url: text,
+  repository_uri: text,
+  repository_ref: text,
+  signer_identity: text,
+  runner_environment: text,
+  cert_issuer: text,
+  attestation: shape.nullish(shape.holding({ predicate_type: text, predicate: shape.anything })),
+});
+
 /**
  * Members that decide how a server runs: one of a wrong type is an error, never silently dropped. Those for
  * display are left out; see extensionSummary.
@@ -61,12 +72,13 @@ const extension = shape.members({
   target_port: shape.nullish(port),
   stateless: flag,
   oauth_config: shape.nullish(oauthConfig),
-  provenance: shape.nullish(shape.recordOf<unknown>((value) => value)),
+  provenance: shape.nullish(provenance),
   tools: texts,
 });
 
 export type PublisherExtension = shape.ShapeType<typeof extension>;
 export type ExtensionPermissions = shape.ShapeType<typeof permissions>;
+export type ExtensionProvenance = shape.ShapeType<typeof provenance>;
 export type OAuthConfig = shape.ShapeType<typeof oauthConfig>;
 
 /** The block of `key`; a document with a single package or remote may key it differently. */

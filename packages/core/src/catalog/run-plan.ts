@@ -1,5 +1,10 @@
 import { SkepError } from '../errors/skep-error.ts';
-import { publisherExtension, type ExtensionPermissions, type OAuthConfig } from './publisher-extension.ts';
+import {
+  publisherExtension,
+  type ExtensionPermissions,
+  type ExtensionProvenance,
+  type OAuthConfig,
+} from './publisher-extension.ts';
 import {
   packageTarget,
   isTransport,
@@ -10,6 +15,7 @@ import {
 import { fill, requirementOf, variableOf, variableValue, type Requirement } from './run-plan/requirement.ts';
 import { planRuntimeArguments, type NotApplied } from './run-plan/runtime-arguments.ts';
 import type { ServerDocument, ServerPackage, ServerRemote, ServerArgument } from './server-json.ts';
+import { untagged } from './untagged.ts';
 import { VARIABLE_NAME } from './variable-name.ts';
 
 interface CommonPlan {
@@ -32,6 +38,8 @@ export interface LocalPlan extends CommonPlan {
   /** Required arguments without a value: with any of these, the person must give arguments. */
   readonly missingArgs: readonly Requirement[];
   readonly permissions?: ExtensionPermissions;
+  /** Who signed the image. */
+  readonly provenance?: ExtensionProvenance;
   /** Paths inside that the entry gives volumes of the engine: what the server keeps. */
   readonly volumes: readonly string[];
   /** What the entry asks of the container engine and Skep leaves to the person: host paths, ports, networks. */
@@ -63,13 +71,6 @@ function subjectTest(target: PackageTarget): (text: string) => boolean {
   return (text) => text === subject || text.startsWith(`${subject}:`) || text.startsWith(`${subject}@`);
 }
 
-/** An image reference without its tag and digest; a colon before the last slash is that of a port. */
-function untagged(reference: string): string {
-  const [named = ''] = reference.split('@', 1);
-  const colon = named.indexOf(':', named.lastIndexOf('/') + 1);
-  return colon === -1 ? named : named.slice(0, colon);
-}
-
 function planPackage(document: ServerDocument, entry: ServerPackage): LocalPlan | { readonly fault: string } {
   const named = packageTarget(entry);
   if ('fault' in named) return named;
@@ -96,6 +97,7 @@ function planPackage(document: ServerDocument, entry: ServerPackage): LocalPlan 
     missingArgs: missing,
     env,
     ...(extension.permissions ? { permissions: extension.permissions } : {}),
+    ...(extension.provenance ? { provenance: extension.provenance } : {}),
     tools: extension.tools ?? [],
     volumes: runtime.volumes,
     notApplied: runtime.notApplied,

@@ -133,6 +133,7 @@ export const CODES = {
   'runtime/invalid-workload': row(400, 'the workload cannot be created as asked', 'correct the named setting'),
   'runtime/image-not-found': row(404, 'image not found in registry', 'check the spelling of the image reference and its tag'),
   'runtime/image-needs-engine': row(400, 'images need a container engine', 'start Docker or Podman, or run a package with npx://'),
+  'runtime/unverified': row(403, 'where the image comes from could not be verified', 'use an image whose origin its catalogue entry states, or give --image-verification warn'),
   'runtime/package-not-found': row(404, 'package not found', 'check the spelling of the package and its version'),
   'runtime/build-failed': row(502, 'the image could not be built', 'correct what the message names and run it again'),
   'runtime/prefetch-failed': row(502, 'the package could not be fetched', 'correct what the message names and run it again'),

@@ -16,7 +16,14 @@ const none = {
   caCertificatePath: undefined,
   secretsProvider: undefined,
 };
-const config = { ...none, allowPrivateRegistryIp: false, frontPort: 0, isolation: 'off' } as const;
+const config = {
+  ...none,
+  allowPrivateRegistryIp: false,
+  frontPort: 0,
+  isolation: 'off',
+  imageVerification: undefined,
+  sigstoreTrustedRoot: undefined,
+} as const;
 /** Long after everything that these tests write. */
 const later = { now: () => Date.now() + 3_600_000 };
 /** Only large catalogues are worth an index. */

@@ -433,7 +433,7 @@ describe('how an image or package is made', () => {
     ],
     [
       'run fake:1 --image-verification enabled',
-      'the value "enabled" of --image-verification is not available yet; use warn or disabled',
+      'provenance server information not set: no catalogue says who signs the image "fake:1"; use an image whose origin its catalogue entry states, or give --image-verification warn',
     ],
     ['run fake:1 --ca-cert missing.pem', 'CA bundle "WORK/missing.pem" does not exist; check the path'],
     [

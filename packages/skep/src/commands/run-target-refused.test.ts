@@ -64,7 +64,7 @@ const CATALOGUE = catalogueOf({
 });
 
 const NO_ORIGIN =
-  'Warning: where the image "fake:1" comes from is not verified, which is not available yet\n';
+  'Warning: where the image "fake:1" comes from is not verified: no catalogue says who signs it\n';
 
 /** What to run, with its flags, and what it is refused with: what is wrong, and after the semicolon what to do. */
 type Row = readonly [target: string, message: string];

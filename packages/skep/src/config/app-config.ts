@@ -66,6 +66,20 @@ export const appSettings = settingsOf({ group: 'Configuration file' }, [
     default: 'off',
   },
   {
+    name: 'imageVerification',
+    kind: 'choice',
+    key: 'image_verification',
+    choices: ['warn', 'enabled', 'disabled'],
+    brief: 'What to do about images without a verified origin, unless --image-verification says otherwise',
+    defaultText: 'warn',
+  },
+  {
+    name: 'sigstoreTrustedRoot',
+    kind: 'path',
+    key: 'sigstore_trusted_root',
+    brief: 'Root of trust (trusted_root.json) that images are verified by, for a Sigstore of your own',
+  },
+  {
     name: 'secretsProvider',
     kind: 'choice',
     key: 'secrets.provider_type',

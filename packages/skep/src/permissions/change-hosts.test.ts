@@ -239,4 +239,4 @@ test('whatever is permitted and denied: nothing but what was meant is lost, noth
     }),
     { numRuns: 2000 },
   );
-});
+}, 60_000);

@@ -116,7 +116,8 @@ describe.skipIf(!hasGit)('compared with git itself', () => {
       }),
       { numRuns: 200 },
     );
-  });
+    // It asks git some hundred times, which takes long where others work.
+  }, 120_000);
 });
 
 test('no pattern takes longer than its length and that of the path ask for', () => {

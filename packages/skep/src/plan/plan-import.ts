@@ -2,6 +2,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readJsonText } from '@skep/core/files/read-limited.ts';
 import type { Settings } from '@skep/core/settings/field.ts';
+import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { isLoopback } from '@skep/proxy/call/loopback.ts';
@@ -28,7 +29,7 @@ import { hiddenOf, planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import { checkIsolation, requireConsent, checkReachable } from './plan-permissions.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
-import { preparationOf, sourceOf, unverified } from './preparation.ts';
+import { originOf, preparationOf, provenanceOf, sourceOf } from './preparation.ts';
 import { layer, settingsOfFile, settingsOfMachine } from './settings-of-run.ts';
 
 export interface ImportRequest {
@@ -62,6 +63,9 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
     ...settingsOfMachine(app, around),
   ]);
   const source = sourceOf(imported);
+  const { imageVerification: mode } = valuesOf(runSettings, settings);
+  const expected = mode === 'disabled' ? undefined : await provenanceOf(imported, app, around);
+  const { verification, warnings } = originOf(source, expected, mode, app);
   return {
     is: 'new',
     name: imported.name,
@@ -75,8 +79,11 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
       requirements: imported.secret_env.map((name) => ({ name, required: true, secret: true })),
       give: (name) => `in the environment, as ${SECRET}${name}`,
     },
-    preparation: preparationOf(source, imported.runtime_config ?? {}, settings, around.cwd),
-    warnings: unverified(source),
+    preparation: {
+      ...preparationOf(source, imported.runtime_config ?? {}, settings, around.cwd),
+      ...(verification && { verification }),
+    },
+    warnings,
     configure: async ({ port, merged, prepared }) => {
       const config = {
         ...imported,

@@ -16,7 +16,7 @@ import type { NewWorkload, Surroundings } from './plan.ts';
 import { checkIsolation, planPermissions } from './plan-permissions.ts';
 import type { AskedRun, Isolation, PlannedRun, RunRequest } from './planned-run.ts';
 import { isolateToLearn, planLearning } from './plan-learning.ts';
-import { preparationOf, unusedBuild, unverified } from './preparation.ts';
+import { originOf, preparationOf, unusedBuild } from './preparation.ts';
 import { parseTarget, resolveTarget, type Resolved } from './resolve-target.ts';
 import { settingsOfRun } from './settings-of-run.ts';
 
@@ -58,6 +58,12 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
   handOverByIndex(source, around);
   const secrets = values.explain ? {} : await secretsFor(values.secret ?? [], around);
   const targets = new Set(inputs.secrets.map(({ target }) => target));
+  const { verification, warnings: doubts } = originOf(
+    source,
+    plan?.provenance,
+    values.imageVerification,
+    config,
+  );
   const build = { builder_image: values.runtimeImage, additional_packages: values.runtimeAddPackage ?? [] };
   return {
     is: 'new',
@@ -70,12 +76,8 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
     host: inputs.host,
     secrets,
     env: { requirements: (plan?.env ?? []).filter(({ name: variable }) => !targets.has(variable)) },
-    preparation: preparationOf(source, build, settings, cwd),
-    warnings: [
-      ...unusedBuild(values, source, runtime),
-      ...unusedGateway(values),
-      ...(values.imageVerification === 'warn' ? unverified(source) : []),
-    ],
+    preparation: { ...preparationOf(source, build, settings, cwd), ...(verification && { verification }) },
+    warnings: [...unusedBuild(values, source, runtime), ...unusedGateway(values), ...doubts],
     configure: async (made) => buildRunConfig(planned, made, await info),
   };
 }

@@ -1,6 +1,7 @@
 import { runPlans, type LocalPlan, type RunPlan } from '@skep/core/catalog/run-plan.ts';
 import type { Requirement } from '@skep/core/catalog/run-plan/requirement.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { openCatalog } from '../catalog/open-catalog.ts';
 import { loadAppConfig } from '../config/app-config.ts';
@@ -17,7 +18,7 @@ import { runSettings } from '../settings/run-settings.ts';
 import { withHardening } from './first-hardening.ts';
 import { planPermissions } from './plan-permissions.ts';
 import type { Preparation, Surroundings } from './plan.ts';
-import { preparationOf, sourceOf } from './preparation.ts';
+import { originOf, preparationOf, sourceOf } from './preparation.ts';
 import { sourceOf as sourceOfPlan } from './resolve-target.ts';
 import { settingsOfMachine } from './settings-of-run.ts';
 
@@ -59,13 +60,18 @@ export async function planUpgrade({ name, to }: UpgradeRequest, around: Surround
   await info;
   const source = newSource(config, entry, to);
   const settings = mergeSettings(runSettings, settingsOfMachine(app, around));
+  const { imageVerification: mode } = valuesOf(runSettings, settings);
+  const { verification } = originOf(source, entry?.provenance, mode, app);
   const given = (config.secrets ?? []).map((text) => parseReference(text).target);
   const has = new Set([...Object.keys(config.env_vars), ...given]);
   const needed = (entry?.env ?? []).filter((one) => !has.has(one.name));
   return {
     config,
     runtime,
-    preparation: preparationOf(source, config.runtime_config ?? {}, settings, cwd),
+    preparation: {
+      ...preparationOf(source, config.runtime_config ?? {}, settings, cwd),
+      ...(verification && { verification }),
+    },
     missing: needed.filter((one) => one.required && one.default === undefined),
     wishes: entry === undefined ? [] : await wishesOf(config, entry),
     configure: async (prepared, answers) => {

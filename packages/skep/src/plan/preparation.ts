@@ -1,14 +1,17 @@
 import { resolve } from 'node:path';
+import type { ExtensionProvenance } from '@skep/core/catalog/publisher-extension.ts';
+import { untagged } from '@skep/core/catalog/untagged.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import type { Settings } from '@skep/core/settings/field.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
-import { checkPackageSource } from '../protocol/reference.ts';
+import type { AppConfig } from '../config/app-config.ts';
+import { checkPackageSource, packageReference } from '../protocol/reference.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
-import type { Runtime, Source } from '../runtime/runtime.ts';
-import { buildSettings } from '../settings/build.ts';
-import type { RunValues } from '../settings/run-settings.ts';
-import type { Preparation } from './plan.ts';
+import type { Runtime, Source, Verification } from '../runtime/runtime.ts';
+import { runSettings, type RunValues } from '../settings/run-settings.ts';
+import type { Preparation, Surroundings } from './plan.ts';
 
 type BuildConfig = Exclude<RunConfig['runtime_config'], undefined>;
 
@@ -19,7 +22,7 @@ export function preparationOf(
   settings: Settings,
   cwd: string,
 ): Preparation {
-  const { caCert: path } = valuesOf(buildSettings, settings);
+  const { caCert: path } = valuesOf(runSettings, settings);
   return {
     source,
     ...(baseImage === undefined ? {} : { baseImage }),
@@ -27,7 +30,6 @@ export function preparationOf(
     ...(path && { caCert: async () => (await readCaBundle(resolve(cwd, path))).join('\n') }),
   };
 }
-
 /** What a run configuration runs from. */
 export function sourceOf(config: RunConfig): Source {
   return config.package ? checkPackageSource(config.package) : { kind: 'image', reference: config.image };
@@ -45,9 +47,60 @@ export function unusedBuild(
   return [`Warning: --runtime-image and --runtime-add-package have no effect ${where}\n`];
 }
 
-/** What is said of an image, which nobody has verified yet (docs/behaviour/run.md#image-verification). */
-export function unverified(source: Source): readonly string[] {
-  if (source.kind !== 'image') return [];
-  const image = printable(source.reference);
-  return [`Warning: where the image "${image}" comes from is not verified, which is not available yet\n`];
+/**
+ * What the catalogue says now of who signs the image of a file that came from elsewhere; undefined where it does not know
+ * it. The file itself is not believed. Fails as asking the catalogue does.
+ */
+export async function provenanceOf(
+  { registry_server_name: called, image }: RunConfig,
+  config: AppConfig,
+  { program, signal }: Pick<Surroundings, 'program' | 'signal'>,
+): Promise<ExtensionProvenance | undefined> {
+  if (called === undefined) return undefined;
+  const { openCatalog } = await import('../catalog/open-catalog.ts');
+  const catalog = await openCatalog({ config, version: program.version });
+  const entry = await catalog.find(called, signal);
+  if (entry === undefined) return undefined;
+  const { runPlans } = await import('@skep/core/catalog/run-plan.ts');
+  for (const plan of runPlans(entry.document)) {
+    const { target } = plan;
+    if (target.kind === 'image' && 'provenance' in plan && untagged(target.reference) === untagged(image))
+      return plan.provenance;
+  }
+  return undefined;
+}
+
+/** How the origin of what is run is verified (docs/behaviour/run.md#image-verification), and what is said of it. */
+export interface Origin {
+  readonly verification?: Verification;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * What the catalogue says of an image is verified; of anything else nobody says where it comes from, which is told, or
+ * with `enabled` fails with `runtime/unverified`.
+ */
+export function originOf(
+  source: Source,
+  expected: ExtensionProvenance | null | undefined,
+  mode: RunValues['imageVerification'],
+  { sigstoreTrustedRoot: trustedRoot }: Pick<AppConfig, 'sigstoreTrustedRoot'>,
+): Origin {
+  if (mode === 'disabled') return { warnings: [] };
+  const required = mode === 'enabled';
+  if (source.kind === 'image' && expected) {
+    return { verification: { expected, required, ...(trustedRoot && { trustedRoot }) }, warnings: [] };
+  }
+  const what = source.kind === 'image' ? `the image "${source.reference}"` : packageReference(source);
+  if (required) {
+    throw new SkepError('runtime/unverified', {
+      message: `provenance server information not set: no catalogue says who signs ${printable(what)}`,
+    });
+  }
+  if (source.kind === 'package') return { warnings: [] };
+  return {
+    warnings: [
+      `Warning: where ${printable(what)} comes from is not verified: no catalogue says who signs it\n`,
+    ],
+  };
 }

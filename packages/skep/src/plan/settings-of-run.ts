@@ -47,14 +47,18 @@ export function settingsOfRun({ request, inputs, config, resolved }: AskedRun, m
   ]);
 }
 
+/** What a person has set for every run. */
+type MachineConfig = Pick<AppConfig, 'caCertificatePath' | 'imageVerification' | 'isolation'>;
+
 /** What holds for every run on this machine. */
 export function settingsOfMachine(
-  { caCertificatePath, isolation }: Pick<AppConfig, 'caCertificatePath' | 'isolation'>,
+  { caCertificatePath, imageVerification, isolation }: MachineConfig,
   { env, places }: Machine,
 ): readonly Settings[] {
   return [
     layer('config', places.configFile, {
       caCert: caCertificatePath,
+      imageVerification,
       isolateNetwork: isolation === 'on' ? true : undefined,
     }),
     layer('env', 'NODE_EXTRA_CA_CERTS', { caCert: env['NODE_EXTRA_CA_CERTS'] }),

@@ -187,6 +187,7 @@ interface Preparing {
 async function prepare({ name, runtime, preparation }: Preparing, work: Work): Promise<Prepared> {
   const { progress: report, context } = work;
   const prepared = await runtime.prepare({ ...preparation, report, signal: context.signal });
+  if (prepared.doubt !== undefined) context.terminal.err(`Warning: ${printable(prepared.doubt)}\n`);
   const discard = async (): Promise<void> => {
     if (await isImageUsed(prepared.reference, name, context.places)) return;
     await runtime.discard(prepared.reference);

@@ -139,6 +139,7 @@ async function prepare(
   { progress, context }: Work,
 ): Promise<Prepared> {
   const prepared = await runtime.prepare({ ...preparation, report: progress, signal: context.signal });
+  if (prepared.doubt !== undefined) context.terminal.err(`Warning: ${printable(prepared.doubt)}\n`);
   progress.end();
   return prepared;
 }

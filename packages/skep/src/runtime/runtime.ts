@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import type { ExtensionProvenance } from '@skep/core/catalog/publisher-extension.ts';
 import type { Decision } from '../egress/decision.ts';
 import type { EgressPolicy } from '../egress/policy.ts';
 import type { Limits } from '../permissions/limits.ts';
@@ -26,8 +27,20 @@ export interface ImageSource {
 
 export type Source = ImageSource | PackageSource;
 
+/** Whether an image is run only when it is known who signed it. */
+export interface Verification {
+  /** What the catalogue says of it; absent where nobody says anything. */
+  readonly expected?: ExtensionProvenance;
+  /** False: what could not be verified runs all the same, with its doubt. */
+  readonly required: boolean;
+  /** A `trusted_root.json` of Sigstore instead of the one that came with this release. */
+  readonly trustedRoot?: string;
+}
+
 export interface PrepareRequest {
   readonly source: Source;
+  /** Images: who must have signed it. */
+  readonly verification?: Verification;
   /** `--runtime-image`, `--runtime-add-package`: container builds of packages only. */
   readonly baseImage?: string;
   readonly addPackages: readonly string[];
@@ -60,6 +73,8 @@ export interface Prepared {
   readonly volumes?: readonly string[];
   /** The image begins its server as root, or names nobody; absent for packages. */
   readonly asRoot?: boolean;
+  /** Why nobody knows where it comes from, where it was to be verified and runs all the same. */
+  readonly doubt?: string;
 }
 
 export interface PortBinding {

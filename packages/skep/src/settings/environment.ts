@@ -57,7 +57,6 @@ export const environmentSettings = settingsOf({ group: 'Environment, storage and
   flag('choice', 'image-verification', 'What to do about images without a verified origin', {
     placeholder: 'mode',
     choices: ['warn', 'enabled', 'disabled'],
-    notYetValues: ['enabled'],
     default: 'warn',
   }),
 ]);

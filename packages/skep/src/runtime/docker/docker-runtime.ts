@@ -34,6 +34,7 @@ import {
   seenFiles,
   workloadIds,
 } from './containers.ts';
+import type { CredentialSources } from './credentials.ts';
 import { endpointText } from './endpoint.ts';
 import { containerEvents } from './events.ts';
 import { engineMessage, refused } from './failure.ts';
@@ -53,6 +54,7 @@ import {
   removeNetworks,
   type NetworkMaker,
 } from './network/workload-networks.ts';
+import type { Chosen } from './provenance/verified-reference.ts';
 import { ensureImage } from './pull.ts';
 import { sweepBuilds, sweepNetworks } from './sweep.ts';
 import { readAnswer } from './read-answer.ts';
@@ -123,8 +125,20 @@ export class DockerRuntime implements Runtime {
       const [client, environment] = [this.#client, this.#environment];
       return preparePackage({ client, environment, source, request, ensureBase });
     }
-    const { exposedPorts, volumes: declared, asRoot } = await ensureBase(source.reference);
-    return { reference: source.reference, ours: false, exposedPorts, volumes: declared, asRoot };
+    const { reference, ...doubt } = await this.#verified(source.reference, credentials, request);
+    const { exposedPorts, volumes: declared, asRoot } = await ensureBase(reference);
+    return { reference, ours: false, exposedPorts, volumes: declared, asRoot, ...doubt };
+  }
+
+  async #verified(
+    reference: string,
+    credentials: CredentialSources,
+    request: PrepareRequest,
+  ): Promise<Chosen> {
+    if (request.verification === undefined) return { reference };
+    const { verifiedReference } = await import('./provenance/verified-reference.ts');
+    const [client, environment] = [this.#client, this.#environment];
+    return verifiedReference(reference, { client, environment, credentials, request });
   }
 
   async has(reference: string): Promise<boolean> {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { registryLogin } from './credentials.ts';
 import { isMoving, parseImageReference } from './image-reference.ts';
 import { negotiateVersion } from './client.ts';
 import { parseEndpoint } from './endpoint.ts';
@@ -30,44 +29,6 @@ describe('parseImageReference', () => {
       );
     },
   );
-});
-
-describe('registryLogin', () => {
-  const decode = (header?: string) => JSON.parse(Buffer.from(header ?? '', 'base64url').toString()) as object;
-  const config = (value: object) => JSON.stringify(value);
-  const auth = Buffer.from('bob:s:3').toString('base64');
-
-  test('prefers the host-specific variables, then the generic ones, then the docker config', () => {
-    const env = {
-      REGISTRY_GHCR_IO_USERNAME: 'a',
-      REGISTRY_GHCR_IO_PASSWORD: '1',
-      REGISTRY_USERNAME: 'b',
-      REGISTRY_PASSWORD: '2',
-    };
-    const dockerConfig = config({ auths: { 'ghcr.io': { auth } } });
-    expect(decode(registryLogin('ghcr.io', { env, dockerConfig }).header)).toMatchObject({ username: 'a' });
-    expect(decode(registryLogin('quay.io', { env, dockerConfig }).header)).toMatchObject({ username: 'b' });
-    expect(decode(registryLogin('ghcr.io', { env: {}, dockerConfig }).header)).toEqual({
-      username: 'bob',
-      password: 's:3',
-      serveraddress: 'ghcr.io',
-    });
-  });
-
-  test('finds the historical key of Docker Hub', () => {
-    const dockerConfig = config({ auths: { 'https://index.docker.io/v1/': { auth } } });
-    expect(decode(registryLogin('docker.io', { env: {}, dockerConfig }).header)).toMatchObject({
-      username: 'bob',
-    });
-  });
-
-  test('says so when the login lies in a credential helper, and when the file is broken', () => {
-    expect(
-      registryLogin('x.test', { env: {}, dockerConfig: config({ credsStore: 'desktop' }) }).note,
-    ).toContain('"desktop"');
-    expect(registryLogin('x.test', { env: {}, dockerConfig: '{' }).note).toContain('not valid');
-    expect(registryLogin('x.test', { env: {} })).toEqual({});
-  });
 });
 
 describe('negotiateVersion', () => {

@@ -1,7 +1,7 @@
 import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import type { Report } from '../runtime.ts';
 import type { EngineAnswer, EngineClient } from './client.ts';
-import { registryLogin, type CredentialSources } from './credentials.ts';
+import { findLogin, registryAuth, type CredentialSources } from './credentials.ts';
 import { engineMessage } from './failure.ts';
 import { isMoving, parseImageReference, type ImageReference } from './image-reference.ts';
 import { findImage } from './images.ts';
@@ -37,14 +37,14 @@ export async function ensureImage(client: EngineClient, request: PullRequest): P
 }
 
 async function pull(client: EngineClient, parsed: ImageReference, request: PullRequest): Promise<void> {
-  const login = registryLogin(parsed.host, request.credentials);
-  if (login.note !== undefined) request.report.detail(login.note);
+  const { login, note } = await findLogin(parsed.host, request.credentials);
+  if (note !== undefined) request.report.detail(note);
   const pulling = {
     method: 'POST',
     path: '/images/create',
     // Without a tag the engine would pull all of them.
     query: { fromImage: parsed.repository, tag: parsed.digest ?? parsed.tag ?? 'latest' },
-    ...(login.header === undefined ? {} : { headers: { 'x-registry-auth': login.header } }),
+    ...(login && { headers: { 'x-registry-auth': registryAuth(parsed.host, login) } }),
     signal: request.signal,
   } as const;
   const refusal = ({ body }: EngineAnswer) => notFound(request.reference, engineMessage(body));

@@ -1,0 +1,221 @@
+import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ExtensionProvenance } from '@skep/core/catalog/publisher-extension.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { RegistryUnderTest } from './registry.fixture.ts';
+import { Signing, type Who } from './signing.fixture.ts';
+import type { Verification } from './verification.ts';
+import { verifyImage } from './verify-image.ts';
+
+const WORKFLOW = '/.github/workflows/build.yml';
+const REPOSITORY = 'https://git.example/team/notes';
+const WHO: Who = {
+  identity: `${REPOSITORY}${WORKFLOW}@refs/heads/main`,
+  repository: REPOSITORY,
+  ref: 'refs/heads/main',
+  runner: 'github-hosted',
+  issuer: 'https://token.example',
+};
+const EXPECTED: ExtensionProvenance = {
+  sigstore_url: 'tuf-repo-cdn.sigstore.dev',
+  repository_uri: REPOSITORY,
+  signer_identity: WORKFLOW,
+  runner_environment: 'github-hosted',
+  cert_issuer: 'https://token.example',
+};
+
+let signing: Signing;
+let directory: string;
+let trustedRoot: string;
+let registry: RegistryUnderTest;
+let digest: string;
+beforeAll(async () => {
+  signing = await Signing.open();
+  directory = await mkdtemp(join(tmpdir(), 'skep-verify-'));
+  trustedRoot = join(directory, 'trusted_root.json');
+  await writeFile(trustedRoot, JSON.stringify(signing.trustedRoot));
+});
+afterAll(async () => {
+  await signing[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true });
+});
+beforeEach(async () => {
+  registry = await new RegistryUnderTest().open();
+  digest = registry.image('1');
+});
+afterEach(async () => {
+  await registry[Symbol.asyncDispose]();
+  await rm(join(directory, 'verified'), { recursive: true, force: true });
+});
+
+const steps: string[] = [];
+const verify = (more: Partial<Verification> = {}): Promise<string> =>
+  verifyImage({
+    reference: `${registry.host}/team/notes:1`,
+    expected: EXPECTED,
+    trustedRoot,
+    credentials: { env: {} },
+    connections: { allowPrivate: true },
+    cacheDir: directory,
+    now: Date.now(),
+    report: { step: (title) => void steps.push(title), detail: () => {} },
+    signal: new AbortController().signal,
+    ...more,
+  });
+const unverified = (why: string) =>
+  expect.objectContaining({ code: 'runtime/unverified', message: expect.stringContaining(why) });
+
+describe('an image is verified', () => {
+  test('by a signature of cosign, and then run by the digest that was verified', async () => {
+    registry.signed(digest, [await signing.simple(digest, WHO)]);
+    expect(await verify()).toBe(`${registry.host}/team/notes:1@${digest}`);
+  });
+
+  test.each([true, false])('by a bundle that refers to it (API for referrers: %s)', async (knows) => {
+    registry.knowsReferrers = knows;
+    registry.refers(digest, await signing.statement(digest, WHO));
+    expect(await verify()).toBe(`${registry.host}/team/notes:1@${digest}`);
+  });
+
+  test('when one of several signatures does', async () => {
+    const other = {
+      ...WHO,
+      identity: 'https://git.example/mallory/x@main',
+      repository: 'https://git.example/mallory/x',
+    };
+    registry.signed(digest, [await signing.simple(digest, other), await signing.simple(digest, WHO)]);
+    expect(await verify()).toContain(digest);
+  });
+
+  test('by what a statement attests, where the catalogue says what that is', async () => {
+    const attestation = { predicate_type: 'https://example.com/review/v1', predicate: { passed: true } };
+    registry.refers(digest, await signing.statement(digest, WHO));
+    await expect(verify({ expected: { ...EXPECTED, attestation } })).rejects.toThrow(
+      unverified('its attestation is "https://slsa.dev/provenance/v1", not "https://example.com/review/v1"'),
+    );
+    const said = { predicateType: 'https://example.com/review/v1', predicate: { passed: false } };
+    registry.refers(digest, await signing.statement(digest, WHO, said));
+    await expect(verify({ expected: { ...EXPECTED, attestation } })).rejects.toThrow(
+      unverified('what it attests is something else'),
+    );
+    registry.refers(digest, await signing.statement(digest, WHO, { ...said, predicate: { passed: true } }));
+    expect(await verify({ expected: { ...EXPECTED, attestation } })).toContain(digest);
+  });
+
+  test.each<['Basic' | 'Bearer', string]>([
+    ['Basic', `Basic ${Buffer.from('ann:pw').toString('base64')}`],
+    ['Bearer', 'Bearer for-Basic'],
+  ])('behind a sign-in by %s', async (challenge, shown) => {
+    registry.challenge = challenge;
+    registry.signed(digest, [await signing.simple(digest, WHO)]);
+    const env = { REGISTRY_USERNAME: 'ann', REGISTRY_PASSWORD: 'pw' };
+    expect(await verify({ credentials: { env } })).toContain(digest);
+    expect(registry.asked.at(-1)?.authorization).toContain(shown);
+    expect(registry.asked.filter(({ path }) => path.startsWith('/token')).map(({ path }) => path)).toEqual(
+      challenge === 'Basic' ? [] : ['/token?service=it&scope=repository%3Ateam%2Fnotes%3Apull'],
+    );
+  });
+});
+
+describe('an image is not verified', () => {
+  test('that nobody signed', async () => {
+    await expect(verify()).rejects.toThrow(unverified('the image is not signed'));
+  });
+
+  test.each<[Partial<Who>, string]>([
+    [
+      { repository: 'https://git.example/mallory/notes' },
+      'its repository is "https://git.example/mallory/notes"',
+    ],
+    [{ identity: `${REPOSITORY}/.github/workflows/other.yml@refs/heads/main` }, 'its signer is'],
+    // The same path, in a repository of somebody else.
+    [{ identity: `https://git.example/mallory/notes${WORKFLOW}@refs/heads/main` }, 'its signer is'],
+    [{ runner: 'self-hosted' }, 'its runner is "self-hosted", not "github-hosted"'],
+    [{ issuer: 'https://other.example' }, 'its issuer is "https://other.example"'],
+  ])('that is signed by %j', async (more, why) => {
+    registry.signed(digest, [await signing.simple(digest, { ...WHO, ...more })]);
+    await expect(verify()).rejects.toThrow(unverified('image provenance does not match'));
+    await expect(verify()).rejects.toThrow(unverified(why));
+  });
+
+  test('whose signature is about another image', async () => {
+    const other = registry.image('2');
+    registry.signed(digest, [await signing.simple(other, WHO)]);
+    await expect(verify()).rejects.toThrow(unverified('its signature is about another image'));
+    registry.refers(digest, await signing.statement(other, WHO));
+    await expect(verify()).rejects.toThrow(unverified('its signature is about another image'));
+  });
+
+  test('whose signature was made by an authority that nobody trusts', async () => {
+    await using stranger = await Signing.open();
+    registry.signed(digest, [await stranger.simple(digest, WHO)]);
+    await expect(verify()).rejects.toThrow(unverified('its signature is not valid'));
+  });
+
+  test('by the public root of trust, where a stand-in signed', async () => {
+    registry.signed(digest, [await signing.simple(digest, WHO)]);
+    await expect(verify({ trustedRoot: undefined })).rejects.toThrow(
+      unverified('its signature is not valid'),
+    );
+  });
+
+  test('whose signed text was changed', async () => {
+    const { payload, annotations } = await signing.simple(registry.image('2'), WHO);
+    const changed = Buffer.from(payload.toString('utf8').replace(/sha256:[0-9a-f]{64}/, digest));
+    registry.signed(digest, [{ payload: changed, annotations }]);
+    await expect(verify()).rejects.toThrow(unverified('its signature is not valid'));
+  });
+
+  test('whose registry gives other bytes than it names', async () => {
+    const layer = await signing.simple(digest, WHO);
+    registry.signed(digest, [layer]);
+    const payload = registry.blob(layer.payload).digest;
+    registry.lies.add(payload);
+    await expect(verify()).rejects.toThrow(unverified(`gave something else than ${payload}`));
+  });
+
+  test('whose catalogue entry names nobody who would have to sign', async () => {
+    await expect(verify({ expected: { cert_issuer: 'https://token.example' } })).rejects.toThrow(
+      unverified('its catalogue entry does not say who signs it'),
+    );
+  });
+
+  test('by a root of trust that is unknown, or is none', async () => {
+    registry.signed(digest, [await signing.simple(digest, WHO)]);
+    const expected = { ...EXPECTED, sigstore_url: 'sigstore.corp.example' };
+    await expect(verify({ expected, trustedRoot: undefined })).rejects.toThrow(
+      unverified('sigstore.corp.example'),
+    );
+    expect(await verify({ expected })).toContain(digest);
+    const broken = join(directory, 'broken.json');
+    await writeFile(broken, '{"tlogs":3}');
+    await expect(verify({ trustedRoot: broken })).rejects.toThrow(unverified('is no root of trust'));
+  });
+
+  test('that is not there', async () => {
+    await expect(verify({ reference: `${registry.host}/team/notes:9` })).rejects.toThrow(
+      expect.objectContaining({ code: 'runtime/image-not-found' }),
+    );
+  });
+});
+
+describe('what was verified', () => {
+  test('is not looked at again for a week, nor is anybody asked or told of it', async () => {
+    registry.signed(digest, [await signing.simple(digest, WHO)]);
+    await verify();
+    registry.asked.length = 0;
+    steps.length = 0;
+    expect(await verify({ localDigest: digest })).toContain(digest);
+    expect([registry.asked, steps]).toEqual([[], []]);
+    await expect(
+      verify({ localDigest: digest, expected: { ...EXPECTED, runner_environment: 'x' } }),
+    ).rejects.toThrow();
+    const [known = ''] = await readdir(join(directory, 'verified'));
+    const old = new Date(Date.now() - 8 * 24 * 60 * 60 * 1000);
+    await utimes(join(directory, 'verified', known), old, old);
+    registry.asked.length = 0;
+    await verify({ localDigest: digest });
+    expect(registry.asked.length).toBeGreaterThan(0);
+  });
+});
