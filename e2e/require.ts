@@ -16,6 +16,7 @@ export type ComponentName =
   | 'slirp'
   | 'strace'
   | 'secret-service'
+  | 'oci-registry'
   | 'npm'
   | 'pypi'
   | 'python'
@@ -109,6 +110,8 @@ const PROBES: Readonly<Record<ComponentName, () => Promise<string> | string>> = 
     if (index.error) return `there is no ${DEBIAN_PYTHON}`;
     return index.status === 0 ? '' : 'it has no pip, or the Python package index does not answer';
   },
+  'oci-registry': () =>
+    spawnSync('docker-registry', ['--version']).status === 0 ? '' : 'docker-registry is not installed',
   python() {
     const pip = spawnSync(DEBIAN_PYTHON, ['-I', '-c', 'import pip'], { encoding: 'utf8' });
     if (pip.error) return `there is no ${DEBIAN_PYTHON}`;
