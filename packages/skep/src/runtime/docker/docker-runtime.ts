@@ -251,17 +251,18 @@ export class DockerRuntime implements Runtime {
   async start(name: string): Promise<void> {
     const isolated = await guard(this.#maker, name);
     try {
-      await this.#begin(name);
+      await this.#begin(name, isolated);
     } catch (error) {
       if (isolated) await removeGateway(this.#client, name);
       throw error;
     }
   }
 
-  async #begin(name: string): Promise<void> {
+  /** An isolated one never gets another network here: what is put in place leads out. */
+  async #begin(name: string, isolated: boolean): Promise<void> {
     const begin = () => this.#client.call({ method: 'POST', path: containerPath(name, '/start') });
     let answer = await begin();
-    const gone = goneNetwork(answer);
+    const gone = isolated ? undefined : goneNetwork(answer);
     if (gone !== undefined && (await replaceGoneNetwork(this.#maker, name, gone))) answer = await begin();
     if (answer.status >= 400) throw startFailure(name, answer);
   }

@@ -84,10 +84,14 @@ export async function guard(maker: NetworkMaker & GatewayMaker, name: string): P
   const known = outwardOf(networks);
   const outward = known ?? (await makeNetwork(maker, { ...wanted, kind: 'outward' }));
   const inside = networks.filter((one) => one.labels[NETWORK_LABEL] === 'internal');
-  // An internal one is gone with the bridge that it stands on.
-  const there = known && inside.find(({ subnet }) => subnet === rangeText(isolation.internal));
+  // An internal one is gone with the bridge that it stands on, and of no use where the container is on another one.
+  const on = Object.entries(NetworkSettings.Networks).map(([key, { NetworkID }]) => NetworkID || key);
+  const there = known && inside.find(({ id, name: called }) => on.includes(id) || on.includes(called));
+  const isThere = there?.subnet === rangeText(isolation.internal);
   const attached = Object.keys(NetworkSettings.Networks);
-  const id = there?.id ?? (await newInternal(maker, { ...wanted, outward: outward.id, attached, inside }));
+  const id = isThere
+    ? there.id
+    : await newInternal(maker, { ...wanted, outward: outward.id, attached, inside });
   await startGateway(maker, { ...wanted, internal: { id, subnet: isolation.internal }, outward });
   return true;
 }

@@ -359,6 +359,45 @@ describe('to start an isolated workload', () => {
     ]);
   });
 
+  test('whose internal network goes in the moment of its start is not put on one that leads out', async () => {
+    const engine = await scriptedEngine(
+      script({
+        'GET /containers/a1/json': {
+          body: {
+            ...container({ 'skep.network': 'skep-a1-internal' }),
+            HostConfig: { NetworkMode: 'inside' },
+          },
+        },
+        'POST /containers/a1/start': { status: 404, body: refusal('network inside not found') },
+        'POST /networks/skep-a1-internal/disconnect': {},
+        'POST /networks/outside/connect': {},
+      }),
+    );
+    await expect(engine.runtime.start('a1')).rejects.toThrow('network inside not found');
+    expect(engine.calls()).not.toContain('POST /networks/outside/connect');
+  });
+
+  test('that is on another network than its internal one by now is put on a new one', async () => {
+    const engine = await scriptedEngine(
+      script({
+        'GET /networks': {
+          body: [
+            network('unused', 'internal', '10.231.4.8/29'),
+            network('outside', 'outward', '10.231.9.0/29'),
+          ],
+        },
+        'DELETE /networks/unused': { status: 204 },
+        'POST /networks/create': networks,
+        'POST /networks/skep-a1-internal/disconnect': {},
+      }),
+    );
+    await engine.runtime.start('a1');
+    expect(bodiesOf(engine, 'POST /networks/inside/connect')).toMatchObject([
+      { Container: 'a1' },
+      { Container: 'g1' },
+    ]);
+  });
+
   test('whose addresses are used by something else by now is not started', async () => {
     const engine = await scriptedEngine(
       script({
