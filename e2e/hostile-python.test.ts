@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { fetchLimits } from '@skep/cli/runtime/sandbox/run-to-end.ts';
 import {
   pythonIndexOf,
   PYTHON_SERVER,
@@ -84,6 +85,19 @@ describe.skipIf(!there)(title('fetching a hostile Python package', sandbox, pyth
       });
       expect(existsSync(mark)).toBe(false);
       expect(stranger.requests).toEqual([]);
+    });
+
+    test('lets a build start no more processes than a fetch may have', async () => {
+      const { pids } = fetchLimits();
+      const source = sourceOf('hostile-forks', {
+        'pyproject.toml': '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+        'backend.py': `${WHEEL_BACKEND}\n${forks(pids + 200)}`,
+        'hostile_forks.py': PYTHON_SERVER,
+      });
+      const ran = await run([source]);
+      expect(ran.code, ran.stderr).toBe(0);
+      expect(Number(fetched('forked.txt'))).toBeGreaterThan(100);
+      expect(Number(fetched('forked.txt'))).toBeLessThanOrEqual(pids);
     });
 
     test('refuses one whose build puts a link to the user into what is kept', async () => {
@@ -192,6 +206,29 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
         for one, text in files.items():
             archive.writestr(one, text)
     return file
+`;
+
+/** Starts as many processes as it can while the wheel is made, up to a number, and ends them. */
+const forks = (count: number): string => `
+import os, signal
+def forked():
+    started = []
+    try:
+        while len(started) < ${count}:
+            child = os.fork()
+            if child == 0:
+                signal.pause()
+            started.append(child)
+    except OSError:
+        pass
+    for child in started:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return str(len(started))
+make_wheel = build_wheel
+def build_wheel(*args, **kwargs):
+    FOUND['forked.txt'] = forked()
+    return make_wheel(*args, **kwargs)
 `;
 
 function hostileBackend({ secrets, mark, port }: { secrets: string; mark: string; port: number }): string {

@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Limits } from '@skep/cli/permissions/limits.ts';
+import { findBubblewrap } from '@skep/cli/runtime/sandbox/bubblewrap.ts';
+import { confinedUser } from '@skep/cli/permissions/confined-user.ts';
+import { runToItsEnd } from '@skep/cli/runtime/sandbox/run-to-end.ts';
 import { component, title } from './require.ts';
 
 // That a container is limited proves runtime/contract/limits.ts, for the sandbox too as whoever runs these tests.
@@ -157,3 +160,26 @@ describe.skipIf(!sandbox.available).each(users)(
     });
   },
 );
+
+describe.skipIf(!sandbox.available)(title('what runs while a package is fetched', sandbox), () => {
+  const TAKES = ['/usr/bin/perl', '-e', `my $bytes = ${BYTES}; my $x = "x" x $bytes; sleep 20`];
+
+  test.each(['with control groups', 'without'])('is ended for its memory, %s', async (which) => {
+    const stage = mkdtempSync(path.join(tmpdir(), 'skep-fetch-limits-'));
+    try {
+      const search = { env: process.env, platform: process.platform, cacheDir: stage };
+      const { groups, ...found } = await findBubblewrap(search);
+      const bubblewrap = which === 'without' ? found : { ...found, groups };
+      const user = await confinedUser({ asRoot: found.setpriv !== undefined, name: 'fetch', mounts: [] });
+      const program = { command: TAKES, env: {}, mounts: [], network: 'none', user, endsWithParent: true } as const; // prettier-ignore
+      const end = await runToItsEnd(bubblewrap, program, AbortSignal.timeout(30_000), {
+        stage,
+        limits: TIGHT,
+      });
+      expect(end).toMatchObject({ exceeded: TIGHT.memory });
+      expect(end.status).not.toBe(0);
+    } finally {
+      rmSync(stage, { recursive: true });
+    }
+  });
+});

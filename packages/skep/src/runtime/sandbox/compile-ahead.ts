@@ -7,7 +7,7 @@ import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
 import type { Mount } from '../../permissions/mounts.ts';
 import type { Bubblewrap } from './confine.ts';
 import { confinedUser } from '../../permissions/confined-user.ts';
-import { runToItsEnd } from './confined-install.ts';
+import { runToItsEnd } from './run-to-end.ts';
 import { APP, NODE, packageCommand } from './package-trees.ts';
 
 export interface CompileAhead {
@@ -61,7 +61,7 @@ export async function compileAhead({ bubblewrap, node, stage, signal }: CompileA
   } as const;
   try {
     // Many servers refuse to start without arguments, and have loaded everything by then.
-    await runToItsEnd(bubblewrap, confined, AbortSignal.any([signal, late]));
+    await runToItsEnd(bubblewrap, confined, AbortSignal.any([signal, late]), { stage });
   } catch (error) {
     if (!late.aborted || signal.aborted) throw error;
   }

@@ -1,13 +1,12 @@
-import { addAbortListener, once } from 'node:events';
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Readable } from 'node:stream';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { sizeText } from '../../permissions/limits.ts';
 import type { Mount } from '../../permissions/mounts.ts';
 import { notFetched } from '../gateway/failure.ts';
 import type { PackageGateway } from '../gateway/gateway.ts';
-import { startConfined, type Bubblewrap, type ConfinedProgram } from './confine.ts';
+import type { Bubblewrap, ConfinedProgram } from './confine.ts';
 import { confinedUser } from '../../permissions/confined-user.ts';
+import { runToItsEnd, type ProgramEnd } from './run-to-end.ts';
 import { MAX_FETCH_KIB, watchSize } from './size-watch.ts';
 
 /** Where a confined package manager finds what it is given. */
@@ -36,16 +35,10 @@ export interface ConfinedInstall {
   readonly signal: AbortSignal;
 }
 
-export interface ProgramEnd {
-  readonly status: number;
-  /** The last of what was said. */
-  readonly said: string;
-}
-
 /**
  * Runs a package manager in a sandbox of its own: whatever it, or a package that it prepares, can be bent to do happens
  * where there is no file of the user, no login and no network but the gateway. Any exit status is a result. Throws
- * `runtime/prefetch-failed` when the package is too large, or `runtime/aborted`.
+ * `runtime/prefetch-failed` when the package is too large or fetching it takes too much memory, or `runtime/aborted`.
  */
 export async function installConfined(install: ConfinedInstall): Promise<ProgramEnd> {
   const { bubblewrap, gateway, stage, program, signal, specifier } = install;
@@ -69,7 +62,9 @@ export async function installConfined(install: ConfinedInstall): Promise<Program
   } as const;
   try {
     const both = AbortSignal.any([signal, size.tooLarge]);
-    return await runToItsEnd(bubblewrap, confined, both, install);
+    const end = await runToItsEnd(bubblewrap, confined, both, install);
+    if (end.exceeded === undefined) return end;
+    throw notFetched(specifier, `what fetches it used more than ${sizeText(end.exceeded)} of memory`);
   } catch (error) {
     if (size.tooLarge.aborted && !signal.aborted) throw notFetched(specifier, 'it is larger than 4 GiB');
     throw error;
@@ -82,32 +77,4 @@ function ownMounts(stage: string): readonly Mount[] {
     { source: path.join(stage, 'registry'), target: INSIDE.socket, readOnly: true },
     { source: path.join(stage, 'cache'), target: INSIDE.cache, readOnly: false },
   ];
-}
-
-const KEPT_CHARACTERS = 64 * 1024;
-
-/** Any exit status is a result, with the last of what was said. Throws `runtime/aborted`. */
-export async function runToItsEnd(
-  bubblewrap: Bubblewrap,
-  program: ConfinedProgram,
-  signal: AbortSignal,
-  { stdout, onLine }: Pick<ConfinedInstall, 'stdout' | 'onLine'> = {},
-): Promise<ProgramEnd> {
-  if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
-  const { child } = startConfined(bubblewrap, program, { stdio: ['ignore', stdout ?? 'ignore', 'pipe'] });
-  let said = '';
-  const keep = (stream: Readable | null): void => {
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(-KEPT_CHARACTERS);
-      // A line in two pieces counts as none.
-      if (onLine !== undefined) for (const line of text.split('\n')) onLine(line);
-    });
-  };
-  keep(child.stdout);
-  keep(child.stderr);
-  using _ = addAbortListener(signal, () => void child.kill('SIGKILL'));
-  // `once` rejects with an `error`.
-  const [code] = (await once(child, 'close')) as [number | null];
-  if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
-  return { status: code ?? 1, said };
 }

@@ -6,7 +6,7 @@ import type { RuntimeEnvironment } from '../environment.ts';
 import { goFailure } from '../go/failure.ts';
 import { GO_ROOT, toolchainMounts, type GoToolchain } from '../go/toolchain.ts';
 import { checkFiles } from './check-tree.ts';
-import { runToItsEnd } from './confined-install.ts';
+import { runToItsEnd } from './run-to-end.ts';
 import { confinedUser } from '../../permissions/confined-user.ts';
 import type { Fetch } from './found-package.ts';
 import { moveIntoPlace, removeFiles, removeWhole, scratchDirectory } from './own-directories.ts';
@@ -98,7 +98,7 @@ async function compile({ bubblewrap, go, report, signal }: Compiling, stage: str
     endsWithParent: true,
   } as const;
   const onLine = countPackages((count) => report.detail(`${count} packages compiled`));
-  const { status, said } = await runToItsEnd(bubblewrap, confined, signal, { onLine });
+  const { status, said } = await runToItsEnd(bubblewrap, confined, signal, { stage, onLine });
   const what = `the standard library of ${go.version}`;
   if (status !== 0) throw goFailure(what, said, '');
   await checkFiles({ tree: at('tree'), specifier: what });
