@@ -181,6 +181,24 @@ describe('skep run --learn', () => {
     });
   });
 
+  test('proposes what it can, whatever else a server asks for', async () => {
+    const skep = await commandUnderTest({ files: FILES, supervisor: 'asked' });
+    const note = `${skep.cwd}/notes/today.txt`;
+    const asked = Array.from({ length: 490 }, (_one, at): [string, [boolean, boolean]] => [
+      `/home/${'\uFFFD'.repeat(4_000)}${at}`,
+      [false, false],
+    ]);
+    const { err } = await learned(skep, 'run fake:1 --name a1 --learn --no-check', {
+      files: paths({
+        ...Object.fromEntries(asked),
+        '/net/evil.example/x': [false, false],
+        [note]: [false, false],
+      }),
+    });
+    expect(await profileOf(skep)).toMatchObject({ read: [`${note}:${note}`] });
+    expect(err).toContain('all of the paths that it asked for');
+  });
+
   test.each([
     [
       'run fake:1 --name a1 --learn --isolate-network=false',

@@ -11,9 +11,9 @@ const PLAIN = /^\/[\w./@+,-]{1,300}$/;
 /** True for a path that can be shown and pasted. */
 export const isPlainPath = (path: string): boolean => PLAIN.test(path);
 
-/** The system's own, whose content no server needs from this machine. */
+/** The system's own, whose content no server needs from this machine, and where a look asks another machine (autofs(5)). */
 const SYSTEM =
-  /^\/(?:bin|boot|dev|etc|lib|lib32|lib64|libx32|proc|root|run|sbin|sys|usr|var|System|Library|private|Applications)(?:\/|$)/;
+  /^\/(?:net|misc|afs|bin|boot|dev|etc|lib|lib32|lib64|libx32|proc|root|run|sbin|sys|usr|var|System|Library|private|Applications)(?:\/|$)/;
 /** Names of files that hold keys. */
 const KEYS = /^id_|\.(?:pem|key|p12|pfx|kdbx|asc|gpg|ovpn)$/i;
 

@@ -8,6 +8,10 @@ import type { SeenFiles } from '../runtime/runtime.ts';
 /** As many paths as are looked for on this machine, and as are then judged: a server can ask for any number. */
 const MAX_LOOKED_FOR = 500;
 const MAX_JUDGED = 40;
+/** Longer ones are no person's, and together too long for one command line. */
+const MAX_CHARACTERS = 1_000;
+/** To look there asks a machine of the server's choice (autofs(5), AFS). */
+const ELSEWHERE = /^\/(?:net|misc|afs)\//;
 
 export interface Lacking {
   /** What may be proposed, each path once and none below another. */
@@ -24,7 +28,8 @@ export interface Lacking {
  */
 export async function lackingPaths(files: SeenFiles, config: Mounted, home: string): Promise<Lacking> {
   const asked = [...files.paths].filter(([, { there }]) => !there);
-  const wanted = asked.slice(0, MAX_LOOKED_FOR);
+  const sensible = asked.filter(([path]) => path.length <= MAX_CHARACTERS && !ELSEWHERE.test(path));
+  const wanted = sensible.slice(0, MAX_LOOKED_FOR);
   const found: { readonly path: string; readonly wantsWrite: boolean }[] = [];
   if ((await silentSource(wanted.map(([path]) => path))) !== undefined)
     return { rights: [], kept: [], more: true };
@@ -44,7 +49,7 @@ export async function lackingPaths(files: SeenFiles, config: Mounted, home: stri
   return {
     rights: await together([...rights.values()], offer),
     kept: [...kept],
-    more: asked.length > MAX_LOOKED_FOR || found.length > MAX_JUDGED,
+    more: asked.length > wanted.length || found.length > MAX_JUDGED,
   };
 }
 
