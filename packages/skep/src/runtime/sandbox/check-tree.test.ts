@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checkTree } from './check-tree.ts';
+import { checkFiles, checkTree } from './check-tree.ts';
 
 let directory: string;
 beforeAll(async () => {
@@ -73,4 +73,33 @@ test('leaves everything readable for everyone, writable for nobody else, and wit
   await check(root);
   const modes = await Promise.all([open, closed].map(async (one) => (await stat(one ?? '')).mode & 0o7777));
   expect(modes).toEqual([0o755, 0o755]);
+});
+
+test('refuses more files than this process could look at, in one directory and in many', async () => {
+  const root = await mkdtemp(path.join(directory, 'many'));
+  for (const name of ['one', 'other']) {
+    await mkdir(path.join(root, name));
+    for (let at = 0; at < 150; at += 1) await writeFile(path.join(root, name, `${at}`), '');
+  }
+  const fetched = { tree: root, specifier: 'a@1.0.0' };
+  await checkFiles(fetched, 302);
+  await expect(checkFiles(fetched, 301)).rejects.toMatchObject({
+    code: 'runtime/prefetch-failed',
+    message: 'package "a@1.0.0" could not be fetched: it holds more than 301 files',
+  });
+});
+
+test('refuses directories that are nested deeper than a path can be', async () => {
+  const root = await mkdtemp(path.join(directory, 'deep'));
+  const script =
+    'name=$(printf %0200d 0); for one in $(seq 30); do mkdir $name && cd -P $name || exit 1; done';
+  execFileSync('sh', ['-c', script], { cwd: root });
+  try {
+    await expect(checkFiles({ tree: root, specifier: 'a@1.0.0' })).rejects.toMatchObject({
+      code: 'runtime/prefetch-failed',
+      message: expect.stringContaining('cannot be looked at (ENAMETOOLONG)'),
+    });
+  } finally {
+    execFileSync('rm', ['-rf', '--', root]);
+  }
 });

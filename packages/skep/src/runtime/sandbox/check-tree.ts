@@ -1,5 +1,8 @@
-import { chmod, lstat, readdir, readlink } from 'node:fs/promises';
+import type { Dirent } from 'node:fs';
+import { chmod, lstat, opendir, readlink } from 'node:fs/promises';
 import path from 'node:path';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
 import { readJson } from '@skep/core/files/read-limited.ts';
 import { z } from 'zod';
 import { notFetched } from '../gateway/failure.ts';
@@ -26,10 +29,48 @@ export async function checkTree(fetched: FetchedTree): Promise<void> {
 
 type CheckedTree = Pick<FetchedTree, 'tree' | 'specifier'>;
 
-/** The same for a tree of any origin: files, directories and links within itself. Throws `runtime/prefetch-failed`. */
-export async function checkFiles(fetched: CheckedTree): Promise<void> {
+/** Known packages with all that they depend on have a tenth of this. */
+const MAX_ENTRIES = 500_000;
+/** Looked at beside each other. */
+const AT_ONCE = 64;
+
+/**
+ * The same for a tree of any origin: files, directories and links within itself, no more than `maxEntries`, each with a name
+ * that can be read. Throws `runtime/prefetch-failed`.
+ */
+export async function checkFiles(fetched: CheckedTree, maxEntries = MAX_ENTRIES): Promise<void> {
   await makeReadable(fetched.tree, true);
-  await checkBelow(fetched.tree, fetched);
+  const waiting = [fetched.tree];
+  let left = maxEntries;
+  try {
+    for (let directory = waiting.pop(); directory !== undefined; directory = waiting.pop()) {
+      for await (const entries of entriesOf(directory)) {
+        left -= entries.length;
+        if (left < 0) throw notFetched(fetched.specifier, `it holds more than ${maxEntries} files`);
+        await Promise.all(
+          entries.map((entry) => checkEntry(path.join(entry.parentPath, entry.name), entry, fetched)),
+        );
+        waiting.push(
+          ...entries.filter((one) => one.isDirectory()).map((one) => path.join(one.parentPath, one.name)),
+        );
+      }
+    }
+  } catch (error) {
+    const errno = error instanceof SkepError ? undefined : errnoOf(error);
+    if (errno === undefined) throw error;
+    throw notFetched(fetched.specifier, `one of its files cannot be looked at (${errno})`);
+  }
+}
+
+/** Some at a time: a directory can hold more than this process could. */
+async function* entriesOf(directory: string): AsyncGenerator<readonly Dirent[]> {
+  let some: Dirent[] = [];
+  for await (const entry of await opendir(directory)) {
+    if (some.push(entry) < AT_ONCE) continue;
+    yield some;
+    some = [];
+  }
+  yield some;
 }
 
 const lockShape = z.object({
@@ -62,18 +103,11 @@ async function checkOrigins({ tree, specifier, registry }: FetchedTree): Promise
   }
 }
 
-async function checkBelow(directory: string, fetched: CheckedTree): Promise<void> {
-  const entries = await readdir(directory, { withFileTypes: true });
-  await Promise.all(
-    entries.map(async (entry) => {
-      const file = path.join(directory, entry.name);
-      if (entry.isSymbolicLink()) return checkLink(file, fetched);
-      if (!entry.isFile() && !entry.isDirectory())
-        throw notFetched(fetched.specifier, `"${entry.name}" is no file`);
-      await makeReadable(file, entry.isDirectory());
-      if (entry.isDirectory()) await checkBelow(file, fetched);
-    }),
-  );
+async function checkEntry(file: string, entry: Dirent, fetched: CheckedTree): Promise<void> {
+  if (entry.isSymbolicLink()) return checkLink(file, fetched);
+  if (!entry.isFile() && !entry.isDirectory())
+    throw notFetched(fetched.specifier, `"${entry.name}" is no file`);
+  await makeReadable(file, entry.isDirectory());
 }
 
 /** A way up in the middle of a target could start from behind another link, so only plain targets can be judged. */
