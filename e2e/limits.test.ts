@@ -62,6 +62,11 @@ const REMOVED_FILES = perl(
   `my @files; for (1..30) { open(my $file, ">", "/home/skep/$_"); unlink "/home/skep/$_";
    syswrite($file, "y" x 3000000); push @files, $file } ${GOT}`,
 );
+/** Where nobody could look at all in time. */
+const BEHIND_MANY = perl(
+  `for (1..9) { last unless fork } my @open; while (open(my $one, "<", "/dev/null")) { push @open, $one; last if @open > 15000 }
+   open(my $file, ">", "/home/skep/large-$$"); syswrite($file, "y" x 1000000) for 1..4; sleep 30`,
+);
 const MANY_FILES = shell(
   'for one in $(seq 1 30); do head -c 3000000 /dev/zero >/home/skep/$one; done; sleep 30',
 );
@@ -144,6 +149,12 @@ describe.skipIf(!sandbox.available).each(users)(
       ['files that it has removed', REMOVED_FILES],
     ])('is ended for what it keeps on disk in %s', (_what, program) => {
       const [, end] = probed(TIGHT, [['probe/start', program], ['outside/ends']]);
+      expect(end).toEqual({ exitCode: 137, exceeded: 'disk' });
+    });
+
+    test('is ended where what it keeps cannot be counted for all the files that it has open', () => {
+      const limits = { ...TIGHT, disk: 64 * MIB };
+      const [, end] = probed(limits, [['probe/start', BEHIND_MANY], ['outside/ends']]);
       expect(end).toEqual({ exitCode: 137, exceeded: 'disk' });
     });
 

@@ -126,15 +126,24 @@ function inTmpfs(directory: string): number {
 
 const machineShared = (): number => bytesIn(textOf('/proc/meminfo') ?? '', 'Shmem');
 
-/** Bytes that files without a name take which these processes have open; each thread may have descriptors of its own. */
+/** So many are looked at in less than a second. */
+const MAX_DESCRIPTORS = 100_000;
+
+/**
+ * Bytes that files without a name take which these processes have open; each thread may have descriptors of its own. More
+ * descriptors than can be looked at are more than any limit: something could be hidden behind them.
+ */
 function openBytes(
   processes: readonly string[],
   isWanted: (link: string) => boolean,
   devices?: ReadonlySet<number>,
 ): number {
   const seen = new Map<string, number>();
+  let left = MAX_DESCRIPTORS;
   for (const thread of processes.flatMap(threadsOf)) {
     for (const number of numbersIn(path.join(thread, 'fd')) ?? []) {
+      left -= 1;
+      if (left < 0) return Infinity;
       try {
         const file = path.join(thread, 'fd', number);
         if (!isWanted(readlinkSync(file))) continue;
