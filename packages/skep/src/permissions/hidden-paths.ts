@@ -35,7 +35,7 @@ const MAX_BYTES = 64 * 1024;
 /** So much is looked through, and so much found, before it is said that it is too much. */
 const MAX_ENTRIES = 200_000;
 const MAX_COMPARED = 20_000_000;
-const MAX_STEPS = 50_000_000;
+const MAX_STEPS = 30_000_000;
 /** After so many steps whoever else waits for this process has a turn. */
 const STEPS_AT_ONCE = 200_000;
 const MAX_HIDDEN = 1000;
