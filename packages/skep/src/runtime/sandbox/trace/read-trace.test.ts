@@ -94,6 +94,31 @@ describe('what strace 6.1 wrote of a server', () => {
       '11 readlink("/data/l", "/home/u/target", 4095) = 14',
       { '/data': 'false true' },
     ],
+    [
+      'a socket that was connected to',
+      '11 connect(20<socket:[5504196]>, {sa_family=AF_UNIX, sun_path="/data/.s"}, 110) = 0',
+      { '/data': 'false true' },
+    ],
+    [
+      'a socket that was made',
+      '11 bind(21<socket:[5504194]>, {sa_family=AF_UNIX, sun_path="/tmp/x.sock"}, 110) = 0',
+      { '/tmp/x.sock': 'true true' },
+    ],
+    [
+      'a socket that is not there',
+      `11 connect(19<socket:[1]>, {sa_family=AF_UNIX, sun_path="/home/u/no\\"such>sock"}, 110) ${NONE}`,
+      { '/home/u/no"such>sock': 'false false' },
+    ],
+    [
+      'no socket without a path',
+      '11 connect(20<socket:[1]>, {sa_family=AF_UNIX, sun_path=@"/home/u/x"}, 110) = 0',
+      {},
+    ],
+    [
+      'no socket of the internet',
+      '11 connect(23<socket:[1]>, {sa_family=AF_INET, sin_port=htons(1), sin_addr=inet_addr("127.0.0.1")}, 16) = 0',
+      {},
+    ],
     ['calls that are none of files', '11 sendto(3, "/home/u/x", 9, 0, NULL, 0) = 9', {}],
     ['the place where it stands', '11 getcwd("/home/u", 4096)           = 8', {}],
   ])('%s', (_what, line, expected) => expect(seen(line)).toEqual(expected));

@@ -29,6 +29,9 @@ const CALLS: ReadonlyMap<string, readonly Use[]> = new Map<string, readonly Use[
   ...named(['change', 'change'], 'rename renameat renameat2'),
   ...named(['look', 'change'], 'link linkat'),
   ...named(['-', 'change'], 'symlink symlinkat'),
+  // A socket of a path (unix(7)).
+  ...named(['look'], 'connect'),
+  ...named(['change'], 'bind'),
 ]);
 
 function named(uses: readonly Use[], names: string): [string, readonly Use[]][] {
@@ -37,7 +40,8 @@ function named(uses: readonly Use[], names: string): [string, readonly Use[]][] 
 
 const CHANGING = /\b(?:O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND|W_OK)\b/;
 /** A descriptor or nothing before a path, and the path: strace(1) writes what is no plain character as an escape. */
-const PATH = /(?:(?:AT_FDCWD|\d+)(?:<([^>]*)>)?, )?"((?:[^"\\]|\\.)*)"(\.\.\.)?/y;
+const PATH =
+  /(?:(?:AT_FDCWD|\d+)(?:<([^>]*)>)?, )?(\{sa_family=AF_UNIX, sun_path=)?"((?:[^"\\]|\\.)*)"(\.\.\.)?/y;
 const CALL = /^(\d+) +(?:<\.\.\. )?(\w+)(\(| resumed>)/;
 const ENDED = /^(\d+) +\+\+\+ (?:exited|killed) /;
 /** Nothing by that name is there; others tell that something is. */
@@ -63,7 +67,7 @@ export interface TraceOptions {
 }
 
 /**
- * Reads what strace(1) writes (`-f -y -e trace=%file`), line by line, of a server that may do its worst to mislead: a path is
+ * Reads what strace(1) writes (`-f -y -e trace=%file,connect,bind`), line by line, of a server that may do its worst to mislead: a path is
  * only ever what stands between the quotes that strace wrote. Remembers a bounded number of paths.
  */
 export class TraceReader {
@@ -159,11 +163,11 @@ function askedPaths(args: string, uses: readonly Use[], cwd: string): readonly A
   let at = 0;
   for (const use of uses) {
     PATH.lastIndex = at;
-    const [found, from, text, cut] = PATH.exec(args) ?? [];
+    const [found, from, socket, text, cut] = PATH.exec(args) ?? [];
     if (found === undefined || text === undefined) break;
     at += found.length + ', '.length;
     const named = decoded(text);
-    const directory = from === undefined ? cwd : decoded(from);
+    const directory = from === undefined || socket !== undefined ? cwd : decoded(from);
     if (use === '-' || named === '' || cut !== undefined || !directory.startsWith('/')) continue;
     const changes = use === 'change' || (use === 'flags' && CHANGING.test(args.slice(at)));
     const absolute = path.posix.resolve(directory, named);

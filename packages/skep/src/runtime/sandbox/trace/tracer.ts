@@ -8,8 +8,8 @@ import { CONFINED_HOME } from '../confine.ts';
 import { findProgram, type Environment } from '../find-program.ts';
 import { TraceReader } from './read-trace.ts';
 
-/** What strace(1) is asked for: calls with paths, of all processes, as a bystander that a server's parents do not notice. */
-const OPTIONS = ['-D', '-f', '-q', '-y', '-s', '0', '-e', 'trace=%file'];
+/** What strace(1) is asked for: calls with paths and of sockets, of all processes, as a bystander that a server's parents do not notice. */
+const OPTIONS = ['-D', '-f', '-q', '-y', '-s', '0', '-e', 'trace=%file,connect,bind'];
 const PROOF_MS = 5_000;
 /** How long what was traced may take to be read to its end, in milliseconds. */
 const REST_MS = 5_000;
