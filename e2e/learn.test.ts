@@ -29,6 +29,7 @@ const work = async () => {
     notes: read('/notes/a.txt'),
     byAnother: execFileSync('cat', ['/notes/a.txt'], { encoding: 'utf8' }),
     page: await load('http://api.example/'),
+    gone: await load('http://gone.example/'),
     privately: String(await load('http://intern.example/')).slice(0, 20),
     paper: read(paper),
     key: read(key),
@@ -113,6 +114,7 @@ describe.skipIf(!sandbox.available || !strace.available || !asRoot).each(USERS)(
 
       expect(learned.stderr).toMatch(/^ {2}Reaches: +api\.example:80 × 1$/m);
       expect(learned.stderr).toMatch(/^ {2}Refused: +intern\.example:80 × 1$/m);
+      expect(learned.stderr).toMatch(/^ {2}Not found: +gone\.example:80 × 1$/m);
       expect(learned.stderr).toContain(`Not proposed: ${key}\n`);
       expect(learned.stderr).not.toContain('Not seen');
       const file = at('learner.profile.json');

@@ -2,7 +2,7 @@ import { type Clock, type Timer, utcTime } from '@skep/core/time/clock.ts';
 import type { Decision } from './decision.ts';
 import type { Decided } from './reach.ts';
 
-/** Entries of one kind, which is a decision and a way of asking; there are eight. */
+/** Entries of one kind, which is a decision and a way of asking; there are twelve. */
 const MAX_PER_KIND = 120;
 const REPEAT_MS = 5_000;
 const MAX_REASON_CHARACTERS = 400;
@@ -21,7 +21,7 @@ interface Entry {
 /**
  * Writes what a gateway decides as JSON lines (decision 0256): what is new at once, repeats as a count. A repeat is told 5 s after the
  * last line at the earliest, and an older entry only once its age has doubled, so one entry has fewer than 40 lines in a
- * year. With at most 968 entries whoever asks for ever new names gets no more than a few megabytes written.
+ * year. With at most 1,452 entries whoever asks for ever new names gets no more than a few megabytes written.
  */
 export class DecisionLog {
   readonly #write: (line: string) => void;

@@ -80,13 +80,13 @@ export class Reach {
     const { judge, record } = this.#options;
     const unseen = judge.host(host, port);
     if (unseen !== undefined) return this.#deny(unseen, asked, via);
-    let found: readonly LookupAddress[];
-    try {
-      found = await this.#addressesOf(host);
-    } catch (error) {
-      return { failed: `the address of ${host} was not found (${reasonOf(error)})` };
+    const found = await this.#addressesOf(host).catch(reasonOf);
+    if (typeof found === 'string' || found.length === 0) {
+      const why = typeof found === 'string' ? found : 'it has none';
+      const reason = `the address of ${host} was not found (${why})`;
+      record({ decision: 'not-found', host, port, via, reason });
+      return { failed: reason };
     }
-    if (found.length === 0) return { failed: `${host} has no address` };
     // In the spelling that is judged, so that nothing else is connected to.
     const addresses = found.map(({ address }) => canonicalAddress(address) ?? address);
     for (const address of addresses) {

@@ -2,11 +2,11 @@ import { isRecord } from '@skep/core/json/is-record.ts';
 import type { Decision } from './decision.ts';
 
 /** Of one gateway at once: more than one can write (decision-log.ts), and fewer than whoever writes it could make up. */
-const MAX_DECISIONS = 1_000;
+const MAX_DECISIONS = 1_500;
 const MAX_LINE_CHARACTERS = 4_096;
 const MAX_TEXT_CHARACTERS = 400;
 
-const DECISIONS = ['allowed', 'denied'] as const;
+const DECISIONS = ['allowed', 'denied', 'not-found'] as const;
 const WAYS = ['proxy', 'dns', 'direct', 'ingress'] as const;
 
 /**

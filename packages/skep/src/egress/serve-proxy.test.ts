@@ -105,7 +105,11 @@ describe('a request for an absolute address', () => {
   test('whose name is not found is answered with 502 and why', async () => {
     const gateway = await peers.gateway({ hosts: ['.example'], names: { 'no.example': [] } });
     const { status, body } = await peers.ask(gateway.proxy, 'http://no.example/');
-    expect([status, body]).toEqual([502, 'the address of no.example was not found (ENOTFOUND)\n']);
+    const reason = 'the address of no.example was not found (ENOTFOUND)';
+    expect([status, body]).toEqual([502, `${reason}\n`]);
+    expect(gateway.decisions()).toEqual([
+      expect.objectContaining({ decision: 'not-found', host: 'no.example', port: 80, via: 'proxy', reason }),
+    ]);
   });
 
   test('to a port where nobody listens is answered with 502 and why', async () => {

@@ -86,7 +86,11 @@ function hostFacts(decisions: readonly Decision[]): readonly Fact[] {
     }
     return [...counts].map(([text, count]) => `${text} × ${count}`);
   };
-  return [...listed('Reaches', texts('allowed')), ...listed('Refused', texts('denied'))];
+  return [
+    ...listed('Reaches', texts('allowed')),
+    ...listed('Refused', texts('denied')),
+    ...listed('Not found', texts('not-found')),
+  ];
 }
 
 function fileFacts({ paths, complete }: SeenFiles, profile: PermissionProfile): readonly Fact[] {

@@ -66,6 +66,7 @@ describe('the proposed profile', () => {
       [5432],
     ],
     ['nothing of what was refused', [decided('10.0.0.9', { decision: 'denied' })], [], []],
+    ['nothing that was not found', [decided('gone.example', { decision: 'not-found', port: 443 })], [], []],
     ['nothing of who asked the server', [decided('me.example', { via: 'ingress' })], [], []],
     [
       'no whole domain, nothing hostile, and what no profile opens',
