@@ -15,7 +15,7 @@ import { confinedUser } from '../../permissions/confined-user.ts';
 import { startConfined, type Bubblewrap, type ConfinedProgram } from './confine.ts';
 import { logTail } from './log-file.ts';
 import { machineNames } from './machine-names.ts';
-import { insideNetwork, type GatedNetwork } from './own-network.ts';
+import { insideNetwork, NAMES_LEAD_TO, type GatedNetwork } from './own-network.ts';
 import { NODE } from './package-trees.ts';
 import { makeGates } from './pipes.ts';
 import type { Gate, WorkloadPlaces } from './places.ts';
@@ -25,8 +25,8 @@ const ADDRESS = '127.77.0.1';
 const PROXY_PORT = 3128;
 const LISTENERS: GatewayConfig['listeners'] = [
   { serve: 'proxy', host: ADDRESS, port: PROXY_PORT },
-  { serve: 'direct-http', host: ADDRESS, port: 80 },
-  { serve: 'direct-tls', host: ADDRESS, port: 443 },
+  { serve: 'direct-http', host: NAMES_LEAD_TO, port: 80 },
+  { serve: 'direct-tls', host: NAMES_LEAD_TO, port: 443 },
   { serve: 'dns', host: ADDRESS, port: 53 },
 ];
 
@@ -141,8 +141,8 @@ async function confinedPart({ bubblewrap, network, node }: Gating, gate: Gate): 
   const config: GatewayConfig = {
     mode: gate === 'gate' ? 'handed' : 'open',
     policy,
-    machine: [],
-    answerWith: ADDRESS,
+    machine: [NAMES_LEAD_TO],
+    answerWith: NAMES_LEAD_TO,
     runtimeGateway: { addresses: [], ...(policy.runtimeGateway && { leadsTo: '127.0.0.1' }) },
     listeners: LISTENERS,
     judgesEntries: isolated,

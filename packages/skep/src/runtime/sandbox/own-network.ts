@@ -121,6 +121,12 @@ export function inOwnNetwork(
   return [unshare, ...user, '--net', '--', '/bin/sh', '-c', ENTER[kind], ip, ...command];
 }
 
+/**
+ * Where names lead in a gated network, for programs that know no proxy: servers that guard against private addresses resolve
+ * names themselves, and refuse what is no public one (decision 0291). Nothing leaves that network, whosever the address is.
+ */
+export const NAMES_LEAD_TO = '1.2.3.4';
+
 const ENTER: Readonly<Record<OwnNetwork['kind'], string>> = {
   /**
    * The kernel lets what arrives from outside reach loopback, so that a server which listens only there can be reached
@@ -134,6 +140,7 @@ exec "$@"`,
   /** What opens the sockets of the gateway inside has no rights, and needs the ports of DNS and the web. */
   gated: `
 "$0" link set lo up &&
+"$0" address add ${NAMES_LEAD_TO}/32 dev lo &&
 echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start &&
 exec "$@"`,
 };
