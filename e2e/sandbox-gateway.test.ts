@@ -14,6 +14,7 @@ import { openRuntime } from './runtimes.ts';
 import { signal } from './skep.ts';
 
 const sandbox = await component('sandbox');
+const slirp = await component('slirp');
 const REFERENCE = 'npm-skep-probe@1.0.0-0123456789ab';
 /** What every confined program has, what Node adds for its channel, and what the gateway is told. */
 const OWN_VARIABLES =
@@ -127,13 +128,41 @@ describe.skipIf(!sandbox.available)(title('the gateway of a sandboxed workload',
       expect(await waiting).not.toBe(0);
       probe.close();
       expect(readFileSync(path.join(directories.dataDir, 'sandbox/gated/output.log'), 'utf8')).toContain(
-        'skep: the gateway of this server ended',
+        'skep: what leads this server to its network ended',
       );
       await expect.poll(left).toEqual([]);
       const attached = await runtime.attach('gated').catch(() => undefined);
       expect(attached).toBeUndefined();
       await runtime.start('gated');
       expect(gateways()).toHaveLength(2);
+    },
+  );
+
+  test.skipIf(!slirp.available)(
+    title('ends its workload when it is killed, also where it is slirp4netns, and comes back with it', slirp),
+    async () => {
+      const { isolation: _, ...connected } = spec({ ports: await ports() });
+      const started = async (): Promise<number> => {
+        await runtime.start('gated');
+        const isIt = (pid: string) =>
+          linkOf(`/proc/${pid}/cwd`) === path.join(directories.dataDir, 'sandbox/gated') &&
+          path.basename(linkOf(`/proc/${pid}/exe`)) === 'slirp4netns';
+        const [pid, ...more] = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isIt(name));
+        expect(more).toEqual([]);
+        return Number(pid);
+      };
+      await runtime.create(connected);
+      const pid = await started();
+      const waiting = runtime.wait('gated', AbortSignal.timeout(20_000));
+      process.kill(pid, 'SIGKILL');
+      expect(await waiting).not.toBe(0);
+      expect(readFileSync(at('output.log'), 'utf8')).toContain(
+        'skep: what leads this server to its network ended',
+      );
+      const next = await started();
+      expect(next).not.toBe(pid);
+      await runtime.stop('gated', 1000);
+      expect(readFileSync(at('output.log'), 'utf8').match(/skep: what leads/g)).toHaveLength(1);
     },
   );
 

@@ -174,7 +174,7 @@ const NETWORK_FILES = { connected: SLIRP_FILES, gated: GATED_FILES } as const;
 interface Started {
   /** The first process inside; undefined when bubblewrap ended before, or takes too long. */
   readonly init: number | undefined;
-  /** See `openGateway`. */
+  /** See `openGateway` and `connectNetwork`. */
   readonly gates: readonly Gate[];
 }
 
@@ -227,8 +227,7 @@ async function openNetwork(
   const pid = await find((one) => hasOwnNetwork(one, tools));
   if (pid === undefined) return [];
   const asRoot = setpriv !== undefined;
-  await connectNetwork({ tools, slirp: network.slirp, ports, asRoot, places, pid, inherited });
-  return [];
+  return connectNetwork({ tools, slirp: network.slirp, ports, asRoot, places, pid, inherited });
 }
 
 /** What `ask` finds, asked again until `ended` aborts or the time is up, however long each answer takes. */

@@ -12,7 +12,7 @@ export const goLibrariesDirectory = (environment: RuntimeEnvironment) =>
 /** In the cache: that the sandbox was proved to confine; see proof.ts. */
 export const PROOF_FILE = 'sandbox-proof.json';
 
-/** Members of `WorkloadPlaces` that the processes of a gateway hold. */
+/** Members of `WorkloadPlaces` that the processes of a gateway hold; the first is slirp4netns' where that is the way out. */
 export const GATES = ['gate', 'entry'] as const;
 export type Gate = (typeof GATES)[number];
 

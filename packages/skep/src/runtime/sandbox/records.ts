@@ -98,7 +98,7 @@ const runShape = members({
   init: optional(identityShape),
   /** The bubblewrap outside, which reports how the first process ended. */
   monitor: optional(identityShape),
-  /** The pipes that its gateway holds. */
+  /** The pipes that its gateway or slirp4netns holds. */
   gates: optional(listOf(oneOf(...GATES))),
   /** Process number of what writes its log. */
   keeper: optional(wholeNumber()),

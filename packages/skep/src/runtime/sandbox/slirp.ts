@@ -10,7 +10,8 @@ import { isRecord } from '@skep/core/json/is-record.ts';
 import type { PortBinding } from '../runtime.ts';
 import { coverInherited } from './inherited-descriptors.ts';
 import type { NetworkTools } from './own-network.ts';
-import type { WorkloadPlaces } from './places.ts';
+import { makeGates } from './pipes.ts';
+import type { Gate, WorkloadPlaces } from './places.ts';
 
 /** Addresses inside: slirp4netns' own. */
 const RESOLVER = '10.0.2.3';
@@ -22,7 +23,7 @@ export const SLIRP_FILES: Readonly<Record<string, string>> = {
   '/etc/nsswitch.conf': 'hosts: files dns\n',
 };
 
-const { O_DIRECTORY, O_NONBLOCK, O_RDONLY } = constants;
+const { O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 
 export interface Connecting {
   readonly tools: Pick<NetworkTools, 'unshare'>;
@@ -39,9 +40,10 @@ export interface Connecting {
 /**
  * Connects a workload's network namespace to the outside, without the loopback of this machine, and forwards the ports.
  * The process that does it lives as long as anything holds the workload's life pipe, whatever becomes of this program.
- * Throws `runtime/start-failed`.
+ * Answers with the pipe that it holds itself, so that its end is noticed. Throws `runtime/start-failed`.
  */
-export async function connectNetwork(connecting: Connecting): Promise<void> {
+export async function connectNetwork(connecting: Connecting): Promise<readonly Gate[]> {
+  await makeGates(connecting.places);
   // Its own confinement needs mounts and filters that some containers do not allow. What reads a hostile server's packets
   // does so as root only when it is confined.
   const started =
@@ -59,6 +61,7 @@ export async function connectNetwork(connecting: Connecting): Promise<void> {
     started.kill('SIGKILL');
     throw error;
   }
+  return ['gate'];
 }
 
 const READY_AT = 3;
@@ -71,6 +74,7 @@ async function startSlirp(
 ): Promise<ChildProcess | undefined> {
   using opened = new DisposableStack();
   const life = opened.adopt(openSync(places.life, O_RDONLY | O_NONBLOCK), closeSync);
+  const gate = opened.adopt(openSync(places.gate, O_RDWR), closeSync);
   const devNull = opened.adopt(openSync('/dev/null', 'r+'), closeSync);
   const options = ['--configure', '--disable-host-loopback', '--mtu=65520', ...hardened];
   const ends = [`--ready-fd=${READY_AT}`, `--exit-fd=${EXIT_AT}`, `--api-socket=${API_SOCKET}`];
@@ -84,7 +88,7 @@ async function startSlirp(
     env: {},
     detached: true,
     // What it says grows with what the workload sends, so it goes nowhere.
-    stdio: coverInherited(['ignore', 'ignore', 'ignore', 'pipe', life], inherited, devNull),
+    stdio: coverInherited(['ignore', 'ignore', 'ignore', 'pipe', life, gate], inherited, devNull),
   });
   child.unref();
   return (await saysReady(child)) ? child : undefined;

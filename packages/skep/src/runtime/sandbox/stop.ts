@@ -47,8 +47,8 @@ export async function endGateway(places: WorkloadPlaces): Promise<void> {
 }
 
 /**
- * Resolves when a running workload is over, or the signal aborts. One that loses its gateway is ended: it would go on
- * without any way out, and whoever starts servers again gives it a new one.
+ * Resolves when a running workload is over, or the signal aborts. One that loses its gateway or its slirp4netns is ended:
+ * it would go on without any way out, and whoever starts servers again gives it a new one.
  */
 export async function untilOver(
   places: WorkloadPlaces,
@@ -61,7 +61,10 @@ export async function untilOver(
   await Promise.race(pipes.map((one) => untilReleased(one, either))).catch(() => {});
   enough.abort();
   if (signal.aborted || !isHeld(places.life) || gates.every((one) => isHeld(places[one]))) return;
-  await appendFile(places.log, 'skep: the gateway of this server ended, so the server is ended too\n');
+  await appendFile(
+    places.log,
+    'skep: what leads this server to its network ended, so the server is ended too\n',
+  );
   await stopProcesses(init, 0, places.status);
 }
 
