@@ -1,11 +1,14 @@
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
+import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { request } from 'node:http';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { EgressPolicy } from '@skep/cli/egress/policy.ts';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
@@ -14,6 +17,7 @@ import { engine, ensureEscapeImage, ensureScriptImage } from './images.ts';
 import { component, title } from './require.ts';
 import { openRuntime, TEST_TOKEN } from './runtimes.ts';
 import { freePort } from './fixtures/free-port.ts';
+import { LOOPBACK_RESOLVER, RESOLVED, RESOLVER_PROGRAM } from './fixtures/loopback-resolver.ts';
 import { bridgeAddress } from './fixtures/bridge-address.ts';
 
 const engineThere = await component('engine');
@@ -217,6 +221,41 @@ describe.skipIf(!engineThere.available)(title('an isolated workload on an engine
     await engine('POST', `/containers/skep-${wanted.name}-gateway/kill`);
     expect(await looked(probe, 'listed.example')).toMatch(/^E/);
   }, 120_000);
+
+  // An engine's own name server asked that of the machine from outside every network, also for internal ones (CVE-2024-29018).
+  test.skipIf(process.getuid?.() !== 0)(
+    'makes no name server on the loopback of the machine answer, whether its gateway is there or not',
+    async () => {
+      const asked: string[] = [];
+      const resolver = spawn(process.execPath, ['-e', RESOLVER_PROGRAM], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      createInterface({ input: resolver.stdout }).on('line', (line) => void asked.push(line));
+      try {
+        await expect.poll(() => asked).toEqual(['up']);
+        const names = new Resolver({ timeout: 1500, tries: 1 });
+        names.setServers([LOOPBACK_RESOLVER]);
+        expect(await names.resolve4('of-the-machine.example')).toEqual([RESOLVED]);
+        const wanted = spec({ allowAll: true });
+        const probe = await started(wanted);
+        const attempts = async (): Promise<void> => {
+          for (const server of [LOOPBACK_RESOLVER, '127.0.0.11']) {
+            const code = `const names = new (require('node:dns').Resolver)({ timeout: 1500, tries: 1 }); names.setServers(['${server}']); names.resolve4('secret.tunnel.example', (error, found) => console.log(found?.[0] ?? error.code))`;
+            const { stdout } = (await probe.call('probe/run', { file: 'node', args: ['-e', code] })) as { stdout: string }; // prettier-ignore
+            expect(stdout).not.toContain(RESOLVED);
+          }
+          expect(await looked(probe, 'secret.tunnel.example')).not.toBe(RESOLVED);
+        };
+        await attempts();
+        await engine('POST', `/containers/skep-${wanted.name}-gateway/kill`);
+        await attempts();
+        expect(asked).toEqual(['up', 'of-the-machine.example']);
+      } finally {
+        resolver.kill();
+      }
+    },
+    120_000,
+  );
 
   test('is reached through its gateway by the names it goes by alone', async () => {
     const hostPort = await freePort();

@@ -1,4 +1,5 @@
 import { MACHINE, METADATA, PRIVATE, PUBLIC, PUBLIC_6 } from '../fixtures/small-internet.ts';
+import { LOOPBACK_RESOLVER } from '../fixtures/loopback-resolver.ts';
 import type { Attempt } from './attempt.ts';
 
 /** What the isolated server of these attempts may reach: `api.example` at 80 and 443. Names of its internet. */
@@ -88,6 +89,11 @@ if (proxy) { socket.write('CONNECT api.example:443 HTTP/1.1\\r\\nHost: api.examp
     name: 'asks a name server of its own',
     by: 'node',
     code: `const names = new (require('node:dns').Resolver)({ timeout: 1500, tries: 1 }); names.setServers([${JSON.stringify(PUBLIC)}]); names.resolve4('other.example', (error, found) => found && got(found))`,
+  },
+  {
+    name: 'asks the name server on the loopback of the machine',
+    by: 'node',
+    code: `const names = new (require('node:dns').Resolver)({ timeout: 1500, tries: 1 }); names.setServers(['${LOOPBACK_RESOLVER}']); names.resolve4('data.tunnel.example', (error, found) => found && got(found))`,
   },
   {
     name: 'finds where a name that is not allowed leads',
