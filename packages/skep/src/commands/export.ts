@@ -3,7 +3,6 @@ import { printable } from '@skep/core/terminal/printable.ts';
 import { atomicWrite } from '@skep/core/files/atomic-write.ts';
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
-import type { KubernetesExport } from '../run-config/kubernetes.ts';
 import { encodeExport, type RunConfig } from '../run-config/run-config.ts';
 import { loadRunConfig } from '../run-config/file.ts';
 
@@ -27,7 +26,7 @@ export const exportCommand = defineCommand({
   settings: [
     ...settingsOf({ group: 'Output' }, [
       flag('choice', 'format', 'What to write', {
-        choices: ['json', 'k8s'],
+        choices: ['json', 'k8s', 'seatbelt'],
         default: 'json',
       }),
     ]),
@@ -35,18 +34,30 @@ export const exportCommand = defineCommand({
   ],
   async run({ positionals: [name = '', path = ''], values: { format } }, { places, terminal, cwd }) {
     const config = await loadRunConfig(places, name);
-    const { text, notes } =
-      format === 'k8s' ? await forKubernetes(config) : { text: encodeExport(config), notes: [] };
+    const { text, notes, what } = await FORMATS[format](config);
     for (const note of notes) terminal.err(`${printable(note)}\n`);
     if (path === '-') return terminal.out(text);
     await atomicWrite(resolve(cwd, path), text, { mode: 0o600 });
-    const what = format === 'k8s' ? 'Kubernetes MCPServer resource for' : 'run configuration for';
-    terminal.out(`Successfully exported ${what} '${name}' to '${path}'\n`);
+    terminal.out(`Successfully exported ${what} for '${name}' to '${path}'\n`);
   },
 });
 
-/** Loaded only when asked for: YAML takes its time. */
-async function forKubernetes(config: RunConfig): Promise<KubernetesExport> {
-  const { toKubernetes } = await import('../run-config/kubernetes.ts');
-  return toKubernetes(config);
+interface Exported {
+  readonly text: string;
+  /** What a person has to know of it. */
+  readonly notes: readonly string[];
+  readonly what: string;
 }
+
+/** What others read is loaded only when asked for: YAML takes its time. */
+const FORMATS: Readonly<Record<'json' | 'k8s' | 'seatbelt', (config: RunConfig) => Promise<Exported>>> = {
+  json: async (config) => ({ text: encodeExport(config), notes: [], what: 'run configuration' }),
+  async k8s(config) {
+    const { toKubernetes } = await import('../run-config/kubernetes.ts');
+    return { ...toKubernetes(config), what: 'Kubernetes MCPServer resource' };
+  },
+  async seatbelt(config) {
+    const { toSeatbelt } = await import('../run-config/seatbelt.ts');
+    return { ...toSeatbelt(config), what: 'Seatbelt profile' };
+  },
+};
