@@ -172,7 +172,7 @@ async function deniedConnections(config: RunConfig, asJson: boolean, context: Co
   if (config.isolate_network !== true) {
     throw new SkepError('usage/not-available', {
       message: `"${name}" is not isolated, so nothing is refused to it`,
-      hint: 'see skep run --help for --isolate-network',
+      hint: `isolate it with skep deny ${name} --isolate-network`,
     });
   }
   const runtime = await openRuntime(context, { reference, signal: context.signal });

@@ -191,7 +191,7 @@ describe('what cannot be', () => {
     ['permit a1 127.0.0.1:22', '127.0.0.1 is a host that no permission profile opens'],
     [
       'deny open x.com',
-      'open is not isolated, so nothing keeps it from x.com; run it again with --isolate-network',
+      'open is not isolated, so nothing keeps it from x.com; isolate it first: skep deny open --isolate-network',
     ],
     ['deny a1 ./notes:ro:rw', 'invalid value "./notes:ro:rw": a path has no colon'],
     ['permit --group a1 x.com', 'unknown flag "--group"'],
@@ -202,5 +202,47 @@ describe('what cannot be', () => {
   test('nothing that a person types steers the terminal', async () => {
     const said = await skep.refusal(['permit', 'a1', 'a\u001B[31mb.com']);
     expect(said).not.toContain('\u001B');
+  });
+});
+
+describe('skep deny --isolate-network', () => {
+  test('isolates a server that was not, which connects only to what its profile allows from then on', async () => {
+    const skep = await commandUnderTest({ files: FILES });
+    await skep.output('run fake:1 --name a1 --permission-profile ./profile.json');
+    expect(skep.runtime.specOf('a1')?.isolation).toBeUndefined();
+    const { status, out, err } = await skep.run('deny a1 --isolate-network');
+    expect({ status, out, err }).toEqual({
+      status: 0,
+      out: expect.stringMatching(/^Network: b\.example:443; never /m),
+      err: expect.stringContaining('a1 was started again\n'),
+    });
+    expect(skep.runtime.specOf('a1')?.isolation).toMatchObject({ allowAll: false, hosts: ['b.example'] });
+    expect(await loadRunConfig(skep.places, 'a1')).toMatchObject({ isolate_network: true });
+    expect(await skep.run('deny a1 --isolate-network')).toMatchObject({
+      out: '',
+      err: 'a1 is isolated already\n',
+    });
+  });
+
+  test('goes together with what else is taken away', async () => {
+    const skep = await commandUnderTest({ files: FILES });
+    await skep.output('run fake:1 --name a1 --permission-profile ./profile.json');
+    await skep.output('deny a1 --isolate-network b.example');
+    expect(hostsOf(skep)).toEqual([]);
+  });
+
+  test('is refused where nothing can be isolated, and nothing is taken away by saying nothing', async () => {
+    const skep = await commandUnderTest({ files: FILES });
+    await skep.output('run fake:1 --name a1 --network host');
+    expect(await skep.refusal('deny a1 --isolate-network')).toBe(
+      'Error: a1 is on the network "host", on which nothing can be isolated; run it again without that network: skep rm a1, which keeps its data, and skep run\n',
+    );
+    expect(await skep.refusal('deny a1')).toBe(
+      'Error: missing argument HOST[:PORT]|PATH; name what to take away, or give --isolate-network\n',
+    );
+    await skep.output('run fake:1 --name shut --permission-profile none');
+    expect(await skep.run('deny shut --isolate-network')).toMatchObject({
+      err: 'shut has no network anyway\n',
+    });
   });
 });

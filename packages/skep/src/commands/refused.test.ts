@@ -129,7 +129,7 @@ describe('skep logs --denied', () => {
     });
     await skep.output('run fake:1 --name open');
     expect(await skep.refusal('logs open --denied')).toBe(
-      'Error: "open" is not isolated, so nothing is refused to it; see skep run --help for --isolate-network\n',
+      'Error: "open" is not isolated, so nothing is refused to it; isolate it with skep deny open --isolate-network\n',
     );
     expect(await skep.refusal('logs a1 --denied --follow')).toMatch(/^Error: .*--denied/);
   });

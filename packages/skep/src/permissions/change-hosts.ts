@@ -211,6 +211,24 @@ function checkPermittable({ name, allow_runtime_gateway }: Networked, host: stri
   });
 }
 
+/**
+ * Lets a workload connect only to what its profile allows: any public host, where it lists none. Fails with
+ * `usage/conflict` on a network that is not its own.
+ */
+export function isolate<Config extends Networked>(config: Config): Changed<Config> {
+  const { name, permission_profile: profile } = config;
+  const network = foreignNetwork(profile);
+  if (network !== undefined) {
+    throw new SkepError('usage/conflict', {
+      message: `${name} is on the network "${network}", on which nothing can be isolated`,
+      hint: `run it again without that network: skep rm ${name}, which keeps its data, and skep run`,
+    });
+  }
+  if (profile.network?.mode === 'none') return { config, notes: [`${name} has no network anyway`] };
+  if (config.isolate_network === true) return { config, notes: [`${name} is isolated already`] };
+  return { config: { ...config, isolate_network: true }, notes: [] };
+}
+
 function openNote({ name, permission_profile }: Networked): string {
   const network = foreignNetwork(permission_profile);
   return network === undefined
@@ -221,7 +239,7 @@ function openNote({ name, permission_profile }: Networked): string {
 function notIsolated({ name }: Networked, right: HostRight): SkepError {
   return new SkepError('usage/conflict', {
     message: `${name} is not isolated, so nothing keeps it from ${shown(right)}`,
-    hint: `run it again with --isolate-network: skep rm ${name}, which keeps its data, and skep run`,
+    hint: `isolate it first: skep deny ${name} --isolate-network`,
   });
 }
 

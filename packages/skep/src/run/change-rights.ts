@@ -5,7 +5,7 @@ import { classOfAddress } from '@skep/core/fetch/address-class.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { Context } from '../cli/context.ts';
 import { permissionCard, type CardRow } from '../permissions/card.ts';
-import { denyHost, permitHost, type Changed } from '../permissions/change-hosts.ts';
+import { denyHost, isolate, permitHost, type Changed } from '../permissions/change-hosts.ts';
 import { denyPath, permitPath } from '../permissions/change-paths.ts';
 import { findHidden } from '../permissions/hidden-paths.ts';
 import { checkSources, mountSources } from '../permissions/mounts.ts';
@@ -25,6 +25,8 @@ export interface RightsChange {
   readonly name: string;
   readonly how: 'permit' | 'deny';
   readonly rights: readonly Right[];
+  /** Isolate it before anything else. */
+  readonly isolated?: boolean;
   /** What runs is started again at once. */
   readonly restart: boolean;
 }
@@ -67,9 +69,13 @@ export async function changeRights(change: RightsChange, context: Context): Prom
   tell([...notes, isRunning ? when : `it counts when ${name} is started: skep start ${name}`], context);
 }
 
-async function changedConfig(current: RunConfig, { how, rights }: RightsChange): Promise<Changed<RunConfig>> {
-  let config = current;
-  const notes: string[] = [];
+async function changedConfig(
+  current: RunConfig,
+  { how, rights, isolated }: RightsChange,
+): Promise<Changed<RunConfig>> {
+  const first = isolated === true ? isolate(current) : { config: current, notes: [] };
+  let { config } = first;
+  const notes = [...first.notes];
   for (const right of rights) {
     const changed = how === 'permit' ? await permit(config, right) : deny(config, right);
     ({ config } = changed);
