@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -144,9 +144,11 @@ describe.skipIf(!sandbox.available)(title('the gateway of a sandboxed workload',
       const { isolation: _, ...connected } = spec({ ports: await ports() });
       const started = async (): Promise<number> => {
         await runtime.start('gated');
-        const isIt = (pid: string) =>
-          linkOf(`/proc/${pid}/cwd`) === path.join(directories.dataDir, 'sandbox/gated') &&
-          path.basename(linkOf(`/proc/${pid}/exe`)) === 'slirp4netns';
+        // It holds this pipe; its own confinement hides its paths.
+        const pipe = statSync(at('gate')).ino;
+        const isIt = (pid: string): boolean =>
+          path.basename(linkOf(`/proc/${pid}/exe`)) === 'slirp4netns' &&
+          readdirSync(`/proc/${pid}/fd`).some((fd) => statSync(`/proc/${pid}/fd/${fd}`).ino === pipe);
         const [pid, ...more] = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isIt(name));
         expect(more).toEqual([]);
         return Number(pid);
