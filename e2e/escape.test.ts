@@ -1,22 +1,25 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import type { EgressPolicy } from '@skep/cli/egress/policy.ts';
 import { ProbeCaller } from '@skep/cli/runtime/contract/probe-caller.ts';
 import type { WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
-import { commandOf, hasEscaped, type Attempt } from './escape/attempt.ts';
+import { commandOf, hasEscaped, type Attempt, type Facts } from './escape/attempt.ts';
 import { FILE_ATTEMPTS, KERNEL_ATTEMPTS, PROCESS_ATTEMPTS, SOCKET_ATTEMPTS } from './escape/machine-attempts.ts'; // prettier-ignore
-import { NAMES, NETWORK_ATTEMPTS } from './escape/network-attempts.ts';
+import { CONTAINER_ATTEMPTS, NAMES, NETWORK_ATTEMPTS } from './escape/network-attempts.ts';
 import { ORDINARY, Range, type Through } from './escape/range.ts';
+import { privateEngine } from './fixtures/private-engine.ts';
 import { MACHINE, smallInternet, type SmallInternet } from './fixtures/small-internet.ts';
-import { ensureEscapeImage } from './images.ts';
+import { engine as ask, ensureEscapeImage } from './images.ts';
 import { component, title } from './require.ts';
 import { openRuntime, TEST_TOKEN } from './runtimes.ts';
 
 const sandbox = await component('sandbox');
 const engine = await component('engine');
+const ownEngine = await component('private-engine');
 const asRoot = process.getuid?.() === 0;
 const users: [string, 'root' | 'ordinary', number][] = asRoot
   ? [
@@ -54,7 +57,16 @@ async function inSandbox(
   return JSON.parse(stdout) as unknown[];
 }
 
-async function inContainer(range: Range, attempts: readonly Attempt[]): Promise<unknown[]> {
+interface Contained {
+  readonly spec?: Partial<WorkloadSpec>;
+  readonly facts?: Facts;
+}
+
+async function inContainer(
+  range: Range,
+  attempts: readonly Attempt[],
+  { spec = {}, facts = range.confinedFacts('/server.mjs') }: Contained = {},
+): Promise<unknown[]> {
   const reference = await ensureEscapeImage(readFileSync(PROBE, 'utf8'));
   const directories = { dataDir: range.directory, cacheDir: range.directory };
   const runtime = await openRuntime('docker', directories);
@@ -63,11 +75,11 @@ async function inContainer(range: Range, attempts: readonly Attempt[]): Promise<
   const given = { args: [], env: {}, labels, ports: [], privileged: false, stdio: true, network: 'bridge' };
   const answers: unknown[] = [];
   try {
-    await runtime.create({ ...given, name, reference, ...range.mounts });
+    await runtime.create({ ...given, name, reference, ...range.mounts, ...spec });
     const probe = new ProbeCaller(await runtime.attach(name));
     await runtime.start(name);
     for (const one of attempts) {
-      const [file, args] = commandOf(one, range.confinedFacts('/server.mjs'));
+      const [file, args] = commandOf(one, facts);
       answers.push(await probe.call('probe/run', { file, args }));
     }
   } finally {
@@ -145,3 +157,59 @@ describe.skipIf(!sandbox.available || !asRoot).each(users)(
     judge(who, NETWORK_ATTEMPTS, () => found);
   },
 );
+
+/** Another workload of the engine, which serves at its port 3000; isolated where it has a way in. */
+async function another(name: string, more: Partial<WorkloadSpec>): Promise<AsyncDisposable> {
+  const reference = await ensureEscapeImage(readFileSync(PROBE, 'utf8'));
+  const runtime = await openRuntime('docker', { dataDir: tmpdir(), cacheDir: tmpdir() });
+  const remove = () => runtime.remove(name);
+  const given = { args: [], env: {}, labels: { 'skep.test': 'escape' }, mounts: [], ports: [] };
+  await runtime.create({ ...given, name, reference, privileged: false, stdio: true, network: 'bridge', ...more }); // prettier-ignore
+  const probe = new ProbeCaller(await runtime.attach(name));
+  await runtime.start(name);
+  expect(await probe.call('probe/serve', { port: 3000 })).toBe('listening');
+  return { [Symbol.asyncDispose]: remove };
+}
+
+async function addressOf(name: string): Promise<string> {
+  const { text: body } = await ask('GET', `/containers/${name}/json`);
+  const { NetworkSettings } = JSON.parse(body) as {
+    NetworkSettings: { Networks: Record<string, { IPAddress: string }> };
+  };
+  return Object.values(NetworkSettings.Networks)[0]?.IPAddress ?? '';
+}
+
+// On an engine in that internet: its containers without confinement are on the network of that machine.
+describe.skipIf(!ownEngine.available)(title('from an isolated container a server', ownEngine), () => {
+  const attempts = [...NETWORK_ATTEMPTS, ...CONTAINER_ATTEMPTS];
+  let found: Outcomes;
+  beforeAll(async () => {
+    using internet: SmallInternet = await smallInternet(NAMES);
+    const through: Through = (command) => internet.through(command);
+    const own = privateEngine(through);
+    await using ending = new AsyncDisposableStack();
+    ending.defer(() => own.end());
+    await own.start();
+    vi.stubEnv('DOCKER_HOST', `unix://${own.socket}`);
+    ending.defer(() => void vi.unstubAllEnvs());
+    await using range = await Range.make(0);
+    const service = range.start([process.execPath, '-e', SERVICE, MACHINE], through);
+    ending.defer(() => void service.kill());
+    await once(service.stdout, 'data');
+    const isolation: EgressPolicy = { workload: 'escape', allowAll: false, hosts: ['api.example'], ports: [80, 443], inbound: [], runtimeGateway: false }; // prettier-ignore
+    const ports = [{ hostIp: '127.0.0.1', hostPort: DOOR, containerPort: 3000 }];
+    await using _plain = await another('escape-plain', {});
+    await using _isolated = await another('escape-isolated', { isolation, ports });
+    const facts = {
+      ...range.confinedFacts('/server.mjs'),
+      other: await addressOf('escape-plain'),
+      door: DOOR,
+    };
+    const free = await inContainer(range, attempts, { spec: { network: 'host' }, facts });
+    found = outcomes(attempts, free, await inContainer(range, attempts, { spec: { isolation }, facts }));
+  }, 300_000);
+  judge('root', attempts, () => found);
+});
+
+/** In the namespace of that engine, where nobody else listens. */
+const DOOR = 4100;

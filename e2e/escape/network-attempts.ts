@@ -111,3 +111,29 @@ if (proxy) { socket.write('CONNECT api.example:443 HTTP/1.1\\r\\nHost: api.examp
     code: `const socket = require('node:dgram').createSocket('udp4'); const question = Buffer.from('000101000001000000000000036170690765786d61706c650000010001'.replace('0765786d61706c65', '076578616d706c65'), 'hex'); socket.on('message', () => { got('answered'); socket.close() }).on('error', () => socket.close()); socket.send(question, 53, ${JSON.stringify(PUBLIC)}, (error) => error && process.exit()); setTimeout(() => process.exit(), 1500)`,
   },
 ];
+
+/** From a container: past other workloads of the same engine, and through what its gateway may have open. `f.other` is one's address, `f.door` the port of another's proxy. */
+export const CONTAINER_ATTEMPTS: readonly Attempt[] = [
+  {
+    name: 'asks another workload past its proxy',
+    by: 'node',
+    code: `const socket = net.connect({ host: f.other, port: 3000 }, () => socket.write('GET / HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n')); socket.setTimeout(3000, () => socket.destroy()).on('error', () => {}).on('data', (data) => /asked as/.test(data) && got('asked'))`,
+  },
+  {
+    name: 'asks it by way of its gateway',
+    by: 'node',
+    code: `fetch('http://' + f.other + ':3000/', { signal: AbortSignal.timeout(4000) }).then((answer) => answer.text()).then((text) => /asked as/.test(text) && got('asked')).catch(() => {})`,
+  },
+  {
+    name: 'asks the way into an isolated workload',
+    by: 'node',
+    code: `for (const host of ['127.0.0.1', ${JSON.stringify(MACHINE)}]) { const socket = net.connect({ host, port: Number(f.door) }, () => socket.write('GET / HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n')); socket.setTimeout(3000, () => socket.destroy()).on('error', () => {}).on('data', (data) => /^HTTP/.test(data) && got('asked')) }`,
+  },
+  {
+    name: 'finds a port beside the ones that it is told',
+    by: 'node',
+    code: `const proxy = process.env.HTTP_PROXY && new URL(process.env.HTTP_PROXY).hostname; const told = [53, 80, 443, 3128];
+const next = (port) => { if (port > 10000) return; if (told.includes(port)) return next(port + 1); const socket = net.connect({ host: proxy ?? ${JSON.stringify(MACHINE)}, port }, () => { got('port ' + port); process.exit() }); socket.on('error', () => next(port + 16)) };
+for (let first = 1; first <= 16; first += 1) next(first); setTimeout(() => process.exit(), 20000)`,
+  },
+];

@@ -50,12 +50,20 @@ export const GATEWAY_CONFIG = exactly({
   /** Own address as the workload sees it. */
   answerWith: address,
   runtimeGateway: exactly({ addresses: listOf(address), leadsTo: optional(address) }),
-  /** Where the server of a workload over HTTP listens; see Ingress. */
-  ingress: optional(exactly({ host: address, port, proxy: text })),
-  /** Of what an `open` one is handed to lead inside: requests are judged as those to `ingress`, instead of bytes passed on. */
+  /** Of what an `open` one is handed to lead inside: requests are judged as those of an `ingress`, instead of bytes passed on. */
   judgesEntries: optional(bool),
-  /** `dns` is UDP and TCP; `direct-tls` and `direct-http` are for port 443 and 80 of the hosts that are asked for. */
-  listeners: listOf(exactly({ serve: service, host: address, port: wholeNumber(0, 65_535) })),
+  /**
+   * `dns` is UDP and TCP; `direct-tls` and `direct-http` are for port 443 and 80 of the hosts that are asked for; `ingress`
+   * needs `to`: where the server of the workload listens (see Ingress).
+   */
+  listeners: listOf(
+    exactly({
+      serve: service,
+      host: address,
+      port: wholeNumber(0, 65_535),
+      to: optional(exactly({ host: address, port, proxy: text })),
+    }),
+  ),
 });
 
 export type GatewayConfig = ShapeType<typeof GATEWAY_CONFIG>;

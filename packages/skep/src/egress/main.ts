@@ -38,7 +38,7 @@ try {
   else if (config.mode === 'open') {
     if ((await openInside(config, gateway, process)) === 0) end();
   } else {
-    for (const listener of config.listeners) await listen(gateway, listener, config.ingress);
+    for (const listener of config.listeners) await listen(gateway, listener);
     process.stdout.write(`${JSON.stringify({ listening: true })}\n`);
   }
 } catch (error) {
@@ -54,11 +54,10 @@ function collectBuffers(): void {
 
 async function listen(
   gateway: Gateway,
-  { serve, host, port }: GatewayConfig['listeners'][number],
-  ingress: GatewayConfig['ingress'],
+  { serve, host, port, to }: GatewayConfig['listeners'][number],
 ): Promise<void> {
   const server = createServer({ allowHalfOpen: true });
-  serveStream(gateway, serve, server, ingress);
+  serveStream(gateway, serve, server, to);
   server.listen(port, host);
   await once(server, 'listening');
   if (serve !== 'dns') return;

@@ -11,5 +11,5 @@ export function serveStream(gateway: Gateway, service: Service, listener: Server
   else if (service === 'direct-tls') gateway.serveDirectTls(listener);
   else if (service === 'direct-http') gateway.serveDirectHttp(listener);
   else if (ingress !== undefined) gateway.serveIngress(listener, ingress);
-  else throw new SkepError('config/invalid', { message: 'SKEP_GATEWAY: /ingress is missing' });
+  else throw new SkepError('config/invalid', { message: 'SKEP_GATEWAY: an ingress leads nowhere' });
 }

@@ -11,6 +11,7 @@ import {
   serverAddress,
   type Isolation,
 } from './gateway/isolation.ts';
+import { exposedPorts, portBindings } from './ports.ts';
 import { ISOLATION_LABEL, MANAGED_LABEL, NAME_LABEL, NETWORK_LABEL } from './labels.ts';
 
 /** As much as Skep keeps of its own logs (supervisor/log-keeper.ts), in two files. `docker logs` reads them as one. */
@@ -63,7 +64,7 @@ export function containerBody(spec: WorkloadSpec, { network, podman }: BodyConte
     AttachStderr: spec.stdio,
     OpenStdin: spec.stdio,
     StdinOnce: false,
-    ExposedPorts: Object.fromEntries(ports.map((port) => [`${port.containerPort}/tcp`, {}])),
+    ExposedPorts: exposedPorts(ports),
     HostConfig: {
       NetworkMode: network?.id ?? spec.network,
       PortBindings: portBindings(ports),
@@ -157,15 +158,4 @@ function limitMembers({ memory, cpus, pids, disk }: Limits): object {
       ...(disk === 0 ? [] : [ulimit('fsize', disk)]),
     ],
   };
-}
-
-function portBindings(ports: WorkloadSpec['ports']): Record<string, { HostIp: string; HostPort: string }[]> {
-  const bindings: Record<string, { HostIp: string; HostPort: string }[]> = {};
-  for (const port of ports) {
-    (bindings[`${port.containerPort}/tcp`] ??= []).push({
-      HostIp: port.hostIp,
-      HostPort: String(port.hostPort),
-    });
-  }
-  return bindings;
 }

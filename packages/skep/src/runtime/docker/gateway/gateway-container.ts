@@ -14,6 +14,8 @@ import { containerLogs } from '../logs.ts';
 import { machineAddresses } from '../network/machine-ranges.ts';
 import { change } from '../network/replace-gone-network.ts';
 import { addressIn, type Range } from '../network/subnets.ts';
+import { exposedPorts, portBindings } from '../ports.ts';
+import type { PortBinding } from '../../runtime.ts';
 import { readAnswer } from '../read-answer.ts';
 import { ensureGatewayImage, type GatewayImage, type GatewayMaker } from './gateway-image.ts';
 import { gatewayAddress, PROXY_PORT, serverAddress, type Isolation } from './isolation.ts';
@@ -122,11 +124,9 @@ interface BodyParts {
 }
 
 function gatewayBody(
-  { name, owner, outward, isolation: { port, policy } }: GatewayWish,
+  { name, owner, outward, isolation: { ports, policy } }: GatewayWish,
   { image, config, podman }: BodyParts,
 ): object {
-  const at = port && `${port.containerPort}/tcp`;
-  const bound = port && [{ HostIp: port.hostIp, HostPort: String(port.hostPort) }];
   return {
     Image: image.reference,
     Entrypoint: image.entrypoint,
@@ -142,10 +142,10 @@ function gatewayBody(
       [OWNER_LABEL]: owner,
       [AUXILIARY_LABEL]: 'true',
     },
-    ...(at === undefined ? {} : { ExposedPorts: { [at]: {} } }),
+    ExposedPorts: exposedPorts(ports),
     HostConfig: {
       NetworkMode: outward.id,
-      ...(at === undefined ? {} : { PortBindings: { [at]: bound } }),
+      PortBindings: portBindings(ports),
       ...(policy.runtimeGateway ? { ExtraHosts: GATEWAY_NAMES.map((one) => `${one}:host-gateway`) } : {}),
       ReadonlyRootfs: true,
       CapDrop: ['ALL'],
@@ -174,9 +174,15 @@ function gatewayBody(
   };
 }
 
+/** One for each port of the server: that of Skep's own proxy comes first. */
+const ingressPorts = (ports: readonly PortBinding[]): readonly PortBinding[] =>
+  ports.filter(
+    (one, at) => ports.findIndex(({ containerPort }) => containerPort === one.containerPort) === at,
+  );
+
 async function gatewayConfig(
   client: EngineClient,
-  { isolation: { policy, internal, port }, outward }: GatewayWish,
+  { isolation: { policy, internal, ports }, outward }: GatewayWish,
 ): Promise<GatewayConfig> {
   const inside = gatewayAddress(internal);
   const machine = machineAddresses().flatMap((one) => canonicalAddress(one.replace(/%.*$/, '')) ?? []);
@@ -195,21 +201,15 @@ async function gatewayConfig(
         ...new Set([...(await bridgeGateways(client)), addressIn(outward.subnet, 1), addressIn(internal, 1)]),
       ],
     },
-    ...(port === undefined
-      ? {}
-      : {
-          ingress: {
-            host: serverAddress(internal),
-            port: port.containerPort,
-            proxy: `127.0.0.1:${port.hostPort}`,
-          },
-        }),
     listeners: [
       listen('proxy', PROXY_PORT),
       listen('dns', 53),
       listen('direct-tls', 443),
       listen('direct-http', 80),
-      ...(port === undefined ? [] : [listen('ingress', port.containerPort, gatewayAddress(outward.subnet))]),
+      ...ingressPorts(ports).map(({ hostPort, containerPort }) => ({
+        ...listen('ingress', containerPort, gatewayAddress(outward.subnet)),
+        to: { host: serverAddress(internal), port: containerPort, proxy: `127.0.0.1:${hostPort}` },
+      })),
     ],
   };
 }

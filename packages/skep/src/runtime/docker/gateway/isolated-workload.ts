@@ -34,12 +34,11 @@ export async function isolate(
     for (const one of [internal, outward]) await removeNetwork(maker.client, one.id);
     throw image.reason;
   }
-  const [port] = spec.ports;
   const { id, name: network, subnet } = internal;
   return {
     id,
     name: network,
-    isolation: { policy, internal: subnet, ...(port ? { port } : {}) },
+    isolation: { policy, internal: subnet, ports: spec.ports },
     outward: outward.id,
   };
 }

@@ -222,12 +222,16 @@ describe('to start an isolated workload', () => {
       policy: POLICY,
       answerWith: '10.231.4.10',
       runtimeGateway: { addresses: ['172.17.0.1', '10.231.9.1', '10.231.4.9'] },
-      ingress: { host: '10.231.4.11', port: 3000, proxy: '127.0.0.1:4000' },
       listeners: expect.arrayContaining([
         { serve: 'proxy', host: '10.231.4.10', port: 3128 },
         { serve: 'dns', host: '10.231.4.10', port: 53 },
         // From outside the workload's network only its server is to be reached.
-        { serve: 'ingress', host: '10.231.9.2', port: 3000 },
+        {
+          serve: 'ingress',
+          host: '10.231.9.2',
+          port: 3000,
+          to: { host: '10.231.4.11', port: 3000, proxy: '127.0.0.1:4000' },
+        },
       ]),
     });
   });

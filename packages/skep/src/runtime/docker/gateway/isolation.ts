@@ -1,5 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { exactly, optional, text, wholeNumber } from '@skep/core/settings/shape.ts';
+import { exactly, listOf, optional, orEmpty, text, wholeNumber } from '@skep/core/settings/shape.ts';
 import type { EgressPolicy } from '../../../egress/policy.ts';
 import { EGRESS_POLICY } from '../../../egress/gateway-config.ts';
 import { proxyEnv } from '../../../egress/proxy-env.ts';
@@ -11,8 +11,8 @@ export interface Isolation {
   readonly policy: EgressPolicy;
   /** Of its internal network: the addresses that the server was told are in it. */
   readonly internal: Range;
-  /** The way in, if there is one. */
-  readonly port?: PortBinding;
+  /** The ways in: that of an HTTP server to Skep's own proxy, and what is published beside it. */
+  readonly ports: readonly PortBinding[];
 }
 
 export const ISOLATION_STATE_LABEL = 'skep.isolation';
@@ -26,14 +26,17 @@ export const gatewayAddress = (network: Range): string => addressIn(network, 2);
 export const serverAddress = (network: Range): string => addressIn(network, 3);
 
 const port = wholeNumber(1, 65_535);
+const binding = exactly({ hostIp: text, hostPort: wholeNumber(0, 65_535), containerPort: port });
 const stored = exactly({
   policy: EGRESS_POLICY,
   internal: text,
-  port: optional(exactly({ hostIp: text, hostPort: port, containerPort: port })),
+  ports: orEmpty(listOf(binding), []),
+  /** Of versions with one way in. */
+  port: optional(binding),
 });
 
 /** What of a description cannot be isolated. Fails with `runtime/invalid-workload`. */
-export function checkIsolation({ name, network, ports, isolation }: WorkloadSpec): void {
+export function checkIsolation({ name, network, isolation }: WorkloadSpec): void {
   if (isolation === undefined) return;
   const refuse = (why: string, hint: string): never => {
     throw new SkepError('runtime/invalid-workload', {
@@ -43,13 +46,11 @@ export function checkIsolation({ name, network, ports, isolation }: WorkloadSpec
   };
   if (network !== 'bridge' && network !== '')
     refuse(`it is to be on the network "${network}"`, 'leave out --network, or --isolate-network');
-  if (ports.length > 1)
-    refuse('it has more than one port, and its gateway leads to one', 'leave out --publish');
 }
 
 /** As the label says it. */
-export function isolationText({ policy, internal, port: bound }: Isolation): string {
-  return JSON.stringify({ policy, internal: rangeText(internal), ...(bound ? { port: bound } : {}) });
+export function isolationText({ policy, internal, ports }: Isolation): string {
+  return JSON.stringify({ policy, internal: rangeText(internal), ports });
 }
 
 /** What a label says. Fails with `runtime/start-failed`, so that nothing starts unguarded. */
@@ -66,11 +67,11 @@ export function readIsolation(label: string, name: string): Isolation {
   } catch {
     fail('is not JSON');
   }
-  const { policy, internal, port: bound } = stored(value, fail);
+  const { policy, internal, ports, port: only } = stored(value, fail);
   return {
     policy,
     internal: parseRange(internal) ?? fail('is not a range of addresses', 'internal'),
-    ...(bound ? { port: bound } : {}),
+    ports: only === undefined ? ports : [only],
   };
 }
 
