@@ -132,8 +132,9 @@ export const CONTAINER_ATTEMPTS: readonly Attempt[] = [
   {
     name: 'finds a port beside the ones that it is told',
     by: 'node',
-    code: `const proxy = process.env.HTTP_PROXY && new URL(process.env.HTTP_PROXY).hostname; const told = [53, 80, 443, 3128];
-const next = (port) => { if (port > 10000) return; if (told.includes(port)) return next(port + 1); const socket = net.connect({ host: proxy ?? ${JSON.stringify(MACHINE)}, port }, () => { got('port ' + port); process.exit() }); socket.on('error', () => next(port + 16)) };
-for (let first = 1; first <= 16; first += 1) next(first); setTimeout(() => process.exit(), 20000)`,
+    code: `const host = process.env.HTTP_PROXY ? new URL(process.env.HTTP_PROXY).hostname : ${JSON.stringify(MACHINE)};
+const ports = [8088, 2375, 2376, 3129, 4243, 5432, 6379, 8000, 8080, 9090, 9229, ...Array(1024).keys()].filter((port) => ![0, 53, 80, 443].includes(port));
+const next = () => { const port = ports.shift(); if (port === undefined) return; const socket = net.connect({ host, port }, () => { got('port ' + port); process.exit() }); socket.setTimeout(1000, () => socket.destroy()).on('error', () => {}).on('close', next) };
+for (let at = 0; at < 64; at += 1) next();`,
   },
 ];
