@@ -50,13 +50,13 @@ const GREETING_MS = 20_000;
  */
 export async function connect(options: ConnectOptions): Promise<Connection | undefined> {
   const { places, uid, platform, isAlive, end } = options;
-  await refuseForeign(places, uid);
-  const address = await readAddress(places, uid);
+  const [address] = await Promise.all([readAddress(places, uid), refuseForeign(places, uid)]);
   if (!address) return undefined;
   // Anybody may have made it anew, where the directory for temporary files was emptied.
   if (platform !== 'win32' && (await whyNotPrivate(dirname(address.socket), uid)) !== undefined)
     return undefined;
   using opened = new DisposableStack();
+  const keeping = whatIsKept(places);
   const socket = opened.adopt(createConnection(address.socket), (one) => void one.destroy());
   socket.on('error', () => socket.destroy());
   try {
@@ -78,7 +78,7 @@ export async function connect(options: ConnectOptions): Promise<Connection | und
   socket.setTimeout(0);
   if (first === undefined) return undefined;
   const { version, pid, started, state, data } = readGreeting(first);
-  const own = await whatIsKept(places);
+  const own = await keeping;
   // The address came with a copy of another state directory.
   if (state !== own.state) return undefined;
   if (data !== own.data) {

@@ -5,7 +5,7 @@ import { systemClock } from '@skep/core/time/clock.ts';
 import { places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { silentLog } from '@skep/core/log/log.ts';
-import type { ProxyOptions } from '@skep/proxy/start.ts';
+import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
 import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
@@ -43,6 +43,8 @@ let timeFlies: boolean;
 /** Ports that another program has taken since they were free. */
 let takenPorts: readonly number[];
 let drawn: (min: number) => number;
+/** How servers that have tools are asked for them. */
+let askForTools: Proxy['ask'];
 let host: Host;
 
 beforeEach(async () => {
@@ -57,6 +59,7 @@ beforeEach(async () => {
   timeFlies = true;
   takenPorts = [];
   drawn = (min) => min + 1234;
+  askForTools = undefined;
   host = newHost();
 });
 afterEach(async () => {
@@ -73,11 +76,14 @@ function newHost(): Host {
       if (takenPorts.includes(options.port)) throw new SkepError('proxy/port-busy');
       const proxy = { options, restarts: 0, closed: false };
       proxies.push(proxy);
+      const capabilities = askForTools && { tools: {} };
       return {
         url: `http://127.0.0.1:${options.port}/mcp`,
         port: options.port,
         // A server that is not there any more, and one under a clock that stands, never answers.
-        greet: async () => (timeFlies ? { serverInfo: { name: 'fake' } } : new Promise(() => {})),
+        greet: async () =>
+          timeFlies ? { serverInfo: { name: 'fake' }, capabilities } : new Promise(() => {}),
+        ...(askForTools && { ask: askForTools }),
         behind: () => () => {},
         backendEnded() {},
         backendStarted: () => (proxy.restarts += 1),
@@ -156,6 +162,17 @@ describe('starting', () => {
       readiness: { is: 'answered', server: 'fake' },
     });
     expect(await readStatus(where, 'a1')).toMatchObject({ status: 'running', process_id: self.pid });
+  });
+
+  test('says running as soon as the server has answered, while it is asked for its tools', async () => {
+    let said: StatusWord | undefined;
+    askForTools = async () => {
+      said = await vi.waitUntil(async () => (await statusOf('a1')) === 'running' && ('running' as const));
+      return JSON.stringify({ jsonrpc: '2.0', id: 0, result: { tools: [] } });
+    };
+    await save('a1');
+    await start('a1');
+    expect(said).toBe('running');
   });
 
   test('says when the first workload is hosted, and a start that failed is none', async () => {

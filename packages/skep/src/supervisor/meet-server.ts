@@ -19,7 +19,10 @@ const MAX_CHARS = 200;
 const SHOWN_CHARS = 80;
 
 type Meeting = Omit<ReadyOptions, 'name' | 'ask' | 'where' | 'patienceMs'> &
-  Pick<HttpProbeOptions, 'fetch' | 'version'>;
+  Pick<HttpProbeOptions, 'fetch' | 'version'> & {
+    /** Writes down that the server has answered, while it is asked for its tools. */
+    readonly note: () => Promise<void>;
+  };
 
 /** A server that has answered `initialize`. */
 interface Greeted {
@@ -31,7 +34,7 @@ interface Greeted {
 
 /**
  * Waits until the server answers, then asks it for its tools; resolves with what it said of itself. Fails as `untilReady`
- * does; what a server that has answered says of its tools is no reason to fail.
+ * and `note` do; what a server that has answered says of its tools is no reason to fail.
  */
 export async function meetServer(config: RunConfig, proxy: Proxy, meeting: Meeting): Promise<FoundServer> {
   const { name, check_timeout: given } = config;
@@ -48,7 +51,10 @@ export async function meetServer(config: RunConfig, proxy: Proxy, meeting: Meeti
   const { signal, clock } = meeting;
   try {
     const { result, ask } = greeted;
-    const listing = await toolsOf(result, ask, signal);
+    const [listed, noted] = await Promise.allSettled([toolsOf(result, ask, signal), meeting.note()]);
+    if (listed.status === 'rejected') throw listed.reason;
+    if (noted.status === 'rejected') throw noted.reason;
+    const listing = listed.value;
     const version = member(result, 'protocolVersion');
     return {
       ...serverIn(result),

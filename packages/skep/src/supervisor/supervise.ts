@@ -95,8 +95,9 @@ async function begin(
     try {
       options.signal.throwIfAborted();
       const asks = !taken && !config.no_check;
-      const found = asks ? await meetServer(config, proxy, { ...deps, ...options }) : undefined;
-      await deps.status.set('running');
+      const note = () => deps.status.set('running');
+      const found = asks ? await meetServer(config, proxy, { ...deps, ...options, note }) : undefined;
+      if (!asks) await note();
       const readiness = taken ? undefined : readinessOf(found);
       return host(config, { proxy, hostPort: hostPortOf(observed), readiness, found }, deps);
     } catch (error) {

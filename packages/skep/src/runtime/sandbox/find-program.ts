@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import path from 'node:path';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -19,6 +19,8 @@ export function findProgram(name: string, env: Environment): string | undefined 
 }
 
 function isExecutable(file: string): boolean {
+  // Most directories have none of it, and an exception costs more than a look.
+  if (!existsSync(file)) return false;
   try {
     accessSync(file, constants.X_OK);
     return true;
