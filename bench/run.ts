@@ -1,9 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ensureNodeBase } from '../e2e/images.ts';
 import { component, title } from '../e2e/require.ts';
 import { ask, ended, openUser, type TestUser } from '../e2e/skep.ts';
 import { median } from './median.ts';
@@ -32,7 +33,7 @@ const INITIALIZE = {
 export const runBench: Bench = async (report, { seconds }) => {
   if (!existsSync(BUNDLE)) throw new Error('dist/skep is missing: run "npm run build" first');
   const rounds = seconds > 1 ? ROUNDS.full : ROUNDS.smoke;
-  for (const prepare of [prepareImage, preparePackage]) {
+  for (const prepare of [prepareImage, preparePackage, prepareBuilt]) {
     const subject = await prepare();
     if (typeof subject === 'string') {
       console.log(subject);
@@ -64,6 +65,7 @@ interface Subject {
   readonly what: string;
   readonly user: TestUser;
   readonly target: string;
+  readonly flags: readonly string[];
   /** Starts the same server without Skep, on its standard streams. */
   readonly bare: readonly [command: string, ...args: string[]];
 }
@@ -78,6 +80,7 @@ async function prepareImage(): Promise<Subject | string> {
     what: 'image, against docker run -i',
     user: openUser({ SKEP_RUNTIME: 'docker' }),
     target: image,
+    flags: [],
     bare: ['docker', 'run', '-i', '--rm', image],
   };
 }
@@ -100,7 +103,35 @@ async function preparePackage(): Promise<Subject | string> {
       what: 'package, against bubblewrap',
       user,
       target,
+      flags: [],
       bare: ['bwrap', ...sandbox, process.execPath, path.join(user.dir, entry)],
+    };
+  } catch (error) {
+    await user.end();
+    throw error;
+  }
+}
+
+/** A second run of what was built before: nothing is built or fetched. */
+async function prepareBuilt(): Promise<Subject | string> {
+  const needed = [await component('npm'), await component('engine')];
+  if (needed.some((one) => !one.available)) return title('run of a built package', ...needed);
+  if (spawnSync('docker', ['--version']).status !== 0)
+    return 'run of a built package [skipped: docker is not installed]';
+  const user = openUser({ SKEP_RUNTIME: 'docker' });
+  const target = `npx://${PACKAGE}@${VERSION}`;
+  const flags = ['--runtime-image', await ensureNodeBase()];
+  try {
+    await skep(user, ['run', target, '--name', 'first', ...flags]);
+    await skep(user, ['stop', 'first']);
+    const saved = path.join(user.dir, 'state/skep/runconfigs/first.json');
+    const { image } = JSON.parse(readFileSync(saved, 'utf8')) as { image: string };
+    return {
+      what: 'package built before, against docker run -i',
+      user,
+      target,
+      flags,
+      bare: ['docker', 'run', '-i', '--rm', image],
     };
   } catch (error) {
     await user.end();
@@ -110,27 +141,27 @@ async function preparePackage(): Promise<Subject | string> {
 
 /** Of the medians; the two alternate, so that what else the machine does meets both. */
 async function ratio(subject: Subject, supervisor: 'up' | 'down', rounds: number): Promise<number> {
-  const { user, target, bare } = subject;
+  const { user, target, flags, bare } = subject;
   const ours: number[] = [];
   const theirs: number[] = [];
-  if (supervisor === 'up') await skep(user, ['run', target, '--name', 'stays']);
+  if (supervisor === 'up') await skep(user, ['run', target, '--name', 'stays', ...flags]);
   for (let round = 0; round < rounds; round += 1) {
     if (supervisor === 'down') await endSupervisor(user);
     theirs.push(await bareMilliseconds(bare));
-    ours.push(await skepMilliseconds(user, target));
+    ours.push(await skepMilliseconds(user, target, ...flags));
   }
   if (supervisor === 'up') await skep(user, ['rm', 'stays']);
   return median(ours) / median(theirs);
 }
 
 /** To the first answered `tools/list` of a client, which shakes hands itself where nobody did; with the supervisor up. */
-async function checkRatio({ user, target }: Subject, rounds: number): Promise<number> {
+async function checkRatio({ user, target, flags }: Subject, rounds: number): Promise<number> {
   const checked: number[] = [];
   const unchecked: number[] = [];
-  await skep(user, ['run', target, '--name', 'stays']);
+  await skep(user, ['run', target, '--name', 'stays', ...flags]);
   for (let round = 0; round < rounds; round += 1) {
-    checked.push(await skepMilliseconds(user, target));
-    unchecked.push(await skepMilliseconds(user, target, '--no-check'));
+    checked.push(await skepMilliseconds(user, target, ...flags));
+    unchecked.push(await skepMilliseconds(user, target, '--no-check', ...flags));
   }
   await skep(user, ['rm', 'stays']);
   return median(checked) / median(unchecked);

@@ -2,6 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -28,6 +29,7 @@ const run = promisify(execFile);
 /** Never the name of a public image: what tests make must not stand in for it on somebody's machine. */
 export const NODE_BASE = 'skep-test/node:24';
 export const PYTHON_BASE = 'skep-test/python:3';
+export const GO_BASE = 'skep-test/go:1';
 export const TINY_IMAGE = 'skep-test/tiny:1';
 const ESCAPE_IMAGE = 'skep-test/escape:1';
 
@@ -85,6 +87,25 @@ export async function ensurePythonBase(tag: string = PYTHON_BASE): Promise<strin
   return tag;
 }
 
+/** The Go of this machine, and a shell, without any certificate of this machine. */
+export async function ensureGoBase(): Promise<string> {
+  const { stdout } = await run('go', ['env', 'GOROOT', 'GOVERSION'], {
+    cwd: '/',
+    env: { ...process.env, GOTOOLCHAIN: 'local' },
+  });
+  const [root = '', version = ''] = stdout.trim().split('\n');
+  const changes = ['ENV PATH=/usr/local/go/bin:/usr/bin:/bin', 'CMD ["sh"]'];
+  await ensureImport(GO_BASE, digest('go-base-1', version), changes, (made) => {
+    busybox(made);
+    const parts = ['VERSION', 'go.env', 'src', 'lib', 'bin', 'pkg'];
+    // Tests and their data are half of it.
+    const filter = (file: string): boolean => !/\/testdata$|_test\.go$/.test(file);
+    for (const part of parts.filter((one) => existsSync(path.join(root, one))))
+      cpSync(path.join(root, part), path.join(made, 'usr/local/go', part), { recursive: true, filter });
+  });
+  return GO_BASE;
+}
+
 /**
  * A stdio server given as one Node script, on the Node base: `/server.mjs` is its entry point, unless further lines of a
  * Dockerfile say otherwise.
@@ -105,10 +126,10 @@ export async function ensureScriptImage(
 const SCRIPT_LINES = ['COPY server.mjs /server.mjs', 'ENTRYPOINT ["node", "/server.mjs"]'];
 
 /** By the engine, from lines of a Dockerfile and what `fill` puts beside them. */
-async function buildImage(
+export async function buildImage(
   tag: string,
   lines: readonly string[],
-  fill: (context: string) => void | Promise<void>,
+  fill: (context: string) => void | Promise<void> = () => {},
 ): Promise<void> {
   const context = mkdtempSync(path.join(tmpdir(), 'skep-image-'));
   try {

@@ -48,7 +48,7 @@ describe.skipIf(!there)(title('a package of the Python index', engine, pypi), { 
     ]);
     expect({ code, stdout }, stderr).toEqual({ code: 1, stdout: '' });
     expect(stderr.split('\n').filter((line) => line.startsWith('Error: '))).toEqual([
-      expect.stringContaining('package "uvx://skep-test-no-such-package-of-anyone" was not found'),
+      expect.stringContaining('package "skep-test-no-such-package-of-anyone" was not found'),
     ]);
   });
 });

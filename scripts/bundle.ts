@@ -160,7 +160,10 @@ const CHUNKS = [
     name: 'hosting',
     test: /\/proxy\/src\/|\/skep\/src\/(?:cli\/open-host|run\/host-here|supervisor\/(?:host|http-probe|log-keeper|ready|supervise|watch)\.ts)/,
   },
-  { name: 'docker', test: /\/runtime\/docker\/(?!build|prepare-package|python-index|sweep)/ },
+  {
+    name: 'docker',
+    test: /\/runtime\/docker\/(?!build|docker-ignore|local-context|package-release|prepare-package|python-index|run-build|secret-|sweep)/,
+  },
   // What starts a server, but not what fetches one.
   {
     name: 'sandbox',

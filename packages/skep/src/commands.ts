@@ -64,6 +64,18 @@ export const COMMANDS: readonly CommandEntry<Context>[] = [
     load: async () => (await import('./commands/rm.ts')).rm,
   },
   {
+    name: 'build',
+    group: run,
+    brief: 'Build the image of a package without running it',
+    load: async () => (await import('./commands/build.ts')).build,
+  },
+  {
+    name: 'prune',
+    group: run,
+    brief: 'Remove built images and fetched packages that no server uses',
+    load: async () => (await import('./commands/prune.ts')).prune,
+  },
+  {
     name: 'list',
     aliases: ['ls'],
     group: look,

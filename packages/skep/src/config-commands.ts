@@ -53,13 +53,43 @@ export const CONFIG_COMMANDS: CommandFamily<Context> = {
     },
     {
       name: 'get-ca-cert',
-      brief: 'Show which certificate authority is trusted during builds',
+      brief: 'Show which authority is trusted during builds',
       load: async () => (await import('./commands/config-keys.ts')).getCaCert,
     },
     {
       name: 'unset-ca-cert',
       brief: 'Trust no other certificate authority during builds',
       load: async () => (await import('./commands/config-keys.ts')).unsetCaCert,
+    },
+    {
+      name: 'set-build-env',
+      brief: 'Give a variable to what fetches packages',
+      load: async () => (await import('./commands/config-build-env.ts')).setBuildEnv,
+    },
+    {
+      name: 'get-build-env',
+      brief: 'Show the variables of what fetches packages',
+      load: async () => (await import('./commands/config-build-env.ts')).getBuildEnv,
+    },
+    {
+      name: 'unset-build-env',
+      brief: 'Take a variable of builds away again',
+      load: async () => (await import('./commands/config-build-env.ts')).unsetBuildEnv,
+    },
+    {
+      name: 'set-build-auth-file',
+      brief: 'Store a login file for what fetches packages',
+      load: async () => (await import('./commands/config-build-auth-file.ts')).setBuildAuthFile,
+    },
+    {
+      name: 'get-build-auth-file',
+      brief: 'Show which login files are stored',
+      load: async () => (await import('./commands/config-build-auth-file.ts')).getBuildAuthFile,
+    },
+    {
+      name: 'unset-build-auth-file',
+      brief: 'Remove a login file of builds',
+      load: async () => (await import('./commands/config-build-auth-file.ts')).unsetBuildAuthFile,
     },
   ],
 };

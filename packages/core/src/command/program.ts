@@ -123,7 +123,8 @@ function overview<H extends Host>(program: Program<H>, color: boolean): string {
 }
 
 function familyHelp<H extends Host>(program: Program<H>, family: CommandFamily<H>, color: boolean): string {
-  const lines = family.members.map((row) => line(program, row)).join('\n');
+  const commands = [...program.commands, ...family.members];
+  const lines = family.members.map((row) => line({ commands }, row)).join('\n');
   const usage = `${paint('bold', 'Usage:', color)} ${program.name} ${family.name} COMMAND`;
   return `${[family.brief, usage, lines].join('\n\n')}\n`;
 }

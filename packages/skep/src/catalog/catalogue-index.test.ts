@@ -15,6 +15,11 @@ const none = {
   registryUrl: undefined,
   caCertificatePath: undefined,
   secretsProvider: undefined,
+  buildEnv: undefined,
+  buildEnvFromSecrets: undefined,
+  buildEnvFromShell: undefined,
+  buildAuthFiles: undefined,
+  runtimeConfigs: undefined,
 };
 const config = {
   ...none,

@@ -56,7 +56,7 @@ describe('skep complete', () => {
       '--format=mcpservers',
       '--format=mistral-vibe',
     ]);
-    expect(await offered(skep, 'export', '--format', '')).toEqual(['json', 'k8s']);
+    expect(await offered(skep, 'export', '--format', '')).toEqual(['json', 'k8s', 'seatbelt']);
     expect(await offered(skep, 'run', '--permission-profile', '')).toEqual(['none', 'network']);
     expect(await offered(skep, 'run', '--enable-a')).toEqual([]);
   });

@@ -3,13 +3,14 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { redactUrl } from '@skep/core/log/redact.ts';
 import { suggestion } from '@skep/core/settings/did-you-mean.ts';
-import type { Field, Setting } from '@skep/core/settings/field.ts';
+import type { Field, FieldValue, Setting } from '@skep/core/settings/field.ts';
 import { parseValue } from '@skep/core/settings/parse-value.ts';
 import { showDefault, showValue } from '@skep/core/settings/show-value.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import { commonSettings, defineCommand, formatSettings } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { appSettings, laterKeys, readAppSettings, updateAppConfig } from '../config/app-config.ts';
+import { shownVariable } from './config-build-env.ts';
 import { toTable, type Column } from '../print/table.ts';
 import { toJsonText } from '../workloads/to-json.ts';
 
@@ -35,12 +36,23 @@ const BY_REGISTRY: Handling = {
   by: { set: 'skep config set-registry ADDRESS', unset: 'skep config unset-registry' },
 };
 
+const byBuild = (name: string): Handling => ({
+  by: { set: `skep config set-${name}`, unset: `skep config unset-${name}` },
+});
+
 const HANDLING: Readonly<Record<string, Handling | undefined>> = {
   registry_api_url: BY_REGISTRY,
   registry_url: BY_REGISTRY,
   local_registry_path: BY_REGISTRY,
   allow_private_registry_ip: BY_REGISTRY,
   ca_certificate_path: { check: readCaBundle },
+  build_env: byBuild('build-env'),
+  build_env_from_secrets: byBuild('build-env'),
+  build_env_from_shell: byBuild('build-env'),
+  build_auth_files: byBuild('build-auth-file'),
+  runtime_configs: {
+    by: { set: 'an editor: it is a mapping of the configuration file', unset: 'an editor' },
+  },
 };
 
 const CA = 'ca_certificate_path';
@@ -180,8 +192,19 @@ function rowOf(word: string): Row {
 /** What the file says; an address without what signs in. */
 function shownValue(row: Row, setting: Setting | undefined): string | undefined {
   if (setting === undefined || setting.origin === 'default') return undefined;
-  const text = showValue(row, setting.value);
+  const text = showValue(row, shown(setting.value));
   return URL.canParse(text) ? redactUrl(text) : text;
+}
+
+/** Variables whose names say that they are secret are masked, as are logins in addresses. */
+function shown(value: FieldValue): FieldValue {
+  if (typeof value !== 'object' || Array.isArray(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name,
+      typeof one === 'string' ? shownVariable(name, one) : one,
+    ]),
+  );
 }
 
 /** The keys that this command takes, for its help. */

@@ -238,7 +238,7 @@ describe('what is exported', () => {
     ['export missing x.json', 'workload "missing" not found; see the names with skep list --all'],
     [
       'export --format yaml a1 -',
-      'invalid value "yaml" for --format: it must be one of json, k8s; run the command with --help to see what is accepted',
+      'invalid value "yaml" for --format: it must be one of json, k8s, seatbelt; run the command with --help to see what is accepted',
     ],
   ])('%s is refused', async (line, message) => {
     const skep = await commandUnderTest({ supervisor: 'none' });

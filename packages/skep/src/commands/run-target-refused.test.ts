@@ -350,6 +350,6 @@ describe('an image or package that is not there', () => {
   test('flags of a build are told to have no effect on an image', async () => {
     const skep = await commandUnderTest();
     const { err } = await skep.run('run fake:1 --runtime-add-package git');
-    expect(err).toContain('Warning: --runtime-image and --runtime-add-package have no effect on an image\n');
+    expect(err).toContain('Warning: --runtime-add-package has no effect on an image\n');
   });
 });

@@ -86,25 +86,40 @@ export const appSettings = settingsOf({ group: 'Configuration file' }, [
     choices: ['encrypted', 'keyring', '1password', 'environment', 'none'],
     brief: 'Where secrets are kept',
   },
-]);
-
-/** Keys of other releases: refused by name instead of as unknown. */
-export const laterKeys = settingsOf({ group: 'Configuration file', notYet: true }, [
-  { name: 'buildEnv', kind: 'pairs', key: 'build_env', brief: 'Variables of a build' },
+  {
+    name: 'buildEnv',
+    kind: 'pairs',
+    key: 'build_env',
+    brief: 'Variables for what fetches packages',
+  },
   {
     name: 'buildEnvFromSecrets',
     kind: 'pairs',
     key: 'build_env_from_secrets',
-    brief: 'Variables of a build, from the secrets manager',
+    brief: 'The same, from the secrets manager',
   },
   {
     name: 'buildEnvFromShell',
     kind: 'strings',
     key: 'build_env_from_shell',
-    brief: 'Variables of a build, from the environment of the command',
+    brief: 'The same, from the environment of the command',
   },
-  { name: 'buildAuthFiles', kind: 'json', key: 'build_auth_files', brief: 'Logins of a build' },
-  { name: 'runtimeConfigs', kind: 'json', key: 'runtime_configs', brief: 'Base images of builds' },
+  {
+    name: 'buildAuthFiles',
+    kind: 'pairs',
+    key: 'build_auth_files',
+    brief: 'Login files for what fetches packages, which the secrets manager keeps',
+  },
+  {
+    name: 'runtimeConfigs',
+    kind: 'json',
+    key: 'runtime_configs',
+    brief: 'Base images and packages of builds, for npx, uvx and go',
+  },
+]);
+
+/** Keys of other releases: refused by name instead of as unknown. */
+export const laterKeys = settingsOf({ group: 'Configuration file', notYet: true }, [
   { name: 'registryAuth', kind: 'json', key: 'registry_auth', brief: 'Sign-in to the catalogue' },
   { name: 'otel', kind: 'json', key: 'otel', brief: 'Where telemetry goes' },
 ]);

@@ -50,8 +50,17 @@ export async function checkInputs(
   }
   if (!isTargetHost(values.targetHost))
     throw invalid(`invalid target host: "${values.targetHost}"`, 'give a host name or an IPv4 address');
-  const { runtimeImage: baseImage, runtimeAddPackage: addPackages = [], permissionProfile } = values;
-  checkRecipeOptions({ addPackages, ...(baseImage === undefined ? {} : { baseImage }) });
+  const {
+    runtimeImage: baseImage,
+    runtimeAddPackage: addPackages = [],
+    buildWith,
+    permissionProfile,
+  } = values;
+  checkRecipeOptions({
+    addPackages,
+    ...(baseImage === undefined ? {} : { baseImage }),
+    ...(buildWith === undefined ? {} : { buildWith }),
+  });
   if (values.sandboxUser !== undefined) parseConfinedUser(values.sandboxUser);
   checkLimits(values);
   // For what is wrong with it; a build reads it when it comes to that.

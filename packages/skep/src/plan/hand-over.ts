@@ -5,6 +5,7 @@ import type { Field } from '@skep/core/settings/field.ts';
 import { builtinProfile } from '../permissions/profile.ts';
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
 import { namesPythonIndex } from '../runtime/pypi/pip-settings.ts';
+import { hasBuildAccess } from './build-access.ts';
 import type { Surroundings } from './plan.ts';
 import type { Target } from './resolve-target.ts';
 
@@ -43,4 +44,10 @@ export function handOverByCatalogue(target: Target, config: AppConfig, { inside 
 export function handOverByIndex(source: Source, { env, inside }: Where): void {
   const python = source.kind === 'package' && source.ecosystem === 'pypi';
   if (inside && python && namesPythonIndex(env)) inside.handOver('a variable names its index');
+}
+
+/** What builds are given may come from the environment of the command, and the person may be asked for a password. */
+export function handOverByBuild(source: Source, config: AppConfig, { inside }: Where): void {
+  if (inside && source.kind === 'package' && hasBuildAccess(config))
+    inside.handOver('builds are given settings');
 }

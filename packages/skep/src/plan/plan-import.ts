@@ -80,7 +80,7 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
       give: (name) => `in the environment, as ${SECRET}${name}`,
     },
     preparation: {
-      ...preparationOf(source, imported.runtime_config ?? {}, settings, around.cwd),
+      ...preparationOf(source, { build: imported.runtime_config ?? {}, settings, app }, around),
       ...(verification && { verification }),
     },
     warnings,

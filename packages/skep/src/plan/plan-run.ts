@@ -11,12 +11,12 @@ import { secretsFor } from './secrets-for.ts';
 import { buildRunConfig } from './build-config.ts';
 import { checkInputs } from './check-inputs.ts';
 import { chooseTransport } from './choose-transport.ts';
-import { handOverByCatalogue, handOverByIndex } from './hand-over.ts';
+import { handOverByBuild, handOverByCatalogue, handOverByIndex } from './hand-over.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { checkIsolation, planPermissions } from './plan-permissions.ts';
 import type { AskedRun, Isolation, PlannedRun, RunRequest } from './planned-run.ts';
 import { isolateToLearn, planLearning } from './plan-learning.ts';
-import { originOf, preparationOf, unusedBuild } from './preparation.ts';
+import { buildOf, originOf, preparationOf, unusedBuild } from './preparation.ts';
 import { parseTarget, resolveTarget, type Resolved } from './resolve-target.ts';
 import { settingsOfRun } from './settings-of-run.ts';
 
@@ -64,7 +64,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
     values.imageVerification,
     config,
   );
-  const build = { builder_image: values.runtimeImage, additional_packages: values.runtimeAddPackage ?? [] };
+  handOverByBuild(source, config, around);
   return {
     is: 'new',
     name,
@@ -76,8 +76,11 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
     host: inputs.host,
     secrets,
     env: { requirements: (plan?.env ?? []).filter(({ name: variable }) => !targets.has(variable)) },
-    preparation: { ...preparationOf(source, build, settings, cwd), ...(verification && { verification }) },
-    warnings: [...unusedBuild(values, source, runtime), ...unusedGateway(values), ...doubts],
+    preparation: {
+      ...preparationOf(source, { build: buildOf(values), settings, app: config }, around),
+      ...(verification && { verification }),
+    },
+    warnings: [...unusedBuild(request.values, source, runtime), ...unusedGateway(values), ...doubts],
     configure: async (made) => buildRunConfig(planned, made, await info),
   };
 }

@@ -27,7 +27,7 @@ export async function planStart(
   { name, isRunning, foreground, limits }: StartRequest,
   around: Surroundings,
 ): Promise<SavedWorkload> {
-  const { places, cwd } = around;
+  const { places } = around;
   const config = await loadRunConfig(places, name);
   const decided = { is: 'saved', name, foreground } as const;
   if (isRunning) return { ...decided, secrets: {}, changes: {} };
@@ -38,7 +38,9 @@ export async function planStart(
   const { runtime, info } = await around.connect(config.runtime);
   await info;
   if (await runtime.has(config.image)) return { ...start, changes: limits };
-  const settings = mergeSettings(runSettings, settingsOfMachine(await loadAppConfig(places), around));
-  const preparation = preparationOf(sourceOf(config), config.runtime_config ?? {}, settings, cwd);
+  const app = await loadAppConfig(places);
+  const settings = mergeSettings(runSettings, settingsOfMachine(app, around));
+  const build = config.runtime_config ?? {};
+  const preparation = preparationOf(sourceOf(config), { build, settings, app }, around);
   return { ...start, changes: limits, missing: { runtime, preparation } };
 }

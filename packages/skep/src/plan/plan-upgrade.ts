@@ -47,7 +47,7 @@ export interface UpgradePlan {
  * that is said. Fails with `catalog/unusable-server` where the entry has become something else.
  */
 export async function planUpgrade({ name, to }: UpgradeRequest, around: Surroundings): Promise<UpgradePlan> {
-  const { places, cwd } = around;
+  const { places } = around;
   const config = await loadRunConfig(places, name);
   checkKeys(config.rest, `the saved configuration of "${name}"`);
   const app = await loadAppConfig(places);
@@ -69,7 +69,7 @@ export async function planUpgrade({ name, to }: UpgradeRequest, around: Surround
     config,
     runtime,
     preparation: {
-      ...preparationOf(source, config.runtime_config ?? {}, settings, cwd),
+      ...preparationOf(source, { build: config.runtime_config ?? {}, settings, app }, around),
       ...(verification && { verification }),
     },
     missing: needed.filter((one) => one.required && one.default === undefined),

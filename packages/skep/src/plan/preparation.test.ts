@@ -6,20 +6,20 @@ const image: Source = { kind: 'image', reference: 'org/x:1' };
 const npm: Source = { kind: 'package', ecosystem: 'npm', name: 'x' };
 const engine = { kind: 'docker', runsImages: true } as const;
 const sandbox = { kind: 'sandbox', runsImages: false } as const;
-const nothing = { runtimeImage: undefined, runtimeAddPackage: undefined };
 
 test('that build flags have no effect in the sandbox or on an image is said', () => {
-  const warning = 'Warning: --runtime-image and --runtime-add-package have no effect';
-  const withImage = { ...nothing, runtimeImage: 'x' };
-  const withPackage = { ...nothing, runtimeAddPackage: ['jq'] };
-  expect(unusedBuild(withImage, npm, sandbox)).toEqual([`${warning} in the sandbox\n`]);
-  expect(unusedBuild(withPackage, npm, sandbox)).toEqual([`${warning} in the sandbox\n`]);
-  expect(unusedBuild(withImage, image, engine)).toEqual([`${warning} on an image\n`]);
+  const inSandbox = unusedBuild({ runtimeImage: 'x', runtimeAddPackage: ['jq'] }, npm, sandbox);
+  expect(inSandbox).toEqual([
+    'Warning: --runtime-image, --runtime-add-package have no effect in the sandbox\n',
+  ]);
+  expect(unusedBuild({ rebuild: true }, image, engine)).toEqual([
+    'Warning: --rebuild has no effect on an image\n',
+  ]);
 });
 
 test('nothing is said of build flags that count, or that are not given', () => {
-  expect(unusedBuild({ ...nothing, runtimeImage: 'x' }, npm, engine)).toEqual([]);
-  expect(unusedBuild(nothing, npm, sandbox)).toEqual([]);
+  expect(unusedBuild({ runtimeImage: 'x' }, npm, engine)).toEqual([]);
+  expect(unusedBuild({ rebuild: false }, npm, sandbox)).toEqual([]);
 });
 
 describe('the origin', () => {

@@ -7,27 +7,59 @@ import { valuesOf } from '@skep/core/settings/define-settings.ts';
 import type { Settings } from '@skep/core/settings/field.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
 import type { AppConfig } from '../config/app-config.ts';
+import { checkRecipeOptions } from '../protocol/build-recipe.ts';
 import { checkPackageSource, packageReference } from '../protocol/reference.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Runtime, Source, Verification } from '../runtime/runtime.ts';
-import { runSettings, type RunValues } from '../settings/run-settings.ts';
+import { buildSettings } from '../settings/build.ts';
+import type { RunValues } from '../settings/run-settings.ts';
+import { buildAccess } from './build-access.ts';
 import type { Preparation, Surroundings } from './plan.ts';
 
 type BuildConfig = Exclude<RunConfig['runtime_config'], undefined>;
 
+/** What flags say about a build, as a run configuration keeps it. */
+export function buildOf({
+  runtimeImage,
+  runtimeAddPackage = [],
+  buildWith = [],
+}: Pick<RunValues, 'runtimeImage' | 'runtimeAddPackage' | 'buildWith'>): BuildConfig {
+  return {
+    ...(runtimeImage === undefined ? {} : { builder_image: runtimeImage }),
+    ...(runtimeAddPackage.length === 0 ? {} : { additional_packages: runtimeAddPackage }),
+    ...(buildWith.length === 0 ? {} : { build_with: buildWith }),
+  };
+}
+
+interface Building {
+  /** Of the run configuration. */
+  readonly build: BuildConfig;
+  readonly settings: Settings;
+  readonly app: AppConfig;
+}
+
 /** How a source is pulled, built or fetched. Parsing authorities takes a while, so they are read when asked for. */
 export function preparationOf(
   source: Source,
-  { builder_image: baseImage, additional_packages: addPackages = [] }: BuildConfig,
-  settings: Settings,
-  cwd: string,
+  { build, settings, app }: Building,
+  around: Surroundings,
 ): Preparation {
-  const { caCert: path } = valuesOf(runSettings, settings);
+  const { builder_image: baseImage, additional_packages: addPackages = [], build_with: buildWith } = build;
+  checkRecipeOptions({
+    addPackages,
+    ...(baseImage === undefined ? {} : { baseImage }),
+    ...(buildWith === undefined ? {} : { buildWith }),
+  });
+  const { caCert: path, rebuild } = valuesOf(buildSettings, settings);
+  const access = source.kind === 'package' ? buildAccess(app, around) : undefined;
   return {
     source,
     ...(baseImage === undefined ? {} : { baseImage }),
     addPackages,
-    ...(path && { caCert: async () => (await readCaBundle(resolve(cwd, path))).join('\n') }),
+    ...(buildWith === undefined ? {} : { buildWith }),
+    ...(rebuild ? { rebuild } : {}),
+    ...(access && { access }),
+    ...(path && { caCert: async () => (await readCaBundle(resolve(around.cwd, path))).join('\n') }),
   };
 }
 /** What a run configuration runs from. */
@@ -37,15 +69,24 @@ export function sourceOf(config: RunConfig): Source {
 
 /** What is said of flags about how an image is built, given where none is built. */
 export function unusedBuild(
-  values: Pick<RunValues, 'runtimeImage' | 'runtimeAddPackage'>,
+  { runtimeImage, runtimeAddPackage, buildWith, rebuild }: BuildFlags,
   source: Source,
   { runsImages, kind }: Pick<Runtime, 'runsImages' | 'kind'>,
 ): readonly string[] {
-  if (values.runtimeImage === undefined && values.runtimeAddPackage === undefined) return [];
   if (runsImages && source.kind === 'package') return [];
+  const given = [
+    ...(runtimeImage === undefined ? [] : ['--runtime-image']),
+    ...(runtimeAddPackage === undefined ? [] : ['--runtime-add-package']),
+    ...(buildWith === undefined ? [] : ['--build-with']),
+    ...(rebuild ? ['--rebuild'] : []),
+  ];
+  if (given.length === 0) return [];
   const where = source.kind === 'image' ? 'on an image' : `in the ${kind}`;
-  return [`Warning: --runtime-image and --runtime-add-package have no effect ${where}\n`];
+  const have = given.length === 1 ? 'has' : 'have';
+  return [`Warning: ${given.join(', ')} ${have} no effect ${where}\n`];
 }
+
+type BuildFlags = Partial<Pick<RunValues, 'runtimeImage' | 'runtimeAddPackage' | 'buildWith' | 'rebuild'>>;
 
 /**
  * What the catalogue says now of who signs the image of a file that came from elsewhere; undefined where it does not know

@@ -6,9 +6,11 @@ import { fromStored, storedRows } from '@skep/core/settings/stored.ts';
 import type { AppConfig } from '../config/app-config.ts';
 import { packageReference } from '../protocol/reference.ts';
 import type { PortRequest } from '../runtime/free-port.ts';
+import type { Source } from '../runtime/runtime.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import type { Surroundings } from './plan.ts';
 import type { AskedRun } from './planned-run.ts';
+import { runtimeConfigOf } from './runtime-configs.ts';
 
 type Machine = Pick<Surroundings, 'env' | 'places'>;
 
@@ -43,8 +45,21 @@ export function settingsOfRun({ request, inputs, config, resolved }: AskedRun, m
       registry_api_url: catalog?.kind === 'API endpoint' ? location : undefined,
       registry_url: catalog?.kind === 'remote file' ? location : undefined,
     }),
+    settingsOfBuild(config, source, machine),
     ...settingsOfMachine(config, machine),
   ]);
+}
+
+/** How the configuration file says to build packages of that scheme. */
+export function settingsOfBuild(
+  config: Pick<AppConfig, 'runtimeConfigs'>,
+  source: Source,
+  { places }: Pick<Machine, 'places'>,
+): Settings {
+  if (source.kind !== 'package') return new Map();
+  const said = runtimeConfigOf(config, source);
+  const { builder_image: runtimeImage, additional_packages: runtimeAddPackage, build_with: buildWith } = said;
+  return layer('config', places.configFile, { runtimeImage, runtimeAddPackage, buildWith });
 }
 
 /** What a person has set for every run. */

@@ -11,6 +11,8 @@ export interface TagInputs {
   readonly buildId: string;
   /** Engine's id of the base image, so that a newer base makes a new image. */
   readonly baseImageId: string;
+  /** What else makes another image: what the index has where no version is named, what the build is given. */
+  readonly beside?: string;
 }
 
 /**
@@ -18,7 +20,7 @@ export interface TagInputs {
  * id is left out of the hash because it differs each time and reaches nothing but labels.
  */
 export function imageTag(inputs: TagInputs): string {
-  const hash = createHash('sha256').update(`${inputs.name}\0${inputs.baseImageId}\0`);
+  const hash = createHash('sha256').update(`${inputs.name}\0${inputs.baseImageId}\0${inputs.beside ?? ''}\0`);
   for (const [path, content] of Object.entries(inputs.recipe.files).toSorted(byPath)) {
     hash.update(`${path}\0${content.replaceAll(inputs.buildId, '')}\0`);
   }
@@ -27,7 +29,7 @@ export function imageTag(inputs: TagInputs): string {
 
 /** True for a reference that `imageTag` made. */
 export function isLocalImage(reference: string): boolean {
-  return /^skeplocal\/(?:npx|uvx)-[a-z0-9-]+:[0-9a-f]{16}$/.test(reference);
+  return /^skeplocal\/(?:npx|uvx|go)-[a-z0-9-]+:[0-9a-f]{16}$/.test(reference);
 }
 
 /** Lower-case repository name part: runs of anything else than letters and digits become one dash. */

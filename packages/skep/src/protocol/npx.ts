@@ -6,24 +6,20 @@ export const NPX: Scheme = {
   name: 'npx',
   baseImage: 'node:24-alpine',
   packages: ['git', 'ca-certificates'],
-  files: ({ registry }) => ({
+  files: ({ sources = {} }) => ({
     'skep/link-entry.mjs': LINK_ENTRY_SCRIPT,
     'build/package.json': `${JSON.stringify({ name: 'skep-server', version: '1.0.0', private: true })}\n`,
-    'skep/npmrc': registry === undefined ? '' : `registry=${registry}\n`,
+    'skep/npmrc': Object.entries(sources)
+      .map(([key, value]) => `${key}=${value}\n`)
+      .join(''),
   }),
-  install: ({ name, version, caCert }) => {
+  prepare: () => ['WORKDIR /build', 'COPY build /build', `ENV ${NPM_QUIET}`],
+  fetch: ({ name, version }) => {
     const specifier = version === undefined ? name : `${name}@${version}`;
-    const trustCa =
-      caCert === undefined ? '' : ' NODE_EXTRA_CA_CERTS=/skep/ca.crt npm_config_cafile=/skep/ca.crt';
-    return [
-      'WORKDIR /build',
-      'COPY build /build',
-      `ENV ${NPM_QUIET}${trustCa}`,
-      `RUN ${JSON.stringify(['npm', 'install', '--save-exact', '--omit=dev', '--', specifier])}`,
-      `RUN ${JSON.stringify(['node', '/skep/link-entry.mjs', name])}`,
-    ];
+    return ['npm', 'install', '--save-exact', '--omit=dev', '--', specifier];
   },
-  result: [
+  link: ({ name }) => ['node', '/skep/link-entry.mjs', name],
+  result: () => [
     // The server's own, because some write beside their code.
     'COPY --chown=1000:1000 --from=builder /build /app',
     'ENV NODE_ENV=production HOME=/home/skep NODE_PATH=/app/node_modules',

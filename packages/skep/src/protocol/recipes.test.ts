@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { buildRecipe, type RecipeOptions } from './build-recipe.ts';
 import { chooseBin } from './choose-bin.ts';
+import { GO } from './go.ts';
 import { imageTag } from './image-tag.ts';
 import { NPX } from './npx.ts';
 import { UVX } from './uvx.ts';
@@ -11,7 +12,7 @@ const options: RecipeOptions = {
   baseImage: 'node:24-alpine',
   addPackages: ['jq'],
   caCert: 'PEM',
-  registry: 'https://packages.test/npm/',
+  sources: { registry: 'https://packages.test/npm/' },
   buildId: 'build-7',
 };
 
@@ -19,7 +20,8 @@ const finalStage = (dockerfile: string) => dockerfile.slice(dockerfile.lastIndex
 
 describe.each([
   ['npx', NPX, '["npm","install","--save-exact","--omit=dev","--","@scope/server@1.2.3"]'],
-  ['uvx', UVX, '["uv","tool","install","--no-cache","--","@scope/server==1.2.3"]'],
+  ['uvx', UVX, '["/bin/sh","/skep/fetch.sh","--","@scope/server==1.2.3"]'],
+  ['go', GO, '["/bin/sh","/skep/fetch.sh","install","@scope/server@1.2.3"]'],
 ])('%s recipe', (_scheme, scheme, install) => {
   const recipe = (given: RecipeOptions) => buildRecipe(scheme, given);
   const { files } = recipe(options);
@@ -35,15 +37,17 @@ describe.each([
     ).toEqual([]);
   });
 
-  test('keeps the certificate and the registry out of the final stage', () => {
+  test('keeps the registry out of the final stage, and the certificate where no package is added with it', () => {
     expect(files['skep/ca.crt']).toBe('PEM');
-    expect(finalStage(dockerfile)).not.toMatch(/ca\.crt|packages\.test|CERT/);
+    expect(finalStage(dockerfile)).not.toMatch(/packages\.test|CERT/);
+    const plain = recipe({ ...options, addPackages: [] }).files['Dockerfile'] ?? '';
+    expect(finalStage(plain)).not.toMatch(/ca\.crt|packages\.test|CERT/);
     expect(recipe({ ...options, caCert: undefined as never }).files['Dockerfile']).not.toContain('ca.crt');
   });
 
   test('takes nothing of the machine into the build but what is named, and no login', () => {
     const known =
-      /^(?:Dockerfile|skep\/(?:packages\.sh|link-entry\.(?:mjs|py)|npmrc|ca\.crt)|build\/package\.json|home\/\.keep)$/;
+      /^(?:Dockerfile|skep\/(?:packages\.sh|home\/\.keep|fetch\.sh|link-entry\.(?:mjs|py|sh)|npmrc|ca\.crt)|build\/package\.json)$/;
     expect(Object.keys(files).filter((name) => !known.test(name))).toEqual([]);
     expect(
       dockerfile.split('\n').filter((line) => /^(?:ADD|COPY)/.test(line) && !line.includes('--from=')),
@@ -65,12 +69,29 @@ describe.each([
     { baseImage: '--platform=x' },
     { addPackages: ['git; id'] },
     { addPackages: ['--root'] },
-    { registry: 'https://packages.test/\nRUN id' },
+    { sources: { registry: 'https://packages.test/\nRUN id' } },
+    { sources: { registry: 'https://packages.test/" X=1' } },
+    { sources: { 'registry\nRUN id': 'https://packages.test/' } },
   ])('refuses %j', (bad) => {
     expect(() => recipe({ ...options, ...bad })).toThrow(
       expect.objectContaining({ code: 'runtime/invalid-workload' }),
     );
   });
+});
+
+test('a Go program stands alone, unless system packages are added to it', () => {
+  const last = (addPackages: readonly string[]): string =>
+    finalStage(buildRecipe(GO, { ...options, addPackages }).files['Dockerfile'] ?? '');
+  expect(last([])).toContain('FROM scratch\n');
+  expect(last([])).not.toMatch(/^RUN/m);
+  expect(last(['git'])).toContain('FROM node:24-alpine\n');
+});
+
+test('arguments are baked into the entry point as they are', () => {
+  const recipe = buildRecipe(NPX, { ...options, args: ["it's", '$HOME', 'a"b'] });
+  expect(recipe.files['Dockerfile']).toContain(
+    String.raw`ENTRYPOINT ["/app/server/run","it's","$HOME","a\"b"]`,
+  );
 });
 
 describe('chooseBin', () => {

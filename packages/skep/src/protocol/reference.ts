@@ -31,7 +31,12 @@ const GRAMMARS: Readonly<Record<string, Grammar>> = {
   go: { ecosystem: 'go', example: 'go://example.org/path@v1.2.3', name: isGoPath, version: isGoVersion },
 };
 
-const SCHEMES: Readonly<Record<Ecosystem, string>> = { npm: 'npx', pypi: 'uvx', go: 'go' };
+const SCHEMES = { npm: 'npx', pypi: 'uvx', go: 'go' } as const satisfies Record<Ecosystem, string>;
+
+/** `npx`, `uvx` or `go`. */
+export function schemeOf({ ecosystem }: PackageSource): 'npx' | 'uvx' | 'go' {
+  return SCHEMES[ecosystem];
+}
 
 /** True when the text starts with `npx://`, `uvx://` or `go://`, whatever follows. */
 export function isPackageReference(text: string): boolean {

@@ -1,4 +1,4 @@
-import type { Scheme } from './build-recipe.ts';
+import { sourcesEnv, type Scheme } from './build-recipe.ts';
 
 /**
  * PyPI packages, by `uv tool install`. The program is the only script the package brings, or the one named like it.
@@ -7,24 +7,30 @@ export const UVX: Scheme = {
   name: 'uvx',
   baseImage: 'python:3.14-slim',
   packages: ['ca-certificates', 'git'],
-  files: () => ({ 'skep/link-entry.py': LINK_ENTRY_SCRIPT }),
-  install: ({ name, version, caCert, registry }) => {
+  files: () => ({ 'skep/fetch.sh': FETCH_SCRIPT, 'skep/link-entry.py': LINK_ENTRY_SCRIPT }),
+  prepare: (options) => [
+    ...sourcesEnv(options),
+    'ENV UV_TOOL_DIR=/opt/uv-tools UV_TOOL_BIN_DIR=/opt/uv-tools/bin UV_PYTHON_DOWNLOADS=never UV_NO_PROGRESS=1',
+  ],
+  fetch: ({ name, version, buildWith = [] }) => {
     const requirement = version === undefined ? name : `${name}==${version}`;
-    return [
-      ...(caCert === undefined ? [] : ['ENV SSL_CERT_FILE=/skep/ca.crt PIP_CERT=/skep/ca.crt']),
-      ...(registry === undefined ? [] : [`ENV PIP_INDEX_URL=${registry} UV_DEFAULT_INDEX=${registry}`]),
-      'ENV UV_TOOL_DIR=/opt/uv-tools UV_TOOL_BIN_DIR=/opt/uv-tools/bin UV_PYTHON_DOWNLOADS=never UV_NO_PROGRESS=1',
-      'RUN ["python3", "-m", "pip", "install", "--no-cache-dir", "--disable-pip-version-check", "uv"]',
-      `RUN ${JSON.stringify(['uv', 'tool', 'install', '--no-cache', '--', requirement])}`,
-      `RUN ${JSON.stringify(['python3', '/skep/link-entry.py', name])}`,
-    ];
+    const beside = buildWith.flatMap((one) => ['--with', one]);
+    return ['/bin/sh', '/skep/fetch.sh', ...beside, '--', requirement];
   },
-  result: [
+  link: ({ name }) => ['python3', '/skep/link-entry.py', name],
+  result: () => [
     'COPY --from=builder /opt/uv-tools /opt/uv-tools',
     'COPY --from=builder /app/server /app/server',
     'ENV HOME=/home/skep PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1',
   ],
 };
+
+/** Images of uv have it already. Its receipt says where packages came from, with the login. */
+const FETCH_SCRIPT = `#!/bin/sh
+command -v uv >/dev/null 2>&1 || python3 -m pip install --no-cache-dir --disable-pip-version-check uv || exit
+uv tool install --no-cache "$@" || exit
+rm -f /opt/uv-tools/*/uv-receipt.toml
+`;
 
 /** Names are compared as PEP 503 normalises them: a package `mcp_server.git` may bring the script `mcp-server-git`. */
 const LINK_ENTRY_SCRIPT = `import os, re, sys

@@ -124,11 +124,10 @@ async function prepareAgain(config: RunConfig, runtime: Runtime, work: Work): Pr
   const version = config.package_version;
   const exact =
     config.package && version !== undefined ? { ...config, package: { ...config.package, version } } : config;
-  const settings = mergeSettings(
-    runSettings,
-    settingsOfMachine(await loadAppConfig(context.places), context),
-  );
-  const preparation = preparationOf(sourceOf(exact), config.runtime_config ?? {}, settings, context.cwd);
+  const app = await loadAppConfig(context.places);
+  const settings = mergeSettings(runSettings, settingsOfMachine(app, context));
+  const build = config.runtime_config ?? {};
+  const preparation = preparationOf(sourceOf(exact), { build, settings, app }, surroundingsOf(context));
   const { reference: image } = await prepare(runtime, { preparation }, work);
   return { ...config, image };
 }

@@ -1,4 +1,5 @@
 import type { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { BuildSecrets } from './build-secrets.ts';
 import type { Runtime } from './runtime.ts';
 
 /** What a runtime may know about the machine and the user; built once in main.ts. */
@@ -9,6 +10,8 @@ export interface RuntimeEnvironment {
   readonly platform: NodeJS.Platform;
   /** Absolute path of the running Node binary. */
   readonly execPath: string;
+  /** Content of login files that count beside the person's own; see `BuildSecrets`. */
+  readonly loginFiles?: BuildSecrets['files'];
   /** Directory for the sandbox's workloads; made when needed. */
   readonly dataDir: string;
   /** Directory for fetched package trees; made when needed. */

@@ -5,6 +5,7 @@ import type { EgressPolicy } from '../egress/policy.ts';
 import type { Limits } from '../permissions/limits.ts';
 import type { Mount } from '../permissions/mounts.ts';
 import type { PackageSource } from '../protocol/reference.ts';
+import type { BuildAccess } from './build-secrets.ts';
 import type { RuntimeKind } from '../settings/identity.ts';
 
 export interface RuntimeInfo {
@@ -44,6 +45,16 @@ export interface PrepareRequest {
   /** `--runtime-image`, `--runtime-add-package`: container builds of packages only. */
   readonly baseImage?: string;
   readonly addPackages: readonly string[];
+  /** Requirements installed beside a package of Python: container builds alone. */
+  readonly buildWith?: readonly string[];
+  /** Arguments baked into the image: container builds alone. */
+  readonly bakedArgs?: readonly string[];
+  /** Another name for the image that is built, which stays when the image is not used any more. */
+  readonly tag?: string;
+  /** Logins and settings for what fetches a package. */
+  readonly access?: BuildAccess;
+  /** What the same inputs made before is not used again. */
+  readonly rebuild?: boolean;
   /** Reads extra certificate authorities for what is downloaded: PEM text. */
   readonly caCert?: () => Promise<string>;
   /** Receives what is being done and how far it is; already free of secrets. */
@@ -208,6 +219,8 @@ export interface Runtime {
   probe(signal: AbortSignal): Promise<RuntimeInfo>;
   /** Pulls, builds or prefetches. Leaves nothing behind when it fails or is aborted. */
   prepare(request: PrepareRequest): Promise<Prepared>;
+  /** The Dockerfile of a package's image, which needs nothing beside it; absent where no images are built. */
+  dockerfile?(request: PrepareRequest): Promise<string>;
   /** The exact version that a package means today; undefined where only fetching it would tell. */
   newest(source: PackageSource, signal: AbortSignal): Promise<string | undefined>;
   /** True while what `prepare` answered with is still there. Asks no registry. */
@@ -218,9 +231,9 @@ export interface Runtime {
   discard(reference: string): Promise<void>;
   /**
    * Removes what interrupted work of this user left and no workload uses: half-made builds, images, package trees,
-   * directories. Only while nothing is being prepared or created. Idempotent.
+   * directories; what `keep` names stays. Only while nothing is being prepared or created. Idempotent.
    */
-  sweep(): Promise<void>;
+  sweep(keep?: readonly string[]): Promise<void>;
   /** What of the wishes for a workload will not be as a person expects, a phrase each. */
   cautions(
     wanted: Pick<WorkloadSpec, 'name' | 'mounts' | 'user' | 'limits' | 'readOnly' | 'learns'>,

@@ -53,6 +53,9 @@ export const ownedName = (workload: string, variable: string): string =>
   // No workload's name has a slash, so no two workloads share one.
   `${OF_WORKLOADS}${workload}/${variable}`;
 
+/** The name under which a login file of builds is stored, which is a person's own matter. */
+export const buildAuthSecret = (kind: string): string => `${SYSTEM}build_auth_file_${kind}`;
+
 /** True for what is stored for this workload alone. */
 export const isOwnedBy = (workload: string, name: string): boolean =>
   name.startsWith(`${OF_WORKLOADS}${workload}/`);

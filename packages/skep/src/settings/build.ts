@@ -20,4 +20,11 @@ export const buildSettings = settingsOf({ group: 'Build and certificates' }, [
     key: 'runtime_config.additional_packages',
     placeholder: 'package',
   }),
+  flag('list', 'build-with', 'Requirement to install beside a uvx:// package; repeatable', {
+    key: 'runtime_config.build_with',
+    placeholder: 'requirement',
+  }),
+  flag('bool', 'rebuild', 'Build the image of a package again, though nothing has changed', {
+    default: false,
+  }),
 ]);

@@ -11,7 +11,7 @@ const rows: readonly Field[] = runSettings;
 const flagRows = rows.filter((row) => row.flag !== undefined);
 
 /** Flags of Skep alone (decision 0146). */
-const ownFlags = ['check-timeout', 'cpus', 'disk', 'explain', 'learn', 'learn-file', 'memory', 'no-check', 'pids-limit', 'read-only', 'runtime', 'sandbox-user', 'trust-config']; // prettier-ignore
+const ownFlags = ['build-with', 'check-timeout', 'cpus', 'disk', 'explain', 'learn', 'learn-file', 'memory', 'no-check', 'pids-limit', 'read-only', 'rebuild', 'runtime', 'sandbox-user', 'trust-config']; // prettier-ignore
 
 /** Which kinds may stand for a type of the fixture. */
 const kindsOf: Record<ContractType, readonly FieldKind[]> = {
@@ -99,6 +99,7 @@ describe('what this release delivers', () => {
     expect(new Set(delivered.map((row) => row.flag))).toEqual(
       new Set([
         'allow-runtime-gateway',
+        'build-with',
         'ca-cert',
         'check-timeout',
         'cpus',
@@ -130,6 +131,7 @@ describe('what this release delivers', () => {
         'print-resolved-overlays',
         'publish',
         'read-only',
+        'rebuild',
         'runtime',
         'runtime-add-package',
         'runtime-image',

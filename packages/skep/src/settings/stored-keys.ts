@@ -122,7 +122,6 @@ export const laterKeys = keysOf('Keys of imported files', {
   additional_middleware_configs: { notYet: true, brief: 'Further steps of the proxy' },
   embedded_auth_server_config: { notYet: true, brief: 'Authorization server within the proxy' },
   rate_limit_config: { notYet: true, brief: 'Rate limits' },
-  'runtime_config.build_with': { notYet: true, brief: 'Packages that a build needs' },
   'runtime_config.runtime_env': { notYet: true, brief: 'Variables of a build' },
   telemetry_config: { notYet: true, harmless: true, brief: 'OpenTelemetry of the proxy' },
   stateless: { notYet: true, harmless: true, brief: 'The server takes POST alone' },

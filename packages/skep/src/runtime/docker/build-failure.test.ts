@@ -20,6 +20,7 @@ describe('buildFailure', () => {
       'cause: Because there is no version of a-b==9.9 and you require a-b==9.9, we can conclude',
     ],
     ['npx://a', 'npm error code E404'],
+    ['go://x.test/a', 'go: x.test/a@v1.0.0: module x.test/a: reading http://proxy/x.test/a: 404 Not Found'],
   ])('says of %s that it does not exist: %s', (subject, line) => {
     expect(buildFailure(subject, output(UNSOLVED, line), 'exit 1')).toMatchObject({
       code: 'runtime/package-not-found',
@@ -59,5 +60,17 @@ describe('buildFailure', () => {
     );
     expect(message).toBe('the image for "uvx://a" could not be built: two; three; cannot open libx.so');
     expect(buildFailure('uvx://a', '', 'exit status 1').message).toContain('exit status 1');
+  });
+
+  test.each([
+    ['npm error code SELF_SIGNED_CERT_IN_CHAIN', '--ca-cert'],
+    ['npm error code E401', 'skep config set-build-auth-file'],
+    ['skep: the base image has no package manager (apk, apt-get, dnf)', '--runtime-image'],
+    ['write /x: no space left on device', 'skep prune'],
+  ])('says what to do about it: %s', (line, hint) => {
+    expect(buildFailure('npx://a', output(line), 'exit 1')).toMatchObject({
+      code: 'runtime/build-failed',
+      hint: expect.stringContaining(hint) as unknown,
+    });
   });
 });

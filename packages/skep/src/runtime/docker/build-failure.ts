@@ -8,14 +8,35 @@ import { isMissingPackage, npmComplaint } from '../npm/failure.ts';
  */
 export function buildFailure(subject: string, output: string, failure: string): SkepError {
   const step = failedStep(output);
-  if (isMissingPackage(output) || isMissingForUv(subject, step)) {
+  if (isMissingPackage(output) || isMissingForUv(subject, step) || isMissingForGo(subject, step)) {
     return new SkepError('runtime/package-not-found', { message: `package "${subject}" was not found` });
   }
+  const words = lastWords(step) || failure;
+  const hint = HINTS.find(([pattern]) => pattern.test(`${words}\n${failure}`))?.[1];
   return new SkepError('runtime/build-failed', {
-    message: `the image for "${subject}" could not be built: ${lastWords(step) || failure}`,
+    message: `the image for "${subject}" could not be built: ${words}`,
     detail: { output },
+    ...(hint === undefined ? {} : { hint }),
   });
 }
+
+/** What to do about the failures that have nothing to do with the package. */
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  [
+    /no space left|ENOSPC/i,
+    'free space on the disk of the container engine; skep prune removes images that no server uses',
+  ],
+  [/certificate|self.signed|x509|UnknownIssuer/i, 'give the authority that signed it: --ca-cert FILE'],
+  [
+    /\bE?40[13]\b|unauthorized|forbidden|ENEEDAUTH/i,
+    'sign in: skep config set-build-auth-file, or set-build-env --from-secret',
+  ],
+  [/no package manager/, 'give another base image with --runtime-image'],
+  [
+    /cannot tell what to run/,
+    'run another package, or build an image of your own with the program as its entry point',
+  ],
+];
 
 /** Earlier steps may have complained too, and gone on. */
 function failedStep(output: string): readonly string[] {
@@ -27,7 +48,7 @@ function failedStep(output: string): readonly string[] {
 function lastWords(step: readonly string[]): string {
   const ofNpm = step.filter((line) => /^npm (?:error|ERR!)/.test(line));
   if (ofNpm.length > 0) return npmComplaint(ofNpm.join('\n'));
-  const marked = step.filter((line) => /^(?:skep:|error:|cause:|ERROR)/.test(line));
+  const marked = step.filter((line) => /^(?:skep:|error:|cause:|ERROR|go: (?!downloading))/.test(line));
   return (marked.length > 0 ? marked.slice(-2) : step.slice(-3)).join('; ');
 }
 
@@ -42,6 +63,14 @@ function isMissingForUv(subject: string, step: readonly string[]): boolean {
       );
     return missing !== null && normal(missing[1] ?? missing[2] ?? '') === normal(name);
   });
+}
+
+/** Go names the module, the package or the version; what else it names is a module that ours needs. */
+function isMissingForGo(subject: string, step: readonly string[]): boolean {
+  const name = /^go:\/\/([^@]+)/.exec(subject)?.[1];
+  if (name === undefined) return false;
+  const missing = /404 Not Found|410 Gone|no matching versions|unknown revision|does not contain package/;
+  return step.some((line) => line.startsWith(`go: ${name}@`) && missing.test(line));
 }
 
 /** PEP 503. */

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import { bool, listOf, members, nullish, text, wholeNumber } from '@skep/core/settings/shape.ts';
 import type { Decision } from '../../egress/decision.ts';
 import { closedMounts } from '../../permissions/confined-user.ts';
@@ -54,6 +54,7 @@ import {
   removeNetworks,
   type NetworkMaker,
 } from './network/workload-networks.ts';
+import type { ObservedImage } from './observed.ts';
 import type { Chosen } from './provenance/verified-reference.ts';
 import { ensureImage } from './pull.ts';
 import { sweepBuilds, sweepNetworks } from './sweep.ts';
@@ -107,38 +108,57 @@ export class DockerRuntime implements Runtime {
   }
 
   async newest(source: PackageSource, signal: AbortSignal): Promise<string | undefined> {
+    if (source.directory !== undefined) {
+      const { readLocalContext } = await import('./local-context.ts');
+      return (await readLocalContext(source.directory, signal)).version;
+    }
+    if (source.ecosystem === 'go') {
+      const { newestGoVersion } = await import('../go/newest-version.ts');
+      return newestGoVersion(this.#environment, source, signal).catch((error: unknown) => {
+        if (hasCode(error, 'runtime/go-missing')) return undefined;
+        throw error;
+      });
+    }
     const { newestVersion } = await import('../npm/newest-version.ts');
     return newestVersion(this.#environment, source, signal);
   }
 
   async prepare(request: PrepareRequest): Promise<Prepared> {
-    const { source, report, signal } = request;
-    const { env, home } = this.#environment;
-    const dockerConfig = await userFile(
-      path.join(env['DOCKER_CONFIG'] || path.join(home, '.docker'), 'config.json'),
-    );
-    const credentials = { env, ...(dockerConfig === undefined ? {} : { dockerConfig }) };
-    const ensureBase = (reference: string) =>
-      ensureImage(this.#client, { reference, credentials, report, signal });
+    const ensureBase = await this.#puller(request);
+    const { source } = request;
     if (source.kind === 'package') {
       const { preparePackage } = await import('./prepare-package.ts');
       const [client, environment] = [this.#client, this.#environment];
       return preparePackage({ client, environment, source, request, ensureBase });
     }
-    const { reference, ...doubt } = await this.#verified(source.reference, credentials, request);
+    const { reference, ...doubt } = await this.#verified(source.reference, request);
     const { exposedPorts, volumes: declared, asRoot } = await ensureBase(reference);
     return { reference, ours: false, exposedPorts, volumes: declared, asRoot, ...doubt };
   }
 
-  async #verified(
-    reference: string,
-    credentials: CredentialSources,
-    request: PrepareRequest,
-  ): Promise<Chosen> {
+  async #verified(reference: string, request: PrepareRequest): Promise<Chosen> {
     if (request.verification === undefined) return { reference };
     const { verifiedReference } = await import('./provenance/verified-reference.ts');
-    const [client, environment] = [this.#client, this.#environment];
+    const [client, environment, credentials] = [this.#client, this.#environment, await this.#credentials()];
     return verifiedReference(reference, { client, environment, credentials, request });
+  }
+
+  async dockerfile(request: PrepareRequest): Promise<string> {
+    const { dockerfileOf } = await import('./prepare-package.ts');
+    return dockerfileOf(request, this.#environment);
+  }
+
+  async #puller({ report, signal }: PrepareRequest): Promise<(reference: string) => Promise<ObservedImage>> {
+    const credentials = await this.#credentials();
+    return (reference) => ensureImage(this.#client, { reference, credentials, report, signal });
+  }
+
+  async #credentials(): Promise<CredentialSources> {
+    const { env, home } = this.#environment;
+    const dockerConfig = await userFile(
+      path.join(env['DOCKER_CONFIG'] || path.join(home, '.docker'), 'config.json'),
+    );
+    return { env, ...(dockerConfig === undefined ? {} : { dockerConfig }) };
   }
 
   async has(reference: string): Promise<boolean> {
@@ -153,9 +173,9 @@ export class DockerRuntime implements Runtime {
     return discardImage(this.#client, reference);
   }
 
-  async sweep(): Promise<void> {
+  async sweep(keep: readonly string[] = []): Promise<void> {
     await sweepNetworks(this.#client, this.#environment);
-    await sweepBuilds(this.#client, this.#environment);
+    await sweepBuilds(this.#client, this.#environment, keep);
   }
 
   async cautions({ user, mounts, limits }: Pick<WorkloadSpec, 'user' | 'mounts' | 'limits'>) {

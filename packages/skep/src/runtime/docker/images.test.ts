@@ -90,14 +90,6 @@ describe('to have an image', () => {
     expect(engine.asked).toEqual([]);
   });
 
-  test('a Go package is refused before anything is asked', async () => {
-    const engine = await scriptedEngine({});
-    const source = { kind: 'package', ecosystem: 'go', name: 'example.org/x' } as const;
-    const asking = engine.runtime.prepare({ source, addPackages: [], report: engine.report, signal });
-    await expect(asking).rejects.toMatchObject({ code: 'usage/not-available' });
-    expect(engine.asked).toEqual([]);
-  });
-
   test('only what Skep built is ever removed, and not while it is used', async () => {
     const engine = await scriptedEngine({
       'DELETE /images/skeplocal/npx-x:0123456789abcdef': { status: 409 },

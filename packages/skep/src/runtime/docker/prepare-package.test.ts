@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { UVX } from '../../protocol/uvx.ts';
 import type { PackageSource } from '../../protocol/reference.ts';
+import { host } from '../gateway/host.fixture.ts';
 import type { Prepared } from '../runtime.ts';
 import { scriptedEngine, type EngineOptions, type EngineUnderTest, type Script } from './engine.fixture.ts';
 
@@ -48,15 +49,67 @@ describe('the image of a Python package', () => {
     expect(again.told).toEqual([]);
   });
 
-  test('is built anew each time without an exact version, which may mean a newer one', async () => {
-    const engine = await engineWith({ 'POST /build': built() });
-    const { reference } = await prepare(engine, uvx('server'));
-    const again = await engineWith({
-      'POST /build': built(),
-      [`GET /images/${reference}/json`]: { body: { Id: 'i', Config: {} } },
+  test('is built anew without an exact version when its index has something new, and only then', async () => {
+    const files = ['server-1.0-py3-none-any.whl'];
+    const index = await host((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/vnd.pypi.simple.v1+json' });
+      response.end(
+        JSON.stringify({ files: files.map((filename) => ({ filename, url: filename, hashes: {} })) }),
+      );
     });
-    await prepare(again, uvx('server'));
-    expect(buildsOf(again)).toHaveLength(1);
+    const env = { UV_DEFAULT_INDEX: index.url };
+    const run = async (there?: string): Promise<readonly [string, number]> => {
+      const image =
+        there === undefined ? {} : { [`GET /images/${there}/json`]: { body: { Id: 'i', Config: {} } } };
+      const engine = await engineWith({ 'POST /build': built(), ...image }, { env });
+      return [(await prepare(engine, uvx('server'))).reference, buildsOf(engine).length];
+    };
+    const [reference] = await run();
+    expect(await run(reference)).toEqual([reference, 0]);
+    files.push('server-1.1-py3-none-any.whl');
+    expect(await run(reference)).toEqual([expect.not.stringContaining(reference), 1]);
+  });
+
+  test('of npm asks no registry where its version is exact', async () => {
+    const engine = await engineWith(
+      { 'POST /build': built(), 'GET /images/node:24-alpine/json': { body: { Id: 'base', Config: {} } } },
+      { env: { npm_config_registry: 'http://127.0.0.1:9/' } },
+    );
+    const source = { kind: 'package', ecosystem: 'npm', name: 'server', version: '1.2.3' } as const;
+    expect(await prepare(engine, source)).toMatchObject({ version: '1.2.3' });
+    expect(engine.told).toEqual(['Building an image for npx://server@1.2.3']);
+    await expect(prepare(engine, { ...source, version: '^1.2.3' })).rejects.toThrow('cannot reach');
+  });
+
+  test('is built again when that is asked for, and what had its name before is removed', async () => {
+    const first = await engineWith({ 'POST /build': built() });
+    const { reference } = await prepare(first, uvx('server', '1.0.0'));
+    const engine = await engineWith({
+      'POST /build': built(),
+      [`GET /images/${reference}/json`]: { body: { Id: 'earlier', Config: {} } },
+      'DELETE /images/earlier': {},
+    });
+    expect(await prepare(engine, uvx('server', '1.0.0'), { rebuild: true })).toMatchObject({ reference });
+    expect(engine.calls().filter((one) => /^(?:POST \/build|DELETE)/.test(one))).toEqual([
+      'POST /build',
+      'DELETE /images/earlier',
+    ]);
+  });
+
+  test('is built once by two commands that want it at the same time', async () => {
+    let there = false;
+    const source = uvx('server', '1.0.0');
+    const { reference } = await prepare(await engineWith({ 'POST /build': built() }), source);
+    const engine = await engineWith({
+      'POST /build': () => {
+        there = true;
+        return { lines: [] };
+      },
+      [`GET /images/${reference}/json`]: () =>
+        there ? { body: { Id: 'i', Config: {} } } : { status: 404, body: { message: 'no' } },
+    });
+    await Promise.all([prepare(engine, source), prepare(engine, source)]);
+    expect(buildsOf(engine)).toHaveLength(1);
   });
 
   test('is another one for another version, base, certificate, index or system package', async () => {
@@ -93,7 +146,13 @@ describe('the image of a Python package', () => {
     await prepare(engine, uvx('server', '1.0.0'));
     const [context = ''] = buildsOf(engine);
     const names = [...context.matchAll(/([a-zA-Z][\w./-]*)\0+000\d{3}/g)].map(([, name]) => name);
-    expect(names).toEqual(['Dockerfile', 'skep/packages.sh', 'skep/link-entry.py', 'home/.keep']);
+    expect(names).toEqual([
+      'Dockerfile',
+      'skep/packages.sh',
+      'skep/fetch.sh',
+      'skep/link-entry.py',
+      'skep/home/.keep',
+    ]);
     expect(context).not.toContain('hunter2');
     expect(engine.asked.find(({ what }) => what === 'POST /build')?.query).toMatchObject({
       forcerm: '1',

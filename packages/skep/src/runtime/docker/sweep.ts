@@ -1,4 +1,12 @@
-import { listOf, members, nullish, optional, recordOf, text } from '@skep/core/settings/shape.ts';
+import {
+  listOf,
+  members,
+  nullish,
+  optional,
+  recordOf,
+  text,
+  type ShapeType,
+} from '@skep/core/settings/shape.ts';
 import { BUILD_LABEL } from '../../protocol/build-recipe.ts';
 import { isLocalImage } from '../../protocol/image-tag.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
@@ -19,21 +27,35 @@ const shape = listOf(
     Id: text,
     /** Containers only: what it runs from. */
     Image: optional(text),
+    /** Images only. */
+    RepoTags: nullish(listOf(text)),
     Labels: nullish(recordOf(text)),
   }),
 );
 
 /**
  * Removes what builds of this user left on the engine: containers of steps that were interrupted, then images and
- * layers that no container uses.
+ * layers that no container uses. What `keep` names stays, and what a person gave a name of their own.
  */
-export async function sweepBuilds(client: EngineClient, environment: RuntimeEnvironment): Promise<void> {
-  for (const id of await built(client, '/containers/json', environment)) {
-    await removeContainer(client, id, `remove container "${id}"`);
+export async function sweepBuilds(
+  client: EngineClient,
+  environment: RuntimeEnvironment,
+  keep: readonly string[],
+): Promise<void> {
+  for (const { Id } of await built(client, '/containers/json', environment)) {
+    await removeContainer(client, Id, `remove container "${Id}"`);
   }
   // Removing an image removes its untagged parents, so of a list some are gone when their turn comes.
-  for (const id of await built(client, '/images/json', environment)) await removeImage(client, id);
+  for (const { Id, RepoTags } of await built(client, '/images/json', environment)) {
+    const tags = (RepoTags ?? []).filter((tag) => tag !== '<none>:<none>');
+    // Podman puts a host before names that have none.
+    const [own, others] = [tags.filter(isOurs), tags.filter((tag) => !isOurs(tag))];
+    if (others.length > 0 || tags.some((tag) => keep.includes(tag.replace(/^localhost\//, '')))) continue;
+    for (const one of tags.length === 0 ? [Id] : own) await removeImage(client, one);
+  }
 }
+
+const isOurs = (tag: string): boolean => /^(?:localhost\/|docker\.io\/)?skeplocal\//.test(tag);
 
 const partShape = listOf(members({ Id: text, Labels: nullish(recordOf(text)) }));
 
@@ -58,19 +80,18 @@ export async function sweepNetworks(client: EngineClient, { owner }: RuntimeEnvi
 }
 
 /**
- * Ids of what carries a build token of this user. Containers inherit the token of their image: those of workloads have a
+ * What carries a build token of this user. Containers inherit the token of their image: those of workloads have a
  * name label, those that a person made run from a tag; a step of a build runs from a layer without one.
  */
 async function built(
   client: EngineClient,
   path: '/containers/json' | '/images/json',
   { owner }: RuntimeEnvironment,
-): Promise<readonly string[]> {
+): Promise<ShapeType<typeof shape>> {
   const query = { all: path === '/containers/json' ? '1' : '0' };
   const request = { path, query, filters: { label: [BUILD_LABEL] } };
   const { body } = await client.ask('list what was built', request);
   return readAnswer(shape, body)
     .filter(({ Labels }) => Labels?.[BUILD_LABEL]?.startsWith(`${owner}-`) === true)
-    .filter(({ Labels, Image }) => Labels?.[NAME_LABEL] === undefined && !isLocalImage(Image ?? ''))
-    .map(({ Id }) => Id);
+    .filter(({ Labels, Image }) => Labels?.[NAME_LABEL] === undefined && !isLocalImage(Image ?? ''));
 }

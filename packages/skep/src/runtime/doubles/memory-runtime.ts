@@ -42,6 +42,10 @@ export class MemoryRuntime implements Runtime {
   readonly #news = new EventEmitter();
   #time = 0;
   readonly discarded: string[] = [];
+  /** Every request to prepare something. */
+  readonly prepared: PrepareRequest[] = [];
+  /** What was to be kept of what is not used, for each sweep. */
+  readonly swept: (readonly string[])[] = [];
   /** The variables that servers were started with last, secret ones among them. */
   readonly environments = new Map<string, Readonly<Record<string, string>>>();
   readonly #specs = new Map<string, WorkloadSpec>();
@@ -85,8 +89,10 @@ export class MemoryRuntime implements Runtime {
     return { kind: this.kind, id: 'fake', version: '1', endpoint: 'memory' };
   }
 
-  async prepare({ source, report, signal }: PrepareRequest): Promise<Prepared> {
+  async prepare(request: PrepareRequest): Promise<Prepared> {
     this.#reachable();
+    this.prepared.push(request);
+    const { source, report, signal } = request;
     if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
     const version = source.kind === 'image' ? undefined : (source.version ?? this.versions.get(source.name));
     const versioned = source.kind === 'image' ? source.reference : `${source.name}@${version ?? ''}`;
@@ -136,8 +142,14 @@ export class MemoryRuntime implements Runtime {
   }
 
   /** Nothing here outlives an interruption. */
-  async sweep(): Promise<void> {
+  async sweep(keep: readonly string[] = []): Promise<void> {
     this.#reachable();
+    this.swept.push(keep);
+  }
+
+  /** Only names what it is asked for. */
+  async dockerfile({ source }: PrepareRequest): Promise<string> {
+    return `# ${JSON.stringify(source)}\n`;
   }
 
   dataPlaces({ name, data = [] }: Pick<WorkloadSpec, 'name' | 'data'>): readonly string[] {

@@ -5,9 +5,14 @@ import { userFile } from '../user-file.ts';
 /** By host. */
 export type Logins = ReadonlyMap<string, readonly [user: string, password: string]>;
 
-/** The logins of `~/.netrc`, or of the file that `NETRC` names. Throws `config/unreadable`. */
-export async function readNetrc({ env, home }: Pick<RuntimeEnvironment, 'env' | 'home'>): Promise<Logins> {
-  return parseNetrc((await userFile(env['NETRC'] ?? path.join(home, '.netrc'))) ?? '');
+/** The logins of `~/.netrc`, or of the file that `NETRC` names, and what is given beside it. Throws `config/unreadable`. */
+export async function readNetrc({
+  env,
+  home,
+  loginFiles,
+}: Pick<RuntimeEnvironment, 'env' | 'home' | 'loginFiles'>): Promise<Logins> {
+  const own = (await userFile(env['NETRC'] ?? path.join(home, '.netrc'))) ?? '';
+  return parseNetrc(`${own}\n${loginFiles?.netrc ?? ''}`);
 }
 
 /**

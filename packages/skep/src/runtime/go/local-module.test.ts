@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { findLocalModule, localVersion } from './local-module.ts';
+import { copyTo, findLocalModule, localVersion } from './local-module.ts';
 
 const { signal } = new AbortController();
 let root: string;
@@ -80,7 +80,7 @@ describe('the version of a module of this machine', () => {
     execFileSync('mkfifo', [path.join(root, 'pipe')]);
     const copy = await mkdtemp(path.join(tmpdir(), 'skep-copy-'));
     try {
-      const version = await localVersion({ root }, signal, copy);
+      const version = await localVersion({ root }, signal, copyTo(copy));
       expect((await readdir(copy)).toSorted()).toEqual(['cmd', 'go.mod', 'link']);
       expect(await readlink(path.join(copy, 'link'))).toBe('/etc/hostname');
       expect(await readFile(path.join(copy, 'cmd/server/main.go'), 'utf8')).toBe('package main\n');

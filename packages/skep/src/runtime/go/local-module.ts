@@ -4,6 +4,7 @@ import { lstat, mkdir, open, readdir, readlink, realpath, stat, symlink, writeFi
 import path from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf, ifThere } from '@skep/core/files/errno.ts';
+import type { SourcePart } from '../../protocol/build-recipe.ts';
 
 /** A main package of a module of this machine. */
 export interface LocalModule {
@@ -46,10 +47,16 @@ const LEFT_OUT = new Set(['.git', '.hg', '.svn', '.bzr']);
 const MAX_FILES = 100_000;
 const MAX_BYTES = 1024 * 1024 * 1024;
 
+export interface Taking {
+  /** True for what is to be as if it were not there. */
+  readonly leavesOut?: (name: string, isDirectory: boolean) => boolean;
+  /** Told of each part, directories before what is in them. */
+  readonly take?: (part: SourcePart) => Promise<void> | void;
+}
+
 interface Reading {
   readonly root: string;
-  /** Where a copy is made; it exists. */
-  readonly copy: string | undefined;
+  readonly taking: Taking;
   readonly hash: Hash;
   readonly signal: AbortSignal;
   files: number;
@@ -58,41 +65,51 @@ interface Reading {
 
 /**
  * What stands for the version of a module of this machine: a hash over all its files but its history, so another one as
- * soon as anything of them changes. Copies them to `copy` on the way, a directory that exists and is empty. Links are
- * copied as they are, and none is followed. Throws `runtime/prefetch-failed` for a module that is too large or cannot be
- * read, `runtime/aborted`.
+ * soon as anything of them changes. Hands them on on the way, links as they are, and none is followed. Throws
+ * `runtime/prefetch-failed` for a module that is too large or cannot be read, `runtime/aborted`.
  */
 export async function localVersion(
   { root }: Pick<LocalModule, 'root'>,
   signal: AbortSignal,
-  copy?: string,
+  taking: Taking = {},
 ): Promise<string> {
-  const reading: Reading = { root, copy, hash: createHash('sha256'), signal, files: 0, bytes: 0 };
+  const reading: Reading = { root, taking, hash: createHash('sha256'), signal, files: 0, bytes: 0 };
   await readBelow('', reading);
   return `src-${reading.hash.digest('hex').slice(0, 16)}`;
 }
 
+/** Copies what is taken to a directory that exists and is empty. */
+export function copyTo(copy: string): Taking {
+  return {
+    async take(part) {
+      const to = path.join(copy, part.name);
+      if (part.kind === 'directory') await mkdir(to, { mode: 0o755 });
+      else if (part.kind === 'link') await symlink(part.target, to);
+      else await writeFile(to, part.content, { mode: 0o644, flag: 'wx' });
+    },
+  };
+}
+
 async function readBelow(below: string, reading: Reading): Promise<void> {
-  const { root, copy, hash, signal } = reading;
+  const { root, taking, hash, signal } = reading;
   const at = path.join(root, below);
   const entries = await readdir(at, { withFileTypes: true }).catch((cause: unknown) => unreadable(at, cause));
   for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
     if (signal.aborted) throw new SkepError('runtime/aborted', { cause: signal.reason });
-    if (LEFT_OUT.has(entry.name)) continue;
     const name = path.join(below, entry.name);
-    const to = copy === undefined ? undefined : path.join(copy, name);
+    if (LEFT_OUT.has(entry.name) || taking.leavesOut?.(name, entry.isDirectory()) === true) continue;
     if (entry.isDirectory()) {
       hash.update(JSON.stringify(['directory', name]));
-      if (to !== undefined) await mkdir(to, { mode: 0o755 });
+      await taking.take?.({ kind: 'directory', name });
       await readBelow(name, reading);
     } else if (entry.isSymbolicLink()) {
       const target = await readlink(path.join(root, name));
       hash.update(JSON.stringify(['link', name, target]));
-      if (to !== undefined) await symlink(target, to);
+      await taking.take?.({ kind: 'link', name, target });
     } else if (entry.isFile()) {
       const content = await readFile(path.join(root, name), reading);
       hash.update(JSON.stringify(['file', name, content.length])).update(content);
-      if (to !== undefined) await writeFile(to, content, { mode: 0o644, flag: 'wx' });
+      await taking.take?.({ kind: 'file', name, content });
     }
   }
 }

@@ -5,11 +5,11 @@ import { userFile } from '../user-file.ts';
 /** What a person has set for npm, by key; a key of npm's list syntax (`key[]=`) has several values. */
 export type NpmConfig = ReadonlyMap<string, readonly string[]>;
 
-type Reading = Pick<RuntimeEnvironment, 'env' | 'home' | 'execPath'>;
+type Reading = Pick<RuntimeEnvironment, 'env' | 'home' | 'execPath' | 'loginFiles'>;
 
 /**
  * The settings of npm that hold everywhere for this person: `npm_config_*` variables, their own `.npmrc`, the one of the
- * installation, in this order (npm "config", "npmrc"). A `.npmrc` of the working directory is not among them: whose
+ * installation, in this order, with what is given beside them (npm "config", "npmrc"). A `.npmrc` of the working directory is not among them: whose
  * directory it is nobody knows. Fails with `config/unreadable`.
  */
 export async function readNpmConfig(environment: Reading): Promise<NpmConfig> {
@@ -20,7 +20,7 @@ export async function readNpmConfig(environment: Reading): Promise<NpmConfig> {
     named('globalconfig') ?? path.join(prefix, 'etc/npmrc'),
     named('userconfig') ?? path.join(environment.home, '.npmrc'),
   ];
-  const texts = await Promise.all(files.map(userFile));
+  const texts = [...(await Promise.all(files.map(userFile))), environment.loginFiles?.npmrc];
   return new Map([...texts.flatMap((text) => [...parseNpmrc(text ?? '', environment.env)]), ...variables]);
 }
 

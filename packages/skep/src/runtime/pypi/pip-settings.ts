@@ -6,7 +6,7 @@ import type { RuntimeEnvironment } from '../environment.ts';
 import { readNetrc, type Logins } from '../gateway/netrc.ts';
 import { userFile } from '../user-file.ts';
 
-type Reading = Pick<RuntimeEnvironment, 'env' | 'home'>;
+type Reading = Pick<RuntimeEnvironment, 'env' | 'home' | 'loginFiles'>;
 type Env = Reading['env'];
 
 /** Where a person gets Python packages from. */
@@ -33,10 +33,11 @@ export function namesPythonIndex(env: Env): boolean {
  * variables", "pip configuration"). Throws `config/unreadable`, `config/invalid` or `fetch/ca-bundle`.
  */
 export async function readPythonSettings(
-  { env, home }: Reading,
+  reading: Reading,
   caCert: string | undefined,
 ): Promise<PythonSettings> {
-  const files = await pipFiles({ env, home });
+  const { env } = reading;
+  const files = await pipFiles(reading);
   const named = GENERAL.find((name) => !!env[name]);
   const general = named === undefined ? files.get('index-url') : env[named];
   const where = named ?? 'index-url in the settings of pip';
@@ -48,7 +49,7 @@ export async function readPythonSettings(
     extra,
     general: general ? indexUrl(general, where, env) : undefined,
     connections: await connectionsOf(env, files, caCert),
-    logins: await readNetrc({ env, home }),
+    logins: await readNetrc(reading),
   };
 }
 

@@ -7,7 +7,7 @@ import type { PackageGateway } from '../gateway/gateway.ts';
 import { notFetched } from '../gateway/failure.ts';
 import { goFailure } from '../go/failure.ts';
 import { goGateway } from '../go/gateway.ts';
-import { findLocalModule, localVersion } from '../go/local-module.ts';
+import { copyTo, findLocalModule, localVersion } from '../go/local-module.ts';
 import { GoProxies } from '../go/proxies.ts';
 import { findGo, GO_ROOT, toolchainMounts, type GoToolchain } from '../go/toolchain.ts';
 import { checkFiles } from './check-tree.ts';
@@ -66,7 +66,7 @@ async function findLocal({ environment, request }: Lookup, directory: string): P
     fetch: async (fetch) => {
       const copy = path.join(fetch.stage, 'source');
       await mkdir(copy, { mode: 0o755 });
-      if ((await localVersion(module, request.signal, copy)) !== version) {
+      if ((await localVersion(module, request.signal, copyTo(copy))) !== version) {
         throw notFetched(directory, 'its sources changed meanwhile');
       }
       const local = { root: module.root, copy };

@@ -1,4 +1,5 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { withBuildSecrets } from '../with-build-secrets.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { Prepared, PrepareRequest } from '../runtime.ts';
 import type { Bubblewrap } from './confine.ts';
@@ -20,7 +21,9 @@ export async function prepare(
   const fetched = await fetchedTree(environment, source);
   if (fetched !== undefined) return preparedTree(fetched);
   const { prefetch } = await import('./prefetch.ts');
-  return preparedTree(await prefetch(environment, bubblewrap, source, request));
+  const given = await request.access?.reveal();
+  const seen = given === undefined ? environment : withBuildSecrets(environment, given);
+  return preparedTree(await prefetch(seen, bubblewrap, source, request));
 }
 
 function preparedTree(reference: string): Prepared {

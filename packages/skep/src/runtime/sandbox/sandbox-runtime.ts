@@ -132,8 +132,11 @@ export class SandboxRuntime implements Runtime {
     if (!used) await removeTree(this.#environment, reference);
   }
 
-  async sweep(): Promise<void> {
-    const used = new Set((await this.list()).flatMap(({ name, reference }) => [name, reference]));
+  async sweep(keep: readonly string[] = []): Promise<void> {
+    const used = new Set([
+      ...keep,
+      ...(await this.list()).flatMap(({ name, reference }) => [name, reference]),
+    ]);
     await sweepDirectory(workloadsDirectory(this.#environment), used);
     await sweepDirectory(packagesDirectory(this.#environment), used);
     await sweepDirectory(goLibrariesDirectory(this.#environment), used);

@@ -1,0 +1,159 @@
+import { describe, expect, test } from 'vitest';
+import { commandUnderTest } from '../command-under-test.fixture.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
+
+const withStore = async () => {
+  const skep = await commandUnderTest({
+    files: { password: 'long enough\n', logins: '//r.example/:_authToken=hush-hush\n' },
+  });
+  return { skep, encrypted: { SKEP_SECRETS_PASSWORD_FILE: `${skep.cwd}/password` } };
+};
+
+describe('skep build', () => {
+  test('hands on what flags and the configuration file say, flags first', async () => {
+    const skep = await commandUnderTest();
+    await skep.configure(
+      'runtime_configs:\n  npx:\n    builder_image: own:1\n    additional_packages: [jq]\n  uvx:\n    builder_image: py:1\n',
+    );
+    const line = 'build -t team/fake:1 --rebuild --runtime-add-package git npx://fake -- --root /x';
+    expect(await skep.run(line)).toMatchObject({
+      status: 0,
+      out: 'Successfully built container image: team/fake:1\n',
+    });
+    expect(skep.runtime.prepared).toMatchObject([
+      {
+        source: { ecosystem: 'npm', name: 'fake' },
+        baseImage: 'own:1',
+        addPackages: ['git'],
+        bakedArgs: ['--root', '/x'],
+        tag: 'team/fake:1',
+        rebuild: true,
+      },
+    ]);
+  });
+
+  test('prints or writes the Dockerfile, and builds nothing', async () => {
+    const skep = await commandUnderTest();
+    const text = await skep.output('build --dry-run npx://fake');
+    expect(text).toContain('"name":"fake"');
+    expect(await skep.run('build -o made npx://fake')).toMatchObject({ status: 0, out: '' });
+    expect(await skep.read(`${skep.cwd}/made`)).toBe(text);
+    expect(skep.runtime.prepared).toEqual([]);
+  });
+
+  test.each([
+    ['build fake:1', 'use npx://, uvx:// or go://'],
+    ['build', 'missing argument PACKAGE'],
+    [['build', 'npx://x;id'], 'invalid package reference "npx://x;id"'],
+    [['build', 'uvx://$(id)'], 'invalid package reference'],
+    [['build', 'go://x.test/`id`'], 'invalid package reference'],
+    [['build', 'npx://fake', '--build-with', 'a; id'], 'invalid requirement "a; id"'],
+    ['build --dry-run -t x npx://fake', '--tag'],
+  ])('%j is refused, and nothing is built', async (line, said) => {
+    const skep = await commandUnderTest();
+    expect(await skep.refusal(line)).toContain(said);
+    expect(skep.runtime.prepared).toEqual([]);
+  });
+
+  test('needs an engine', async () => {
+    const skep = await commandUnderTest({ runtime: new MemoryRuntime({}, 'sandbox') });
+    expect(await skep.refusal('build npx://fake')).toContain('the sandbox builds no images');
+  });
+});
+
+describe('skep prune', () => {
+  test('keeps what servers run from, and what they can go back to', async () => {
+    const skep = await commandUnderTest();
+    await skep.output('run npx://fake');
+    await skep.output('prune');
+    expect(skep.runtime.swept.at(-1)).toEqual(['fake']);
+  });
+});
+
+describe('what builds are given', () => {
+  test('is set, shown without what signs in, and taken away', async () => {
+    const skep = await commandUnderTest();
+    await skep.output('config set-build-env NPM_CONFIG_REGISTRY https://me:hunter2@r.example/');
+    await skep.output('config set-build-env --from-secret mine NPM_TOKEN');
+    await skep.output('config set-build-env --from-env GOPROXY');
+    const shown = await skep.output('config get-build-env');
+    expect(shown).toContain('https://[redacted]@r.example/');
+    expect(shown).toMatch(/NPM_TOKEN +secret mine/);
+    expect(shown).toMatch(/GOPROXY +environment of the command/);
+    expect(shown + (await skep.output('config list'))).not.toContain('hunter2');
+    // A variable has one source.
+    await skep.output('config set-build-env NPM_TOKEN plain-value');
+    expect(await skep.output('config get-build-env NPM_TOKEN')).not.toContain('mine');
+    await skep.output('config unset-build-env GOPROXY');
+    expect(await skep.output('config get-build-env GOPROXY')).toBe('no variable GOPROXY is set for builds\n');
+    await skep.output('config unset-build-env --all');
+    expect(await skep.output('config get-build-env')).toBe('no variable is set for builds\n');
+  });
+
+  test('reaches the build with every source, the shell over secrets over literals', async () => {
+    const { skep, encrypted } = await withStore();
+    const env = { ...encrypted, SHELL_TOKEN: 'from-the-shell' };
+    await skep.run('secret set mine', { env, input: 'a-secret-value' });
+    await skep.output('config set-build-env A_TOKEN literal');
+    await skep.output('config set-build-env B_TOKEN --from-secret mine');
+    await skep.output('config set-build-env SHELL_TOKEN --from-env');
+    await skep.output('config set-build-auth-file npmrc logins', { env });
+    await skep.output('build npx://fake', { env });
+    const [request] = skep.runtime.prepared;
+    const identity = request?.access?.identity ?? '';
+    expect(identity).toContain('literal');
+    expect(identity).not.toMatch(/a-secret-value|from-the-shell|hush/);
+    expect(await request?.access?.reveal()).toEqual({
+      env: { A_TOKEN: 'literal', B_TOKEN: 'a-secret-value', SHELL_TOKEN: 'from-the-shell' },
+      files: { npmrc: '//r.example/:_authToken=hush-hush\n' },
+      hidden: ['literal', 'a-secret-value', 'from-the-shell', 'hush-hush'],
+    });
+    expect(await skep.read(skep.places.configFile)).not.toMatch(/a-secret-value|hush/);
+    await skep.output('config unset-build-auth-file npmrc', { env });
+    expect(await skep.output('config get-build-auth-file')).toBe('no login file is stored for builds\n');
+  });
+
+  test.each([
+    [['config', 'set-build-env', 'PATH', '/x'], 'builds set "PATH" themselves'],
+    [['config', 'set-build-env', 'LD_PRELOAD', '/x'], 'builds set "LD_PRELOAD" themselves'],
+    [['config', 'set-build-env', 'A B', 'x'], '"A B" is no name of a variable of builds'],
+    [['config', 'set-build-env', 'X\nRUN', 'x'], 'is no name of a variable of builds'],
+    [['config', 'set-build-env', 'TOKEN', 'a\nRUN id'], 'has a line break'],
+    [['config', 'set-build-env', 'TOKEN'], 'give exactly one of VALUE, --from-secret and --from-env'],
+    [['config', 'set-build-env', 'TOKEN', 'x', '--from-env'], 'give exactly one of'],
+    [['config', 'unset-build-env'], 'give a NAME or --all'],
+    [['config', 'set-build-auth-file', 'yarnrc', 'x'], '"yarnrc" is no login file that a build can use'],
+    [['config', 'set-build-auth-file', 'npmrc', 'absent'], 'does not exist'],
+  ])('%j is refused', async (line, said) => {
+    const skep = await commandUnderTest();
+    expect(await skep.refusal(line)).toContain(said);
+  });
+
+  test.each([
+    ['build_env:\n  PATH: /x\n', 'builds set "PATH" themselves'],
+    ['build_env_from_secrets:\n  "X Y": mine\n', '"X Y" is no name'],
+    ['build_auth_files:\n  "npmrc\\nRUN": x\n', 'is no login file'],
+    [
+      'runtime_configs:\n  npx:\n    image: x\n',
+      'runtime_configs of the configuration file: "npx.image" is no part of it',
+    ],
+    ['runtime_configs:\n  npx:\n    builder_image: "a b"\n', 'invalid base image "a b"'],
+  ])('%j in the configuration file is refused by name', async (config, said) => {
+    const skep = await commandUnderTest();
+    await skep.configure(config);
+    expect(await skep.refusal('run npx://fake')).toContain(said);
+  });
+
+  test('a secret that is not there is named with how to store it', async () => {
+    const { skep, encrypted } = await withStore();
+    await skep.run('secret set other', { env: encrypted, input: 'x' });
+    await skep.configure(
+      `${await skep.read(skep.places.configFile)}build_env_from_secrets:\n  NPM_TOKEN: mine\n`,
+    );
+    await skep.run('build npx://fake', { env: encrypted });
+    await expect(skep.runtime.prepared[0]?.access?.reveal()).rejects.toMatchObject({
+      code: 'secrets/not-found',
+      hint: 'store it with skep secret set mine',
+    });
+  });
+});
