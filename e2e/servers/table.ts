@@ -169,13 +169,6 @@ export const PUBLIC_SERVERS: readonly PublicServer[] = [
     },
   },
   {
-    name: 'gopls',
-    target: 'go://golang.org/x/tools/gopls@v0.23.0',
-    args: ['mcp'],
-    mounts: { repository: '/repository' },
-    call: { name: 'go_workspace', arguments: {}, answers: /./ },
-  },
-  {
     name: 'grafana',
     target: 'go://github.com/grafana/mcp-grafana/cmd/mcp-grafana@v1.6.3',
     env: { GRAFANA_URL: 'https://grafana.example', GRAFANA_SERVICE_ACCOUNT_TOKEN: 'none' },
