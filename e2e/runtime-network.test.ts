@@ -8,10 +8,12 @@ import { SHARED_NETWORK } from '@skep/cli/runtime/docker/network/old-shared-netw
 import { makeNetwork } from '@skep/cli/runtime/docker/network/workload-networks.ts';
 import { addressIn, parseRange } from '@skep/cli/runtime/docker/network/subnets.ts';
 import type { Runtime, WorkloadSpec } from '@skep/cli/runtime/runtime.ts';
+import { Spares } from '@skep/cli/runtime/spares.ts';
 import { privateEngine, type PrivateEngine } from './fixtures/private-engine.ts';
 import { engine, ensureTinyImage } from './images.ts';
 import { component, title } from './require.ts';
 import { TEST_TOKEN, testEnvironment } from './runtimes.ts';
+import { openUser } from './skep.ts';
 
 const engineThere = await component('private-engine');
 
@@ -52,11 +54,11 @@ describe.skipIf(!engineThere.available)(title('the network of each workload', en
   });
 
   /** An adapter with a connection of its own, as another process would have. */
-  const open = (): Runtime =>
-    new DockerRuntime(
-      new EngineClient({ kind: 'unix', path: own.socket }),
-      testEnvironment({ dataDir: tmpdir(), cacheDir: tmpdir() }),
-    );
+  const open = (spares?: Spares): Runtime =>
+    new DockerRuntime(new EngineClient({ kind: 'unix', path: own.socket }), {
+      ...testEnvironment({ dataDir: tmpdir(), cacheDir: tmpdir() }),
+      spares,
+    });
 
   function spec(): WorkloadSpec {
     const name = `net-${randomBytes(4).toString('hex')}`;
@@ -199,6 +201,59 @@ describe.skipIf(!engineThere.available)(title('the network of each workload', en
     await expect(starts(runtime, wanted)).rejects.toMatchObject({
       message: expect.stringContaining('skep-test-no-such-network'),
     });
+  });
+
+  test('may be one that was made ahead: each goes to one workload, and with it', async () => {
+    const spares = new Spares();
+    const [hosting, first, ...wanted] = [open(spares), spec(), spec(), spec()];
+    await starts(hosting, first);
+    await hosting.makeSpare?.();
+    const [ahead] = (await networks()).filter(({ Name }) => Name.startsWith('skep-spare-'));
+    const gateways = await Promise.all(wanted.map((one) => starts(hosting, one)));
+    expect(new Set(gateways).size).toBe(2);
+    const users = await engine('GET', `/networks/${ahead?.Id ?? ''}`);
+    expect(Object.keys((JSON.parse(users.text) as { Containers: object }).Containers)).toHaveLength(1);
+    for (const { name } of wanted) await hosting.remove(name);
+    expect((await networks()).map(({ Name }) => Name)).toEqual([`skep-${first.name}`]);
+  });
+
+  test('that was made ahead is replaced when it was removed behind the workload’s back, and swept when it is left', async () => {
+    const spares = new Spares();
+    const [hosting, first, second] = [open(spares), spec(), spec()];
+    await hosting.create(first);
+    await hosting.makeSpare?.();
+    await hosting.create(second);
+    await hosting.makeSpare?.();
+    const ahead = (await networks()).filter(({ Name }) => Name.startsWith('skep-spare-'));
+    expect(ahead).toHaveLength(2);
+    await runtime.sweep();
+    const [used, ...others] = (await networks()).filter(({ Name }) => Name.startsWith('skep-spare-'));
+    expect(others).toEqual([]);
+    await engine('DELETE', `/networks/${used?.Id ?? ''}`);
+    expect(await answers(hosting, second.name)).toMatch(/\d/);
+  });
+
+  test('is made ahead by a supervisor that hosts containers; what a killed one leaves goes, and nothing stays', async () => {
+    const user = openUser({ SKEP_DOCKER_SOCKET: own.socket, SKEP_RUNTIME: 'docker' });
+    const ahead = async (): Promise<readonly string[]> =>
+      (await networks()).map(({ Name }) => Name).filter((name) => name.startsWith('skep-spare-'));
+    const run = async (name: string): Promise<void> =>
+      expect(await user.skep(['run', reference, '--name', name, '--no-check'])).toMatchObject({ code: 0 });
+    try {
+      await run('one');
+      await vi.waitFor(async () => expect(await ahead()).toHaveLength(1), 5_000);
+      const [left] = await ahead();
+      await user.killSupervisor();
+      await run('two');
+      await vi.waitFor(async () => {
+        expect(await ahead()).toHaveLength(1);
+        expect(await ahead()).not.toContain(left);
+      }, 5_000);
+      expect(await user.skep(['rm', 'one', 'two'])).toMatchObject({ code: 0 });
+      expect(await networks()).toEqual([]);
+    } finally {
+      await user.end();
+    }
   });
 
   test('lets a workload of an earlier version start on the network that all shared, which goes with the last one', async () => {

@@ -7,6 +7,7 @@ import type { WantedRuntime } from '../runtime/detect.ts';
 import type { Keyring } from '../secrets/keyring/keyring.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import type { Spares } from '../runtime/spares.ts';
 import type { OnFault } from '../supervisor/faults.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
 import type { Program } from '../supervisor/spawn-supervisor.ts';
@@ -45,6 +46,8 @@ export interface Context extends Host {
   readonly woken?: Woken;
   /** What workloads run on; absent where it is looked for on this machine. */
   readonly connectRuntime?: (reference: WantedRuntime | undefined) => Promise<Runtime>;
+  /** See `RuntimeEnvironment.spares`. */
+  readonly spares?: Spares;
   /** Set where the supervisor runs this for a command that asked it to. */
   readonly inside?: Inside;
 }

@@ -58,7 +58,7 @@ export async function connectRuntime(
 }
 
 export function runtimeEnvironment(context: Context): RuntimeEnvironment {
-  const { env, home, platform, places, program } = context;
+  const { env, home, platform, places, program, spares } = context;
   return {
     env,
     home,
@@ -68,5 +68,6 @@ export function runtimeEnvironment(context: Context): RuntimeEnvironment {
     cacheDir: places.cacheDir,
     owner: ownerOf(places.stateDir),
     randomId: () => randomBytes(8).toString('hex'),
+    spares,
   };
 }

@@ -10,6 +10,7 @@ import { openHost } from '../cli/open-host.ts';
 import { connectRuntime } from '../cli/open-runtime.ts';
 import { loadAppConfig } from '../config/app-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { Spares } from '../runtime/spares.ts';
 import { clearAddress, readAddress, supervisorLock, whatIsKept } from '../supervisor/address.ts';
 import { collectAll, collectWhenIdle, eventLoopLoad } from '../supervisor/collect-when-idle.ts';
 import { outliveFaults } from '../supervisor/faults.ts';
@@ -75,7 +76,8 @@ interface Hosting {
   readonly onOpen: () => void;
 }
 
-async function host(first: Lock, { context, log, onOpen }: Hosting): Promise<void> {
+async function host(first: Lock, { context: given, log, onOpen }: Hosting): Promise<void> {
+  const context: Context = { ...given, spares: new Spares() };
   const { places, program, self, uid, platform, clock, isAlive, signal } = context;
   let lock = first;
   const ending = new AbortController();

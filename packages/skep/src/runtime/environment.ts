@@ -1,6 +1,7 @@
 import type { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { BuildSecrets } from './build-secrets.ts';
 import type { Runtime } from './runtime.ts';
+import type { Spares } from './spares.ts';
 
 /** What a runtime may know about the machine and the user; built once in main.ts. */
 export interface RuntimeEnvironment {
@@ -20,6 +21,8 @@ export interface RuntimeEnvironment {
   readonly owner: string;
   /** A fresh token of at least 64 random bits in lower-case hex. */
   readonly randomId: () => string;
+  /** What this process has made ahead for workloads to come; absent in all but the supervisor. */
+  readonly spares?: Spares | undefined;
 }
 
 /** One thing that was tried and why it did not do. */

@@ -244,6 +244,8 @@ export interface Runtime {
   holdsData(name: string, owner: string): Promise<boolean>;
   /** Removes what they kept, when no workload of that name is left. Idempotent. */
   removeData(name: string, owner: string): Promise<void>;
+  /** Makes ahead what takes long to make for another workload like those that this very object has created. */
+  readonly makeSpare?: () => Promise<void>;
   /** Creates without starting. A leftover of the same name is an error (`runtime/name-taken`). */
   create(spec: WorkloadSpec): Promise<void>;
   /**

@@ -10,7 +10,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
 import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
-import { Host } from './host.ts';
+import { Spares } from '../runtime/spares.ts';
+import { Host, type HostDeps } from './host.ts';
 import type { StartEvent } from './protocol.ts';
 import { RESTART } from './watch.ts';
 import { resume, type Resume } from './resume.ts';
@@ -67,7 +68,7 @@ afterEach(async () => {
   await rm(home, { recursive: true });
 });
 
-function newHost(): Host {
+function newHost(more: Partial<HostDeps> = {}): Host {
   return new Host({
     places: where,
     openRuntime: async () => runtime,
@@ -117,6 +118,7 @@ function newHost(): Host {
       verbose.push(debug);
       return { log: silentLog, close() {} };
     },
+    ...more,
   });
 }
 
@@ -478,5 +480,41 @@ describe('after a crash of the supervisor', () => {
     await claim('a1', 'running', 99_999);
     await resumed();
     expect(host.busyWith).toEqual([]);
+  });
+});
+
+describe('what is made ahead of the next workload', () => {
+  let spares: Spares;
+  let left: number;
+  beforeEach(() => {
+    spares = new Spares();
+    left = 0;
+    const make = async () => ({ id: 'n', name: 'n', remove: async () => void (left -= 1) });
+    const makeSpare = (): Promise<void> =>
+      spares.make('engine', () => {
+        left += 1;
+        return make();
+      });
+    host = newHost({ spares, connectRuntime: async () => Object.assign(runtime, { makeSpare }) });
+  });
+
+  test('is there once one was started, and goes with the last one that is removed or stopped', async () => {
+    for (const name of ['one', 'two']) {
+      await save(name);
+      await start(name);
+    }
+    await vi.waitFor(() => expect(left).toBe(1));
+    await host.remove('one');
+    expect(left).toBe(1);
+    await host.stop('two', 0);
+    expect(left).toBe(0);
+  });
+
+  test('goes when all is let go, though servers run on', async () => {
+    await save('one');
+    await start('one');
+    await vi.waitFor(() => expect(left).toBe(1));
+    await host.release();
+    expect(left).toBe(0);
   });
 });

@@ -7,6 +7,7 @@ import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import type { Proxy } from '@skep/proxy/start.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import type { Spares } from '../runtime/spares.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { choosePort } from '../runtime/free-port.ts';
 import type { Endpoint, Tell } from './protocol.ts';
@@ -36,6 +37,8 @@ export interface HostDeps extends Omit<SuperviseDeps, 'runtime' | 'status' | 'se
   readonly forgetSecrets: (config: RunConfig) => Promise<void>;
   /** The log file of one workload's proxy. */
   readonly openWorkloadLog: (config: Pick<RunConfig, 'name' | 'debug'>) => Promise<WorkloadLog>;
+  /** Absent where nothing is made ahead. */
+  readonly spares?: Spares;
   /** Absent where no client is told. */
   readonly clients?: ConnectedClients;
 }
@@ -60,6 +63,9 @@ function withHardening({ endpoint, hardening }: Supervised): Endpoint {
   return hardening === undefined ? endpoint : { ...endpoint, hardening };
 }
 
+/** After a start, when whoever asked for it has used it for the first time. */
+const SPARE_MS = 100;
+
 /** How often another port is chosen for a proxy whose port was taken. */
 const MAX_MOVES = 10;
 
@@ -82,6 +88,7 @@ export class Host {
   readonly #records = new Map<string, StatusRecord>();
   /** Starts that wait or are under way, for a stop or removal that does not want them any more. */
   readonly #starts = new Map<string, Set<AbortController>>();
+  readonly #ending = new AbortController();
   #began = (): void => {};
 
   /** Resolves when the first workload is hosted. */
@@ -145,6 +152,7 @@ export class Host {
       const seen = await inspectOwn(name, { runtime, owner: this.#deps.owner });
       if (seen) await runtime.stop(name, graceMs);
       await this.record(name).set('stopped');
+      await this.#clearSpares();
       return seen?.state === 'running' || (before !== undefined && before.status !== 'stopped');
     });
   }
@@ -158,6 +166,7 @@ export class Host {
       await this.#deps.clients?.gone(name);
       const stays = await removeWorkload(name, this.#deps, removal);
       this.#records.delete(name);
+      await this.#clearSpares();
       return stays;
     });
   }
@@ -183,10 +192,12 @@ export class Host {
    * some other request does not hold it; may never resolve where it is such a request's own turn.
    */
   async release(): Promise<void> {
+    this.#ending.abort();
     const letGo = (): Promise<unknown> => Promise.all([...this.#hosted.values()].map((one) => one.release()));
     await Promise.all([letGo(), Promise.allSettled(this.#turns.values())]);
     // What a start that was under way has begun to host since.
     await letGo();
+    await this.#deps.spares?.close();
   }
 
   /** The writer of one workload's status. */
@@ -225,11 +236,31 @@ export class Host {
     this.#began();
     await this.#keepFound(config.name, supervised);
     await this.#keepHardening(config, supervised);
+    if (this.#deps.spares) void this.#makeSpare(runtime);
     void supervised.over.finally(() => {
       if (this.#hosted.get(config.name) === supervised) this.#hosted.delete(config.name);
       file.close();
     });
     return withHardening(supervised);
+  }
+
+  /** For the next workload, after this one. One that cannot be made costs that time, and is made for it then. */
+  async #makeSpare(runtime: Runtime): Promise<void> {
+    const { clock, log } = this.#deps;
+    try {
+      await clock.sleep(SPARE_MS, this.#ending.signal);
+      if (this.#hosted.size > 0) await runtime.makeSpare?.();
+    } catch (error) {
+      if (!this.#ending.signal.aborted) log.debug({ err: error }, 'nothing was made ahead');
+    }
+  }
+
+  /** While nothing is hosted nothing is kept ready either. What stays is removed when this process ends. */
+  async #clearSpares(): Promise<void> {
+    if (this.#hosted.size > 0) return;
+    await this.#deps.spares?.clear().catch((error: unknown) => {
+      this.#deps.log.warn({ err: error }, 'what was made ahead could not be removed');
+    });
   }
 
   async #noteData(config: RunConfig, runtime: Runtime): Promise<void> {

@@ -43,6 +43,20 @@ const unreachable = () => ({
 });
 
 describe('EngineClient', () => {
+  test('asks an engine once who it is, also where somebody did not wait for an answer', async () => {
+    const client = await engine((request, response) => {
+      if (request.url?.endsWith('/slow') !== true) response.end('{}');
+    });
+    let pings = 0;
+    server?.on('request', ({ url }) => (pings += url === '/_ping' ? 1 : 0));
+    await client.call({ path: '/quick' });
+    await expect(client.call({ path: '/slow', signal: AbortSignal.timeout(20) })).rejects.toMatchObject({
+      code: 'runtime/aborted',
+    });
+    await client.call({ path: '/quick' });
+    expect(pings).toBe(1);
+  });
+
   test('speaks the version both sides know and sends JSON with its length', async () => {
     const seen: IncomingMessage[] = [];
     const client = await engine((request, response) => {

@@ -161,7 +161,8 @@ export class EngineClient {
       });
       outgoing.once('response', resolve);
       outgoing.once('error', (error) => {
-        this.#ping = undefined;
+        // Who does not wait any more says nothing of the engine.
+        if (request.signal?.aborted !== true) this.#ping = undefined;
         reject(unreachable(this.endpoint, error, request.signal));
       });
       if (streamed) {

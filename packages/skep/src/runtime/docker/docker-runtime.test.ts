@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { WorkloadSpec } from '../runtime.ts';
+import { Spares } from '../spares.ts';
 import { scriptedEngine } from './engine.fixture.ts';
 
 const signal = new AbortController().signal;
@@ -100,6 +101,62 @@ describe('to create a workload', () => {
       },
     });
     expect(engine.asked[1]?.body).toMatchObject({ HostConfig: { NetworkMode: 'n1' } });
+  });
+
+  describe('after another one', () => {
+    const wanted = { ...BRIDGE, labels: { 'skep.state': 'owner' } };
+    const ENGINE = {
+      'POST /networks/create': [made('n1'), made('n2'), made('n3')],
+      'POST /containers/create': { status: 201 },
+      'GET /networks': { body: [] },
+      'GET /networks/n2': { body: { Containers: {} } },
+      'DELETE /networks/n2': { status: 204 },
+    } as const;
+
+    test('takes the network that was made ahead, which names no workload', async () => {
+      const engine = await scriptedEngine(ENGINE, { spares: new Spares() });
+      await engine.runtime.create(wanted);
+      await engine.runtime.makeSpare?.();
+      expect(engine.asked.at(-1)?.body).toMatchObject({
+        Name: expect.stringMatching(/^skep-spare-/),
+        Labels: { 'skep.managed': 'true', 'skep.state': 'owner', 'skep.network': 'outward' },
+      });
+      expect(engine.asked.at(-1)?.body).not.toHaveProperty('Labels.skep.name');
+      const before = engine.asked.length;
+      await engine.runtime.create({ ...wanted, name: 'a2' });
+      expect(engine.calls().slice(before)).toEqual(['GET /networks/n2', 'POST /containers/create']);
+      expect(engine.asked.at(-1)?.body).toMatchObject({
+        HostConfig: { NetworkMode: 'n2' },
+        Labels: { 'skep.network': expect.stringMatching(/^skep-spare-/) },
+      });
+      await engine.runtime.create({ ...wanted, name: 'a3' });
+      expect(engine.asked.at(-1)?.body).toMatchObject({ HostConfig: { NetworkMode: 'n3' } });
+    });
+
+    test.each([
+      ['that is gone', { status: 404 }],
+      ['with which something was connected', { body: { Containers: { somebody: {} } } }],
+    ])('makes one of its own in place of one %s', async (_, seen) => {
+      const engine = await scriptedEngine({ ...ENGINE, 'GET /networks/n2': seen }, { spares: new Spares() });
+      await engine.runtime.create(wanted);
+      await engine.runtime.makeSpare?.();
+      await engine.runtime.create({ ...wanted, name: 'a2' });
+      expect(engine.asked.at(-1)?.body).toMatchObject({ HostConfig: { NetworkMode: 'n3' } });
+    });
+
+    test('has none made ahead for it by who made no network, outside the supervisor, and on Podman', async () => {
+      const without = await scriptedEngine(ENGINE, { spares: new Spares() });
+      await without.runtime.create(SPEC);
+      const outside = await scriptedEngine(ENGINE);
+      await outside.runtime.create(wanted);
+      const podman = await scriptedEngine(ENGINE, { spares: new Spares(), podman: true });
+      await podman.runtime.create(wanted);
+      for (const engine of [without, outside, podman]) {
+        const before = engine.asked.length;
+        await engine.runtime.makeSpare?.();
+        expect(engine.calls().slice(before)).toEqual([]);
+      }
+    });
   });
 
   test.each([
@@ -390,6 +447,22 @@ describe('to stop and remove', () => {
     Labels,
   });
 
+  test('removes the network that was made ahead of a workload with it', async () => {
+    const Labels = { 'skep.state': 'owner', 'skep.network': 'skep-spare-0123456789ab' };
+    const engine = await scriptedEngine({
+      'GET /containers/a1/json': { body: container({ Config: { Image: 'image:1', Labels } }) },
+      'DELETE /containers/a1': { status: 204 },
+      'GET /networks': { body: [] },
+      'GET /containers/json': { body: [] },
+      'DELETE /networks/n0': { status: 204 },
+    });
+    await engine.runtime.remove('a1');
+    expect(engine.calls().filter((call) => call.startsWith('DELETE'))).toEqual([
+      'DELETE /containers/a1',
+      'DELETE /networks/n0',
+    ]);
+  });
+
   test('removes the networks of a workload with it, and no other', async () => {
     const ours = { 'skep.managed': 'true', 'skep.name': 'a1' };
     const engine = await scriptedEngine({
@@ -580,4 +653,13 @@ test('limits that the kernel of the engine cannot keep are told', async () => {
     'its memory cannot be limited by this engine (control groups)',
     'its processes cannot be limited by this engine (control groups)',
   ]);
+});
+
+test('what an engine can limit it has said when it was asked who it is', async () => {
+  const body = { ServerVersion: '1', MemoryLimit: false };
+  const engine = await scriptedEngine({ 'GET /info': { body } });
+  await engine.runtime.probe(signal);
+  const limits = { memory: 1e9, pids: 0, disk: 0, cpus: 0 };
+  expect(await engine.runtime.cautions({ name: 'a1', mounts: [], limits })).toHaveLength(1);
+  expect(engine.calls()).toEqual(['GET /info']);
 });

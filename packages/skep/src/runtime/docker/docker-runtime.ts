@@ -46,8 +46,9 @@ import { checkIsolation } from './gateway/isolation.ts';
 import { discardImage, findImage } from './images.ts';
 import { OWNER_LABEL } from './labels.ts';
 import { containerLogs } from './logs.ts';
-import { isOnSharedNetwork, removeSharedNetwork } from './network/old-shared-network.ts';
+import { removeSharedNetwork } from './network/old-shared-network.ts';
 import { goneNetwork, replaceGoneNetwork } from './network/replace-gone-network.ts';
+import { makeSpare, takeSpare, unnamedNetworks } from './network/spare-network.ts';
 import {
   makeNetwork,
   removeNetwork,
@@ -86,6 +87,10 @@ export class DockerRuntime implements Runtime {
   readonly #client: EngineClient;
   readonly #environment: RuntimeEnvironment;
   readonly #maker: NetworkMaker & GatewayMaker;
+  /** What the engine said of itself when it was last asked who it is. */
+  #described: unknown;
+  /** A workload was given a network of its own, as the next one may be. */
+  #gaveNetwork = false;
 
   /** `script` reads what a gateway runs from; it is there once the program was bundled. */
   constructor(client: EngineClient, environment: RuntimeEnvironment, script = gatewayScript) {
@@ -97,6 +102,7 @@ export class DockerRuntime implements Runtime {
   async probe(signal: AbortSignal): Promise<RuntimeInfo> {
     const { body } = await this.#client.ask('describe itself', { path: '/info', signal });
     const info = readAnswer(infoShape, body);
+    this.#described = body;
     const endpoint = endpointText(this.#client.endpoint);
     // Podman has no id: it leaves it out, or draws one for each answer. The name of its machine is the nearest thing.
     const { podman } = await this.#client.about(signal);
@@ -195,8 +201,9 @@ export class DockerRuntime implements Runtime {
   /** What the engine's kernel cannot limit: it would leave it out and say so to nobody. */
   async #unlimited({ memory, pids, cpus }: Limits): Promise<readonly string[]> {
     if (memory + pids + cpus === 0) return [];
-    const { body } = await this.#client.ask('describe itself', { path: '/info' });
-    const can = readAnswer(abilitiesShape, body);
+    // It takes an engine ten milliseconds to say.
+    const described = this.#described ?? (await this.#client.ask('describe itself', { path: '/info' })).body;
+    const can = readAnswer(abilitiesShape, described);
     const wanted = [
       ['memory', memory, can.MemoryLimit],
       ['processes', pids, can.PidsLimit],
@@ -247,11 +254,16 @@ export class DockerRuntime implements Runtime {
   async #network(spec: WorkloadSpec): Promise<Connection | undefined> {
     if (!hasOwnNetwork(spec)) return undefined;
     if (spec.isolation !== undefined) return isolate(this.#maker, spec, spec.isolation);
-    return makeNetwork(this.#maker, {
-      name: spec.name,
-      owner: spec.labels[OWNER_LABEL] ?? '',
-      kind: 'outward',
-    });
+    this.#gaveNetwork = true;
+    const { spares, owner } = this.#environment;
+    const labelled = spec.labels[OWNER_LABEL] ?? '';
+    const spare = spares && labelled === owner ? await takeSpare(this.#client, spares) : undefined;
+    return spare ?? makeNetwork(this.#maker, { name: spec.name, owner: labelled, kind: 'outward' });
+  }
+
+  async makeSpare(): Promise<void> {
+    const { spares, owner } = this.#environment;
+    if (spares && this.#gaveNetwork) await makeSpare(this.#maker, spares, owner);
   }
 
   /** A container cannot change its image, and what was written inside goes with it. */
@@ -316,9 +328,9 @@ export class DockerRuntime implements Runtime {
   }
 
   async remove(name: string): Promise<void> {
-    const [empty, old] = await Promise.all([
+    const [empty, unnamed] = await Promise.all([
       volumes.emptyVolumes(this.#client, name),
-      isOnSharedNetwork(this.#client, name),
+      unnamedNetworks(this.#client, name),
     ]);
     const status = await removeContainer(this.#client, name, `remove "${name}"`);
     if (status === 409) {
@@ -327,8 +339,8 @@ export class DockerRuntime implements Runtime {
     }
     await volumes.removeVolumesNamed(this.#client, empty);
     await removeGateway(this.#client, name);
-    await removeNetworks(this.#client, name);
-    if (old) await removeSharedNetwork(this.#client);
+    await removeNetworks(this.#client, name, unnamed.spare);
+    if (unnamed.shared) await removeSharedNetwork(this.#client);
   }
 
   inspect(name: string): Promise<Observed | undefined> {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { RuntimeEnvironment } from '../environment.ts';
 import type { Report, Runtime } from '../runtime.ts';
+import type { Spares } from '../spares.ts';
 import { EngineClient } from './client.ts';
 import { DockerRuntime } from './docker-runtime.ts';
 
@@ -43,12 +44,13 @@ export interface EngineUnderTest {
 export interface EngineOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly podman?: boolean;
+  readonly spares?: Spares;
 }
 
 /** A runtime on an engine that answers as scripted, has no gateway else, and answers 404 to everything else; it ends with the test. */
 export async function scriptedEngine(
   script: Readonly<Record<string, Script>>,
-  { env = {}, podman = false }: EngineOptions = {},
+  { env = {}, podman = false, spares }: EngineOptions = {},
 ): Promise<EngineUnderTest> {
   const directory = await mkdtemp(join(tmpdir(), 'skep-engine-'));
   const socket = join(directory, 'engine.sock');
@@ -85,7 +87,7 @@ export async function scriptedEngine(
   return {
     runtime: new DockerRuntime(
       new EngineClient({ kind: 'unix', path: socket }),
-      environment(directory, env),
+      { ...environment(directory, env), spares },
       async () => Buffer.from('gateway'),
     ),
     asked,

@@ -135,20 +135,23 @@ describe('to sweep what builds left', () => {
     ]);
   });
 
-  test('takes networks and gateways of this user that belong to no workload', async () => {
+  test('takes networks and gateways of this user that belong to no workload, and what was made ahead', async () => {
     const part = (Id: string, name: string, more: object = {}): object => ({
       Id,
       Labels: { 'skep.managed': 'true', 'skep.name': name, 'skep.state': 'owner', ...more },
     });
     const gateway = { 'skep.auxiliary-workload': 'true' };
     const engine = await scriptedEngine({
-      'GET /containers/json': {
-        body: [
-          part('workload', 'a1'),
-          part('gateway', 'a1', gateway),
-          part('left', 'a2', gateway),
-          part('theirs', 'a3', { ...gateway, 'skep.state': 'other' }),
-        ],
+      'GET /containers/json': ({ query }) => {
+        if (query['filters']?.includes('"network":["ahead"]')) return { body: [] };
+        return {
+          body: [
+            part('workload', 'a1'),
+            part('gateway', 'a1', gateway),
+            part('left', 'a2', gateway),
+            part('theirs', 'a3', { ...gateway, 'skep.state': 'other' }),
+          ],
+        };
       },
       'GET /networks': {
         body: [
@@ -156,16 +159,21 @@ describe('to sweep what builds left', () => {
           part('n2', 'a2'),
           part('n3', 'a3', { 'skep.state': 'other' }),
           { Id: 'shared', Labels: { 'skep.managed': 'true', 'skep.state': 'owner' } },
+          { Id: 'ahead', Labels: { 'skep.state': 'owner', 'skep.network': 'outward' } },
+          { Id: 'theirs', Labels: { 'skep.state': 'other', 'skep.network': 'outward' } },
+          { Id: 'used', Labels: { 'skep.state': 'owner', 'skep.network': 'outward' } },
         ],
       },
       'GET /images/json': { body: [] },
       'DELETE /containers/left': { status: 204 },
       'DELETE /networks/n2': { status: 204 },
+      'DELETE /networks/ahead': { status: 204 },
     });
     await engine.runtime.sweep();
     expect(engine.calls().filter((call) => call.startsWith('DELETE'))).toEqual([
       'DELETE /containers/left',
       'DELETE /networks/n2',
+      'DELETE /networks/ahead',
     ]);
   });
 });

@@ -14,6 +14,7 @@ import type { EngineClient, EngineRequest } from './client.ts';
 import { isAuxiliary, MANAGED, NAME_LABEL, OWNER_LABEL } from './labels.ts';
 import { removeContainer } from './containers.ts';
 import { removeImage } from './images.ts';
+import { removeSpares } from './network/spare-network.ts';
 import { removeNetwork } from './network/workload-networks.ts';
 import { readAnswer } from './read-answer.ts';
 
@@ -61,7 +62,7 @@ const partShape = listOf(members({ Id: text, Labels: nullish(recordOf(text)) }))
 
 /**
  * Removes the gateways and networks of this user that belong to no workload: what programs left that were interrupted
- * while they made or removed one.
+ * while they made or removed one, and what was made ahead.
  */
 export async function sweepNetworks(client: EngineClient, { owner }: RuntimeEnvironment): Promise<void> {
   const filters = { label: [MANAGED, `${OWNER_LABEL}=${owner}`] };
@@ -77,6 +78,7 @@ export async function sweepNetworks(client: EngineClient, { owner }: RuntimeEnvi
   for (const { Id } of containers.filter(isLeft))
     await removeContainer(client, Id, `remove container "${Id}"`);
   for (const { Id } of (await find('/networks')).filter(isLeft)) await removeNetwork(client, Id);
+  await removeSpares(client, owner);
 }
 
 /**

@@ -1,23 +1,10 @@
-import { anything, members, readAs, recordOf } from '@skep/core/settings/shape.ts';
 import type { EngineClient } from '../client.ts';
-import { containerPath } from '../containers.ts';
 import { MANAGED_LABEL, NAME_LABEL } from '../labels.ts';
 import { observedNetworks } from '../observed.ts';
 import { isReferredTo, removeNetwork } from './workload-networks.ts';
 
 /** Network that all workloads shared in versions before each had one of its own. */
 export const SHARED_NETWORK = 'skep-external';
-
-const attachedShape = members({
-  NetworkSettings: members({ Networks: recordOf(anything) }),
-});
-
-/** True when a container was put on the shared network, which may be gone by now. */
-export async function isOnSharedNetwork(client: EngineClient, container: string): Promise<boolean> {
-  const answer = await client.call({ path: containerPath(container, '/json') });
-  const attached = readAs(attachedShape, answer.body);
-  return attached !== undefined && Object.hasOwn(attached.NetworkSettings.Networks, SHARED_NETWORK);
-}
 
 /**
  * Removes `skep-external` when no container, running or not, refers to it any more. A network of that name without our

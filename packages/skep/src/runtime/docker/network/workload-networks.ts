@@ -23,12 +23,10 @@ interface InternalWish {
 }
 
 export type NetworkWish = (OutwardWish | InternalWish) & {
-  /** The workload's. */
-  readonly name: string;
+  /** The workload's; absent for one that is made ahead of a workload. */
+  readonly name?: string;
   readonly owner: string;
 };
-
-type NetworkKind = NetworkWish['kind'];
 
 export interface MadeNetwork {
   readonly id: string;
@@ -55,7 +53,7 @@ const MAX_NAMES_TRIED = 3;
  * `runtime/engine-refused`.
  */
 export async function makeNetwork(maker: NetworkMaker, wish: NetworkWish): Promise<MadeNetwork> {
-  const key = `${wish.owner}/${wish.name}/${wish.kind}`;
+  const key = `${wish.owner}/${wish.name ?? maker.randomId()}/${wish.kind}`;
   const only = wish.kind === 'internal' ? wish.subnet : undefined;
   const subnets = only ? [only].values() : subnetCandidates(key, await machineRanges());
   for (const subnet of subnets.take(MAX_SUBNETS_TRIED)) {
@@ -65,8 +63,11 @@ export async function makeNetwork(maker: NetworkMaker, wish: NetworkWish): Promi
   const message = only
     ? `its addresses, ${rangeText(only)}, are used by something else by now`
     : 'no private address range is free on this machine';
-  throw refused(`make a network for "${wish.name}"`, { status: 409, body: { message } });
+  throw refused(attempt(wish), { status: 409, body: { message } });
 }
+
+const attempt = ({ name }: NetworkWish): string =>
+  name === undefined ? 'make a network ahead' : `make a network for "${name}"`;
 
 /** Undefined where the subnet is used. A name that is taken by a leftover of the same workload is freed. */
 async function makeIn(
@@ -75,7 +76,7 @@ async function makeIn(
   subnet: Range,
 ): Promise<MadeNetwork | undefined> {
   const { podman } = await client.about();
-  let name = networkName(wish.name, wish.kind);
+  let name = networkName(wish, randomId);
   for (let left = MAX_NAMES_TRIED; ; left -= 1) {
     const body = networkBody({ wish, name, subnet, podman });
     const answer = await client.call({ method: 'POST', path: '/networks/create', body });
@@ -84,12 +85,8 @@ async function makeIn(
     const taken = answer.status === 409 || /already exists/i.test(message);
     if (!taken && /overlap|already used/i.test(message)) return undefined;
     if (!taken || left === 1)
-      throw refused(
-        `make a network for "${wish.name}"`,
-        answer,
-        wish.kind === 'internal' ? NO_MACVLAN : undefined,
-      );
-    if (!(await removeLeftovers(client, wish, name))) name = `${name}-${randomId().slice(0, 8)}`;
+      throw refused(attempt(wish), answer, wish.kind === 'internal' ? NO_MACVLAN : undefined);
+    if (!(await removeLeftovers(client, wish, name))) name = `${name}-${randomId().slice(-8)}`;
   }
 }
 
@@ -97,8 +94,12 @@ const createdShape = members({ Id: text });
 const NO_MACVLAN =
   'isolation needs macvlan in the kernel of the engine (modprobe macvlan); --isolate-network=false does without';
 
+/** What networks that were made ahead of a workload are called by. */
+export const SPARE_PREFIX = 'skep-spare-';
+
 /** For people: what leads to a network is its id, and labels. */
-function networkName(workload: string, kind: NetworkKind): string {
+function networkName({ name: workload, kind }: NetworkWish, randomId: () => string): string {
+  if (workload === undefined) return `${SPARE_PREFIX}${randomId().slice(-12)}`;
   return kind === 'internal' ? `skep-${workload}-internal` : `skep-${workload}`;
 }
 
@@ -132,7 +133,7 @@ function networkBody({ wish, name, subnet, podman }: NetworkBody): object {
     ...(podman ? {} : { Options: options }),
     Labels: {
       [MANAGED_LABEL]: 'true',
-      [NAME_LABEL]: wish.name,
+      ...(wish.name === undefined ? {} : { [NAME_LABEL]: wish.name }),
       [OWNER_LABEL]: wish.owner,
       [NETWORK_LABEL]: wish.kind,
     },
@@ -153,10 +154,11 @@ export async function networksOf(
   return observedNetworks(body).filter(({ labels }) => labels[NAME_LABEL] === workload);
 }
 
-/** Removes the networks of a workload that no container uses any more. Idempotent. */
-export async function removeNetworks(client: EngineClient, workload: string): Promise<void> {
-  const all = await networksOf(client, workload);
-  await Promise.all(all.map(({ id }) => removeNetwork(client, id)));
+/** Removes the networks of a workload that no container uses any more, and `other`, which names none. Idempotent. */
+export async function removeNetworks(client: EngineClient, workload: string, other?: string): Promise<void> {
+  const ids = new Set((await networksOf(client, workload)).map(({ id }) => id));
+  if (other !== undefined) ids.add(other);
+  await Promise.all([...ids].map((id) => removeNetwork(client, id)));
 }
 
 /** Idempotent; one to which something is connected stays. */
@@ -168,6 +170,7 @@ export async function removeNetwork(client: EngineClient, id: string): Promise<v
 
 /** True where something was removed; what a container refers to, running or not, stays. */
 async function removeLeftovers(client: EngineClient, wish: NetworkWish, name: string): Promise<boolean> {
+  if (wish.name === undefined) return false;
   const ours = (await networksOf(client, wish.name)).filter(
     (one) => one.name === name && one.labels[OWNER_LABEL] === wish.owner,
   );

@@ -1,0 +1,80 @@
+import { anything, listOf, members, orEmpty, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
+import type { Spare, Spares } from '../../spares.ts';
+import type { EngineClient } from '../client.ts';
+import { containerPath } from '../containers.ts';
+import { endpointText } from '../endpoint.ts';
+import { MANAGED, NAME_LABEL, NETWORK_LABEL, OWNER_LABEL } from '../labels.ts';
+import { readAnswer } from '../read-answer.ts';
+import { SHARED_NETWORK } from './old-shared-network.ts';
+import {
+  isReferredTo,
+  makeNetwork,
+  removeNetwork,
+  SPARE_PREFIX,
+  type NetworkMaker,
+} from './workload-networks.ts';
+
+/**
+ * Makes a network ahead of the next workload of `owner` (decision 0278): what an engine does for one takes a fifth of a
+ * start. Not on Podman, which does it when a container starts. Fails as `makeNetwork` does.
+ */
+export async function makeSpare(maker: NetworkMaker, spares: Spares, owner: string): Promise<void> {
+  const { client } = maker;
+  if ((await client.about()).podman) return;
+  await spares.make(endpointText(client.endpoint), async (isFirst) => {
+    // Of a process that was killed; from here on this one may have some on their way to a workload.
+    if (isFirst) await removeSpares(client, owner);
+    const { id, name } = await makeNetwork(maker, { owner, kind: 'outward' });
+    return { id, name, remove: () => removeNetwork(client, id) };
+  });
+}
+
+const networkShape = members({ Containers: orEmpty(recordOf(anything), {}) });
+
+/** The network that this process has made ahead, nobody else's from now on; undefined where none can be used. */
+export async function takeSpare(client: EngineClient, spares: Spares): Promise<Spare | undefined> {
+  const spare = await spares.take(endpointText(client.endpoint));
+  if (spare === undefined) return undefined;
+  const { status, body } = await client.call({ path: `/networks/${spare.id}` });
+  const connected = status === 200 ? readAs(networkShape, body)?.Containers : undefined;
+  if (connected !== undefined && Object.keys(connected).length === 0) return spare;
+  // Somebody has removed it, or connected something with it.
+  await spare.remove();
+  return undefined;
+}
+
+const containerShape = members({
+  Config: members({ Labels: orEmpty(recordOf(text), {}) }),
+  HostConfig: members({ NetworkMode: text }),
+  NetworkSettings: members({ Networks: orEmpty(recordOf(anything), {}) }),
+});
+
+/** Which networks that do not name it a container was put on: the one that all shared, or the id of a spare one. */
+export async function unnamedNetworks(
+  client: EngineClient,
+  container: string,
+): Promise<{ readonly shared: boolean; readonly spare?: string }> {
+  const seen = readAs(containerShape, (await client.call({ path: containerPath(container, '/json') })).body);
+  if (seen === undefined) return { shared: false };
+  const { Config, HostConfig, NetworkSettings } = seen;
+  const isSpare = Config.Labels[NETWORK_LABEL]?.startsWith(SPARE_PREFIX) === true;
+  return {
+    shared: Object.hasOwn(NetworkSettings.Networks, SHARED_NETWORK),
+    ...(isSpare ? { spare: HostConfig.NetworkMode } : {}),
+  };
+}
+
+const networksShape = listOf(members({ Id: text, Labels: orEmpty(recordOf(text), {}) }));
+
+/** Removes the networks of `owner` that were made ahead and that no container refers to. Idempotent. */
+export async function removeSpares(client: EngineClient, owner: string): Promise<void> {
+  const filters = { label: [MANAGED, `${OWNER_LABEL}=${owner}`] };
+  const { body } = await client.ask('list networks', { path: '/networks', filters });
+  for (const { Id, Labels } of readAnswer(networksShape, body)) {
+    const isSpare =
+      Labels[OWNER_LABEL] === owner &&
+      Labels[NAME_LABEL] === undefined &&
+      Labels[NETWORK_LABEL] !== undefined;
+    if (isSpare && !(await isReferredTo(client, Id))) await removeNetwork(client, Id);
+  }
+}
