@@ -173,7 +173,7 @@ describe('a configuration that is wrong in any way starts nothing', () => {
     [
       'no server behind it',
       { ...good, listeners: [{ serve: 'ingress', host: '127.0.0.1', port: 0 }] },
-      '/ingress',
+      'an ingress leads nowhere',
     ],
     [
       'an address that is not here',

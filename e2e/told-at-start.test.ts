@@ -81,7 +81,7 @@ describe.skipIf(!sandbox.available)(title('a run in the sandbox', sandbox), () =
 
   test('says that flags of a build do nothing there', async () => {
     const { stderr } = await told(MOODY_SERVER, `npx://${PACKAGE}`, '--runtime-add-package', 'jq');
-    expect(stderr).toMatch(/^Warning: .*--runtime-add-package have no effect in the sandbox$/m);
+    expect(stderr).toMatch(/^Warning: .*--runtime-add-package has no effect in the sandbox$/m);
   });
 
   test('says what of an imported file is kept without effect', async () => {
