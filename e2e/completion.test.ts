@@ -54,7 +54,7 @@ async function typed(keys: string): Promise<string> {
 describe.skipIf(bash !== '')(`completion in bash${bash}`, () => {
   test.each([
     ['skep sta', ['start', 'status']],
-    ['skep registry ', ['list', 'info']],
+    ['skep registry ', ['list', 'info', 'convert']],
     ['skep run --transport st', ['stdio', 'streamable-http']],
     ['skep run --transport=st', ['stdio', 'streamable-http']],
     ['skep run --transport=', ['stdio', 'streamable-http']],
