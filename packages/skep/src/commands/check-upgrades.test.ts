@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { commandUnderTest, type CommandUnderTest } from '../command-under-test.fixture.ts';
+import { catalogueOf, imagePackage } from './catalogue.fixture.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { idle } from '../runtime/doubles/program.ts';
 
@@ -51,6 +52,20 @@ test('list --check-upgrades waits for no registry that does not answer, and fail
   });
   expect(await upgradesIn(skep)).toEqual([null, null, null]);
   timeout.mockRestore();
+});
+
+test('list --check-upgrades knows an image that was verified as the one of its entry', async () => {
+  const verified = `img:1@sha256:${'a'.repeat(64)}`;
+  const runtime = new MemoryRuntime({ 'img:1': idle, [verified]: idle });
+  const catalogue = catalogueOf({ 'com.example/img': { packages: [imagePackage({ identifier: 'img:1' })] } });
+  const skep = await commandUnderTest({ runtime, catalogue });
+  const prepare = runtime.prepare.bind(runtime);
+  vi.spyOn(runtime, 'prepare').mockImplementation(async (request) => ({
+    ...(await prepare(request)),
+    reference: verified,
+  }));
+  await skep.output('run com.example/img --name a1');
+  expect(await upgradesIn(skep)).toEqual([null]);
 });
 
 test.each(['mcpservers', 'cursor'])('list --check-upgrades does not go with --format %s', async (format) => {

@@ -35,9 +35,14 @@ async function upgradeOf(name: string, context: Context): Promise<string | undef
   const { config, runtime, preparation } = await planUpgrade({ name }, surroundingsOf(context));
   const { source } = preparation;
   // Only the engine knows what a tag means by now, and pulls it to tell.
-  if (source.kind === 'image') return source.reference === config.image ? undefined : source.reference;
+  if (source.kind === 'image')
+    return isImageOf(source.reference, config.image) ? undefined : source.reference;
   const newest = await runtime.newest(source, context.signal);
   const has = config.package_version ?? config.package?.version;
   if (newest === undefined || has === undefined) return undefined;
   return newest === has ? CURRENT : newest;
 }
+
+/** True for what a workload runs, also where it was verified and its digest is kept. */
+const isImageOf = (reference: string, image: string): boolean =>
+  image === reference || image.startsWith(`${reference}@`);
