@@ -66,13 +66,13 @@ describe('parsePackageReference', () => {
   });
 
   test.each([
-    ['go://./server', '/home/ann/work/server'],
+    ['go://./server', '/home/ann/notes/server'],
     ['go://../other/cmd/x', '/home/ann/other/cmd/x'],
-    ['go://.', '/home/ann/work'],
+    ['go://.', '/home/ann/notes'],
     ['go://..', '/home/ann'],
     ['go:///srv/a b@c/', '/srv/a b@c'],
   ])('reads %s as a project of this machine where a person names it', (text, directory) => {
-    const source = parsePackageReference(text, '/home/ann/work');
+    const source = parsePackageReference(text, '/home/ann/notes');
     expect(source).toEqual({ kind: 'package', ecosystem: 'go', name: directory, directory });
     expect(checkPackageSource(source)).toEqual(source);
     expect(parsePackageReference(packageReference(source), '/')).toEqual(source);
