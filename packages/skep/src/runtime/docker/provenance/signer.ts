@@ -41,9 +41,12 @@ function textOf(der: Buffer): string {
   return der.subarray(start).toString('utf8');
 }
 
-/** True when a provenance says who must have signed; one that does not would take anybody's signature. */
+/**
+ * True when a provenance says who must have signed; one that does not would take anybody's signature, and so would one that
+ * names a workflow by its path alone.
+ */
 export function namesSigner({ repository_uri, signer_identity }: ExtensionProvenance): boolean {
-  return Boolean(repository_uri) || Boolean(signer_identity);
+  return Boolean(repository_uri) || (Boolean(signer_identity) && signer_identity?.startsWith('/') !== true);
 }
 
 /**

@@ -175,8 +175,15 @@ describe('an image is not verified', () => {
     await expect(verify()).rejects.toThrow(unverified(`gave something else than ${payload}`));
   });
 
-  test('whose catalogue entry names nobody who would have to sign', async () => {
-    await expect(verify({ expected: { cert_issuer: 'https://token.example' } })).rejects.toThrow(
+  test.each<ExtensionProvenance>([
+    { cert_issuer: 'https://token.example' },
+    // Everybody may have a workflow of that path in a repository of their own.
+    { signer_identity: WORKFLOW, cert_issuer: 'https://token.example' },
+  ])('whose catalogue entry names nobody who would have to sign: %j', async (expected) => {
+    const repository = 'https://git.example/mallory/notes';
+    const identity = `${repository}${WORKFLOW}@refs/heads/main`;
+    registry.signed(digest, [await signing.simple(digest, { ...WHO, repository, identity })]);
+    await expect(verify({ expected })).rejects.toThrow(
       unverified('its catalogue entry does not say who signs it'),
     );
   });
