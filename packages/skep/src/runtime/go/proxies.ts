@@ -1,18 +1,17 @@
 import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import {
   openRequester,
   type Requester,
   type Shown,
   type StreamedAnswer,
 } from '@skep/core/fetch/requester.ts';
-import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { PackageSource } from '../../protocol/reference.ts';
 import type { RuntimeEnvironment } from '../environment.ts';
 import { askUpstream, isMissing, plainText } from '../gateway/ask-upstream.ts';
 import { loginFor, readNetrc, type Logins } from '../gateway/netrc.ts';
+import { personConnections } from '../person-connections.ts';
 import { withoutLogin } from '../npm/registries.ts';
 import { chooseGoVersion, retractions } from './choose-version.ts';
 import { notFromProxy, packageMissing } from './failure.ts';
@@ -51,19 +50,8 @@ export class GoProxies {
     settings: GoSettings,
     caCert: string | undefined,
   ): Promise<GoProxies> {
-    const { env } = environment;
-    const variable = (name: string) => env[name.toLowerCase()] ?? env[name.toUpperCase()] ?? '';
-    const bundle = env['SSL_CERT_FILE'];
-    const requester = openRequester({
-      allowPrivate: true,
-      ca: [
-        ...(caCert === undefined ? [] : [caCert]),
-        ...(bundle !== undefined && isAbsolute(bundle) ? await readCaBundle(bundle) : []),
-      ],
-      httpProxy: variable('http_proxy'),
-      httpsProxy: variable('https_proxy'),
-      noProxy: variable('no_proxy'),
-    });
+    const ca = caCert === undefined ? [] : [caCert];
+    const requester = openRequester(await personConnections(environment.env, ca));
     return new GoProxies(settings, await readNetrc(environment), requester);
   }
 

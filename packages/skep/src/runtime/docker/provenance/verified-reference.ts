@@ -1,8 +1,7 @@
-import { isAbsolute } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { readCaBundle } from '@skep/core/fetch/ca-bundle.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import type { RuntimeEnvironment } from '../../environment.ts';
+import { personConnections } from '../../person-connections.ts';
 import type { PrepareRequest } from '../../runtime.ts';
 import type { EngineClient } from '../client.ts';
 import type { CredentialSources } from '../credentials.ts';
@@ -40,7 +39,7 @@ export async function verifiedReference(
       trustedRoot,
       localDigest: await localDigest(reference, client),
       credentials,
-      connections: await connectionsOf(environment),
+      connections: await personConnections(environment.env),
       cacheDir: environment.cacheDir,
       now: Date.now(),
       report,
@@ -71,16 +70,3 @@ async function localDigest(reference: string, client: EngineClient): Promise<str
 /** How engines shorten names of Docker Hub. */
 const familiar = (repository: string): string =>
   repository.replace(/^(?:index\.)?docker\.io\//, '').replace(/^library\//, '');
-
-/** As the person reaches registries: through the proxies and authorities that the environment names. */
-async function connectionsOf({ env }: RuntimeEnvironment) {
-  const variable = (name: string): string => env[name] ?? env[name.toUpperCase()] ?? '';
-  const bundle = env['SSL_CERT_FILE'];
-  return {
-    allowPrivate: true,
-    httpProxy: variable('http_proxy'),
-    httpsProxy: variable('https_proxy'),
-    noProxy: variable('no_proxy'),
-    ...(bundle !== undefined && isAbsolute(bundle) && { ca: await readCaBundle(bundle) }),
-  };
-}
