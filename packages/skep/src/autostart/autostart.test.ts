@@ -40,6 +40,18 @@ test('a password in the address of an engine is left out', async () => {
   expect(text).not.toContain('hunter2');
 });
 
+test('where secrets are is told, and no secret', async () => {
+  const env = {
+    SKEP_SECRETS_PROVIDER: 'encrypted',
+    SKEP_SECRETS_PASSWORD_FILE: 'pass',
+    SKEP_SECRETS_PASSWORD: 'hunter2',
+  };
+  const text = await readFile(await turnOn(starter({ env, cwd: '/home/ada' })), 'utf8');
+  expect(text).toContain('SKEP_SECRETS_PROVIDER=encrypted');
+  expect(text).toContain('SKEP_SECRETS_PASSWORD_FILE=/home/ada/pass');
+  expect(text).not.toContain('hunter2');
+});
+
 test('off removes exactly what on made', async () => {
   const units = join(home, '.config/systemd/user');
   await mkdir(join(units, 'default.target.wants'), { recursive: true });
