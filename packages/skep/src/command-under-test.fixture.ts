@@ -17,6 +17,7 @@ import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import type { Keyring } from './secrets/keyring/keyring.ts';
 import { openHostUnderTest, runtimeOf } from './host-under-test.fixture.ts';
 import type { Host } from './supervisor/host.ts';
+import type { PolicyGate } from './supervisor/policy.ts';
 import type { ProcessIdentity } from './supervisor/process-identity.ts';
 import { resume } from './supervisor/resume.ts';
 import { testServer } from './supervisor/server.fixture.ts';
@@ -42,6 +43,8 @@ export interface MachineUnderTest {
   readonly supervisor?: 'up' | 'asked' | 'none';
   /** Keyrings of the user, the best first; none by default. */
   readonly keyrings?: readonly Keyring[];
+  /** What may stop workloads; nothing does otherwise. */
+  readonly policy?: PolicyGate;
   /** How a server calls itself when it is asked for the first time. */
   readonly greet?: (name: string) => Promise<unknown>;
   /** Where this program is said to be. */
@@ -253,6 +256,7 @@ export class CommandUnderTest {
       ...(asking ? this.#person(situation) : {}),
       ...(input === undefined ? {} : { readInput: async (max) => Buffer.from(input).subarray(0, max) }),
       keyrings: this.#machine.keyrings ?? [],
+      ...(this.#machine.policy && { policy: this.#machine.policy }),
       clock: this.#machine.clock ?? systemClock,
       random: (min, max) => randomInt(min, max + 1),
       fetch,

@@ -38,6 +38,7 @@ export function openHostUnderTest({ context, machine, runtime, version }: HostUn
     owner: ownerOf(places.stateDir),
     terminate() {},
     log: silentLog,
+    ...(context.policy && { policy: context.policy }),
     openWorkloadLog: async () => ({ log: silentLog, close() {} }),
     clients: clientsUnderTest(context),
   });

@@ -75,6 +75,8 @@ export const CODES = {
   'run/source-silent': row(504, 'the source of a mount does not answer', 'bring back the machine or program behind it, or unmount it; then try again'),
   'run/invalid-config': row(400, 'invalid run configuration', 'correct the named key, or export the workload again'),
   'run/no-image': row(422, 'there is no image that others could pull', 'make one with skep build and -t REGISTRY/NAME, push it, and run that image'),
+  'policy/create-blocked': row(403, 'server creation blocked by policy', 'nothing was made; whoever keeps the policy can allow it'),
+  'policy/start-blocked': row(403, 'server restart blocked by policy', 'whoever keeps the policy can allow it; then start it again'),
   'run/ended': row(502, 'the server ended and could not be restarted', 'run it again with --debug and read what it writes'),
   'run/cancelled': row(499, 'cancelled', 'nothing was left behind'),
 

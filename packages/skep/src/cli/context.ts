@@ -9,6 +9,7 @@ import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Spares } from '../runtime/spares.ts';
 import type { OnFault } from '../supervisor/faults.ts';
+import type { PolicyGate } from '../supervisor/policy.ts';
 import type { ProcessIdentity } from '../supervisor/process-identity.ts';
 import type { Program } from '../supervisor/spawn-supervisor.ts';
 import type { Woken } from '../supervisor/wake-early.ts';
@@ -48,6 +49,8 @@ export interface Context extends Host {
   readonly connectRuntime?: (reference: WantedRuntime | undefined) => Promise<Runtime>;
   /** See `RuntimeEnvironment.spares`. */
   readonly spares?: Spares;
+  /** Asked before a workload is made or started; absent where everything is allowed. */
+  readonly policy?: PolicyGate;
   /** Set where the supervisor runs this for a command that asked it to. */
   readonly inside?: Inside;
 }

@@ -15,7 +15,7 @@ import { connectRuntime, openRuntime } from './open-runtime.ts';
 
 /** A host of workloads in this process: in the supervisor, which has the front door, and with `--foreground`. */
 export function openHost(context: Context, log: Log, front?: () => Promise<FrontDoor>): Host {
-  const { places, program, clock, random, fetch, self, isAlive, end, osUser, home, spares } = context;
+  const { places, program, clock, random, fetch, self, isAlive, end, osUser, home, spares, policy } = context;
   const budgets = newBudgets();
   return new Host({
     places,
@@ -34,6 +34,7 @@ export function openHost(context: Context, log: Log, front?: () => Promise<Front
     isAlive,
     terminate: (pid) => end(pid, 'SIGTERM'),
     log,
+    ...(policy && { policy }),
     ...(spares && { spares }),
     openWorkloadLog: (config) => openWorkloadLog(context, config),
     clients: connectedClients({

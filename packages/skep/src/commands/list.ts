@@ -7,7 +7,7 @@ import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { CLIENT_NAMES, CLIENTS } from '../clients/table.ts';
 import { toTable, type Column } from '../print/table.ts';
 import { toJsonText, toListItem, toMcpServers } from '../workloads/to-json.ts';
-import { ageText, formatOfStatus, timeText } from '../workloads/to-text.ts';
+import { ageText, formatOfStatus, statusText, timeText } from '../workloads/to-text.ts';
 import { filterOf } from '../workloads/select.ts';
 import { shownUrl, viewWorkloads, type WorkloadView } from '../workloads/view.ts';
 
@@ -136,4 +136,9 @@ async function upgradesOf(views: readonly WorkloadView[], context: Context): Pro
   );
 }
 
-const shared = (view: WorkloadView): string[] => [view.name, view.package, view.status, shownUrl(view)];
+const shared = (view: WorkloadView): string[] => [
+  view.name,
+  view.package,
+  statusText(view.status),
+  shownUrl(view),
+];

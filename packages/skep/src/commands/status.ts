@@ -5,7 +5,7 @@ import { findRunConfig } from '../run-config/file.ts';
 import { cardFacts, toFacts, type Fact } from '../print/table.ts';
 import { dataText } from '../supervisor/kept-data.ts';
 import { toJsonText, toStatusItem, uptimeOf } from '../workloads/to-json.ts';
-import { formatOfStatus, timeText } from '../workloads/to-text.ts';
+import { formatOfStatus, statusText, timeText } from '../workloads/to-text.ts';
 import { readFound, weightOf } from '../supervisor/found-server.ts';
 import { toolsText } from '../run/tell-start.ts';
 import { missedBy, missedFacts, refusedItems } from '../cli/refused-to.ts';
@@ -38,7 +38,7 @@ export const status = defineCommand({
     const weight = found && weightOf(found);
     const facts: readonly Fact[] = [
       ['Name', view.name],
-      ['Status', view.status, formatOfStatus(view.status)],
+      ['Status', statusText(view.status), formatOfStatus(statusText(view.status))],
       ['Health', view.context],
       ['Package', view.package],
       ['URL', shownUrl(view)],

@@ -83,6 +83,7 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
       ...preparationOf(source, { build: imported.runtime_config ?? {}, settings, app }, around),
       ...(verification && { verification }),
     },
+    wanted: imported,
     warnings,
     configure: async ({ port, merged, prepared }) => {
       const config = {

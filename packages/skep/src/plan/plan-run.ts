@@ -6,6 +6,8 @@ import { loadAppConfig, type AppConfig } from '../config/app-config.ts';
 import { checkSources } from '../permissions/mounts.ts';
 import { profileMounts, withNetworkMode, type PermissionProfile } from '../permissions/profile.ts';
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
+import { packageReference } from '../protocol/reference.ts';
+import type { Wanted } from '../supervisor/policy.ts';
 import { planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import { buildRunConfig } from './build-config.ts';
@@ -80,8 +82,22 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
       ...preparationOf(source, { build: buildOf(values), settings, app: config }, around),
       ...(verification && { verification }),
     },
+    wanted: wantedOf(planned),
     warnings: [...unusedBuild(request.values, source, runtime), ...unusedGateway(values), ...doubts],
     configure: async (made) => buildRunConfig(planned, made, await info),
+  };
+}
+
+function wantedOf({ name, values, profile, resolved: { source, entryName } }: PlannedRun): Wanted {
+  const isPackage = source.kind === 'package';
+  return {
+    name,
+    group: values.group,
+    image: isPackage ? packageReference(source) : source.reference,
+    ...(isPackage && { package: source }),
+    ...(entryName !== undefined && { registry_server_name: entryName }),
+    permission_profile: profile,
+    isolate_network: values.isolateNetwork,
   };
 }
 

@@ -17,6 +17,7 @@ import { parseReference } from '../secrets/reference.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import { withHardening } from './first-hardening.ts';
 import { planPermissions } from './plan-permissions.ts';
+import type { Wanted } from '../supervisor/policy.ts';
 import type { Preparation, Surroundings } from './plan.ts';
 import { originOf, preparationOf, sourceOf } from './preparation.ts';
 import { sourceOf as sourceOfPlan } from './resolve-target.ts';
@@ -33,6 +34,8 @@ export interface UpgradePlan {
   readonly config: RunConfig;
   readonly runtime: Runtime;
   readonly preparation: Preparation;
+  /** See `NewWorkload`. */
+  readonly wanted: Wanted;
   /** Variables that the new version needs and the workload does not have. */
   readonly missing: readonly Requirement[];
   /** What the catalogue now wishes and the workload was not granted, or no longer needs: a line each. */
@@ -71,6 +74,11 @@ export async function planUpgrade({ name, to }: UpgradeRequest, around: Surround
     preparation: {
       ...preparationOf(source, { build: config.runtime_config ?? {}, settings, app }, around),
       ...(verification && { verification }),
+    },
+    wanted: {
+      ...config,
+      image: source.kind === 'image' ? source.reference : packageReference(source),
+      ...(source.kind === 'package' && { package: source }),
     },
     missing: needed.filter((one) => one.required && one.default === undefined),
     wishes: entry === undefined ? [] : await wishesOf(config, entry),

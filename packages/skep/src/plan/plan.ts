@@ -5,6 +5,7 @@ import type { RunConfig, RuntimeReference } from '../run-config/run-config.ts';
 import type { Prepared, PrepareRequest, Runtime, RuntimeInfo } from '../runtime/runtime.ts';
 import type { SecretsSurroundings } from '../secrets/provider.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
+import type { Wanted } from '../supervisor/policy.ts';
 import type { AskValue, EnvInputs, MergedEnv } from './merge-env.ts';
 
 /** What is to be there before a workload can start. */
@@ -45,6 +46,8 @@ export interface NewWorkload extends Decided {
   readonly settings: Settings;
   readonly env: EnvInputs;
   readonly preparation: Preparation;
+  /** What the policy gate is told before anything is prepared. */
+  readonly wanted: Wanted;
   /** Lines for the person, told before the preparation. */
   readonly warnings: readonly string[];
   /** Fails when what is there now contradicts what was asked for. */

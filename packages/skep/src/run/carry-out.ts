@@ -19,6 +19,7 @@ import { DEFAULT_GROUP } from '../settings/group-name.ts';
 import { planPort } from '../runtime/free-port.ts';
 import type { Prepared, Runtime } from '../runtime/runtime.ts';
 import { dataText, keeperOf, readKeeper } from '../supervisor/kept-data.ts';
+import { checkCreate } from '../supervisor/policy.ts';
 import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { holdPreparing } from '../workloads/name-lock.ts';
 import { claimName } from './claim-name.ts';
@@ -113,6 +114,7 @@ async function tellLimits(
 async function make(plan: NewWorkload, work: Work): Promise<Omit<Stored, 'references'>> {
   const { context } = work;
   const { places, random, ask } = context;
+  await checkCreate(context.policy, plan.wanted);
   const wanted = { host: plan.host, ...wantedPort(plan.settings) };
   const kept = await keptPorts(places);
   const had = kept.get(plan.name);
@@ -125,6 +127,7 @@ async function make(plan: NewWorkload, work: Work): Promise<Omit<Stored, 'refere
   if (had !== undefined && port !== had && (wanted.wanted ?? 0) === 0)
     context.terminal.err(movedPort(plan.name, had, port));
   const configured = await plan.configure({ port, merged, prepared });
+  await checkCreate(context.policy, configured);
   const { config, secrets, references } = await storeOwnSecrets(configured, context);
   if (references.length > 0) work.undo = [...work.undo, () => forgetUnused(plan.name, references, context)];
   const mount_sources = await mountSources(profileMounts(config.permission_profile, '/'));
@@ -153,10 +156,12 @@ async function carryOutSaved(plan: SavedWorkload, work: Work): Promise<void> {
 
 /** Prepares again what is missing; the saved configuration then says what it is called now. */
 async function renew({ name, missing, changes }: SavedWorkload, work: Work): Promise<void> {
-  const { places, terminal } = work.context;
+  const { places, terminal, policy } = work.context;
   if (!missing) return Object.keys(changes).length === 0 ? undefined : change(name, changes, places);
   await holding(await holdPreparing(work.context), name, work, async () => {
     const before = await loadRunConfig(places, name);
+    // What may not start is fetched for nothing; its host says why.
+    if ((await policy?.mayStart(before)) !== undefined) return;
     const { reference: image, ours: image_is_ours, version } = await prepare({ name, ...missing }, work);
     if (image !== before.image && missing.runtime.keepsFiles) terminal.err(keptFiles(name));
     await change(

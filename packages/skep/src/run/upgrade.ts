@@ -15,6 +15,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import type { Prepared, Runtime } from '../runtime/runtime.ts';
 import { runSettings } from '../settings/run-settings.ts';
 import { readFound, type FoundServer } from '../supervisor/found-server.ts';
+import { checkCreate } from '../supervisor/policy.ts';
 import { isImageUsed } from '../supervisor/remove-workload.ts';
 import { lockName } from '../workloads/name-lock.ts';
 import { surroundingsOf } from './carry-out.ts';
@@ -47,6 +48,7 @@ export async function upgradeWorkload(choice: UpgradeChoice, context: Context): 
     await refuseForeground(name, context);
     const plan = await planUpgrade(choice, surroundingsOf(context));
     const reference = plan.config.image;
+    await checkCreate(context.policy, plan.wanted);
     const pinned = await plan.runtime.pin({ name, reference });
     const prepared = await prepare(plan.runtime, plan, work);
     const isSame = prepared.reference === reference && (await plan.runtime.isCurrent(name));
@@ -67,6 +69,7 @@ export async function upgradeWorkload(choice: UpgradeChoice, context: Context): 
           hint: 'nothing was upgraded; try again',
         });
       }
+      await checkCreate(context.policy, next);
       stored = await storeOwnSecrets(next, context);
       await replaceAndTell(earlier, stored.config, { ...choice, ...work });
     } catch (error) {

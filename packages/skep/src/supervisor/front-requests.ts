@@ -80,5 +80,7 @@ function whyAway(name: string, status: StatusWord): string {
   if (status === 'starting') return `"${name}" is starting; try again in a moment`;
   if (status === 'running' || status === 'unhealthy')
     return `"${name}" is not served here; skep list shows the address that it has`;
+  if (status === 'policy_stopped')
+    return `"${name}" was stopped by policy; see why with: skep status ${name}`;
   return `"${name}" is not running; start it with: skep start ${name}`;
 }

@@ -13,6 +13,7 @@ import { choosePort } from '../runtime/free-port.ts';
 import type { Endpoint, Tell } from './protocol.ts';
 import { inspectOwn } from './launch.ts';
 import { keeperOf, noteKept } from './kept-data.ts';
+import { whyStopped } from './policy.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { writeFound } from './found-server.ts';
 import { overlaysOf } from './overlays.ts';
@@ -333,6 +334,8 @@ export class Host {
     if (hasCode(error, 'workload/other-engine')) return;
     // The process ends, and the next supervisor takes it up.
     if (how === 'resume' && signal.aborted) return;
+    const why = whyStopped(error);
+    if (why !== undefined) return this.record(name).set('policy_stopped', why);
     const reason = error instanceof SkepError ? error.message : 'internal error';
     await this.record(name).set(how === 'resume' ? 'unhealthy' : 'error', reason);
   }

@@ -8,6 +8,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { Observed, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
 import type { Tell } from './protocol.ts';
+import { checkStart, type PolicyGate } from './policy.ts';
 import { HOST_PORT_LABEL, isOwn, SPEC_LABEL, toWorkloadSpec, usesHostNetwork } from './workload-spec.ts';
 
 export interface LaunchOptions {
@@ -20,6 +21,8 @@ export interface LaunchOptions {
   /** Somebody asked for a start: then what the image's name means now counts, not what was made from it once. */
   readonly renew?: boolean;
   readonly tell?: Tell;
+  /** Absent where everything is allowed. */
+  readonly policy?: PolicyGate;
   /** The workload's secret variables, in memory only. */
   readonly secrets: () => Promise<SecretEnv>;
   /** What is mounted over its mounts at this start; see `overlaysOf`. */
@@ -42,9 +45,11 @@ export const GRACE_MS = 10_000;
 /**
  * Creates and starts the workload, or starts the container it left when that was made from the same description: its
  * logs and what the server wrote inside are then still there. Where that gets lost it is told. A container of that name that is not ours is never touched.
+ * Fails with `policy/start-blocked`, with nothing made.
  */
 export async function launch(config: RunConfig, options: LaunchOptions): Promise<Launched> {
   const { runtime, owner } = options;
+  await checkStart(options.policy, config);
   const left = await inspectOwn(config.name, options);
   const mounts = profileMounts(config.permission_profile, '/');
   await checkMountSources(config.name, mounts, config.mount_sources ?? {});

@@ -25,7 +25,16 @@ const time = textThat(isTime, 'is no time');
 
 /** What a status file must be. */
 const statusShape = members({
-  status: oneOf('starting', 'running', 'unhealthy', 'stopping', 'stopped', 'removing', 'error'),
+  status: oneOf(
+    'starting',
+    'running',
+    'unhealthy',
+    'stopping',
+    'stopped',
+    'removing',
+    'policy_stopped',
+    'error',
+  ),
   /** What a person should know about it. */
   status_context: optional(text),
   created_at: time,
@@ -97,7 +106,7 @@ export async function statusNames(places: Places): Promise<readonly string[]> {
 
 /** True while something is left to be done for it. */
 export function isUnfinished(status: StatusWord): boolean {
-  return status !== 'stopped' && status !== 'error';
+  return status !== 'stopped' && status !== 'error' && status !== 'policy_stopped';
 }
 
 /** True for what should run whenever a supervisor can make it: it survives a crash and a reboot. */

@@ -6,7 +6,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import { workloadUrl } from '../run-config/workload-url.ts';
 import { frontUrl, type FrontDoor } from './front-state.ts';
 import { clientsOfWorkload } from './registered-clients.ts';
-import type { StatusRecord } from './state.ts';
+import { isUnfinished, type StatusRecord } from './state.ts';
 
 /** Keeps the files of connected clients up to date with the workloads that one process hosts. */
 export interface ConnectedClients {
@@ -68,7 +68,7 @@ export function connectedClients(deps: TellDeps): ConnectedClients {
           await record.set(status, context);
           if (status === 'running') await told(name, there(name));
           // At first a start is no restart: a supervisor takes up what still runs.
-          const hasEnded = status === 'stopping' || status === 'stopped' || status === 'error';
+          const hasEnded = status === 'stopping' || !isUnfinished(status);
           if (hasEnded || (isThere && status === 'starting')) await told(name, gone(name));
           isThere = status === 'running' || (isThere && status === 'unhealthy');
         },

@@ -7,6 +7,7 @@ import type { RunConfig } from '../run-config/run-config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { inspectOwn, launch } from './launch.ts';
+import { whyStopped, type PolicyGate } from './policy.ts';
 import type { StatusRecord } from './state.ts';
 
 export interface WatchDeps {
@@ -16,6 +17,8 @@ export interface WatchDeps {
   readonly owner: string;
   readonly clock: Clock;
   readonly random: (min: number, max: number) => number;
+  /** See `LaunchOptions`. */
+  readonly policy?: PolicyGate;
   /** The workload's secret variables, in memory only; asked for at each start. */
   readonly secrets: () => Promise<SecretEnv>;
   /** What is mounted over its mounts; asked for at each start. */
@@ -48,11 +51,14 @@ export async function watch(config: RunConfig, watched: Watched): Promise<void> 
   } catch (error) {
     if (watched.signal.aborted) return;
     watched.log.error({ err: error }, 'watching the workload failed');
-    await watched.status
-      .set('error', 'its supervision failed; see skep logs --proxy')
-      .catch((cause: unknown) => {
-        watched.log.error({ err: cause }, 'the status could not be written');
-      });
+    const why = whyStopped(error);
+    const told =
+      why === undefined
+        ? watched.status.set('error', 'its supervision failed; see skep logs --proxy')
+        : watched.status.set('policy_stopped', why);
+    await told.catch((cause: unknown) => {
+      watched.log.error({ err: cause }, 'the status could not be written');
+    });
   }
 }
 
@@ -144,6 +150,8 @@ async function restarted(config: RunConfig, watched: Watched, ended: Ended): Pro
       await status.set('running');
       return attempts;
     } catch (error) {
+      // Another try would be refused as well.
+      if (whyStopped(error) !== undefined) throw error;
       log.warn({ err: error, attempt: attempts }, 'the workload could not be restarted');
       ranMs = 0;
     }

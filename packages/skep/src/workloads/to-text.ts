@@ -8,14 +8,26 @@ const LOOKS: Readonly<Record<WorkloadView['status'], Format>> = {
   stopping: 'yellow',
   removing: 'yellow',
   stopped: 'dim',
+  policy_stopped: 'red',
   error: 'red',
   unknown: 'red',
 };
-const FORMATS: ReadonlyMap<string, Format> = new Map(Object.entries(LOOKS));
+/** Stands before a status that somebody else than its person has decided. */
+const ICONS: Partial<Record<WorkloadView['status'], string>> = { policy_stopped: '⊘' };
 
-/** How a status looks where there are colours. */
-export function formatOfStatus(status: string): Format | undefined {
-  return FORMATS.get(status);
+/** A status as tables show it. */
+export function statusText(status: WorkloadView['status']): string {
+  const icon = ICONS[status];
+  return icon === undefined ? status : `${icon} ${status}`;
+}
+
+const FORMATS: ReadonlyMap<string, Format> = new Map(
+  (Object.keys(LOOKS) as WorkloadView['status'][]).map((one) => [statusText(one), LOOKS[one]]),
+);
+
+/** How what `statusText` says looks where there are colours. */
+export function formatOfStatus(text: string): Format | undefined {
+  return FORMATS.get(text);
 }
 
 /** `2026-01-02 03:04:05`, in UTC. */
