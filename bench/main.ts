@@ -24,6 +24,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   memory: async () => (await import('./memory.ts')).memoryBench,
   egress: async () => (await import('./egress.ts')).egressBench,
   isolation: async () => (await import('./isolation.ts')).isolationBench,
+  verification: async () => (await import('./verification.ts')).verificationBench,
   attach: async () => (await import('./attach.ts')).attachBench,
 };
 

@@ -48,6 +48,7 @@ export interface Places {
   readonly logsDir: string;
   /** What stays when a workload is removed: a directory per name (docs/behaviour/run.md#data). */
   readonly keptDir: string;
+  /** Called as no workload can be, whose log it would be otherwise. */
   readonly supervisorLog: string;
   /** The encrypted secrets. */
   readonly secretsFile: string;
@@ -90,7 +91,7 @@ export function places(input: PlacesInput): Places {
     serversDir: path.join(dataDir, 'servers'),
     logsDir: path.join(dataDir, 'logs'),
     keptDir: path.join(dataDir, 'kept'),
-    supervisorLog: path.join(dataDir, 'logs', 'supervisor.log'),
+    supervisorLog: path.join(dataDir, 'logs', '_supervisor.log'),
     secretsFile: path.join(dataDir, 'secrets_encrypted'),
     cacheDir,
     supervisorDir: path.join(stateDir, 'supervisor'),

@@ -7,6 +7,8 @@ import {
   openCommandUnderTest,
   type CommandUnderTest,
 } from '../command-under-test.fixture.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
+import { idle } from '../runtime/doubles/program.ts';
 
 /** One that runs, one over HTTP, and one that is stopped. */
 async function threeServers(opening = commandUnderTest()): Promise<CommandUnderTest> {
@@ -43,6 +45,17 @@ describe('skep list', () => {
       for (const row of rows) expect(row.slice(at - 3, at + 1)).toMatch(/^ {3}\S$/);
     }
     for (const line of [head, ...rows]) expect(line).not.toMatch(/\s$/);
+  });
+
+  test('shows the beginning of a digest to a person, and all of it to a script', async () => {
+    const image = `example/tools:2@sha256:${'0123456789abcdef'.repeat(4)}`;
+    const skep = await commandUnderTest({ runtime: new MemoryRuntime({ [image]: idle }) });
+    await skep.output(`run ${image} --name a1`);
+    const terminal = { widthOut: 200, liveOut: true };
+    expect(await skep.output('list', { terminal })).toContain('example/tools:2@sha256:0123456789ab   ');
+    for (const line of ['list', 'list -o wide', 'list --format json']) {
+      expect(await skep.output(line)).toContain(image);
+    }
   });
 
   test.each([

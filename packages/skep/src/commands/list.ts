@@ -7,7 +7,7 @@ import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { CLIENT_NAMES, CLIENTS } from '../clients/table.ts';
 import { toTable, type Column } from '../print/table.ts';
 import { toJsonText, toListItem, toMcpServers } from '../workloads/to-json.ts';
-import { ageText, formatOfStatus, statusText, timeText } from '../workloads/to-text.ts';
+import { ageText, formatOfStatus, shortPackage, statusText, timeText } from '../workloads/to-text.ts';
 import { filterOf } from '../workloads/select.ts';
 import { shownUrl, viewWorkloads, type WorkloadView } from '../workloads/view.ts';
 
@@ -121,7 +121,8 @@ function tableOf(
     return toTable([...WIDE, ...head], rows, { ...terminal, widthOut: Infinity });
   }
   const now = new Date(clock.now());
-  const rows = views.map((view) => [...shared(view), ageText(view.createdAt, now), ...upgrade(view)]);
+  const short = views.map((view) => ({ ...view, package: shortPackage(view.package) }));
+  const rows = short.map((view) => [...shared(view), ageText(view.createdAt, now), ...upgrade(view)]);
   return toTable([...NARROW, ...head], rows, terminal);
 }
 

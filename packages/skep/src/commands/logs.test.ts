@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, ctrlC, type CommandUnderTest } from '../command-under-test.fixture.ts';
@@ -228,8 +228,17 @@ describe('skep logs prune', () => {
     );
     for (const file of [gone, earlier, kept, skep.places.supervisorLog]) await writeFile(file ?? '', 'x\n');
     expect(await skep.output('logs prune')).toBe(`Removed: ${gone}\nRemoved: ${earlier}\n`);
-    expect((await readdir(skep.places.logsDir)).toSorted()).toEqual(['a1.log', 'supervisor.log']);
+    expect((await readdir(skep.places.logsDir)).toSorted()).toEqual(['_supervisor.log', 'a1.log']);
     expect(await skep.output('logs prune')).toBe('No orphaned log files found to prune\n');
+  });
+
+  test('takes no log of the supervisor for that of a server, whatever that is called', async () => {
+    const { skep } = await talker();
+    await skep.output('run npx://talker --name supervisor');
+    await writeFile(skep.places.supervisorLog, 'its own\n');
+    expect((await skep.run('logs supervisor --proxy')).out).not.toContain('its own');
+    await skep.output('rm supervisor');
+    expect(await readFile(skep.places.supervisorLog, 'utf8')).toBe('its own\n');
   });
 
   test('has nothing to do where there are no logs', async () => {

@@ -65,7 +65,7 @@ test('who follows a log goes on after it was cut', async () => {
 
 test('logs of proxies and of the supervisor are kept small', async () => {
   const where = places({ env: { XDG_DATA_HOME: at('data') }, home, platform: 'linux', temp: home });
-  const files = ['logs/time.log', 'logs/supervisor.log', 'sandbox/time/workload.json'];
+  const files = ['logs/time.log', 'logs/_supervisor.log', 'sandbox/time/workload.json'];
   for (const file of files) {
     const target = path.join(where.dataDir, file);
     mkdirSync(path.dirname(target), { recursive: true });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { toListItem } from './to-json.ts';
-import { ageText, formatOfStatus, timeText } from './to-text.ts';
+import { ageText, formatOfStatus, shortPackage, statusText, timeText } from './to-text.ts';
 
 const then = new Date('2026-01-02T03:04:05.678Z');
 const later = (seconds: number): Date => new Date(then.getTime() + seconds * 1000);
@@ -36,6 +36,20 @@ test('what has no time has no text for it, and null in JSON', () => {
     created_at: '2026-01-02T03:04:05.678Z',
     started_at: null,
   });
+});
+
+test.each([
+  [`r.example/a:1@sha256:${'0123456789abcdef'.repeat(4)}`, 'r.example/a:1@sha256:0123456789ab'],
+  ['r.example/a@sha256:12', 'r.example/a@sha256:12'],
+  ['npx://@a/b@1.0.0', 'npx://@a/b@1.0.0'],
+])('a narrow table shows %s as %s', (name, short) => {
+  expect(shortPackage(name)).toBe(short);
+});
+
+test('a status that somebody else decided has an icon, and looks as without', () => {
+  expect(statusText('stopped')).toBe('stopped');
+  expect(statusText('policy_stopped')).toBe('⊘ policy_stopped');
+  expect(formatOfStatus(statusText('policy_stopped'))).toBe('red');
 });
 
 test.each([

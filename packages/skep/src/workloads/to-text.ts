@@ -25,6 +25,11 @@ const FORMATS: ReadonlyMap<string, Format> = new Map(
   (Object.keys(LOOKS) as WorkloadView['status'][]).map((one) => [statusText(one), LOOKS[one]]),
 );
 
+/** A package as a narrow table shows it: the tag, which says more to a person, and the beginning of a digest. */
+export function shortPackage(name: string): string {
+  return name.replace(/(@sha256:[0-9a-f]{12})[0-9a-f]{52}$/, '$1');
+}
+
 /** How what `statusText` says looks where there are colours. */
 export function formatOfStatus(text: string): Format | undefined {
   return FORMATS.get(text);

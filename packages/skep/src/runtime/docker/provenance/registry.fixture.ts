@@ -17,6 +17,8 @@ export class RegistryUnderTest implements AsyncDisposable {
   challenge: 'none' | 'Basic' | 'Bearer' = 'none';
   /** Answers these with other bytes than their digests say. */
   lies = new Set<string>();
+  /** Never answers these. */
+  silent = new Set<string>();
 
   async open(): Promise<this> {
     this.host = `127.0.0.1:${await listen(this.#server, '127.0.0.1', 0)}`;
@@ -96,6 +98,7 @@ export class RegistryUnderTest implements AsyncDisposable {
       return void response.writeHead(401, { 'www-authenticate': how }).end();
     }
     const [, kind = '', name = ''] = /\/(manifests|blobs|referrers)\/([^/]+)$/.exec(url) ?? [];
+    if (this.silent.has(name)) return;
     const found = this.lies.has(name) ? Buffer.from('{"schemaVersion":2}') : this.#find(kind, name);
     if (found === undefined) response.writeHead(404).end('{}');
     else response.end(found);

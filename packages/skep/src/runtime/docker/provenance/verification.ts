@@ -19,6 +19,10 @@ export interface Verification {
   readonly cacheDir: string;
   /** Milliseconds since 1970. */
   readonly now: number;
+  /** Told what is run if nothing is wrong, as soon as its digest is known. */
+  readonly resolved?: (reference: string) => void;
+  /** Milliseconds for all of it; a minute where nothing is said. */
+  readonly withinMs?: number;
   readonly report: Report;
   readonly signal: AbortSignal;
 }

@@ -22,8 +22,8 @@ interface Asking {
 }
 
 /**
- * The image that was verified, by its digest; or the reference as it is, with what is in doubt, where nothing is to be
- * verified or failing does not matter (`warn`). Fails with `runtime/unverified` where it does.
+ * The image that was verified, by its digest; or where failing does not matter (`warn`) what was looked at, by its digest
+ * as far as that is known, with what is in doubt; or the reference as it is, where nothing is to be verified. Fails with `runtime/unverified` where it does.
  */
 export async function verifiedReference(
   reference: string,
@@ -32,6 +32,7 @@ export async function verifiedReference(
   const { verification, report, signal } = request;
   if (verification?.expected === undefined) return { reference };
   const { expected, required, trustedRoot } = verification;
+  let looked = reference;
   try {
     const verified = await verifyImage({
       reference,
@@ -42,6 +43,7 @@ export async function verifiedReference(
       connections: await personConnections(environment.env),
       cacheDir: environment.cacheDir,
       now: Date.now(),
+      resolved: (pinned) => void (looked = pinned),
       report,
       signal,
     });
@@ -50,7 +52,7 @@ export async function verifiedReference(
     const isDoubt = error instanceof SkepError && /^(?:fetch\/|file\/|runtime\/unverified$)/.test(error.code);
     if (required || !isDoubt) throw error;
     signal.throwIfAborted();
-    return { reference, doubt: error.message };
+    return { reference: looked, doubt: error.message };
   }
 }
 

@@ -2,7 +2,9 @@ import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExtensionProvenance } from '@skep/core/catalog/publisher-extension.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { scriptedEngine } from '../engine.fixture.ts';
 import { RegistryUnderTest } from './registry.fixture.ts';
 import { Signing, type Who } from './signing.fixture.ts';
 import type { Verification } from './verification.ts';
@@ -200,10 +202,59 @@ describe('an image is not verified', () => {
     await expect(verify({ trustedRoot: broken })).rejects.toThrow(unverified('is no root of trust'));
   });
 
+  test('whose registry does not end to answer', async () => {
+    registry.silent.add(`${digest.replace(':', '-')}.sig`);
+    await expect(verify({ withinMs: 200 })).rejects.toThrow(unverified('within 0.2 s'));
+    const ending = new AbortController();
+    const asked = verify({ signal: ending.signal });
+    ending.abort(new SkepError('run/cancelled'));
+    await expect(asked).rejects.toMatchObject({ code: 'run/cancelled' });
+  });
+
   test('that is not there', async () => {
     await expect(verify({ reference: `${registry.host}/team/notes:9` })).rejects.toThrow(
       expect.objectContaining({ code: 'runtime/image-not-found' }),
     );
+  });
+});
+
+describe('what is in doubt and runs all the same', () => {
+  /** What an engine prepares of the image, where it has a copy of that digest or none. */
+  async function prepared(reference: string, copy?: string) {
+    const [repository = ''] = reference.split(/:1$/);
+    const there = { body: { Id: 'x', Config: {}, RepoDigests: [`${repository}@${copy ?? ''}`] } };
+    const pulled = [reference, ...[digest, copy].map((one) => `${reference}@${one ?? ''}`)];
+    const { runtime, report } = await scriptedEngine({
+      ...Object.fromEntries(pulled.map((one) => [`GET /images/${one}/json`, there])),
+      ...(copy === undefined && {
+        [`GET /images/${reference}/json`]: [{ status: 404, body: {} }, { status: 404, body: {} }, there],
+      }),
+      'POST /images/create': { lines: [] },
+    });
+    const { signal } = new AbortController();
+    return runtime.prepare({
+      source: { kind: 'image', reference },
+      verification: { expected: EXPECTED, required: false, trustedRoot },
+      addPackages: [],
+      report,
+      signal,
+    });
+  }
+
+  test('is what was looked at, whatever its tag means by then', async () => {
+    const reference = `${registry.host}/team/notes:1`;
+    const doubt = expect.stringContaining('the image is not signed') as string;
+    expect(await prepared(reference)).toMatchObject({ reference: `${reference}@${digest}`, doubt });
+    const copy = registry.image('2');
+    expect(await prepared(reference, copy)).toMatchObject({ reference: `${reference}@${copy}`, doubt });
+  });
+
+  test('is what its tag means where nobody says more', async () => {
+    await registry[Symbol.asyncDispose]();
+    const reference = `${registry.host}/team/notes:1`;
+    const doubt = expect.any(String) as string;
+    expect(await prepared(reference)).toMatchObject({ reference, doubt });
+    expect(await prepared(reference, digest)).toMatchObject({ reference: `${reference}@${digest}`, doubt });
   });
 });
 

@@ -11,6 +11,8 @@ import { unverified, type Verification } from './verification.ts';
 
 /** A signature is looked at again after a week: a later release may know of a key that is no longer trusted. */
 const KNOWN_FOR_MS = 7 * 24 * 60 * 60 * 1000;
+/** Each question has a limit of its own, and a registry that lists many signatures is asked many. */
+const WITHIN_MS = 60_000;
 
 /**
  * Verifies who signed an image, and answers with the reference of exactly what was verified: its digest is resolved
@@ -18,7 +20,19 @@ const KNOWN_FOR_MS = 7 * 24 * 60 * 60 * 1000;
  * `fetch/*` where the registry cannot be asked.
  */
 export async function verifyImage(wanted: Verification): Promise<string> {
-  const { reference, expected, localDigest, credentials, connections, report, signal } = wanted;
+  const { reference, withinMs = WITHIN_MS } = wanted;
+  const limit = AbortSignal.timeout(withinMs);
+  try {
+    return await verifyBy(AbortSignal.any([wanted.signal, limit]), wanted);
+  } catch (error) {
+    wanted.signal.throwIfAborted();
+    if (!limit.aborted) throw error;
+    throw unverified(reference, `its registry did not answer all that was asked within ${withinMs / 1000} s`);
+  }
+}
+
+async function verifyBy(signal: AbortSignal, wanted: Verification): Promise<string> {
+  const { reference, expected, localDigest, credentials, connections, report, resolved } = wanted;
   if (!namesSigner(expected)) throw unverified(reference, 'its catalogue entry does not say who signs it');
   const parsed = parseImageReference(reference);
   const { login } = await findLogin(parsed.host, credentials);
@@ -34,6 +48,9 @@ export async function verifyImage(wanted: Verification): Promise<string> {
       message: `image not found in registry: "${reference}"`,
     });
   }
+  const tag = parsed.tag === undefined ? '' : `:${parsed.tag}`;
+  const pinned = `${parsed.repository}${tag}@${digest}`;
+  resolved?.(pinned);
   const known = knownFile(wanted, parsed.repository, digest);
   if (!(await isFresh(known, wanted.now))) {
     step();
@@ -42,8 +59,7 @@ export async function verifyImage(wanted: Verification): Promise<string> {
     await mkdir(join(wanted.cacheDir, 'verified'), { recursive: true, mode: 0o700 });
     await writeFile(known, '', { mode: 0o600 });
   }
-  const tag = parsed.tag === undefined ? '' : `:${parsed.tag}`;
-  return `${parsed.repository}${tag}@${digest}`;
+  return pinned;
 }
 
 /** An empty file, named after all that was compared. */
