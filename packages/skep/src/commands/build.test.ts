@@ -113,6 +113,28 @@ describe('what builds are given', () => {
     expect(await skep.output('config get-build-auth-file')).toBe('no login file is stored for builds\n');
   });
 
+  test('includes variables of its server, which a run may give another value', async () => {
+    const skep = await commandUnderTest();
+    await skep.configure('runtime_configs:\n  npx:\n    runtime_env: {A_B: from file, C: $x}\n');
+    await skep.output('build npx://fake');
+    expect(skep.runtime.prepared[0]?.imageEnv).toEqual({ A_B: 'from file', C: '$x' });
+    expect(await skep.output('run --explain npx://fake')).toMatch(
+      /runtime_env\.A_B +from file +\S+config\.yaml/,
+    );
+    await skep.output('run npx://fake --name a1 -e C=mine');
+    expect(skep.runtime.prepared[1]?.imageEnv).toBeUndefined();
+    expect(skep.runtime.specOf('a1')?.env).toMatchObject({ A_B: 'from file', C: 'mine' });
+    await skep.output('export a1 out.json');
+    await skep.output('rm a1');
+    await skep.configure('');
+    await skep.output('run --from-config out.json');
+    expect(skep.runtime.specOf('a1')?.env).toMatchObject({ A_B: 'from file', C: 'mine' });
+    // It belongs to packages.
+    await skep.configure('runtime_configs:\n  npx:\n    runtime_env: {A_B: from file}\n');
+    await skep.output('run fake:1 --name a2');
+    expect(skep.runtime.specOf('a2')?.env).not.toHaveProperty('A_B');
+  });
+
   test.each([
     [['config', 'set-build-env', 'PATH', '/x'], 'builds set "PATH" themselves'],
     [['config', 'set-build-env', 'LD_PRELOAD', '/x'], 'builds set "LD_PRELOAD" themselves'],
@@ -137,6 +159,15 @@ describe('what builds are given', () => {
       'runtime_configs:\n  npx:\n    image: x\n',
       'runtime_configs of the configuration file: "npx.image" is no part of it',
     ],
+    [
+      'runtime_configs:\n  npx:\n    runtime_env: [X]\n',
+      '"npx.runtime_env" must be a mapping of names to values',
+    ],
+    [
+      'runtime_configs:\n  npx:\n    runtime_env: {PATH: /x}\n',
+      '"npx.runtime_env.PATH" is not a variable name',
+    ],
+    ['runtime_configs:\n  npx:\n    runtime_env: {X: "$(id)"}\n', '"npx.runtime_env.X" has a character'],
     ['runtime_configs:\n  npx:\n    builder_image: "a b"\n', 'invalid base image "a b"'],
   ])('%j in the configuration file is refused by name', async (config, said) => {
     const skep = await commandUnderTest();

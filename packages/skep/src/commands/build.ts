@@ -6,6 +6,7 @@ import { mergeSettings } from '@skep/core/settings/merge.ts';
 import { commonSettings, defineCommand } from '../cli/command.ts';
 import { loadAppConfig } from '../config/app-config.ts';
 import { buildOf, preparationOf } from '../plan/preparation.ts';
+import { runtimeConfigOf } from '../plan/runtime-configs.ts';
 import { settingsOfBuild, settingsOfMachine } from '../plan/settings-of-run.ts';
 import { openProgress } from '../print/progress.ts';
 import { parsePackageReference } from '../protocol/reference.ts';
@@ -68,10 +69,12 @@ export const build = defineCommand({
         hint: 'start a container engine; skep run needs none for a package',
       });
     }
+    const { runtime_env: imageEnv } = runtimeConfigOf(app, source);
     const report = openProgress(terminal);
     const { tag, output, dryRun } = values;
     const request = {
       ...asked,
+      ...(imageEnv && { imageEnv }),
       ...(rest && { bakedArgs: rest }),
       ...(tag !== undefined && { tag }),
       report,

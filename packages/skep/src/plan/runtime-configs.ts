@@ -1,6 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { AppConfig } from '../config/app-config.ts';
 import { schemeOf, type PackageSource } from '../protocol/reference.ts';
+import { runtimeEnvShape } from '../protocol/runtime-env.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 
 type BuildConfig = NonNullable<RunConfig['runtime_config']>;
@@ -19,7 +20,7 @@ export function runtimeConfigOf(
   for (const scheme of Object.keys(all)) if (!SCHEMES.has(scheme)) throw invalid(`"${scheme}" is no scheme`);
   const scheme = schemeOf(source);
   const own = membersOf(all[scheme] ?? {}, scheme);
-  const { builder_image, additional_packages, build_with, ...others } = own;
+  const { builder_image, additional_packages, build_with, runtime_env, ...others } = own;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw invalid(`"${scheme}.${unknown}" is no part of it`);
   if (builder_image !== undefined && typeof builder_image !== 'string')
@@ -29,6 +30,13 @@ export function runtimeConfigOf(
     ...(additional_packages === undefined
       ? {}
       : { additional_packages: textsOf(additional_packages, scheme) }),
+    ...(runtime_env === undefined
+      ? {}
+      : {
+          runtime_env: runtimeEnvShape(runtime_env, (why, name = '') => {
+            throw invalid(`"${[scheme, 'runtime_env', name].filter(Boolean).join('.')}" ${why}`);
+          }),
+        }),
     ...(build_with === undefined ? {} : { build_with: textsOf(build_with, scheme) }),
   };
 }
@@ -47,5 +55,5 @@ function textsOf(value: unknown, scheme: string): readonly string[] {
 const invalid = (why: string): SkepError =>
   new SkepError('config/invalid', {
     message: `runtime_configs of the configuration file: ${why}`,
-    hint: 'it holds npx, uvx and go with builder_image, additional_packages and, for uvx, build_with',
+    hint: 'it holds npx, uvx and go with builder_image, additional_packages, runtime_env and, for uvx, build_with',
   });

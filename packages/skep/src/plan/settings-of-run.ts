@@ -58,8 +58,12 @@ export function settingsOfBuild(
 ): Settings {
   if (source.kind !== 'package') return new Map();
   const said = runtimeConfigOf(config, source);
-  const { builder_image: runtimeImage, additional_packages: runtimeAddPackage, build_with: buildWith } = said;
-  return layer('config', places.configFile, { runtimeImage, runtimeAddPackage, buildWith });
+  return layer('config', places.configFile, {
+    runtimeImage: said.builder_image,
+    runtimeAddPackage: said.additional_packages,
+    buildWith: said.build_with,
+    'runtime_config.runtime_env': said.runtime_env,
+  });
 }
 
 /** What a person has set for every run. */

@@ -1,5 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
+import { runtimeEnvLines } from './runtime-env.ts';
+
 /** What an engine needs to build the image of a package: nothing here comes from the user's working directory. */
 export interface BuildRecipe {
   /** Path in the build context → content; `Dockerfile` among them. */
@@ -72,6 +74,7 @@ export function buildRecipe(scheme: Scheme, options: RecipeOptions): PackageReci
     // What it keeps: a volume there begins as the image has it, the server's own.
     'COPY --from=builder --chown=1000:1000 /skep/home /data',
     ...scheme.result(options),
+    ...runtimeEnvLines(options.env),
     'WORKDIR /app',
     'USER 1000:1000',
     `ENTRYPOINT ${JSON.stringify(['/app/server/run', ...args])}`,
@@ -136,6 +139,8 @@ export interface RecipeOptions {
   readonly buildWith?: readonly string[];
   /** Sources of this machine, and which package of them: Go alone. */
   readonly local?: { readonly target: string; readonly parts: readonly SourcePart[] };
+  /** Variables of the final image, checked by `runtimeEnvShape`. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Baked into the entry point, before what a container is given. */
   readonly args?: readonly string[];
   /** Random token that marks every layer of this build, so that a failed one can be swept. */

@@ -54,6 +54,12 @@ describe.each([
     ).toEqual(expect.not.arrayContaining([expect.stringMatching(/ \.\.?(?: |\/)|https?:/)]));
   });
 
+  test('says variables in the final stage alone, and none of a dollar sign', () => {
+    const text = recipe({ ...options, env: { TZ: 'UTC', A_B: "it's $x #1" } }).files['Dockerfile'] ?? '';
+    expect(finalStage(text)).toContain('\nENV TZ="UTC"\nENV A_B="it\'s \\$x #1"\n');
+    expect(text.split('ENV TZ')).toHaveLength(2);
+  });
+
   test('runs as a numeric user with an exec-form entry point', () => {
     expect(finalStage(dockerfile)).toContain('USER 1000:1000\nENTRYPOINT ["/app/server/run"]');
   });

@@ -137,9 +137,18 @@ describe('a key without effect', () => {
     const { warnings } = read({ thv_ca_bundle: '/ca.pem' });
     expect(warnings).toEqual(['kept, but without effect yet: skep_ca_bundle']);
   });
-  test('is no part of a build: variables of an image are refused', () => {
-    const runtime_config = { builder_image: 'node:24', runtime_env: { X: 'y' } };
-    expect(() => read({ runtime_config })).toThrow(notThere);
+  test.each([
+    { PATH: '/x' },
+    { LD_PRELOAD: '/x' },
+    { x: 'y' },
+    { 'X Y': '' },
+    { X: 'a"b' },
+    { X: '$(id)' },
+    { X: 'a\nRUN id' },
+    { X: 3 },
+  ])('is refused where a variable of a package is none: %j', (runtime_env) => {
+    const { value } = read({ runtime_config: { runtime_env } });
+    expect(() => decodeRunConfig(value, 'f')).toThrow(invalid);
   });
 });
 

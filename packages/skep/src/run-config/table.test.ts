@@ -47,6 +47,10 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   image: text.filter((one) => one !== ''),
   package: fc.record({ kind: fc.constant('package'), ecosystem: fc.constantFrom('npm', 'go'), name }),
   image_is_ours: fc.boolean(),
+  'runtime_config.runtime_env': fc.dictionary(
+    fc.stringMatching(/^X_[A-Z]{1,9}$/),
+    fc.constantFrom('', 'a b', '$x'),
+  ),
   registry_url: text,
   registry_api_url: text,
   registry_server_name: text,

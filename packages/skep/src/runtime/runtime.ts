@@ -49,6 +49,8 @@ export interface PrepareRequest {
   readonly buildWith?: readonly string[];
   /** Arguments baked into the image: container builds alone. */
   readonly bakedArgs?: readonly string[];
+  /** Variables that the image says: container builds alone, and none for a workload, which is given its own. */
+  readonly imageEnv?: Readonly<Record<string, string>>;
   /** Another name for the image that is built, which stays when the image is not used any more. */
   readonly tag?: string;
   /** Logins and settings for what fetches a package. */

@@ -5,6 +5,7 @@ import { profileShape, type PermissionProfile } from '../permissions/profile.ts'
 import { HARDENINGS } from '../permissions/hardening.ts';
 import { isDataPath, MAX_DATA_PATHS } from '../permissions/data-paths.ts';
 import { ECOSYSTEMS } from '../protocol/reference.ts';
+import { runtimeEnvShape } from '../protocol/runtime-env.ts';
 
 type KeyOnly = Pick<Field, 'stored' | 'local' | 'notYet' | 'harmless' | 'brief'>;
 type KeyRow<Name, Facts> = Facts & {
@@ -67,6 +68,10 @@ export const decidedKeys = keysOf('Kept with a workload', {
     stored: shape.withDefault(shape.bool, false),
     brief: 'Skep made the image and may remove it with the workload',
   },
+  'runtime_config.runtime_env': {
+    stored: shape.optional(runtimeEnvShape),
+    brief: 'Variables of the server of a package, unless others are given',
+  },
   registry_url: { stored: shape.optional(shape.text), brief: 'Catalogue file that the server came from' },
   registry_api_url: { stored: shape.optional(shape.text), brief: 'Registry that the server came from' },
   registry_server_name: {
@@ -122,7 +127,6 @@ export const laterKeys = keysOf('Keys of imported files', {
   additional_middleware_configs: { notYet: true, brief: 'Further steps of the proxy' },
   embedded_auth_server_config: { notYet: true, brief: 'Authorization server within the proxy' },
   rate_limit_config: { notYet: true, brief: 'Rate limits' },
-  'runtime_config.runtime_env': { notYet: true, brief: 'Variables of a build' },
   telemetry_config: { notYet: true, harmless: true, brief: 'OpenTelemetry of the proxy' },
   stateless: { notYet: true, harmless: true, brief: 'The server takes POST alone' },
   strict_protocol_validation: { notYet: true, harmless: true, brief: 'Refuse unknown protocol versions' },

@@ -42,7 +42,8 @@ export function toWorkloadSpec(config: RunConfig, options: SpecOptions): Workloa
   const { secrets = {}, overlays = [], learns = false } = options;
   const isFree = ([name]: [string, string]): boolean => !Object.hasOwn(decided, name);
   const secretEnv = Object.fromEntries(Object.entries(secrets).filter(isFree));
-  const open = Object.entries({ ...dataEnv(config), ...config.env_vars }).filter(
+  const byPackage = config.runtime_config?.runtime_env ?? {};
+  const open = Object.entries({ ...byPackage, ...dataEnv(config), ...config.env_vars }).filter(
     ([name]) => !Object.hasOwn(secretEnv, name),
   );
   const spec = {

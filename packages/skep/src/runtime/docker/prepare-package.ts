@@ -105,6 +105,7 @@ async function planImage(source: PackageSource, request: PrepareRequest, machine
     sources,
     ...(version === undefined ? {} : { version }),
     ...(request.buildWith === undefined ? {} : { buildWith: request.buildWith }),
+    ...(request.imageEnv === undefined ? {} : { env: request.imageEnv }),
     ...(request.bakedArgs === undefined ? {} : { args: request.bakedArgs }),
     ...(request.caCert === undefined ? {} : { caCert: await request.caCert() }),
   });
