@@ -1,5 +1,11 @@
-import { describe, expect, test } from 'vitest';
-import { commandUnderTest, NOTHING_LEFT } from '../command-under-test.fixture.ts';
+import { rootCertificates } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  commandUnderTest,
+  NOTHING_LEFT,
+  openCommandUnderTest,
+  type CommandUnderTest,
+} from '../command-under-test.fixture.ts';
 
 const CATALOGUE = {
   version: '1.0.0',
@@ -159,4 +165,98 @@ describe('skep run --explain', () => {
       expect((await skep.run(line)).status).not.toBe(0);
     },
   );
+});
+
+describe('a flag counts before the catalogue, that before the configuration, and that before what is usual', () => {
+  const ENTRY = 'catalogue entry "io.github.stacklok/tools"';
+  const CONFIG = [
+    'local_registry_path: HOME/catalogue.json',
+    'ca_certificate_path: /config.pem',
+    'image_verification: enabled',
+    'isolation: on',
+    'runtime_configs:',
+    '  npx: {builder_image: own:1, additional_packages: [jq], runtime_env: {A: x}}',
+    '  uvx: {build_with: [y]}',
+  ];
+  let skep: CommandUnderTest;
+  beforeAll(async () => {
+    skep = await openCommandUnderTest({
+      supervisor: 'none',
+      catalogue: CATALOGUE,
+      env: { NODE_EXTRA_CA_CERTS: '/env.pem', SKEP_PROXY_REQUEST_TIMEOUT: '5s' },
+      files: {
+        'all.env': 'REGION=file\n',
+        'vars/a': 'REGION=directory\n',
+        'ca.pem': rootCertificates[0] ?? '',
+      },
+    });
+    await skep.configure(CONFIG.join('\n').replace('HOME', skep.home));
+  });
+  afterAll(() => skep.close());
+
+  const PERMISSIVE = 'tools -e LICENCE=x --image-verification warn';
+  test.each([
+    [PERMISSIVE, 'transport', `streamable-http | ${ENTRY}`],
+    [`${PERMISSIVE} --transport stdio`, 'transport', `stdio | --transport | streamable-http (${ENTRY})`],
+    [`${PERMISSIVE} --target-port 4000`, 'target_port', `4000 | --target-port | 3000 (${ENTRY})`],
+    [`${PERMISSIVE} --proxy-port 0`, 'port', `0 | --proxy-port | 4711 (${ENTRY})`],
+    // What speaks stdio is reached by nobody but its proxy.
+    [`${PERMISSIVE} --transport stdio`, 'port', undefined],
+    [`${PERMISSIVE} -- --loud`, 'cmd_args', `["--loud"] | the command line | ["--quiet"] (${ENTRY})`],
+    [`${PERMISSIVE} --`, 'cmd_args', `["--quiet"] | ${ENTRY}`],
+    [PERMISSIVE, 'env_vars.REGION', `eu | ${ENTRY}`],
+    [`${PERMISSIVE} --env-file all.env`, 'env_vars.REGION', `file | all.env | eu (${ENTRY})`],
+    [
+      `${PERMISSIVE} --env-file all.env --env-file-dir vars`,
+      'env_vars.REGION',
+      `directory | vars/a | file (all.env), eu (${ENTRY})`,
+    ],
+    [
+      `${PERMISSIVE} --env-file all.env --env-file-dir vars -e REGION=flag`,
+      'env_vars.REGION',
+      `flag | --env | directory (vars/a), file (all.env), eu (${ENTRY})`,
+    ],
+    [PERMISSIVE, 'image-verification', 'warn | --image-verification | enabled (CONFIG), warn (default)'],
+    [PERMISSIVE, 'isolate_network', 'true | CONFIG | false (default)'],
+    [
+      `${PERMISSIVE} --isolate-network=false`,
+      'isolate_network',
+      'false | --isolate-network | true (CONFIG), false (default)',
+    ],
+    [PERMISSIVE, 'request_timeout', '5s | SKEP_PROXY_REQUEST_TIMEOUT | 1m0s (default)'],
+    [
+      `${PERMISSIVE} --ca-cert ca.pem`,
+      'ca-cert',
+      'ca.pem | --ca-cert | /config.pem (CONFIG), /env.pem (NODE_EXTRA_CA_CERTS)',
+    ],
+    [PERMISSIVE, 'ca-cert', '/config.pem | CONFIG | /env.pem (NODE_EXTRA_CA_CERTS)'],
+    ['npx://fake --image-verification warn', 'runtime_config.builder_image', 'own:1 | CONFIG'],
+    [
+      'npx://fake --image-verification warn --runtime-image node:24',
+      'runtime_config.builder_image',
+      'node:24 | --runtime-image | own:1 (CONFIG)',
+    ],
+    // Each part by itself.
+    [
+      'npx://fake --image-verification warn --runtime-image node:24',
+      'runtime_config.additional_packages',
+      'jq | CONFIG',
+    ],
+    [
+      'npx://fake --image-verification warn --runtime-add-package git',
+      'runtime_config.additional_packages',
+      'git | --runtime-add-package | jq (CONFIG)',
+    ],
+    ['npx://fake --image-verification warn', 'runtime_config.runtime_env.A', 'x | CONFIG'],
+    [
+      'uvx://fake --image-verification warn --build-with x',
+      'runtime_config.build_with',
+      'x | --build-with | y (CONFIG)',
+    ],
+    ['uvx://fake --image-verification warn', 'runtime_config.builder_image', undefined],
+  ])('run %s: %s', async (line, setting, said) => {
+    const shown = (await skep.output(`run --explain ${line}`)).replaceAll(skep.places.configFile, 'CONFIG');
+    const lines = shown.split('\n').map((one) => one.replaceAll(/ {3,}/g, ' | '));
+    expect(lines.find((one) => one.startsWith(`${setting} | `))).toBe(said && `${setting} | ${said}`);
+  });
 });
