@@ -17,7 +17,6 @@ import { logTail } from './log-file.ts';
 import { machineNames } from './machine-names.ts';
 import { insideNetwork, NAMES_LEAD_TO, type GatedNetwork } from './own-network.ts';
 import { NODE } from './package-trees.ts';
-import { makeGates } from './pipes.ts';
 import type { Gate, WorkloadPlaces } from './places.ts';
 
 /** Where a workload finds its gateway: an address of its own loopback that no program would choose. */
@@ -50,19 +49,18 @@ export interface Gating {
   readonly node: string;
   readonly places: WorkloadPlaces;
   readonly ports: readonly PortBinding[];
-  /** A process that has entered the network; undefined when the workload ended before. */
-  readonly entered: () => Promise<number | undefined>;
+  /** A process that is in the network, once that is made. */
+  readonly made: Promise<number>;
 }
 
 /**
  * Opens the one way out of a workload's network and, for its ports, into it (decisions 0255 and 0259): a process of this
  * machine that serves sockets which another one opens inside and, without ports, then ends. Both are confined, and live as
  * long as anything holds the workload's life pipe, whatever becomes of this program. Answers with the pipes that they hold
- * themselves; none when the workload ended meanwhile. Throws `runtime/start-failed`.
+ * themselves. Throws `runtime/start-failed`.
  */
 export async function openGateway(gating: Gating): Promise<readonly Gate[]> {
   const { places, ports } = gating;
-  await makeGates(places);
   using outside = new DisposableStack();
   const entries: Outside[] = [];
   for (const port of ports) {
@@ -73,9 +71,7 @@ export async function openGateway(gating: Gating): Promise<readonly Gate[]> {
   using parts = new DisposableStack();
   const end = (child: ChildProcess): void => void (child.connected && child.kill('SIGKILL'));
   const gateway = parts.adopt(await startPart(gating, 'gate'), end);
-  const pid = await gating.entered();
-  if (pid === undefined) return [];
-  const opener = parts.adopt(await startPart(gating, 'entry', pid), end);
+  const opener = parts.adopt(await startPart(gating, 'entry', await gating.made), end);
   try {
     await handOver({ opener, gateway, entries });
   } catch (error) {

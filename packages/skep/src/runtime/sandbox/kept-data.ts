@@ -52,10 +52,11 @@ export async function dataMounts({ environment, spec, home, user }: DataOwner): 
   const kept = keptDirectory(environment, spec.name);
   for (const directory of [path.dirname(kept), kept]) await ensureDirectory(directory, user ? 0 : own);
   for (const { source, target } of directories) {
-    const { uid, gid } = await ensureDirectory(source);
+    const { uid, gid, isNew } = await ensureDirectory(source);
     // Each server of a name is somebody else where its mounts are; changing them ends with the directory itself.
     if (user && (uid !== user.uid || gid !== user.gid)) {
-      await run('chown', ['-hRP', `${user.uid}:${user.gid}`, '--', source]);
+      if (isNew) lchownSync(source, user.uid, user.gid);
+      else await run('chown', ['-hRP', `${user.uid}:${user.gid}`, '--', source]);
     }
     mounts.push({ source, target, readOnly: false });
     if (target !== DATA_PATH) continue;
@@ -67,8 +68,9 @@ export async function dataMounts({ environment, spec, home, user }: DataOwner): 
 
 /** A directory that is there, or is made for this user alone; never a link, nor another user's where `owner` is given. */
 async function ensureDirectory(directory: string, owner?: number) {
+  let made;
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    made = await mkdir(directory, { recursive: true, mode: 0o700 });
   } catch (cause) {
     if (errnoOf(cause) !== 'EEXIST') {
       const message = `cannot make "${directory}", where the server keeps its data: ${errnoOf(cause) ?? ''}`;
@@ -76,7 +78,9 @@ async function ensureDirectory(directory: string, owner?: number) {
     }
   }
   const found = await lstat(directory);
-  if (found.isDirectory() && (owner === undefined || found.uid === owner)) return found;
+  const { uid, gid } = found;
+  if (found.isDirectory() && (owner === undefined || uid === owner))
+    return { uid, gid, isNew: made !== undefined };
   throw new SkepError('runtime/start-failed', {
     message: `"${directory}", where the server is to keep its data, is no directory of yours`,
     hint: 'move it away and start the workload again',

@@ -13,14 +13,15 @@ import { inGroup, type ControlGroup } from './control-groups.ts';
 import { startConfined, type Bubblewrap, type Confined, type ConfinedProgram } from './confine.ts';
 import { bootId, identify, programInside, sendSignal } from './linux-process.ts';
 import { logTail } from './log-file.ts';
-import { GATED_ENV, GATED_FILES, openGateway } from './gateway.ts';
-import { hasEntered, hasOwnNetwork, inOwnNetwork, type OwnNetwork } from './own-network.ts';
+import { GATED_ENV, GATED_FILES } from './gateway.ts';
+import type { Opening } from './open-network.ts';
+import { insideNetwork, type OwnNetwork } from './own-network.ts';
 import { openLogPipe, untilLogged } from './log-pipe.ts';
-import { holdPipes, makeLogPipe } from './pipes.ts';
+import { holdPipes } from './pipes.ts';
 import type { Gate, WorkloadPlaces } from './places.ts';
 import { readStatus, type RunRecord } from './records.ts';
 import { APP, NODE } from './package-trees.ts';
-import { connectNetwork, SLIRP_FILES } from './slirp.ts';
+import { forwardPort, SLIRP_FILES } from './slirp.ts';
 
 /** How long bubblewrap may take to report the first process inside, in milliseconds. */
 const LAUNCH_MS = 10_000;
@@ -48,6 +49,7 @@ export interface WorkloadParts {
 export interface Launch extends WorkloadParts {
   readonly bubblewrap: Bubblewrap;
   readonly places: WorkloadPlaces;
+  readonly opening: Opening;
   /** Makes complete what the program finds, while its sandbox is set up. */
   readonly complete: () => Promise<void>;
   /** See `Tracing.within`. */
@@ -65,10 +67,10 @@ export async function launch(launching: Launch): Promise<void> {
   await removeFile(places.exceeded);
   // What wrote the log of an earlier run.
   await untilLogged(places, undefined);
-  await makeLogPipe(places);
+  const networkOf = await launching.opening.made;
   // Before the process exists: a launcher that dies in between must not leave a workload that looks never started.
   await record(places, run);
-  const started = spawnWorkload(launching);
+  const started = spawnWorkload(launching, networkOf);
   const { child, keeper } = started;
   let found;
   try {
@@ -109,7 +111,7 @@ interface Spawned extends Confined {
   readonly keeper: number | undefined;
 }
 
-function spawnWorkload(launching: Launch): Spawned {
+function spawnWorkload(launching: Launch, networkOf: number | undefined): Spawned {
   const { bubblewrap, places, spec, network, user, group, traced } = launching;
   const asRoot = bubblewrap.setpriv !== undefined;
   using opened = new DisposableStack();
@@ -128,10 +130,11 @@ function spawnWorkload(launching: Launch): Spawned {
     life,
     held: true,
     within(command) {
-      const { tools, kind } = network ?? {};
-      const connected =
-        tools === undefined || kind === undefined ? command : inOwnNetwork(tools, { asRoot, kind }, command);
-      const grouped = group === undefined ? connected : inGroup(group, connected);
+      const inside =
+        network === undefined || networkOf === undefined
+          ? command
+          : insideNetwork(network.tools, { asRoot, pid: networkOf }, command);
+      const grouped = group === undefined ? inside : inGroup(group, inside);
       return traced === undefined ? grouped : traced(grouped);
     },
   });
@@ -184,7 +187,7 @@ async function startProgram(launching: Launch, { child, release }: Confined): Pr
   const end = () => ended.abort();
   child.once('error', end).once('exit', end);
   const [found, completed] = await Promise.allSettled([
-    connected(launching, child, ended.signal),
+    connected(launching, ended.signal),
     launching.complete(),
   ]);
   // Both are over when one has failed: whoever removes the workload must not meet the other.
@@ -198,36 +201,17 @@ async function startProgram(launching: Launch, { child, release }: Confined): Pr
 }
 
 /** The first process inside, with its network, which is connected while bubblewrap sets everything else up. */
-async function connected(launching: Launch, { pid = 0 }: ChildProcess, ended: AbortSignal): Promise<Started> {
-  const { places } = launching;
+async function connected({ places, network, spec, opening }: Launch, ended: AbortSignal): Promise<Started> {
   const [init, gates] = await Promise.allSettled([
     untilFound(async () => (await readStatus(places.status)).initPid, ended),
-    openNetwork(launching, (isThere) =>
-      untilFound(async () => ((await isThere(pid)) ? pid : undefined), ended),
-    ),
+    opening.connected,
   ]);
   if (init.status === 'rejected') throw init.reason;
   // Why bubblewrap ended says more than that there was nothing to connect.
-  if (init.value !== undefined && gates.status === 'rejected') throw gates.reason;
-  return { init: init.value, gates: gates.status === 'fulfilled' ? gates.value : [] };
-}
-
-/** Waits until the network is there, as `find` tells, and connects it. */
-async function openNetwork(
-  { bubblewrap, places, spec: { ports }, network, node }: Launch,
-  find: (isThere: (pid: number) => Promise<boolean>) => Promise<number | undefined>,
-): Promise<readonly Gate[]> {
-  if (network === undefined) return [];
-  const { inherited, setpriv, program } = bubblewrap;
-  const { tools } = network;
-  if (network.kind === 'gated') {
-    const entered = () => find((pid) => hasEntered(pid, program));
-    return openGateway({ bubblewrap, network, node, places, ports, entered });
-  }
-  const pid = await find((one) => hasOwnNetwork(one, tools));
-  if (pid === undefined) return [];
-  const asRoot = setpriv !== undefined;
-  return connectNetwork({ tools, slirp: network.slirp, ports, asRoot, places, pid, inherited });
+  if (init.value === undefined) return { init: undefined, gates: [] };
+  if (gates.status === 'rejected') throw gates.reason;
+  if (network?.kind === 'connected') for (const port of spec.ports) await forwardPort(places, port);
+  return { init: init.value, gates: gates.value };
 }
 
 /** What `ask` finds, asked again until `ended` aborts or the time is up, however long each answer takes. */

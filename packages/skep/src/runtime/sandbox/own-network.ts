@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants } from 'node:fs';
-import { readlink, realpath } from 'node:fs/promises';
+import { accessSync, closeSync, constants, openSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import type { EgressPolicy } from '../../egress/policy.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { findProgram, type Environment } from './find-program.ts';
+import { coverInherited } from './inherited-descriptors.ts';
 
 /** The programs that make a network of its own for a workload. */
 export interface NetworkTools {
@@ -103,23 +104,71 @@ export async function makesOwnNetwork(tools: NetworkTools, asRoot: boolean): Pro
 }
 
 async function isMade(tools: NetworkTools, asRoot: boolean, kind: OwnNetwork['kind']): Promise<boolean> {
-  const [program = '', ...args] = inOwnNetwork(tools, { asRoot, kind }, ['/bin/true']);
-  const child = spawn(program, args, { stdio: 'ignore', timeout: PROOF_MS, env: {} });
-  return once(child, 'exit').then(
-    ([code]) => code === 0,
-    () => false,
-  );
+  try {
+    using network = await makeNetwork(tools, { asRoot, kind, inherited: [] });
+    const [program = '', ...args] = insideNetwork(tools, { asRoot, pid: network.pid }, ['/bin/true']);
+    const [code] = await once(spawn(program, args, { stdio: 'ignore', timeout: PROOF_MS, env: {} }), 'exit');
+    return code === 0;
+  } catch {
+    return false;
+  }
 }
 
-/** The command in a network namespace without any connection but, for a gated one, loopback. */
-export function inOwnNetwork(
-  { unshare, ip }: NetworkTools,
-  { asRoot, kind }: { readonly asRoot: boolean; readonly kind: OwnNetwork['kind'] },
-  command: readonly string[],
-): readonly string[] {
-  const user = asRoot ? [] : ['--user', '--map-root-user'];
-  return [unshare, ...user, '--net', '--', '/bin/sh', '-c', ENTER[kind], ip, ...command];
+/** A network that lasts as long as anything is in it, or this is not disposed of. */
+interface MadeNetwork extends Disposable {
+  /** The process that holds it. */
+  readonly pid: number;
 }
+
+interface Making {
+  readonly asRoot: boolean;
+  readonly kind: OwnNetwork['kind'];
+  /** See `inheritedDescriptors`. */
+  readonly inherited: readonly number[];
+}
+
+/**
+ * Makes a network namespace without any connection but, for a gated one, loopback. What holds it ends with this program.
+ * Throws `runtime/start-failed`.
+ */
+export async function makeNetwork(
+  { unshare, ip }: NetworkTools,
+  { asRoot, kind, inherited }: Making,
+): Promise<MadeNetwork> {
+  using opened = new DisposableStack();
+  const devNull = opened.adopt(openSync('/dev/null', 'r+'), closeSync);
+  const user = asRoot ? [] : ['--user', '--map-root-user'];
+  const child = spawn(unshare, [...user, '--net', '--', '/bin/sh', '-c', `${SET_UP[kind]} && ${HOLD}`, ip], {
+    cwd: '/',
+    env: {},
+    detached: true,
+    stdio: coverInherited(['pipe', 'pipe', 'pipe'], inherited, devNull),
+  });
+  const { stdin, stdout, stderr, pid = 0 } = child;
+  // Node makes all three, or says that the program could not be started.
+  if (!stdin || !stdout || !stderr) throw notMade('it cannot be started');
+  const held = opened.adopt(child, () => void stdin.destroy());
+  stdin.on('error', () => {});
+  const said = text(stderr).catch(() => '');
+  const ended = once(held, 'close').then(
+    async () => Promise.reject(notMade((await said).trim() || 'it gave no reason')),
+    (cause: unknown) => Promise.reject(notMade('it cannot be started', cause)),
+  );
+  const late = AbortSignal.timeout(PROOF_MS);
+  await Promise.race([ended, once(stdout, 'data', { signal: late })]).catch((error: unknown) => {
+    throw late.aborted ? notMade('it took too long') : error;
+  });
+  ended.catch(() => {});
+  const kept = opened.move();
+  return { pid, [Symbol.dispose]: () => kept.dispose() };
+}
+
+function notMade(why: string, cause?: unknown): SkepError {
+  return new SkepError('runtime/start-failed', { message: `its network cannot be made: ${why}`, cause });
+}
+
+/** Says that the network is ready, and stays until nobody wants it any more. */
+const HOLD = 'echo ready && read -r _';
 
 /**
  * Where names lead in a gated network, for programs that know no proxy: servers that guard against private addresses resolve
@@ -127,25 +176,18 @@ export function inOwnNetwork(
  */
 export const NAMES_LEAD_TO = '1.2.3.4';
 
-const ENTER: Readonly<Record<OwnNetwork['kind'], string>> = {
+const SET_UP: Readonly<Record<OwnNetwork['kind'], string>> = {
   /**
    * The kernel lets what arrives from outside reach loopback, so that a server which listens only there can be reached
    * through a forwarded port. It would let loopback addresses out as well, by a socket that is bound to the interface, and
    * slirp4netns would take them for the machine's own; so outside of loopback they lead nowhere.
    */
-  connected: `
-echo 1 >/proc/sys/net/ipv4/conf/all/route_localnet &&
-"$0" route add blackhole 127.0.0.0/8 &&
-exec "$@"`,
+  connected: 'echo 1 >/proc/sys/net/ipv4/conf/all/route_localnet && "$0" route add blackhole 127.0.0.0/8',
   /** What opens the sockets of the gateway inside has no rights, and needs the ports of DNS and the web. */
-  gated: `
-"$0" link set lo up &&
-"$0" address add ${NAMES_LEAD_TO}/32 dev lo &&
-echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start &&
-exec "$@"`,
+  gated: `"$0" link set lo up && "$0" address add ${NAMES_LEAD_TO}/32 dev lo && echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start`,
 };
 
-/** The command as it enters the network of a process that was started by `inOwnNetwork`. */
+/** The command as it enters the network that this process is in. */
 export function insideNetwork(
   { nsenter }: NetworkTools,
   { asRoot, pid }: { readonly asRoot: boolean; readonly pid: number },
@@ -153,24 +195,4 @@ export function insideNetwork(
 ): readonly string[] {
   const user = asRoot ? [] : ['--user', '--preserve-credentials'];
   return [nsenter, '--target', String(pid), ...user, '--net', '--', ...command];
-}
-
-/** Whether a process that was started by `inOwnNetwork` has its network, and whose it is can be told inside. */
-export async function hasOwnNetwork(pid: number, { unshare }: NetworkTools): Promise<boolean> {
-  try {
-    const [own, its] = await Promise.all([readlink('/proc/self/ns/net'), readlink(`/proc/${pid}/ns/net`)]);
-    // Until unshare(1) has started the next program, users have no numbers inside yet.
-    return own !== its && (await readlink(`/proc/${pid}/exe`)) !== (await realpath(unshare));
-  } catch {
-    return false;
-  }
-}
-
-/** Whether a process that was started by `inOwnNetwork` has come to its command: then the network is ready, too. */
-export async function hasEntered(pid: number, command: string): Promise<boolean> {
-  try {
-    return (await readlink(`/proc/${pid}/exe`)) === (await realpath(command));
-  } catch {
-    return false;
-  }
 }

@@ -13,25 +13,16 @@ import { GATES, type WorkloadPlaces } from './places.ts';
 const run = promisify(execFile);
 const { O_RDONLY, O_RDWR, O_WRONLY, O_NONBLOCK } = constants;
 
-/** Makes the FIFOs of a workload. */
-export function makePipes(places: WorkloadPlaces, stdio: boolean): Promise<void> {
-  return makeFifos(places, [
+/** Makes the FIFOs of a workload, as far as they are not there. Throws `runtime/start-failed`. */
+export async function makePipes(places: WorkloadPlaces, stdio: boolean): Promise<void> {
+  const all = [
     places.life,
     places.stderr,
     ...GATES.map((one) => places[one]),
     ...(stdio ? [places.stdin, places.stdout] : []),
-  ]);
-}
-
-/** Those of a gateway, for a workload that was made by a release without. */
-export async function makeGates(places: WorkloadPlaces): Promise<void> {
-  const missing = GATES.map((one) => places[one]).filter((one) => !existsSync(one));
+  ];
+  const missing = all.filter((one) => !existsSync(one));
   if (missing.length > 0) await makeFifos(places, missing);
-}
-
-/** That of the log, for a workload that was made by a release without. */
-export async function makeLogPipe(places: WorkloadPlaces): Promise<void> {
-  if (!existsSync(places.stderr)) await makeFifos(places, [places.stderr]);
 }
 
 /** Makes the pipe for what is traced. */

@@ -37,6 +37,7 @@ import * as kept from './kept-data.ts';
 import { earlierPart, followFile } from './log-file.ts';
 import { isRead, untilLogged } from './log-pipe.ts';
 import { hasTree, packageTree, removeTree } from './package-trees.ts';
+import { openNetwork } from './open-network.ts';
 import { ownNetworkOf } from './own-network.ts';
 import { prepare } from './prepare.ts';
 import { attachPipes, holdPipes, makePipes, type HeldPipes } from './pipes.ts';
@@ -164,7 +165,7 @@ export class SandboxRuntime implements Runtime {
     const draft = workloadPlaces(await scratchDirectory(root, this.#environment));
     try {
       const text = encodeSpec({ spec, createdAt: new Date() });
-      await Promise.all([makePipes(draft, spec.stdio), writeFile(draft.spec, text, { mode: 0o600 })]);
+      await writeFile(draft.spec, text, { mode: 0o600 });
       await rename(draft.directory, path.join(root, spec.name));
     } catch (error) {
       await rm(draft.directory, { recursive: true, force: true });
@@ -194,7 +195,6 @@ export class SandboxRuntime implements Runtime {
     for (const file of [places.run, places.status, ...pipes]) {
       await removeFile(file);
     }
-    await makePipes(places, spec.stdio);
     await atomicWrite(places.spec, encodeSpec({ spec, createdAt: new Date() }));
     return true;
   }
@@ -212,19 +212,22 @@ export class SandboxRuntime implements Runtime {
     const user = await this.#userOf(spec);
     const network = ownNetworkOf(spec, bubblewrap.network);
     try {
+      // What is left of the last run may still have the ports.
+      await endGateway(places);
+      const pipes = makePipes(places, spec.stdio);
+      await using opening = openNetwork({ bubblewrap, network, node, places, ports: spec.ports, pipes });
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
       const { groups } = bubblewrap;
       const [{ mounts, complete, home }, group] = await Promise.all([
         serverState({ places, reference, tree, user: owner }),
         groups && makeGroup(groups, places, spec.limits ?? DEFAULT_LIMITS),
+        pipes,
       ]);
       const data = await kept.dataMounts({ environment: this.#environment, spec, home, user: owner });
       const state = [...mounts, ...data];
       const parts = { spec, tree, node, ...(await treeParts(tree, user)), user, state, network, group };
-      // What is left of the last run may still have the ports.
-      await endGateway(places);
       using tracing = await this.#watches.begin({ ...parts, bubblewrap, places });
-      await launch({ ...parts, bubblewrap, places, complete, traced: tracing?.within });
+      await launch({ ...parts, bubblewrap, places, opening, complete, traced: tracing?.within });
     } finally {
       this.#release(name);
     }
@@ -241,7 +244,10 @@ export class SandboxRuntime implements Runtime {
     }
     if (run.state === 'exited') throw notRunning(name);
     // Until the workload holds its pipes itself, somebody must, or the attachment would end at once.
-    if (run.state === 'created' && !this.#held.has(name)) this.#held.set(name, holdPipes(places));
+    if (run.state === 'created' && !this.#held.has(name)) {
+      await makePipes(places, spec.stdio);
+      this.#held.set(name, holdPipes(places));
+    }
     return attachPipes(places, name);
   }
 

@@ -30,7 +30,6 @@ async function connect(hardened: string, asRoot: boolean): Promise<readonly stri
     asRoot,
     places,
     pid: process.pid,
-    ports: [],
     inherited: [],
   });
   return (await readFile(calls, 'utf8')).trim().split('\n');

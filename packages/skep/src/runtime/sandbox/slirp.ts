@@ -10,7 +10,6 @@ import { isRecord } from '@skep/core/json/is-record.ts';
 import type { PortBinding } from '../runtime.ts';
 import { coverInherited } from './inherited-descriptors.ts';
 import type { NetworkTools } from './own-network.ts';
-import { makeGates } from './pipes.ts';
 import type { Gate, WorkloadPlaces } from './places.ts';
 
 /** Addresses inside: slirp4netns' own. */
@@ -33,45 +32,35 @@ export interface Connecting {
   readonly places: WorkloadPlaces;
   /** A process in the namespace. */
   readonly pid: number;
-  readonly ports: readonly PortBinding[];
   readonly inherited: readonly number[];
 }
 
 /**
- * Connects a workload's network namespace to the outside, without the loopback of this machine, and forwards the ports.
- * The process that does it lives as long as anything holds the workload's life pipe, whatever becomes of this program.
- * Answers with the pipe that it holds itself, so that its end is noticed. Throws `runtime/start-failed`.
+ * Connects a workload's network namespace to the outside, without the loopback of this machine. The process that does it
+ * lives as long as anything holds the workload's life pipe, whatever becomes of this program. Answers with the pipe that it
+ * holds itself, so that its end is noticed. Throws `runtime/start-failed`.
  */
 export async function connectNetwork(connecting: Connecting): Promise<readonly Gate[]> {
-  await makeGates(connecting.places);
   // Its own confinement needs mounts and filters that some containers do not allow. What reads a hostile server's packets
   // does so as root only when it is confined.
   const started =
-    (await startSlirp(connecting, ['--enable-sandbox', '--enable-seccomp'])) ??
-    (connecting.asRoot ? undefined : await startSlirp(connecting, []));
-  if (started === undefined) {
-    throw failed(
-      `slirp4netns ended before the network was up${connecting.asRoot ? ', and as root it must be able to confine itself' : ''}`,
-      `start it again${connecting.asRoot ? ', run skep as an ordinary user' : ''}, or run it with --network host`,
-    );
-  }
-  try {
-    for (const port of connecting.ports) await forward(connecting.places, port);
-  } catch (error) {
-    started.kill('SIGKILL');
-    throw error;
-  }
-  return ['gate'];
+    (await startSlirp(connecting, ['--enable-sandbox', '--enable-seccomp'])) ||
+    (!connecting.asRoot && (await startSlirp(connecting, [])));
+  if (started) return ['gate'];
+  throw failed(
+    `slirp4netns ended before the network was up${connecting.asRoot ? ', and as root it must be able to confine itself' : ''}`,
+    `start it again${connecting.asRoot ? ', run skep as an ordinary user' : ''}, or run it with --network host`,
+  );
 }
 
 const READY_AT = 3;
 const EXIT_AT = 4;
 
-/** Undefined when it ended instead of getting ready. */
+/** True when it is ready; false when it ended instead. */
 async function startSlirp(
   { tools, slirp, asRoot, places, pid, inherited }: Connecting,
   hardened: readonly string[],
-): Promise<ChildProcess | undefined> {
+): Promise<boolean> {
   using opened = new DisposableStack();
   const life = opened.adopt(openSync(places.life, O_RDONLY | O_NONBLOCK), closeSync);
   const gate = opened.adopt(openSync(places.gate, O_RDWR), closeSync);
@@ -91,7 +80,7 @@ async function startSlirp(
     stdio: coverInherited(['ignore', 'ignore', 'ignore', 'pipe', life, gate], inherited, devNull),
   });
   child.unref();
-  return (await saysReady(child)) ? child : undefined;
+  return saysReady(child);
 }
 
 async function saysReady(child: ChildProcess): Promise<boolean> {
@@ -108,8 +97,8 @@ async function saysReady(child: ChildProcess): Promise<boolean> {
 
 const API_SOCKET = 'network.sock';
 
-/** `add_hostfwd` of slirp4netns(1), to the workload's loopback. */
-async function forward(places: WorkloadPlaces, port: PortBinding): Promise<void> {
+/** Leads a port of this machine to the workload's loopback (`add_hostfwd` of slirp4netns(1)). Throws `runtime/start-failed`. */
+export async function forwardPort(places: WorkloadPlaces, port: PortBinding): Promise<void> {
   const command = {
     execute: 'add_hostfwd',
     arguments: {
