@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { closeSync, constants, openSync, readdirSync, readlinkSync } from 'node:fs';
+import { closeSync, constants, openSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { holdPipes, makePipes, untilReleased } from './pipes.ts';
+import { holdPipes, isHeld, makePipes, untilReleased } from './pipes.ts';
 import { workloadPlaces, type WorkloadPlaces } from './places.ts';
 
 let places: WorkloadPlaces;
@@ -39,6 +39,18 @@ test('the wait ends with its signal', async () => {
     await expect(waiting).rejects.toThrow();
   } finally {
     closeSync(holder);
+  }
+});
+
+test('pipes that are there stay, and those that are missing are made', async () => {
+  const [held, before] = [openSync(places.life, constants.O_RDWR), statSync(places.life)];
+  try {
+    await makePipes(places, true);
+    expect(statSync(places.life).ino).toBe(before.ino);
+    expect(isHeld(places.life)).toBe(true);
+    expect(statSync(places.stdin).isFIFO()).toBe(true);
+  } finally {
+    closeSync(held);
   }
 });
 
