@@ -70,7 +70,7 @@ test.each([
 test('what serves a network is bound to the pipe of its workload, which this program holds meanwhile', async () => {
   {
     await using opening = await open(READY, 'echo 1 >&3; exec cat <&4 >served');
-    expect(await opening.connected).toEqual([]);
+    expect(await opening.connected).toEqual(['gate']);
     expect(isHeld(places.life)).toBe(true);
   }
   expect(isHeld(places.life)).toBe(false);
