@@ -215,11 +215,15 @@ export class SandboxRuntime implements Runtime {
       // What is left of the last run may still have the ports.
       await endGateway(places);
       const pipes = makePipes(places, spec.stdio);
-      await using opening = openNetwork({ bubblewrap, network, node, places, ports: spec.ports, pipes });
+      // All that has begun is over before the workload may be removed.
+      await using begun = new AsyncDisposableStack();
+      const opening = begun.use(openNetwork({ bubblewrap, network, node, places, ports: spec.ports, pipes }));
       const owner = bubblewrap.setpriv === undefined ? undefined : user;
       const { groups } = bubblewrap;
+      const making = serverState({ places, reference, tree, user: owner });
+      begun.defer(async () => void (await Promise.allSettled([making.then(({ copied }) => copied)])));
       const [{ mounts, complete, home }, group] = await Promise.all([
-        serverState({ places, reference, tree, user: owner }),
+        making,
         groups && makeGroup(groups, places, spec.limits ?? DEFAULT_LIMITS),
         pipes,
       ]);

@@ -44,6 +44,21 @@ const own = (file: string) => path.join(places.state, 'package', file);
 const text = (file: string) => readFile(own(file), 'utf8');
 
 describe('a server', () => {
+  test('has its folder copied beside the rest of a start, and one that was given up is copied anew', async () => {
+    const root = await tree('one', ['dist/index.js']);
+    const { copied } = await serverState({
+      places,
+      reference: path.basename(root),
+      tree: root,
+      user: undefined,
+    });
+    await copied;
+    expect(await text('dist/index.js')).toBe('one');
+    await writeFile(own('dist/index.js'), 'half');
+    await state(root);
+    expect(await text('dist/index.js')).toBe('one');
+  });
+
   test('may write its home and the folder of its package, and nothing that it depends on', async () => {
     const root = await tree('one', ['dist/index.js', 'node_modules/dep/index.js']);
     expect(await state(root)).toEqual([

@@ -31,7 +31,9 @@ export interface ServerState {
   readonly mounts: readonly Mount[];
   /** Its home directory, on the host. */
   readonly home: string;
-  /** Puts into them what they are to hold, and gives it to the server, of which nothing may run before. */
+  /** Settles when all is copied that they are to hold, which was begun; whoever removes the workload waits for it. */
+  readonly copied: Promise<unknown>;
+  /** Waits for that, and gives it to the server, of which nothing may run before. */
   readonly complete: () => Promise<void>;
 }
 
@@ -68,14 +70,15 @@ export async function serverState(owner: StateOwner): Promise<ServerState> {
     await makeDirectory(path.join(copy, 'node_modules'));
     mounts.push({ source: own, target: path.posix.join(APP, inTree, 'node_modules'), readOnly: true });
   }
+  const copied = made === undefined ? copyFolder(source, copy, isNew ? user : undefined) : undefined;
+  // Who starts the server hears of it when it comes to that.
+  copied?.catch(() => {});
   return {
     mounts,
     home,
+    copied: copied ?? Promise.resolve(),
     async complete() {
-      if (made === undefined) {
-        const files = await copyFolder(source, copy, isNew ? user : undefined);
-        await writeMade(places, { reference, files, boot });
-      }
+      if (copied) await writeMade(places, { reference, files: await copied, boot });
       if (user !== undefined) await give(places.state, user, isNew);
     },
   };
@@ -85,6 +88,7 @@ function homeOnly({ places, user }: StateOwner, home: string, isNew: boolean): S
   return {
     mounts: [{ source: home, target: CONFINED_HOME, readOnly: false }],
     home,
+    copied: Promise.resolve(),
     async complete() {
       if (user !== undefined) await give(places.state, user, isNew);
     },
