@@ -9,6 +9,7 @@ import { parsedJson } from '@skep/core/json/parsed-json.ts';
 import { readText } from '@skep/core/files/read-limited.ts';
 import { INDEX_FILE } from '../catalog/catalogue-index.ts';
 import { loadRunConfig, savedNames } from '../run-config/file.ts';
+import { ROOTLESS_FILE } from '../runtime/docker/files-of-root.ts';
 import { PROOF_FILE } from '../runtime/sandbox/places.ts';
 import { checkStatusFile, hostOf, isUnfinished, statusNames } from '../supervisor/state.ts';
 import { ok, someOf, type Finding, type Inquiry } from './check.ts';
@@ -180,5 +181,6 @@ export async function lookAtCaches({ context: { places } }: Inquiry): Promise<Fi
 
 const CACHES: readonly (readonly [string, (text: string) => boolean])[] = [
   [PROOF_FILE, (text) => parsedJson(text) !== undefined],
+  [ROOTLESS_FILE, (text) => parsedJson(text) !== undefined],
   [INDEX_FILE, (text) => text.split('\n').length === 2 && text.split('\n').every((line) => parsedJson(line))],
 ];

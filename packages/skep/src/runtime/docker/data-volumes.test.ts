@@ -104,3 +104,41 @@ describe('a workload on an engine', () => {
     expect(engine.calls().filter((call) => call.startsWith('DELETE'))).toEqual([`DELETE /volumes/${VOLUME}`]);
   });
 });
+
+describe('an image that is started as another user than its root', () => {
+  const SPEC = { ...STDIO_SPEC, network: 'none', insteadOfRoot: true };
+  const ARCHIVE = 'GET /containers/a1/archive';
+  const imageOf = (letter: string) => ({
+    body: { Image: `sha256:${letter.repeat(64)}`, Config: { Image: 'fake:1' } },
+  });
+  const script = (image: Script, files: Readonly<Record<string, number>>): Record<string, Script> => ({
+    'POST /containers/create': { status: 201 },
+    'DELETE /containers/a1': { status: 204 },
+    'GET /containers/a1/json': image,
+    [ARCHIVE]: { raw: tar(files) },
+  });
+
+  test('is looked at once for files of root, for all workloads of its id', async () => {
+    const engine = await scriptedEngine(
+      script([imageOf('a'), imageOf('a'), imageOf('b')], { 'root/': 0, 'root/.profile': 9 }),
+    );
+    const looks = (): number => engine.calls().filter((call) => call === ARCHIVE).length;
+    await engine.runtime.create(SPEC);
+    await engine.runtime.create(SPEC);
+    expect(looks()).toBe(1);
+    // The name means another image by now.
+    await engine.runtime.create(SPEC);
+    expect(looks()).toBe(2);
+  });
+
+  test('is looked at each time where something is mounted, and refused each time where root has files', async () => {
+    const empty = await scriptedEngine(script(imageOf('a'), { 'root/': 0 }));
+    const mounts = [{ source: '/somewhere', target: '/root', readOnly: true }];
+    for (const one of [{ ...SPEC, mounts }, { ...SPEC, overlays: mounts }, SPEC])
+      await empty.runtime.create(one);
+    expect(empty.calls().filter((call) => call === ARCHIVE)).toHaveLength(3);
+    const full = await scriptedEngine(script(imageOf('a'), { 'root/': 0, 'root/token': 9 }));
+    for (const _ of [1, 2]) await expect(full.runtime.create(SPEC)).rejects.toThrow('keeps files in /root');
+    expect(full.calls().filter((call) => call === ARCHIVE)).toHaveLength(2);
+  });
+});

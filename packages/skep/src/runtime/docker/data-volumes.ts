@@ -1,10 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { listOf, members, nullish, readAs, recordOf, text } from '@skep/core/settings/shape.ts';
 import { partOf } from '../../permissions/data-paths.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import type { EngineClient } from './client.ts';
-import { containerPath, removeContainer } from './containers.ts';
 import { refused } from './failure.ts';
 import { MANAGED, MANAGED_LABEL, NAME_LABEL, OWNER_LABEL } from './labels.ts';
 import { readAnswer } from './read-answer.ts';
@@ -106,27 +104,8 @@ const BLOCK = 512;
 /** More than the directory itself and the empty file that images of packages begin with take. */
 const LOOKED_AT = 16 * BLOCK;
 
-/** What systems put into the home directory of root when they are installed. */
-const SKELETON = /\/\.(?:bashrc|bash_logout|bash_profile|cshrc|tcshrc|profile)$/;
-
-/**
- * Removes a container that was just made for another user than the root of its image, and fails with
- * `runtime/start-failed`, where that keeps programs or settings in the home directory of root: they would be missed late.
- */
-export async function refuseFilesOfRoot(client: EngineClient, container: string): Promise<void> {
-  const path = containerPath(container, '/archive');
-  const tar = await client
-    .stream({ path, query: { path: '/root/.' } }, (answer) => refused('read /root', answer))
-    .catch(() => undefined);
-  if (tar === undefined || !(await holdsFiles(tar, SKELETON))) return;
-  await removeContainer(client, container, `remove "${container}"`);
-  throw new SkepError('runtime/start-failed', {
-    message: `permission denied: the image of "${container}" keeps files in /root, which are for root alone`,
-  });
-}
-
 /** True when a tar stream (POSIX.1-2017 pax, ustar header) has more in it than its directory, an empty `.keep`, and `nothing`. */
-async function holdsFiles(tar: IncomingMessage, nothing?: RegExp): Promise<boolean> {
+export async function holdsFiles(tar: IncomingMessage, nothing?: RegExp): Promise<boolean> {
   let bytes = Buffer.alloc(0);
   try {
     for await (const chunk of tar) {

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode } from '@skep/core/errors/skep-error.ts';
 import { bool, listOf, members, nullish, text, wholeNumber } from '@skep/core/settings/shape.ts';
 import type { Decision } from '../../egress/decision.ts';
 import { closedMounts } from '../../permissions/confined-user.ts';
@@ -22,7 +22,7 @@ import type {
 import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import { attachment } from './attach.ts';
-import type { EngineAnswer, EngineClient } from './client.ts';
+import type { EngineClient } from './client.ts';
 import { containerBody, hasOwnNetwork, type Connection } from './container-body.ts';
 import {
   containerPath,
@@ -37,8 +37,9 @@ import {
 import type { CredentialSources } from './credentials.ts';
 import { endpointText } from './endpoint.ts';
 import { containerEvents } from './events.ts';
-import { engineMessage, refused } from './failure.ts';
+import { createFailure, refused, startFailure } from './failure.ts';
 import * as volumes from './data-volumes.ts';
+import { refuseFilesOfRoot } from './files-of-root.ts';
 import { gatewayTraffic, removeGateway, stopGateway } from './gateway/gateway-container.ts';
 import { gatewayScript, type GatewayMaker } from './gateway/gateway-image.ts';
 import { guard, isolate } from './gateway/isolated-workload.ts';
@@ -242,7 +243,7 @@ export class DockerRuntime implements Runtime {
       const query = { name: spec.name };
       const answer = await this.#client.call({ method: 'POST', path: '/containers/create', query, body });
       if (answer.status !== 201) throw createFailure(spec, answer);
-      if (spec.insteadOfRoot === true) await volumes.refuseFilesOfRoot(this.#client, spec.name);
+      if (spec.insteadOfRoot === true) await refuseFilesOfRoot(this.#client, spec, this.#environment);
     } catch (error) {
       if (made.status === 'fulfilled') await volumes.removeVolumesNamed(this.#client, made.value);
       const { id, outward } = (placed.status === 'fulfilled' && placed.value) || {};
@@ -373,28 +374,4 @@ export class DockerRuntime implements Runtime {
     if (!observed) throw noSuchWorkload(name);
     return observed;
   }
-}
-
-function createFailure(spec: WorkloadSpec, answer: EngineAnswer): SkepError {
-  if (answer.status === 409) {
-    return new SkepError('runtime/name-taken', {
-      message: `a container named "${spec.name}" exists already`,
-    });
-  }
-  const message = engineMessage(answer.body);
-  if (answer.status === 404 && /image/i.test(message)) {
-    return new SkepError('runtime/image-not-found', {
-      message: `image "${spec.reference}" is not on the engine`,
-      hint: 'start the workload with skep start, which pulls or builds it again',
-    });
-  }
-  return refused(`create container "${spec.name}"`, answer);
-}
-
-function startFailure(name: string, answer: EngineAnswer): SkepError {
-  const message = engineMessage(answer.body);
-  if (answer.status === 404 && /no such container/i.test(message)) return noSuchWorkload(name);
-  return new SkepError('runtime/start-failed', {
-    message: `workload "${name}" could not be started: ${message}`,
-  });
 }

@@ -1,5 +1,7 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
+import type { WorkloadSpec } from '../runtime.ts';
+import { noSuchWorkload } from '../workload-name.ts';
 import { endpointText, type Endpoint } from './endpoint.ts';
 
 /** What a broken or refused connection to the engine becomes; `runtime/aborted` when the caller's signal cut it. */
@@ -43,5 +45,34 @@ export function refused(
     message: `the container engine refused to ${what}: ${engineMessage(answer.body)}`,
     ...(hint === undefined ? {} : { hint }),
     detail: { status: answer.status },
+  });
+}
+
+/** Why an engine did not create a container, by what it answered. */
+export function createFailure(
+  spec: Pick<WorkloadSpec, 'name' | 'reference'>,
+  answer: Parameters<typeof refused>[1],
+): SkepError {
+  if (answer.status === 409) {
+    return new SkepError('runtime/name-taken', {
+      message: `a container named "${spec.name}" exists already`,
+    });
+  }
+  const message = engineMessage(answer.body);
+  if (answer.status === 404 && /image/i.test(message)) {
+    return new SkepError('runtime/image-not-found', {
+      message: `image "${spec.reference}" is not on the engine`,
+      hint: 'start the workload with skep start, which pulls or builds it again',
+    });
+  }
+  return refused(`create container "${spec.name}"`, answer);
+}
+
+/** Why it did not start one. */
+export function startFailure(name: string, answer: Parameters<typeof refused>[1]): SkepError {
+  const message = engineMessage(answer.body);
+  if (answer.status === 404 && /no such container/i.test(message)) return noSuchWorkload(name);
+  return new SkepError('runtime/start-failed', {
+    message: `workload "${name}" could not be started: ${message}`,
   });
 }
