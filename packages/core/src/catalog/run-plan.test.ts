@@ -100,6 +100,16 @@ describe('what runs', () => {
       { packages: [oci({ runtimeArguments: [{ type: 'named', name: '-e', value: 'x-api-key=1' }] })] },
       '"x-api-key" is no name of an environment variable',
     ],
+    [
+      'an image that is a file',
+      { packages: [oci({ identifier: 'file:///etc/passwd' })] },
+      'is no image reference',
+    ],
+    [
+      'an image at an address',
+      { packages: [oci({ identifier: 'https://x.example/a' })] },
+      'is no image reference',
+    ],
     ['an image with a space', { packages: [oci({ identifier: 'a b' })] }, 'is no image reference'],
     [
       'an unknown transport',

@@ -87,6 +87,8 @@ function planPackage(document: ServerDocument, entry: ServerPackage): LocalPlan 
   if (misnamed) return { fault: `${JSON.stringify(misnamed.name)} is no name of an environment variable` };
   const targetPort = spoken.port ?? extension.target_port ?? undefined;
   const ownArgs = entry.packageArguments?.length ? args : (extension.args ?? []);
+  const values = [...ownArgs, ...env.map((one) => one.default ?? '')];
+  if (values.some((text) => text.includes('\0'))) return { fault: 'a value of it contains NUL' };
   return {
     target: named.target,
     transport: spoken.transport,

@@ -20,8 +20,8 @@ const NAMES = {
   pypi: /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/,
 } as const;
 const VERSION = /^[A-Za-z0-9][A-Za-z0-9.+_!-]*$/;
-/** OCI distribution references: no white space, nothing a shell or flag parser would read as more than a name. */
-const IMAGE = /^[a-zA-Z0-9][a-zA-Z0-9._/:@-]*$/;
+/** OCI distribution references: no white space or address, nothing a shell or flag parser would read as more than a name. */
+const IMAGE = /^(?!.*\/\/)[a-zA-Z0-9][a-zA-Z0-9._/:@-]*$/;
 
 /** Docker Hub's names; its images are written without a host. */
 const HUB = new Set([

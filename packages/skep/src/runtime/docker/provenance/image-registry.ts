@@ -139,7 +139,9 @@ export class ImageRegistry implements Disposable {
     const basic = login !== undefined && 'username' in login ? basicOf(login) : undefined;
     if (/^basic\b/i.test(challenge) && basic !== undefined) return basic;
     const realm = URL.parse(parameter(challenge, 'realm') ?? '');
-    const isOwn = realm !== null && (realm.protocol === 'https:' || LOOPBACK.test(realm.host));
+    const isOwn =
+      realm !== null &&
+      (realm.protocol === 'https:' || (realm.protocol === 'http:' && LOOPBACK.test(realm.host)));
     if (!/^bearer\b/i.test(challenge) || !isOwn) throw this.#failure('asks to sign in, and Skep cannot');
     const service = parameter(challenge, 'service') ?? '';
     const token = await this.#token(realm, { service, basic, signal });

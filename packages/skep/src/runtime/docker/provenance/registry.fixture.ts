@@ -16,7 +16,11 @@ export class RegistryUnderTest implements AsyncDisposable {
   /** `Bearer` sends whoever is not signed in to its own token service. */
   challenge: 'none' | 'Basic' | 'Bearer' = 'none';
   /** Answers these with other bytes than their digests say. */
-  lies = new Set<string>();
+  lies = new Map<string, string | Buffer>();
+  /** Where it sends whoever is not signed in; its own token service otherwise. */
+  realm: string | undefined;
+  /** Sends whoever asks for a blob elsewhere. */
+  elsewhere: string | undefined;
   /** Never answers these. */
   silent = new Set<string>();
 
@@ -94,12 +98,14 @@ export class RegistryUnderTest implements AsyncDisposable {
       const how =
         this.challenge === 'Basic'
           ? 'Basic realm="x"'
-          : `Bearer realm="http://${this.host}/token",service="it"`;
+          : `Bearer realm="${this.realm ?? `http://${this.host}/token`}",service="it"`;
       return void response.writeHead(401, { 'www-authenticate': how }).end();
     }
     const [, kind = '', name = ''] = /\/(manifests|blobs|referrers)\/([^/]+)$/.exec(url) ?? [];
     if (this.silent.has(name)) return;
-    const found = this.lies.has(name) ? Buffer.from('{"schemaVersion":2}') : this.#find(kind, name);
+    if (kind === 'blobs' && this.elsewhere !== undefined)
+      return void response.writeHead(307, { location: `${this.elsewhere}${url}` }).end();
+    const found = this.lies.get(name) ?? this.#find(kind, name);
     if (found === undefined) response.writeHead(404).end('{}');
     else response.end(found);
   }

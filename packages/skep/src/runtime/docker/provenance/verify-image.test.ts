@@ -173,7 +173,7 @@ describe('an image is not verified', () => {
     const layer = await signing.simple(digest, WHO);
     registry.signed(digest, [layer]);
     const payload = registry.blob(layer.payload).digest;
-    registry.lies.add(payload);
+    registry.lies.set(payload, '{"schemaVersion":2}');
     await expect(verify()).rejects.toThrow(unverified(`gave something else than ${payload}`));
   });
 
@@ -200,6 +200,62 @@ describe('an image is not verified', () => {
     const broken = join(directory, 'broken.json');
     await writeFile(broken, '{"tlogs":3}');
     await expect(verify({ trustedRoot: broken })).rejects.toThrow(unverified('is no root of trust'));
+  });
+
+  test.each<[string, string | Buffer, string]>([
+    ['its manifest', 'no JSON', 'gave something else than'],
+    ['its manifest', '[]', 'gave something else than'],
+    ['its manifest', Buffer.alloc(5 * 1024 * 1024, ' '), '4194304'],
+    ['its signatures', 'no JSON', 'gave something else than'],
+    ['its signatures', '{"layers":7}', 'the image is not signed'],
+    [
+      'its signatures',
+      '{"layers":[null,{},{"mediaType":"x","digest":"../../etc/passwd"}]}',
+      'the image is not signed',
+    ],
+    ['its signatures', Buffer.alloc(5 * 1024 * 1024, ' '), '4194304'],
+    ['what refers to it', '{"manifests":{"a":1}}', 'the image is not signed'],
+  ])('whose registry answers nonsense for %s (%#)', async (what, bytes, why) => {
+    const names: Record<string, string> = {
+      'its manifest': '1',
+      'its signatures': `${digest.replace(':', '-')}.sig`,
+      'what refers to it': digest,
+    };
+    registry.lies.set(names[what] ?? '', bytes);
+    const localDigest = what === 'its manifest' ? undefined : digest;
+    await expect(verify({ localDigest })).rejects.toThrow(why);
+  });
+
+  test('whose registry lists more signatures than anybody makes', async () => {
+    const other = registry.image('2');
+    const about = await signing.simple(other, WHO);
+    registry.signed(digest, [...Array.from({ length: 50 }, () => about), await signing.simple(digest, WHO)]);
+    await expect(verify()).rejects.toThrow(unverified('its signature is about another image'));
+    expect(registry.asked.filter(({ path }) => path.includes('/blobs/'))).toHaveLength(50);
+  });
+
+  test.each(['http://token.example/x', 'ftp://127.0.0.1/x', 'nonsense'])(
+    'whose registry sends its login to %s',
+    async (realm) => {
+      registry.challenge = 'Bearer';
+      registry.realm = realm;
+      const env = { REGISTRY_USERNAME: 'ann', REGISTRY_PASSWORD: 'pw' };
+      await expect(verify({ credentials: { env } })).rejects.toThrow('asks to sign in, and Skep cannot');
+      expect(registry.asked.every(({ authorization }) => authorization === undefined)).toBe(true);
+    },
+  );
+
+  test('whose registry has its bytes elsewhere, without showing a login there', async () => {
+    await using other = await new RegistryUnderTest().open();
+    const layer = await signing.simple(digest, WHO);
+    registry.signed(digest, [layer]);
+    other.blob(Buffer.from('other bytes'));
+    other.lies.set(registry.blob(layer.payload).digest, 'other bytes');
+    registry.challenge = 'Basic';
+    registry.elsewhere = `http://${other.host}`;
+    const env = { REGISTRY_USERNAME: 'ann', REGISTRY_PASSWORD: 'pw' };
+    await expect(verify({ credentials: { env } })).rejects.toThrow('gave something else than');
+    expect(other.asked).toEqual([expect.objectContaining({ authorization: undefined })]);
   });
 
   test('whose registry does not end to answer', async () => {
