@@ -204,6 +204,46 @@ describe('what is exported', () => {
     expect(await there.output('export a1 -')).toBe(text);
   });
 
+  test('is the same text after it came from ToolHive and went there and back', async () => {
+    const x = {
+      schema_version: 'v0.1.0',
+      name: 'a1',
+      container_name: 'a1',
+      base_name: 'a1',
+      image: 'fake:1',
+      cmd_args: ['--root', '/notes'],
+      transport: 'stdio',
+      proxy_mode: 'streamable-http',
+      host: '127.0.0.1',
+      port: 0,
+      env_vars: { MCP_TRANSPORT: 'stdio', TZ: 'UTC' },
+      secrets: [],
+      container_labels: { toolhive: 'true', 'toolhive-name': 'a1', 'toolhive-port': '5', team: 'blue' },
+      group: 'default',
+      permission_profile: { name: 'network', network: { outbound: { insecure_allow_all: true } } },
+      isolate_network: false,
+      allow_docker_gateway: false,
+      ignore_config: { LoadGlobal: true, PrintOverlays: false },
+      stateless: true,
+      telemetry_config: { endpoint: 'otel.example' },
+    };
+    const here = await commandUnderTest({ files: { x } });
+    await here.output('run --from-config x');
+    const text = await here.output('export a1 -');
+    expect(JSON.parse(text)).toMatchObject({
+      cmd_args: x.cmd_args,
+      env_vars: { TZ: 'UTC' },
+      container_labels: { toolhive: 'true', 'toolhive-name': 'a1', team: 'blue' },
+      ignore_config: { load_global: true },
+      stateless: true,
+      telemetry_config: x.telemetry_config,
+    });
+    await here.output('rm a1');
+    await here.write('y', text);
+    await here.output('run --from-config y');
+    expect(await here.output('export a1 -')).toBe(text);
+  });
+
   test('lies in a file for this user alone, or goes to the terminal', async () => {
     const skep = await commandUnderTest();
     await skep.output('run fake:1 --name a1');
