@@ -10,6 +10,8 @@ export interface Timer {
 export interface Clock {
   /** Since the epoch. */
   readonly now: () => number;
+  /** Since some moment, for durations: setting the machine's clock does not change it, and it stands while the machine sleeps. */
+  readonly elapsed: () => number;
   readonly after: (delayMs: number, run: () => void) => Timer;
   readonly every: (periodMs: number, run: () => void) => Timer;
   /** Fails with the reason of the signal when that aborts. */
@@ -24,6 +26,7 @@ export const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Real time. Its timers do not keep the process alive; a sleep does, for somebody waits. */
 export const systemClock: Clock = {
   now: Date.now,
+  elapsed: () => performance.now(),
   after(delayMs, run) {
     let cancelled = false;
     const timer = setTimeout(run, Math.min(delayMs, MAX_TIMER_MS)).unref();

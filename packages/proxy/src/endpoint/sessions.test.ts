@@ -35,6 +35,17 @@ test('use keeps a session, idleness ends it', () => {
   expect(all.find(used, 'me')).toBeDefined();
 });
 
+test('the clock of the machine, set by hours, ends no session and keeps none', () => {
+  const { clock, left, all, create } = sessions();
+  const { key } = create();
+  clock.set(8 * 3_600_000);
+  clock.pass(900);
+  expect(all.find(key, 'me')).toBeDefined();
+  clock.set(-16 * 3_600_000);
+  clock.pass(2_000);
+  expect(left).toEqual([key]);
+});
+
 test('a session with a call in flight is not idle, however long the call takes', () => {
   const { clock, left, all, create } = sessions();
   const session = create();

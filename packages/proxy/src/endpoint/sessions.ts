@@ -48,7 +48,7 @@ export class Session implements Peer {
     this.abilities = options.abilities;
     this.replay = new ReplayBuffer(options.budget);
     this.#clock = options.clock;
-    this.lastSeen = options.clock.now();
+    this.lastSeen = options.clock.elapsed();
   }
 
   /** A fresh stream that this session's client can resume while it is still said something. */
@@ -122,7 +122,7 @@ export class Sessions {
   find(id: string, principal: string): Session | undefined {
     const session = this.#sessions.get(id);
     if (session?.principal !== principal) return undefined;
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.elapsed();
     if (this.#isIdle(session) && now - session.lastSeen > this.#options.sessionTtlMs) {
       this.end(session);
       return undefined;
@@ -152,7 +152,7 @@ export class Sessions {
   }
 
   #expire(): void {
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.elapsed();
     for (const session of this.#sessions.values()) {
       if (!this.#isIdle(session)) session.lastSeen = now;
       else if (now - session.lastSeen > this.#options.sessionTtlMs) this.end(session);

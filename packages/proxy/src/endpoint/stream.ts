@@ -86,7 +86,7 @@ export class EventStream {
     const { id, buffer } = this.#resumable;
     this.#sequence += 1;
     const frame = { lead: idLine(`${id}-${this.#sequence}`), body };
-    buffer.add({ stream: id, sequence: this.#sequence, frame, at: this.#clock.now() });
+    buffer.add({ stream: id, sequence: this.#sequence, frame, at: this.#clock.elapsed() });
     const prelude = this.#takePrelude();
     return prelude === '' ? frame : { lead: prelude + frame.lead, body };
   }

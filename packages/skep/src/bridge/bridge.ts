@@ -143,7 +143,7 @@ export class Bridge {
   /** The head of the answer, from a server that may have to be found, or told again who speaks. */
   async #post(message: Message, signal: AbortSignal): Promise<Reply> {
     const { clock } = this.#options;
-    const deadline = clock.now() + AWAY_MS;
+    const deadline = clock.elapsed() + AWAY_MS;
     for (;;) {
       const session = this.#session;
       const begins = message.kind === 'request' && message.method === METHODS.initialize;
@@ -155,7 +155,7 @@ export class Bridge {
           body: message.text,
           signal,
         });
-        const isLate = clock.now() > deadline;
+        const isLate = clock.elapsed() > deadline;
         const isLost = reply.status === UNKNOWN_SESSION && 'Mcp-Session-Id' in headers;
         if (isLate || (!isLost && reply.status !== UNAVAILABLE)) return reply;
         reply.drop();
@@ -168,7 +168,7 @@ export class Bridge {
           ));
         if (!isBack) await clock.sleep(PAUSE_MS, signal);
       } catch (error) {
-        if (signal.aborted || !wasNeverSent(error) || clock.now() > deadline) throw error;
+        if (signal.aborted || !wasNeverSent(error) || clock.elapsed() > deadline) throw error;
         await this.#find(signal);
       }
     }

@@ -17,7 +17,7 @@ export interface FrontDoorWait extends Pick<Context, 'places' | 'isAlive' | 'clo
  */
 export async function requireFrontDoor(wait: FrontDoorWait): Promise<number> {
   const { clock, signal } = wait;
-  const deadline = clock.now() + OPENING_MS;
+  const deadline = clock.elapsed() + OPENING_MS;
   for (let isFirst = true; ; isFirst = false) {
     const door = readFrontDoor(wait);
     if (door.is === 'open') return door.port;
@@ -27,7 +27,7 @@ export async function requireFrontDoor(wait: FrontDoorWait): Promise<number> {
       throw new SkepError('front-door/closed', { message });
     }
     if (isFirst) await wait.wake();
-    if (clock.now() >= deadline) throw new SkepError('front-door/closed');
+    if (clock.elapsed() >= deadline) throw new SkepError('front-door/closed');
     await clock.sleep(POLL_MS, signal);
   }
 }

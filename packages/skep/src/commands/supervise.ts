@@ -53,13 +53,13 @@ export const supervise = defineCommand({
 
 /** The supervisor's lock; undefined when another process is the supervisor, and lives. */
 async function becomeTheOne({ places, uid, isAlive, signal, clock }: Context): Promise<Lock | undefined> {
-  const deadline = clock.now() + LOCK_MS;
+  const deadline = clock.elapsed() + LOCK_MS;
   for (;;) {
     const lock = await tryLock({ places, signal }, LOCK_TURN_MS);
     if (lock) return lock;
     // One without an address has just begun, or is about to end.
     const other = await readAddress(places, uid);
-    if ((other && isAlive(other)) || clock.now() > deadline) return undefined;
+    if ((other && isAlive(other)) || clock.elapsed() > deadline) return undefined;
   }
 }
 

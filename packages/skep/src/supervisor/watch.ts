@@ -66,7 +66,7 @@ async function follow(config: RunConfig, watched: Watched): Promise<void> {
   const { clock, signal, status, log } = watched;
   let attempts: number | undefined = 0;
   for (;;) {
-    const since = clock.now();
+    const since = clock.elapsed();
     const end = await untilEnd(config.name, watched);
     if (signal.aborted) return;
     log.warn(
@@ -76,7 +76,7 @@ async function follow(config: RunConfig, watched: Watched): Promise<void> {
     if (end.kind === 'lost' && (await foundAgain(config, watched))) continue;
     tellEnded(watched);
     const what = endText(end, config);
-    attempts = await restarted(config, watched, { what, attempts, ranMs: clock.now() - since });
+    attempts = await restarted(config, watched, { what, attempts, ranMs: clock.elapsed() - since });
     if (attempts === undefined) {
       await status.set('error', `${what} and is not restarted any more; see skep logs ${config.name}`);
       return;

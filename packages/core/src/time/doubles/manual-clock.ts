@@ -9,6 +9,8 @@ interface Due {
 
 /** A clock that stands until it is told to go on. Sleeping takes none of its time, and is recorded. */
 export interface ManualClock extends Clock {
+  /** Sets the machine's clock forward, or back; no time passes. */
+  readonly set: (milliseconds: number) => void;
   /** Runs everything that falls due within the next `milliseconds`, in order. */
   readonly pass: (milliseconds: number) => void;
   /** Milliseconds until the next timer; undefined when none waits. */
@@ -21,6 +23,7 @@ export interface ManualClock extends Clock {
 
 export function manualClock(start = Date.parse('2026-01-01T00:00:00Z')): ManualClock {
   let now = start;
+  let setBy = 0;
   const due = new Set<Due>();
   const slept: number[] = [];
   const next = (): Due | undefined => [...due].toSorted((a, b) => a.at - b.at)[0];
@@ -41,11 +44,13 @@ export function manualClock(start = Date.parse('2026-01-01T00:00:00Z')): ManualC
     };
   };
   return {
-    now: () => now,
+    now: () => now + setBy,
+    elapsed: () => now,
     after: (delayMs, run) => plan(delayMs, run, false),
     every: (periodMs, run) => plan(periodMs, run, true),
     sleep: async (ms) => void slept.push(ms),
     slept,
+    set: (milliseconds) => void (setBy += milliseconds),
     pass: (milliseconds) => {
       const end = now + milliseconds;
       for (let entry = next(); entry !== undefined && entry.at <= end; entry = next()) {
