@@ -90,4 +90,22 @@ describe.skipIf(!engineThere.available)(title('an isolated workload on an engine
       return expect(await leftovers(wanted.name)).toEqual([]);
     },
   );
+
+  test.each(['while it is waited for', 'before'])('is ended when its gateway was killed %s', async (when) => {
+    const wanted = await spec();
+    try {
+      await runtime.create(wanted);
+      await runtime.start(wanted.name);
+      const kill = () => engine('POST', `/containers/skep-${wanted.name}-gateway/kill`);
+      if (when === 'before') await kill();
+      const ended = runtime.wait(wanted.name, AbortSignal.timeout(30_000));
+      if (when !== 'before') await kill();
+      await ended;
+      expect(await runtime.inspect(wanted.name)).toMatchObject({ state: 'exited' });
+      await runtime.start(wanted.name);
+      expect(await leftovers(wanted.name)).toHaveLength(4);
+    } finally {
+      await runtime.remove(wanted.name);
+    }
+  });
 });

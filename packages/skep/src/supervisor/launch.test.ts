@@ -1,8 +1,10 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { decodeRunConfig } from '../run-config/run-config.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import type { Runtime, WorkloadSpec } from '../runtime/runtime.ts';
+import { STUCK } from '../runtime/stuck.ts';
 import type { StartEvent } from './protocol.ts';
 import { forwardTarget, launch } from './launch.ts';
 import { toWorkloadSpec } from './workload-spec.ts';
@@ -89,8 +91,7 @@ describe('a start of what is there already', () => {
   const tell = (event: StartEvent): void => void (event.kind === 'warning' && warned.push(event.text));
   beforeEach(() => void warned.splice(0));
 
-  async function stopped(): Promise<MemoryRuntime> {
-    const runtime = new MemoryRuntime();
+  async function stopped<Kind extends MemoryRuntime>(runtime: Kind): Promise<Kind> {
     expect(await launch(config, launching(runtime))).toMatchObject({ made: true });
     await runtime.stop('a1');
     runtime.writing.add('a1');
@@ -98,22 +99,41 @@ describe('a start of what is there already', () => {
   }
 
   test('takes it up as it is, while its image is the same', async () => {
-    const runtime = await stopped();
+    const runtime = await stopped(new MemoryRuntime());
     expect(await launch(config, { ...launching(runtime), tell, renew: true })).toMatchObject({ made: false });
     expect(runtime.startsOf('a1')).toBe(2);
     expect(warned).toEqual([]);
   });
 
   test('makes it anew from an image that was built again, and says what is lost', async () => {
-    const runtime = await stopped();
+    const runtime = await stopped(new MemoryRuntime());
     runtime.outdated.add('a1');
     expect(await launch(config, { ...launching(runtime), tell, renew: true })).toMatchObject({ made: false });
     expect(runtime.startsOf('a1')).toBe(1);
     expect(warned).toEqual([expect.stringContaining('files that the server had written inside are gone')]);
   });
 
+  test('makes anew what the runtime cannot start any more, and says what is lost', async () => {
+    class Stuck extends MemoryRuntime {
+      isStuck = false;
+      override async start(name: string) {
+        if (this.isStuck) throw new SkepError('runtime/start-failed', { detail: STUCK });
+        await super.start(name);
+      }
+      override replace(spec: WorkloadSpec) {
+        this.isStuck = false;
+        return super.replace(spec);
+      }
+    }
+    const runtime = await stopped(new Stuck());
+    runtime.isStuck = true;
+    expect(await launch(config, { ...launching(runtime), tell })).toMatchObject({ made: false });
+    expect(await runtime.inspect('a1')).toMatchObject({ state: 'running' });
+    expect(warned).toEqual([expect.stringContaining('files that the server had written inside are gone')]);
+  });
+
   test('that nobody asked for loses nothing to a new image', async () => {
-    const runtime = await stopped();
+    const runtime = await stopped(new MemoryRuntime());
     runtime.outdated.add('a1');
     await launch(config, { ...launching(runtime), tell });
     expect(runtime.startsOf('a1')).toBe(2);
@@ -121,7 +141,7 @@ describe('a start of what is there already', () => {
   });
 
   test('whose mount leads elsewhere by now does not happen, and what there was stays', async () => {
-    const runtime = await stopped();
+    const runtime = await stopped(new MemoryRuntime());
     const permission_profile = { read: ['/proc/self/exe:/data'] };
     const mount_sources = { '/proc/self/exe': '/where/it/led/once' };
     const starting = launch({ ...config, permission_profile, mount_sources }, launching(runtime));

@@ -7,6 +7,7 @@ import { choosePort, isFree } from '../runtime/free-port.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import type { Observed, Runtime, WorkloadSpec } from '../runtime/runtime.ts';
+import { isStuck } from '../runtime/stuck.ts';
 import type { Tell } from './protocol.ts';
 import { checkStart, type PolicyGate } from './policy.ts';
 import { HOST_PORT_LABEL, isOwn, SPEC_LABEL, toWorkloadSpec, usesHostNetwork } from './workload-spec.ts';
@@ -71,7 +72,7 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   }
   let started = false;
   try {
-    await runtime.start(config.name, spec.secretEnv);
+    await begin(spec, reusable, options);
     started = true;
     const observed = await runtime.inspect(config.name);
     if (observed) return { observed, made };
@@ -83,6 +84,17 @@ export async function launch(config: RunConfig, options: LaunchOptions): Promise
   throw new SkepError('run/crashed-at-start', {
     message: `workload "${config.name}" vanished while it was started`,
   });
+}
+
+/** What the runtime has left and cannot start any more is made anew: better without the server's files than not at all. */
+async function begin(spec: WorkloadSpec, reused: boolean, { runtime, tell }: LaunchOptions): Promise<void> {
+  try {
+    await runtime.start(spec.name, spec.secretEnv);
+  } catch (error) {
+    if (!reused || !isStuck(error)) throw error;
+    if (!(await runtime.replace(spec))) tell?.({ kind: 'warning', text: lostFiles(spec.name) });
+    await runtime.start(spec.name, spec.secretEnv);
+  }
 }
 
 /** Only where nothing of the image can be written: there it does not matter to whom that belongs. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { WorkloadSpec } from '../runtime.ts';
 import { Spares } from '../spares.ts';
 import { scriptedEngine } from './engine.fixture.ts';
+import { isStuck } from '../stuck.ts';
 
 const signal = new AbortController().signal;
 const SPEC: WorkloadSpec = {
@@ -403,6 +404,16 @@ describe('to start a workload', () => {
       'POST /containers/a1/start': { status, body: refusal(text) },
     });
     await expect(runtime.start('a1')).rejects.toMatchObject({ code });
+  });
+
+  test.each([
+    ['task 6c1f: already exists', true],
+    ['network already exists', false],
+  ])('that fails with %j is beyond repetition: %s', async (text, expected) => {
+    const { runtime } = await scriptedEngine({
+      'POST /containers/a1/start': { status: 409, body: refusal(text) },
+    });
+    expect(isStuck(await runtime.start('a1').catch((error: unknown) => error))).toBe(expected);
   });
 });
 

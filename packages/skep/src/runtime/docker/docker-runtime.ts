@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
-import { bool, listOf, members, nullish, text, wholeNumber } from '@skep/core/settings/shape.ts';
+import { bool, listOf, members, nullish, text } from '@skep/core/settings/shape.ts';
 import type { Decision } from '../../egress/decision.ts';
 import { closedMounts } from '../../permissions/confined-user.ts';
 import { parseConfinedUser } from '../../permissions/confined-user-name.ts';
@@ -61,6 +61,7 @@ import type { Chosen } from './provenance/verified-reference.ts';
 import { ensureImage } from './pull.ts';
 import { sweepBuilds, sweepNetworks } from './sweep.ts';
 import { readAnswer } from './read-answer.ts';
+import { untilEnded } from './until-ended.ts';
 
 const infoShape = members({
   ID: nullish(text),
@@ -74,7 +75,6 @@ const abilitiesShape = members({
   PidsLimit: nullish(bool),
   CpuCfsQuota: nullish(bool),
 });
-const waitShape = members({ StatusCode: wholeNumber() });
 
 /** The runtime port on a Docker-compatible engine. Nothing is connected before the first call. */
 export class DockerRuntime implements Runtime {
@@ -312,13 +312,7 @@ export class DockerRuntime implements Runtime {
   }
 
   async wait(name: string, signal: AbortSignal): Promise<number> {
-    const { exitCode, state } = await this.#known(name);
-    if (exitCode !== undefined) return exitCode;
-    const query = { condition: state === 'created' ? 'next-exit' : 'not-running' };
-    const request = { method: 'POST', path: containerPath(name, '/wait'), query, signal } as const;
-    const { status, body } = await this.#client.ask(`wait for "${name}"`, request, 404);
-    if (status === 404) throw noSuchWorkload(name);
-    return readAnswer(waitShape, body).StatusCode;
+    return untilEnded(this.#client, await this.#known(name), signal);
   }
 
   async stop(name: string, graceMs: number): Promise<void> {

@@ -3,6 +3,7 @@ import { errnoOf } from '@skep/core/files/errno.ts';
 import type { WorkloadSpec } from '../runtime.ts';
 import { noSuchWorkload } from '../workload-name.ts';
 import { endpointText, type Endpoint } from './endpoint.ts';
+import { STUCK } from '../stuck.ts';
 
 /** What a broken or refused connection to the engine becomes; `runtime/aborted` when the caller's signal cut it. */
 export function unreachable(endpoint: Endpoint, cause: unknown, signal?: AbortSignal): SkepError {
@@ -74,5 +75,6 @@ export function startFailure(name: string, answer: Parameters<typeof refused>[1]
   if (answer.status === 404 && /no such container/i.test(message)) return noSuchWorkload(name);
   return new SkepError('runtime/start-failed', {
     message: `workload "${name}" could not be started: ${message}`,
+    ...(/\btask \S+: already exists/.test(message) ? { detail: STUCK } : {}),
   });
 }

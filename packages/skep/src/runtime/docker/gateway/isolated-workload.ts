@@ -3,7 +3,7 @@ import type { EgressPolicy } from '../../../egress/policy.ts';
 import type { WorkloadSpec } from '../../runtime.ts';
 import type { Connection } from '../container-body.ts';
 import { containerPath } from '../containers.ts';
-import { ISOLATION_LABEL, NETWORK_LABEL, OWNER_LABEL } from '../labels.ts';
+import { NETWORK_LABEL, OWNER_LABEL } from '../labels.ts';
 import { change } from '../network/replace-gone-network.ts';
 import { parseRange, rangeText } from '../network/subnets.ts';
 import { makeNetwork, networksOf, removeNetwork, type NetworkMaker } from '../network/workload-networks.ts';
@@ -11,7 +11,13 @@ import type { ObservedNetwork } from '../observed.ts';
 import { readAnswer } from '../read-answer.ts';
 import { isGatewayUp, startGateway, type GatewayNetwork } from './gateway-container.ts';
 import { ensureGatewayImage, type GatewayMaker } from './gateway-image.ts';
-import { ISOLATION_STATE_LABEL, readIsolation, serverAddress, type Isolation } from './isolation.ts';
+import {
+  isIsolated,
+  ISOLATION_STATE_LABEL,
+  readIsolation,
+  serverAddress,
+  type Isolation,
+} from './isolation.ts';
 
 /**
  * Makes what the container of an isolated workload is made into: both networks, and the image of its gateway, so that
@@ -74,9 +80,8 @@ export async function guard(maker: NetworkMaker & GatewayMaker, name: string): P
   if (status === 404) return false;
   const { Config, State, NetworkSettings } = readAnswer(containerShape, body);
   const labels = Config.Labels ?? {};
-  const label = labels[ISOLATION_STATE_LABEL];
-  if (label === undefined && labels[ISOLATION_LABEL] !== 'true') return false;
-  const isolation = readIsolation(label ?? '', name);
+  if (!isIsolated(labels)) return false;
+  const isolation = readIsolation(labels[ISOLATION_STATE_LABEL] ?? '', name);
   if (State.Running && (await isGatewayUp(client, name))) return true;
   const wanted = { name, owner: labels[OWNER_LABEL] ?? '', isolation };
   const networks = await networksOf(client, name);

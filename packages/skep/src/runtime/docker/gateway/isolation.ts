@@ -3,7 +3,8 @@ import { exactly, listOf, optional, orEmpty, text, wholeNumber } from '@skep/cor
 import type { EgressPolicy } from '../../../egress/policy.ts';
 import { EGRESS_POLICY } from '../../../egress/gateway-config.ts';
 import { proxyEnv } from '../../../egress/proxy-env.ts';
-import type { PortBinding, WorkloadSpec } from '../../runtime.ts';
+import type { Observed, PortBinding, WorkloadSpec } from '../../runtime.ts';
+import { ISOLATION_LABEL } from '../labels.ts';
 import { addressIn, parseRange, rangeText, type Range } from '../network/subnets.ts';
 
 /** What has to be known of an isolated workload to start it; its container carries it as a label. */
@@ -16,6 +17,11 @@ export interface Isolation {
 }
 
 export const ISOLATION_STATE_LABEL = 'skep.isolation';
+
+/** True for what has no way out but a gateway, also where it is not known what that may let through. */
+export function isIsolated(labels: Observed['labels']): boolean {
+  return labels[ISOLATION_STATE_LABEL] !== undefined || labels[ISOLATION_LABEL] === 'true';
+}
 
 /** Where the gateway listens for programs that know their proxy. */
 export const PROXY_PORT = 3128;
