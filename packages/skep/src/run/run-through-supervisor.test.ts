@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Context } from '../cli/context.ts';
 import { systemClock } from '@skep/core/time/clock.ts';
 import type { Host } from '../supervisor/host.ts';
-import type { Endpoint } from '../supervisor/protocol.ts';
+import { MAX_LINE_CHARS, type Endpoint } from '../supervisor/protocol.ts';
 import { testServer } from '../supervisor/server.fixture.ts';
 import type { RunOperation, RunWays } from '../supervisor/server.ts';
 import { saveRunConfig } from '../run-config/file.ts';
@@ -132,7 +132,7 @@ test('a supervisor that is not in a group of this command may not reach its engi
 
 test('an environment that is too long for a request stays here', async () => {
   await supervisor(() => Promise.reject(new Error('asked')));
-  context = { ...context, env: { LONG: 'x'.repeat(1024 * 1024) } };
+  context = { ...context, env: { LONG: 'x'.repeat(MAX_LINE_CHARS) } };
   expect(await run()).toBe(context);
 });
 

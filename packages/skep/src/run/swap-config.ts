@@ -6,7 +6,6 @@ import { saveRunConfig } from '../run-config/file.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import { readAddress } from '../supervisor/address.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
-import { GRACE_MS } from '../supervisor/launch.ts';
 import { hostOf, readStatus, shouldRun } from '../supervisor/state.ts';
 import { surroundingsOf } from './carry-out.ts';
 import { startEvents } from './tell-start.ts';
@@ -34,19 +33,20 @@ export async function swapConfig(next: RunConfig, current: RunConfig, swap: Swap
   const secrets = await secretsFor(next.secrets ?? [], surroundingsOf(context));
   const before = await secretsFor(current.secrets ?? [], surroundingsOf(context)).catch(() => undefined);
   try {
-    if (wasRunning) await client.stop(name, GRACE_MS, { signal });
-    await saveRunConfig(places, next);
-    if (wasRunning) await client.start(name, { secrets, signal, tell: startEvents(progress, terminal) });
+    const tell = startEvents(progress, terminal);
+    if (wasRunning) await client.start(name, { config: next, secrets, signal, tell });
+    else await saveRunConfig(places, next);
     progress.end();
     return wasRunning;
   } catch (error) {
     progress.end();
     // The person may have pressed Ctrl-C, and what ran is to run again all the same.
     const { signal: through } = new AbortController();
-    await saveRunConfig(places, current);
-    if (!wasRunning) throw error;
-    await client.stop(name, GRACE_MS, { signal: through });
-    await client.start(name, { signal: through, ...(before && { secrets: before }) });
+    if (!wasRunning) {
+      await saveRunConfig(places, current);
+      throw error;
+    }
+    await client.start(name, { config: current, signal: through, ...(before && { secrets: before }) });
     terminal.err(`${failed}\n`);
     throw error;
   }

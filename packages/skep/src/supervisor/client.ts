@@ -67,16 +67,23 @@ export class SupervisorClient {
     this.#awake = undefined;
   }
 
-  /** Starts a saved workload and waits until it can be used. */
+  /** Starts a saved workload, or what it is to be from now on, and waits until it can be used. */
   async start(
     name: string,
-    { movable = false, secrets, ...options }: CallOptions & Pick<StartRequest, 'movable' | 'secrets'>,
+    {
+      movable = false,
+      secrets,
+      config,
+      ...options
+    }: CallOptions & Pick<StartRequest, 'movable' | 'secrets' | 'config'>,
   ): Promise<Endpoint> {
+    const encoded = config && (await import('../run-config/run-config.ts')).encodeRunConfig(config);
     const request = {
       op: 'start',
       name,
       movable,
       ...(secrets && isShort(secrets) ? { secrets } : {}),
+      ...(encoded === undefined ? {} : { config: JSON.parse(encoded) as Record<string, unknown> }),
     } as const;
     return readEndpoint((await this.#call(request, options)).result);
   }
@@ -186,7 +193,7 @@ export class SupervisorClient {
   async #arrival(spawned: SpawnedSupervisor, signal: AbortSignal): Promise<Connection | undefined> {
     const { clock } = this.#options;
     const timeUp = new AbortController();
-    const started = clock.now();
+    const started = clock.elapsed();
     try {
       const late = clock.sleep(START_MS, AbortSignal.any([signal, timeUp.signal]));
       const word = await Promise.race([spawned.word, late]);
@@ -194,7 +201,7 @@ export class SupervisorClient {
       // Without a word it was killed: its watcher starts it again, until that gives up.
       let over = false;
       void spawned.over.then(() => (over = true));
-      const left = START_MS - (clock.now() - started);
+      const left = START_MS - (clock.elapsed() - started);
       const up = await this.#until(async () => (await this.#reach(signal)) ?? over, left, signal);
       return typeof up === 'boolean' ? undefined : up;
     } finally {
@@ -205,10 +212,10 @@ export class SupervisorClient {
   /** What `look` finds, once it finds something or `waitMs` are over. */
   async #until<T>(look: () => T | Promise<T>, waitMs: number, signal: AbortSignal): Promise<T> {
     const { clock } = this.#options;
-    const deadline = clock.now() + waitMs;
+    const deadline = clock.elapsed() + waitMs;
     for (;;) {
       const found = await look();
-      if (found || clock.now() >= deadline) return found;
+      if (found || clock.elapsed() >= deadline) return found;
       await clock.sleep(POLL_MS, signal);
     }
   }

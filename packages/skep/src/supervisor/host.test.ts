@@ -342,6 +342,20 @@ describe('a server that ends by itself', () => {
     expect(proxies[0]?.closed).toBe(true);
     expect(host.busyWith).toEqual([]);
   });
+  test.each([
+    ['forward', 8 * 3_600_000],
+    ['back', -8 * 3_600_000],
+  ])('is given up all the same while the clock is set %s, or the machine sleeps for hours', async (_, by) => {
+    let set = 0;
+    const clock = { ...systemClock, now: () => Date.now() + (set += by), sleep: async () => {} };
+    host = newHost({ clock });
+    await save('a1');
+    await start('a1');
+    runtime.crash = { exitCode: 1, says: '' };
+    runtime.end('a1', 1);
+    await host.over('a1');
+    expect(runtime.startsOf('a1')).toBe(1 + RESTART.maxAttempts);
+  });
 });
 
 describe('stopping and removing', () => {
@@ -403,6 +417,19 @@ describe('stopping and removing', () => {
     await expect(host.remove('a1')).rejects.toThrow();
     expect(await readdir(where.runConfigsDir)).toEqual(['a1.json']);
     runtime.unreachable = false;
+  });
+  test('that an engine cut short is finished, not undone, by whoever finds it', async () => {
+    await save('a1');
+    await start('a1');
+    runtime.unreachable = true;
+    await expect(host.remove('a1')).rejects.toThrow();
+    expect(await statusOf('a1')).toBe('removing');
+    runtime.unreachable = false;
+    host = newHost();
+    await claim('a1', 'removing', 4_000_000);
+    await resumed();
+    expect(await runtime.inspect('a1')).toBeUndefined();
+    expect(await statusOf('a1')).toBeUndefined();
   });
 });
 

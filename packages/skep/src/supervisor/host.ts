@@ -11,14 +11,15 @@ import type { Spares } from '../runtime/spares.ts';
 import type { SecretEnv } from '../secrets/workload-secrets.ts';
 import { choosePort } from '../runtime/free-port.ts';
 import type { Endpoint, Tell } from './protocol.ts';
-import { inspectOwn } from './launch.ts';
+import { GRACE_MS, inspectOwn } from './launch.ts';
 import { keeperOf, noteKept } from './kept-data.ts';
 import { whyStopped } from './policy.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { writeFound } from './found-server.ts';
 import { overlaysOf } from './overlays.ts';
+import { takenPort } from './port-holder.ts';
 import { removeWorkload, type Removal } from './remove-workload.ts';
-import { hostOf, openStatusRecord, readStatus, type StatusRecord } from './state.ts';
+import { hostOf, isUnfinished, openStatusRecord, readStatus, type StatusRecord } from './state.ts';
 import type { ConnectedClients } from './tell-clients.ts';
 import { supervise, type Supervised, type SuperviseDeps, type SuperviseOptions } from './supervise.ts';
 
@@ -58,6 +59,8 @@ export interface StartRequest extends SuperviseOptions {
   readonly secrets?: SecretEnv | undefined;
   /** See `WorkloadSpec.learns`. */
   readonly learns?: boolean;
+  /** What it is to be from now on: what runs of it is ended, and this saved. */
+  readonly config?: RunConfig | undefined;
 }
 
 function withHardening({ endpoint, hardening }: Supervised): Endpoint {
@@ -67,16 +70,12 @@ function withHardening({ endpoint, hardening }: Supervised): Endpoint {
 /** After a start, when whoever asked for it has used it for the first time. */
 const SPARE_MS = 100;
 
+/** Nothing is known of the workload then, and it may be well again by itself. */
+const isUnreachable = (error: unknown): boolean =>
+  (['runtime/engine-unreachable', 'runtime/unavailable', 'supervisor/unreachable'] as const).some((code) => hasCode(error, code)); // prettier-ignore
+
 /** How often another port is chosen for a proxy whose port was taken. */
 const MAX_MOVES = 10;
-
-function takenPort({ name, host, port }: RunConfig, cause: SkepError): SkepError {
-  return new SkepError('run/port-busy', {
-    message: `port ${port} on ${host}, where the proxy of "${name}" is to listen, is taken by another program`,
-    hint: `end what listens there (lsof -i :${port} shows it), or run it with another --proxy-port`,
-    cause,
-  });
-}
 
 /**
  * All workloads hosted by this process. Operations on one name run one after the other, on different names at once.
@@ -109,8 +108,12 @@ export class Host {
     return this.#hosted.get(name)?.proxy;
   }
 
-  /** Starts a saved workload; one that runs already is left alone. On failure the status says `error`. */
+  /**
+   * Starts a saved workload; one that runs already is left alone, unless it is to be another one from now on. On failure
+   * the status says `error`.
+   */
   start(name: string, given: StartRequest): Promise<Endpoint> {
+    if (given.config) this.#endStarts(name, 'changed');
     const ending = new AbortController();
     const request = { ...given, signal: AbortSignal.any([given.signal, ending.signal]) };
     const starts = this.#starts.get(name) ?? new Set();
@@ -118,11 +121,13 @@ export class Host {
     const started = this.#inTurn(name, async () => {
       request.signal.throwIfAborted();
       const hosted = this.#hosted.get(name);
-      if (hosted) return { url: hosted.endpoint.url, port: hosted.endpoint.port };
+      const { config: next } = request;
+      if (hosted && !next) return { url: hosted.endpoint.url, port: hosted.endpoint.port };
       const config = await loadRunConfig(this.#deps.places, name);
       if (await this.#hostedElsewhere(name)) return { url: workloadUrl(config), port: config.port };
       try {
-        const endpoint = await this.#take(config, request);
+        if (next) await this.#makeWay(config, next);
+        const endpoint = await this.#take(next ?? config, request);
         await this.#keepPort(name, endpoint);
         return endpoint;
       } catch (error) {
@@ -163,6 +168,7 @@ export class Host {
     this.#endStarts(name, 'removed');
     return this.#inTurn(name, async () => {
       await this.#endElsewhere(name);
+      await this.#noteRemoval(name);
       await this.#hosted.get(name)?.release();
       await this.#deps.clients?.gone(name);
       const stays = await removeWorkload(name, this.#deps, removal);
@@ -170,6 +176,15 @@ export class Host {
       await this.#clearSpares();
       return stays;
     });
+  }
+
+  /** Whoever finds it half removed is to finish that, and not to start it. What cannot be written keeps nobody from removing. */
+  async #noteRemoval(name: string): Promise<void> {
+    const status = await readStatus(this.#deps.places, name).catch(() => undefined);
+    if (status && isUnfinished(status.status))
+      await this.record(name)
+        .set('removing')
+        .catch(() => {});
   }
 
   /** Tells connected clients of all that is hosted: the front door, whose address they are to have, has opened. */
@@ -209,6 +224,16 @@ export class Host {
     const record = this.#deps.clients?.follow(name, written) ?? written;
     this.#records.set(name, record);
     return record;
+  }
+
+  /** Whoever takes it up where this process dies in between finds the one or the other configuration, and nothing that runs. */
+  async #makeWay(now: RunConfig, next: RunConfig): Promise<void> {
+    const { places, owner, openRuntime } = this.#deps;
+    const runtime = await openRuntime(now.runtime);
+    await this.record(now.name).set('starting');
+    await this.#hosted.get(now.name)?.release();
+    if (await inspectOwn(now.name, { runtime, owner })) await runtime.stop(now.name, GRACE_MS);
+    await saveRunConfig(places, next);
   }
 
   async #take(config: RunConfig, request: StartRequest): Promise<Endpoint> {
@@ -329,18 +354,19 @@ export class Host {
     return { ...config, port };
   }
 
-  /** A resume is tried again, so its failure is no end; another engine's workload keeps the status it has. */
-  async #recordFailure(name: string, { how, signal }: StartRequest, error: unknown): Promise<void> {
+  /** What ran before is tried again, so its failure is no end; another engine's workload keeps the status it has. */
+  async #recordFailure(name: string, { how, signal, config }: StartRequest, error: unknown): Promise<void> {
     if (hasCode(error, 'workload/other-engine')) return;
+    const comesBack = how === 'resume' || (config !== undefined && isUnreachable(error));
     // The process ends, and the next supervisor takes it up.
-    if (how === 'resume' && signal.aborted) return;
+    if (comesBack && signal.aborted) return;
     const why = whyStopped(error);
     if (why !== undefined) return this.record(name).set('policy_stopped', why);
     const reason = error instanceof SkepError ? error.message : 'internal error';
-    await this.record(name).set(how === 'resume' ? 'unhealthy' : 'error', reason);
+    await this.record(name).set(comesBack ? 'unhealthy' : 'error', reason);
   }
 
-  #endStarts(name: string, what: 'stopped' | 'removed'): void {
+  #endStarts(name: string, what: 'stopped' | 'removed' | 'changed'): void {
     for (const start of this.#starts.get(name) ?? []) {
       start.abort(
         new SkepError('run/cancelled', { message: `"${name}" was ${what} while it started`, hint: '' }),

@@ -1,6 +1,8 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { isRecord } from '@skep/core/json/is-record.ts';
 import { printable } from '@skep/core/terminal/printable.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
 
 /** Where a front door says that it is one. */
 export const FRONT_DOOR_PATH = '/.well-known/skep';
@@ -64,4 +66,13 @@ async function listenerOf(port: number): Promise<string | undefined> {
     }
   }
   return undefined;
+}
+
+/** Says whose the port was, and what a person can do. */
+export function takenPort({ name, host, port }: RunConfig, cause: SkepError): SkepError {
+  return new SkepError('run/port-busy', {
+    message: `port ${port} on ${host}, where the proxy of "${name}" is to listen, is taken by another program`,
+    hint: `end what listens there (lsof -i :${port} shows it), or run it with another --proxy-port`,
+    cause,
+  });
 }

@@ -38,8 +38,14 @@ const request = variants('op', {
   /**
    * Starts a saved workload, on another port where its own is taken and it is `movable`. Result: endpoint. Closing the
    * connection before the result undoes it. `secrets`: its secret variables, where the command has looked them up.
+   * `config`: what it is to be from now on; then it is ended before, and closing the connection undoes nothing.
    */
-  start: { name: text, movable: optional(bool), secrets: optional(recordOf(text)) },
+  start: {
+    name: text,
+    movable: optional(bool),
+    secrets: optional(recordOf(text)),
+    config: optional((value, refuse) => (isRecord(value) ? value : refuse('is no run configuration'))),
+  },
   /**
    * Carries out `skep run` with these arguments, in this environment and working directory, where everything for it is
    * ready; fails with `supervisor/not-here`, and nothing made, where it is not (decision 0048). Events: `told`, then
@@ -171,8 +177,8 @@ function variants<const Key extends string, const Cases extends Readonly<Record<
   };
 }
 
-/** Longest line either side accepts, in UTF-16 code units; requests and answers are small. */
-export const MAX_LINE_CHARS = 1024 * 1024;
+/** Longest line either side accepts, in UTF-16 code units: a run configuration (`MAX_RUN_CONFIG_BYTES`) and as much again. */
+export const MAX_LINE_CHARS = 8 * 1024 * 1024;
 
 export type Lines = AsyncGenerator<unknown, void, undefined>;
 

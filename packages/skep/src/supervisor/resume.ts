@@ -24,6 +24,10 @@ export interface Resume {
   readonly complete: Promise<void>;
   /** Looks once more: a command that hosted a workload in the foreground may have been killed since. */
   readonly again: () => Promise<void>;
+  /** Tries, until it is done, what an operation on that workload left unfinished. */
+  readonly finish: (name: string) => void;
+  /** Something is being finished so. */
+  readonly isBusy: () => boolean;
 }
 
 const RETRY = { firstDelayMs: 1_000, longestDelayMs: 30_000 } as const;
@@ -51,7 +55,13 @@ export async function resume(deps: ResumeDeps): Promise<Resume> {
     const left = await look();
     await Promise.all(left.map((name) => attempt(name, deps)));
   }
-  return { settled, complete, again };
+  const unfinished = new Set<string>();
+  function finish(name: string): void {
+    if (unfinished.has(name)) return;
+    unfinished.add(name);
+    void retry(name, deps).finally(() => unfinished.delete(name));
+  }
+  return { settled, complete, again, finish, isBusy: () => unfinished.size > 0 };
 }
 
 /** True when nothing is left to do for it. */

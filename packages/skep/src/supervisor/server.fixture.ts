@@ -29,7 +29,7 @@ export async function testServer({
       uid: process.getuid?.(),
       owner: { ...self, state: kept.state },
       greeting: { skep: 'supervisor', version: '1.0.0', ...self, ...kept, ...greets },
-      resume: { settled: done, complete: done, again: () => done },
+      resume: { settled: done, complete: done, again: () => done, finish() {}, isBusy: () => false },
       run: () => Promise.reject(new SkepError('supervisor/not-here')),
       lingerMs: 60_000,
       isTheOne: async () => true,

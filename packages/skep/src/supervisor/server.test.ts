@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createConnection, type Socket } from 'node:net';
+import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -7,6 +9,8 @@ import {
   openCommandUnderTest,
   type CommandUnderTest,
 } from '../command-under-test.fixture.ts';
+import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
+import { idle } from '../runtime/doubles/program.ts';
 import { readAddress } from './address.ts';
 import { MAX_LINE_CHARS, readLines } from './protocol.ts';
 
@@ -123,6 +127,34 @@ describe('one request a connection', () => {
     await expect
       .poll(async () => (await skep.runtime.inspect('a1'))?.state, { timeout: 9_000 })
       .toBe('exited');
+  });
+});
+
+test('a start that makes something else of a workload goes on without its client', async () => {
+  const skep = await commandUnderTest({ runtime: new MemoryRuntime({ 'fake:1': idle, 'fake:2': idle }) });
+  await skep.output('run fake:1 --name a1');
+  const config = JSON.parse(await readFile(join(skep.places.runConfigsDir, 'a1.json'), 'utf8')) as object;
+  const { socket, next } = await stranger(skep);
+  socket.write(`${JSON.stringify({ op: 'start', name: 'a1', config: { ...config, image: 'fake:2' } })}\n`);
+  expect(await next()).toEqual({ event: { kind: 'step', title: 'Starting a1' } });
+  socket.destroy();
+  const seen = (): Promise<unknown> => skep.runtime.inspect('a1');
+  await expect.poll(seen, { timeout: 9_000 }).toMatchObject({ state: 'running', reference: 'fake:2' });
+  expect(await skep.output('status a1 --format json')).toContain('"status": "running"');
+});
+
+describe('what an engine that goes away cuts short', () => {
+  test.each([
+    [{ op: 'stop', name: 'a1', graceMs: 0 }, 'exited'],
+    [{ op: 'remove', name: 'a1' }, undefined],
+  ])('is finished when it is back: %j', async (request, state) => {
+    const skep = await commandUnderTest();
+    await skep.output('run fake:1 --name a1');
+    skep.runtime.unreachable = true;
+    expect(await asking(skep, request)).toMatchObject([{ error: { code: 'runtime/engine-unreachable' } }]);
+    expect(await asking(skep, { op: 'rest' })).toEqual([{ result: { ending: false } }]);
+    skep.runtime.unreachable = false;
+    await expect.poll(async () => (await skep.runtime.inspect('a1'))?.state, { timeout: 9_000 }).toBe(state);
   });
 });
 

@@ -11,6 +11,8 @@ import {
   type Greeting,
   type Request,
 } from './protocol.ts';
+import type { RunConfig } from '../run-config/run-config.ts';
+import { isWorkloadName } from '../settings/workload-name.ts';
 import type { FrontDoor } from './front-state.ts';
 import type { Host } from './host.ts';
 import type { Endpoint } from './protocol.ts';
@@ -101,10 +103,13 @@ function keepOpen(door: Door, options: ServerOptions, ending: AbortController): 
   };
 }
 
-async function converse(socket: Socket, serving: Omit<Turn, 'gone'>): Promise<void> {
+async function converse(socket: Socket, serving: Omit<Turn, 'gone' | 'over'>): Promise<void> {
   const { options, ending } = serving;
-  const gone = new AbortController();
-  const leave = (): void => gone.abort(new SkepError('supervisor/unreachable', { message: 'it ends' }));
+  const [gone, over] = [new AbortController(), new AbortController()];
+  const leave = (): void => {
+    const reason = new SkepError('supervisor/unreachable', { message: 'it ends' });
+    for (const one of [gone, over]) one.abort(reason);
+  };
   ending.signal.addEventListener('abort', leave);
   if (ending.signal.aborted) leave();
   socket.on('close', () => {
@@ -115,7 +120,7 @@ async function converse(socket: Socket, serving: Omit<Turn, 'gone'>): Promise<vo
   try {
     // Whoever speaks out of turn is told so on the same connection.
     for await (const line of readLines(socket, { destroyOnReturn: false })) {
-      void answer(socket, readRequest(line), { ...serving, gone: gone.signal });
+      void answer(socket, readRequest(line), { ...serving, gone: gone.signal, over: over.signal });
     }
   } catch (error) {
     options.log.warn({ err: error }, 'a client spoke out of turn');
@@ -131,6 +136,8 @@ interface Turn {
   readonly leave: () => Promise<void>;
   /** Aborts when the client has gone; see `RunWays`. */
   readonly gone: AbortSignal;
+  /** Aborts when this one ends, and not before. */
+  readonly over: AbortSignal;
 }
 
 async function answer(socket: Socket, request: Request, turn: Turn): Promise<void> {
@@ -158,35 +165,54 @@ function factsOf(error: unknown, { op }: Request): object {
 
 type Result = Readonly<Record<string, unknown>>;
 
-async function perform(socket: Socket, request: Request, { options, gone }: Turn): Promise<Result> {
+async function perform(socket: Socket, request: Request, turn: Turn): Promise<Result> {
+  const { options, gone } = turn;
   const { host, resume } = options;
   const tell: Tell = (event) => {
     if (!gone.aborted) writeLine(socket, { event });
   };
   switch (request.op) {
     case 'start': {
-      const { name, movable, secrets } = request;
-      return withFront(
-        await host.start(name, { how: 'start', tell, signal: gone, movable, secrets }),
-        options,
-      );
+      const { name, movable, secrets, config } = request;
+      const starting = { how: 'start', tell, signal: gone, movable, secrets } as const;
+      if (config === undefined) return withFront(await host.start(name, starting), options);
+      const changed = { ...starting, signal: turn.over, config: await readConfig(name, config) };
+      return withFront(await finishing(name, host.start(name, changed), resume), options);
     }
     case 'run':
       return withFront(await options.run(request, { tell, signal: gone }), options);
     case 'stop':
-      return { stopped: await host.stop(request.name, request.graceMs) };
+      return { stopped: await finishing(request.name, host.stop(request.name, request.graceMs), resume) };
     case 'remove':
-      return { stays: await host.remove(request.name, request) };
+      return { stays: await finishing(request.name, host.remove(request.name, request), resume) };
     case 'settle':
       await resume.again();
       return {};
     case 'rest':
-      return { ending: host.busyWith.length === 0 };
+      return { ending: host.busyWith.length === 0 && !resume.isBusy() };
     case 'retire':
       return { ending: true };
     default:
       throw new SkepError('supervisor/protocol', { message: 'the request is not known' });
   }
+}
+
+/** What an engine that went away cut short is finished when it is back, whether the person asks again or not. */
+async function finishing<T>(name: string, work: Promise<T>, resume: Resume): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isWorkloadName(name)) resume.finish(name);
+    throw error;
+  }
+}
+
+async function readConfig(name: string, value: object): Promise<RunConfig> {
+  const { decodeRunConfig } = await import('../run-config/run-config.ts');
+  const config = decodeRunConfig(value, 'the request');
+  if (config.name !== name)
+    throw new SkepError('supervisor/protocol', { message: 'that is another workload' });
+  return config;
 }
 
 async function withFront(endpoint: Endpoint, { front }: ServerOptions): Promise<Result> {
@@ -204,7 +230,8 @@ function endWhenIdle(
   void options.resume.complete.then(() => (resumed = true));
   let idleRounds = 0;
   const timer = setInterval(() => {
-    const idle = resumed && sockets.size === 0 && options.host.busyWith.length === 0;
+    const isBusy = options.host.busyWith.length > 0 || options.resume.isBusy();
+    const idle = resumed && sockets.size === 0 && !isBusy;
     idleRounds = idle ? idleRounds + 1 : 0;
     if (idleRounds > 2) ending.abort();
   }, options.lingerMs / 2);
