@@ -3,6 +3,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MOODY_SERVER } from './fixtures/moody-server.ts';
 import { npmRegistryWith } from './fixtures/npm-registry.ts';
+import { groupsOf } from './kills/look.ts';
 import { component, title } from './require.ts';
 import { ask, openUser, USERS, type TestUser } from './skep.ts';
 
@@ -62,6 +63,7 @@ describe.skipIf(!sandbox.available).each(USERS)(
       expect(await user.skep(['rm', '--all', '--data'])).toMatchObject({ code: 0, stderr: '' });
       expect(sandboxed()).toEqual([]);
       expect(user.leftFiles()).toEqual([]);
+      expect(groupsOf(at(home))).toEqual([]);
     });
 
     test('when its run record is damaged, stop and start work as ever', async () => {

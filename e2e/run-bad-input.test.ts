@@ -33,6 +33,19 @@ function left(): readonly string[] {
   return [...containers, ...files, ...processes()];
 }
 
+const isRoot = process.getuid?.() === 0;
+
+/** What the user's state and data lie on, as mount options say. */
+function onDisk(options: string): Disposable {
+  using mounted = new DisposableStack();
+  for (const folder of ['state', 'data'].map((one) => path.join(user.dir, one))) {
+    mkdirSync(folder, { recursive: true });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'skep-test', folder]);
+    mounted.defer(() => void execFileSync('umount', [folder]));
+  }
+  return mounted.move();
+}
+
 /** Sandboxes that hold something of this user's. */
 function processes(): readonly string[] {
   const all = execFileSync('ps', ['-eo', 'pid,args'], { encoding: 'utf8' }).split('\n');
@@ -165,6 +178,51 @@ describe.each(['docker', 'sandbox'] as const)('bad input of a run on %s', (kind)
     expect(left()).toEqual([]);
   });
 
+  test.skipIf(!there.available)(onKind('two runs of one name at once: one has it'), async () => {
+    const [first, second] = await Promise.all([run(), run()]);
+    const [won, lost] = first.code === 0 ? [first, second] : [second, first];
+    expect(won.code, won.stderr).toBe(0);
+    expectRefusal(lost, `'${name}' already exists`);
+    expect(await ask(won.stdout.trim(), 'tools/list')).toHaveProperty('result.tools');
+    expect(await user.skep(['rm', name])).toMatchObject({ code: 0 });
+    expect(left().filter((file) => !file.includes('/packages/'))).toEqual([]);
+  });
+
+  test.skipIf(!there.available || !isRoot)(
+    onKind('a disk that is full, or becomes so on the way'),
+    async () => {
+      let refused = 0;
+      for (const pages of [1, 2, 3, 4, 6, 8, 12]) {
+        using _ = onDisk(`size=${pages * 4}k`);
+        const result = await run();
+        if (result.code === 0) expect(await user.skep(['rm', name])).toMatchObject({ code: 0 });
+        else expectRefusal(result, 'ENOSPC');
+        refused += result.code === 0 ? 0 : 1;
+        await user.killSupervisor();
+        expect(left().filter((file) => !file.includes('/packages/'))).toEqual([]);
+      }
+      expect(refused).toBeGreaterThan(0);
+    },
+  );
+
+  test.skipIf(!there.available || !isRoot)(onKind('a disk that can only be read'), async () => {
+    using _ = onDisk('ro');
+    expectRefusal(await run(), 'EROFS', `${user.dir}/`);
+    expect(left()).toEqual([]);
+  });
+
+  test.skipIf(!there.available).each([
+    ['it is made', 'Starting'],
+    ['it is waited for', 'Waiting for'],
+  ])(onKind('Ctrl-C while %s'), async (_, said) => {
+    const child = user.start(['run', target, '--name', name, '--', 'mute']);
+    const finished = ended(child);
+    await printed(child, said);
+    child.kill('SIGINT');
+    expectRefusal(await finished);
+    expect(left()).toEqual([]);
+  });
+
   test.skipIf(!there.available)(onKind('Ctrl-C while the package is fetched or built'), async () => {
     // Accepts and never answers, as a registry behind a broken network does.
     const silent = net.createServer(() => {});
@@ -205,12 +263,13 @@ describe.skipIf(!components.docker.available)(
     });
     const onRelay = () => ({ env: { DOCKER_HOST: `unix://${relay.path}` } });
 
-    test('dies while it pulls', async () => {
+    test.each(['dies', 'is left with Ctrl-C'])('%s while it pulls', async (how) => {
       const child = user.start(['run', `${silentUrl}/slow/image:1`, '--name', name], onRelay());
       const finished = ended(child);
       await printed(child, 'Pulling');
-      await relay.cut();
-      expectRefusal(await finished, relay.path);
+      if (how === 'dies') await relay.cut();
+      else child.kill('SIGINT');
+      expectRefusal(await finished, how === 'dies' ? relay.path : 'Error');
       expect(left()).toEqual([]);
     });
 

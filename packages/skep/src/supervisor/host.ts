@@ -15,6 +15,7 @@ import { GRACE_MS, inspectOwn } from './launch.ts';
 import { keeperOf, noteKept } from './kept-data.ts';
 import { whyStopped } from './policy.ts';
 import type { ProcessIdentity } from './process-identity.ts';
+import { isUnreachable } from './unreachable.ts';
 import { writeFound } from './found-server.ts';
 import { overlaysOf } from './overlays.ts';
 import { takenPort } from './port-holder.ts';
@@ -69,10 +70,6 @@ function withHardening({ endpoint, hardening }: Supervised): Endpoint {
 
 /** After a start, when whoever asked for it has used it for the first time. */
 const SPARE_MS = 100;
-
-/** Nothing is known of the workload then, and it may be well again by itself. */
-const isUnreachable = (error: unknown): boolean =>
-  (['runtime/engine-unreachable', 'runtime/unavailable', 'supervisor/unreachable'] as const).some((code) => hasCode(error, code)); // prettier-ignore
 
 /** How often another port is chosen for a proxy whose port was taken. */
 const MAX_MOVES = 10;

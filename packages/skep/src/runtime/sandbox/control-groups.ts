@@ -72,24 +72,32 @@ function separateGroups(rows: readonly string[][]): ControlGroups | undefined {
 /** The directories of one workload's control group, that of its memory first. */
 export type ControlGroup = readonly string[];
 
+/** Where the group of a workload is, if it has one. */
+export function groupOf(
+  { memory, pids, cpu }: ControlGroups,
+  places: Pick<WorkloadPlaces, 'directory'>,
+): ControlGroup {
+  const at = [memory, pids, ...(cpu === undefined ? [] : [cpu])];
+  return [...new Set(at.map((above) => path.join(above, groupName(places))))];
+}
+
 /**
  * Makes the group of a workload anew, with its limits and without what it counted before. Undefined when the kernel does
  * not let it be made now.
  */
 export async function makeGroup(
-  { version, memory, pids, cpu }: ControlGroups,
+  groups: ControlGroups,
   places: Pick<WorkloadPlaces, 'directory'>,
   limits: Limits,
 ): Promise<ControlGroup | undefined> {
-  const name = groupName(places);
-  const at = [memory, pids, ...(cpu === undefined ? [] : [cpu])].map((above) => path.join(above, name));
-  const group = [...new Set(at)];
+  const { version, ...controllers } = groups;
+  const [group, name] = [groupOf(groups, places), groupName(places)];
   try {
     await removeGroup(group);
     for (const directory of group) await mkdir(directory);
     const settings = version === 2 ? unifiedSettings(limits) : separateSettings(limits);
     for (const [controller, file, value] of settings) {
-      const above = { memory, pids, cpu }[controller];
+      const above = controllers[controller];
       if (above !== undefined) await set(path.join(above, name, file), value);
     }
     return group;

@@ -23,7 +23,7 @@ import { DEFAULT_LIMITS } from '../../permissions/limits.ts';
 import { userFile } from '../user-file.ts';
 import { checkWorkloadName, noSuchWorkload, notRunning } from '../workload-name.ts';
 import type { Bubblewrap } from './confine.ts';
-import { makeGroup, removeGroup } from './control-groups.ts';
+import { groupOf, makeGroup, removeGroup } from './control-groups.ts';
 import { checkMounts, checkSpec } from './check-spec.ts';
 import { closedMounts, confinedUser } from '../../permissions/confined-user.ts';
 import type { ConfinedUser } from '../../permissions/confined-user-name.ts';
@@ -295,13 +295,14 @@ export class SandboxRuntime implements Runtime {
 
   async remove(name: string): Promise<void> {
     checkWorkloadName(name);
-    // Of a damaged workload no group is known.
-    const run = (await this.#find(name).catch(() => undefined))?.run;
+    const root = workloadsDirectory(this.#environment);
+    const { groups } = this.#bubblewrap;
     await this.stop(name, 0);
     this.#release(name);
-    await removeWhole(workloadsDirectory(this.#environment), name, this.#environment);
+    await removeWhole(root, name, this.#environment);
     await kept.removeEmptyData(this.#environment, name);
-    if (run !== undefined && run.state !== 'created') await removeGroup(run.group ?? []);
+    // Whatever is known of its last start, which may have failed or been cut short.
+    if (groups) await removeGroup(groupOf(groups, workloadPlaces(path.join(root, name))));
   }
 
   dataPlaces(spec: Pick<WorkloadSpec, 'name' | 'data'>): readonly string[] {
