@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, rename, rm, rmdir } from 'node:fs/promises';
+import { open, rename, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { SkepError } from '../errors/skep-error.ts';
 import { errnoOf, ifThere } from './errno.ts';
+import { makeDirectory } from './make-directory.ts';
 
 export interface AtomicWriteOptions {
   /** Permission bits of the file; default 0600. */
@@ -29,7 +30,7 @@ export async function atomicWrite(
   const directory = dirname(path);
   const temporary = join(directory, `.${basename(path)}.${randomUUID()}.tmp`);
   try {
-    await mkdir(directory, { recursive: true, mode: 0o750 });
+    await makeDirectory(directory, 0o750);
     await write(temporary, content, { mode, durable });
     if (!(await confirm())) return await rm(temporary, { force: true });
     await rename(temporary, path);

@@ -1,8 +1,9 @@
 import { constants } from 'node:fs';
-import { access, mkdir } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { unlessHeld, type Lock } from '@skep/core/files/lock.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
+import { makeDirectory } from '@skep/core/files/make-directory.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import type { Context } from '../cli/context.ts';
 import { SupervisorClient } from '../supervisor/client.ts';
@@ -76,7 +77,7 @@ async function checkPlaces(places: Places, uid: number | undefined): Promise<voi
   await ensureOwn(places, uid);
   for (const directory of [places.runConfigsDir, places.locksDir, places.statusesDir, places.logsDir]) {
     try {
-      await mkdir(directory, { recursive: true, mode: 0o750 });
+      await makeDirectory(directory, 0o750);
       await access(directory, constants.W_OK);
     } catch (cause) {
       throw new SkepError('file/write-failed', {

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { lstat, open, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { removeEmpty } from '@skep/core/files/atomic-write.ts';
+import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Places } from '@skep/core/files/places.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { members, optional, text, wholeNumber, type ShapeType } from '@skep/core/settings/shape.ts';
@@ -56,11 +57,18 @@ async function readOwn(places: Places, uid: number | undefined): Promise<string>
   throw new SkepError('supervisor/unreachable', { message: 'the address is not one of this user' });
 }
 
-/** Not durable on purpose: after a crash of the machine nobody listens there. */
+/** Not durable on purpose: after a crash of the machine nobody listens there. Fails with `file/write-failed`, and leaves nothing then. */
 export async function writeAddress(places: Places, address: Address): Promise<void> {
-  const temporary = `${fileOf(places)}.${address.pid}`;
-  await writeFile(temporary, JSON.stringify(address), { mode: 0o600 });
-  await rename(temporary, fileOf(places));
+  const file = fileOf(places);
+  const temporary = `${file}.${address.pid}`;
+  try {
+    await writeFile(temporary, JSON.stringify(address), { mode: 0o600 });
+    await rename(temporary, file);
+  } catch (cause) {
+    await rm(temporary, { force: true });
+    const message = `cannot write "${file}": ${errnoOf(cause) ?? 'unexpected failure'}`;
+    throw new SkepError('file/write-failed', { message, detail: { path: file }, cause });
+  }
 }
 
 /**

@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { chmod, lstat, mkdtemp } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
+import { errnoOf } from '@skep/core/files/errno.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import type { Places } from '@skep/core/files/places.ts';
-import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { hasCode, SkepError } from '@skep/core/errors/skep-error.ts';
 import {
   forgetAddress,
   readAddress,
@@ -82,9 +83,13 @@ async function listen(options: DoorOptions): Promise<Listening> {
       failures.push(error);
     }
   }
+  const [cause] = failures;
+  // A full disk, most likely, and no matter of where to listen.
+  if (cause instanceof SkepError && hasCode(cause, 'file/write-failed'))
+    throw new SkepError('supervisor/unreachable', { message: cause.message, hint: cause.hint, cause });
   throw new SkepError('supervisor/unreachable', {
-    message: `nowhere to listen: neither in "${places.supervisorDir}" nor in "${places.temp}"`,
-    cause: failures[0],
+    message: `nowhere to listen: neither in "${places.supervisorDir}" nor in "${places.temp}" (${errnoOf(cause) ?? 'their paths are too long'})`,
+    cause,
   });
 }
 

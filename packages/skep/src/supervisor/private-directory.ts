@@ -1,6 +1,7 @@
-import { chmod, lstat, mkdir, stat } from 'node:fs/promises';
+import { chmod, lstat, stat } from 'node:fs/promises';
 import type { Places } from '@skep/core/files/places.ts';
 import { errnoOf } from '@skep/core/files/errno.ts';
+import { makeDirectory } from '@skep/core/files/make-directory.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
 /** What a command believes of the files it finds: whose they are decides. */
@@ -18,7 +19,7 @@ export async function ensureOwn(
   const directory = places.supervisorDir;
   await refuseForeign(places, uid);
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makeDirectory(directory, 0o700);
   } catch (cause) {
     // What stands there instead is told below.
     if (errnoOf(cause) !== 'EEXIST')
