@@ -188,23 +188,6 @@ describe.each(['docker', 'sandbox'] as const)('bad input of a run on %s', (kind)
     expect(left().filter((file) => !file.includes('/packages/'))).toEqual([]);
   });
 
-  test.skipIf(!there.available || !isRoot)(
-    onKind('a disk that is full, or becomes so on the way'),
-    async () => {
-      let refused = 0;
-      for (const pages of [1, 2, 3, 4, 6, 8, 12]) {
-        using _ = onDisk(`size=${pages * 4}k`);
-        const result = await run();
-        if (result.code === 0) expect(await user.skep(['rm', name])).toMatchObject({ code: 0 });
-        else expectRefusal(result, 'ENOSPC');
-        refused += result.code === 0 ? 0 : 1;
-        await user.killSupervisor();
-        expect(left().filter((file) => !file.includes('/packages/'))).toEqual([]);
-      }
-      expect(refused).toBeGreaterThan(0);
-    },
-  );
-
   test.skipIf(!there.available || !isRoot)(onKind('a disk that can only be read'), async () => {
     using _ = onDisk('ro');
     expectRefusal(await run(), 'EROFS', `${user.dir}/`);
