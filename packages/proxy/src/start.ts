@@ -20,6 +20,7 @@ import { bodyLimit } from './steps/body-limit.ts';
 import { mcpParser } from './steps/mcp-parser.ts';
 import { isLoopback } from './call/loopback.ts';
 import { origin } from './steps/origin.ts';
+import type { SignIn, SignInSettings } from './steps/sign-in.ts';
 import type { JsonObject } from './message/json-rpc.ts';
 import type { ProxyLimits } from './settings.ts';
 
@@ -38,6 +39,10 @@ export interface ProxyOptions extends ProxyLimits {
   readonly skepVersion: string;
   /** Who started the proxy, for the local identity; anonymous when unknown. */
   readonly osUser?: string;
+  /** What clients have to sign in with; without it everybody who reaches the endpoint is `osUser`. */
+  readonly signIn?: SignInSettings;
+  /** In [0, 1), for the pauses between attempts to reach an identity provider; without it they do not vary. */
+  readonly random?: () => number;
   /** Shared with the other proxies of this process; of its own by default. */
   readonly budgets?: Budgets;
   /** Real time by default. */
@@ -61,6 +66,8 @@ export interface Proxy {
    * code of the proxy when it cannot answer. There where `greet` is.
    */
   readonly ask?: (method: string, params: JsonObject) => Promise<string>;
+  /** A bearer token for calls of the process that hosts the proxy; absent where nobody has to sign in. */
+  readonly pass?: string;
   /** The backend's process has ended: clients are told to come back later, and nothing of it is kept. */
   backendEnded(): void;
   /** The backend was restarted: sessions and the cached handshake are void, and the proxy attaches to it again. */
@@ -88,7 +95,8 @@ export type Serve = (req: IncomingMessage, res: ServerResponse, target: RequestT
 
 /**
  * Listens and serves. Rejects with `proxy/port-busy` or `proxy/listen-failed` when the address cannot be had, with
- * `proxy/step-unbuildable` when a step cannot be built, and with the backend's own error when it cannot be attached.
+ * `proxy/step-unbuildable` when a step cannot be built, as `openSignIn` does for what clients sign in with, and with the
+ * backend's own error when it cannot be attached.
  */
 export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const clock = options.clock ?? systemClock;
@@ -101,11 +109,14 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       ? new StreamableHttp({ ...common, backend })
       : new Forward({ ...common, backend });
   const server = httpServer();
+  let signIn: SignIn | undefined;
   try {
+    signIn = await openSignInOf({ ...options, clock, log });
     await front.attach?.();
     const port = await listenOn(server, options.host, options.port);
     let closed: Promise<void> | undefined;
-    const serveAt = handlers({ ...options, budgets, clock, log }, front, () => closed !== undefined);
+    const isClosing = (): boolean => closed !== undefined;
+    const serveAt = handlers({ ...options, budgets, clock, log }, { front, signIn, isClosing });
     const serve = serveAt({ host: options.host, port, prefix: '' });
     server.on('request', (req, res) => serve(req, res, readTarget(req.url ?? '/')));
     const guests = new OpenResponses();
@@ -118,12 +129,14 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       const draining = { clock, graceMs: options.graceMs, beforeCut: () => front.close() };
       await Promise.all([drain(server, draining), drainResponses(guests, draining)]);
       front.close();
+      signIn?.close();
     };
     return {
       url: `http://${inUrl(options.host)}:${port}${ENDPOINT_PATH}`,
       port,
       ...(front.greet === undefined ? {} : { greet: front.greet }),
       ...(front.ask === undefined ? {} : { ask: front.ask }),
+      ...(signIn === undefined ? {} : { pass: signIn.pass }),
       backendEnded: () => front.backendEnded?.(),
       backendStarted: () => front.backendStarted?.(),
       behind(entrance) {
@@ -136,31 +149,48 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       close: () => (closed ??= close()),
     };
   } catch (error) {
+    signIn?.close();
     front.close();
     server.close();
     throw error;
   }
 }
 
+/** Nothing of it is loaded where nobody has to sign in. */
+async function openSignInOf(
+  options: ProxyOptions & { readonly clock: Clock; readonly log: Log },
+): Promise<SignIn | undefined> {
+  const { signIn, clock, log, osUser, random = () => 0.5 } = options;
+  if (signIn === undefined) return undefined;
+  const { openSignIn } = await import('./steps/sign-in.ts');
+  return openSignIn(signIn, { clock, log, osUser, random });
+}
+
+interface Served {
+  readonly front: Front;
+  readonly signIn: SignIn | undefined;
+  readonly isClosing: () => boolean;
+}
+
 /** Builds the chain, once per entrance out of the same steps; the only place where steps meet their settings. */
 function handlers(
   options: ProxyOptions & { readonly budgets: Budgets; readonly clock: Clock },
-  front: Front,
-  isClosing: () => boolean,
+  { front, signIn, isClosing }: Served,
 ): (entrance: Entrance) => Serve {
   const { log, clock, allowedOrigins = [] } = options;
   const steps = {
     recovery: recovery(log),
     'body-limit': bodyLimit(options.bodyLimitBytes, options.budgets.bodies),
-    // Without an identity provider everybody is who started the proxy; an Authorization header says nothing.
-    auth: ((call, next) => {
-      call.identity = localIdentity(options.osUser, clock.now());
-      return next();
-    }) satisfies Step,
+    auth: signIn?.auth ?? everybodyIs(options.osUser, clock),
+    ...(signIn && { 'client-token': signIn.clientToken }),
     'mcp-parser': mcpParser(front.revisions),
     transport: front.step,
   };
-  const answerAside = asides(() => front.health(), clock);
+  const answerAside = asides({
+    health: () => front.health(),
+    metadata: (call) => signIn?.metadata(call, ENDPOINT_PATH),
+    clock,
+  });
   return ({ host: bindHost, port, prefix }) => {
     const guard = origin({ bindHost, port, allowedOrigins, isShared: prefix !== '' });
     const throughChain = compose(chain({ ...steps, origin: guard }));
@@ -183,8 +213,16 @@ function handlers(
   };
 }
 
+/** Without an identity provider everybody is who started the proxy; an Authorization header says nothing. */
+function everybodyIs(osUser: string | undefined, clock: Clock): Step {
+  return (call, next) => {
+    call.identity = localIdentity(osUser, clock.now());
+    return next();
+  };
+}
+
 function warnIfOpen(options: ProxyOptions, log: Log): void {
-  if (isLoopback(options.host)) return;
+  if (isLoopback(options.host) || options.signIn !== undefined) return;
   log.warn(
     { host: options.host },
     'listening beyond this machine: whoever reaches the address can call the server',

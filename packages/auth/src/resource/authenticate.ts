@@ -103,7 +103,7 @@ function fault(reason: BearerFault): Bearer {
 interface Challenge {
   readonly realm?: string | undefined;
   /** Absent where the request carried no credentials and the server follows RFC 6750 §3.1 to the letter. */
-  readonly error?: Refusal['error'] | undefined;
+  readonly error?: Refusal['error'] | 'insufficient_scope' | undefined;
   readonly description?: string | undefined;
   /** URL of the RFC 9728 document (RFC 9728 §5.1). */
   readonly resourceMetadata?: string | undefined;

@@ -3,7 +3,8 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 /** RFC 9728 §2, the members that Skep fills. */
 export interface ResourceMetadata {
   readonly resource: string;
-  readonly authorization_servers: readonly string[];
+  /** Left out where none is known: no member may be an empty list (RFC 9728 §3.2). */
+  readonly authorization_servers?: readonly string[];
   readonly bearer_methods_supported: readonly ['header'];
   readonly scopes_supported?: readonly string[];
 }
@@ -17,11 +18,16 @@ export interface ResourceOptions {
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
+/** True for where such a document is: the well-known path, with or without a path of the resource behind it. */
+export function isMetadataPath(path: string): boolean {
+  return path === WELL_KNOWN || path.startsWith(`${WELL_KNOWN}/`);
+}
+
 /** The document at `metadataUrl`, by which clients find where to sign in. */
 export function resourceMetadata(options: ResourceOptions): ResourceMetadata {
   return {
     resource: options.resource,
-    authorization_servers: options.issuers,
+    ...(options.issuers.length === 0 ? {} : { authorization_servers: options.issuers }),
     bearer_methods_supported: ['header'],
     ...(options.scopes === undefined ? {} : { scopes_supported: options.scopes }),
   };

@@ -45,6 +45,56 @@ describe('bearerToken', () => {
   });
 });
 
+describe('bearerToken, for any header', () => {
+  const unit = fc.constantFrom(
+    'B',
+    'bearer ',
+    'Bearer',
+    ' ',
+    'a',
+    '=',
+    ',',
+    '"',
+    '\t',
+    '\r\n',
+    'é',
+    '\u0000',
+  );
+  const text = fc.oneof(
+    fc.string({ unit }),
+    fc.stringMatching(/^[Bb]earer {0,2}[A-Za-z0-9._~+/=, -]{0,20}$/),
+    fc.stringMatching(/^[Bb]earer [A-Za-z0-9._-]{1,20}={0,2}$/),
+  );
+
+  test('is a fault, or exactly what stands behind the scheme', () => {
+    fc.assert(
+      fc.property(text, (header) => {
+        const read = bearerToken([header]);
+        if (read.kind === 'fault') return;
+        expect(read.token).toMatch(/^[\w.~+/-]+=*$/);
+        expect(header.toLowerCase()).toMatch(/^bearer +\S+$/);
+        expect(header.endsWith(` ${read.token}`)).toBe(true);
+      }),
+    );
+  });
+
+  test('is a fault for several headers, whatever they say', () => {
+    fc.assert(
+      fc.property(fc.array(text, { minLength: 2, maxLength: 3 }), (headers) => {
+        expect(bearerToken(headers)).toEqual({ kind: 'fault', fault: 'repeated' });
+      }),
+    );
+  });
+
+  test('takes every token of RFC 6750 back out', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[A-Za-z0-9._~+/-]{1,40}={0,2}$/), (token) => {
+        expect(bearerToken([`Bearer ${token}`])).toEqual({ kind: 'token', token });
+      }),
+    );
+  });
+});
+
 describe('authenticate', () => {
   const identity = tokenIdentity({ sub: 'a' }, 'a');
   const accepted: TokenOutcome = { kind: 'identity', identity, expiresAt: 1 };

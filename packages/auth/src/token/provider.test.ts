@@ -178,6 +178,15 @@ describe('an opaque token', () => {
     expect(issuer.requests[0]?.request.body?.toString()).not.toContain('client_id');
   });
 
+  test('is asked about whatever it looks like where no keys are to be had', async () => {
+    const { issuer, provider } = await setup({ ...opaque, issuerUrl: undefined });
+    issuer.active = { active: true, sub: 'a', exp: S + 60, aud: AUDIENCE };
+    expect((await provider.check(await signed(key))).kind).toBe('identity');
+    issuer.active = { active: false };
+    expect(kindOf(await provider.check(await signed(key)))).toBe('inactive');
+    expect(issuer.requests.map((one) => one.url)).toEqual([`${ISSUER}/introspect`, `${ISSUER}/introspect`]);
+  });
+
   test('is asked about at the endpoint of the metadata', async () => {
     const { issuer, provider } = await setup({ introspection: 'discover' });
     issuer.active = active;

@@ -1,4 +1,6 @@
+import { isMetadataPath, type ResourceMetadata } from '@skep/auth/resource/metadata.ts';
 import type { ServerResponse } from 'node:http';
+import type { Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import type { Health } from '../backend/backend.ts';
@@ -11,16 +13,30 @@ export function isAside(path: string): boolean {
   );
 }
 
+interface Asides {
+  readonly health: () => Health;
+  /** What RFC 9728 says of the endpoint; undefined where nobody has to sign in. */
+  readonly metadata: (call: Call) => ResourceMetadata | undefined;
+  readonly clock: Clock;
+}
+
 /** Answers the paths of `isAside`. */
-export function asides(health: () => Health, clock: Clock): Step {
+export function asides({ health, metadata, clock }: Asides): Step {
   return (call) => {
     const { req, res, path } = call;
-    if (path === '/metrics') refuse(res, 'proxy/no-route');
+    const document = isMetadataPath(path) ? metadata(call) : undefined;
+    if (document !== undefined) answerMetadata(call, document);
+    else if (path === '/metrics') refuse(res, 'proxy/no-route');
     else if (path !== '/health') sendJson(res, 404, { error: 'not_found' });
     else if (req.method === 'GET') sendHealth(res, health(), new Date(clock.now()).toISOString());
     else refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'GET' } });
     return Promise.resolve();
   };
+}
+
+function answerMetadata({ req, res }: Call, document: ResourceMetadata): void {
+  if (req.method === 'GET' || req.method === 'HEAD') sendJson(res, 200, document);
+  else refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'GET, HEAD, OPTIONS' } });
 }
 
 function sendHealth(res: ServerResponse, health: Health, now: string): void {

@@ -7,10 +7,12 @@ import { chooseTransport } from './choose-transport.ts';
 import { withHardening } from './first-hardening.ts';
 import type { Made } from './plan.ts';
 import type { PlannedRun } from './planned-run.ts';
+import type { MergedEnv } from './merge-env.ts';
+import { OIDC_CLIENT_SECRET } from '../secrets/reference.ts';
 
 /** The run config of a planned and prepared run. Fails when the image that is now there contradicts the plan. */
 export async function buildRunConfig(planned: PlannedRun, made: Made, info: RuntimeInfo): Promise<RunConfig> {
-  const { values, inputs, profile, resolved } = planned;
+  const { values, inputs, profile, signIn, resolved } = planned;
   const { port, merged, prepared } = made;
   const built = resolved.source.kind === 'package' ? resolved.source : undefined;
   const { transport, targetPort } = chooseTransport(planned, prepared.exposedPorts);
@@ -38,10 +40,23 @@ export async function buildRunConfig(planned: PlannedRun, made: Made, info: Runt
       declared: [...(resolved.plan?.volumes ?? []), ...(prepared.volumes ?? [])],
       mounts: profileMounts(profile, '/'),
     }),
-    env_vars: merged.env,
-    secret_env: merged.secret,
+    ...signIn.config,
+    ...withClientSecret(merged, planned),
     container_labels: inputs.labels,
     runtime: referenceTo(info),
   });
   return values.learn ? config : withHardening(config, prepared);
+}
+
+/** The client secret goes where the server's secrets go; what `--secret` names for it counts before a value. */
+function withClientSecret(
+  { env, secret }: MergedEnv,
+  { signIn: { clientSecret }, inputs }: PlannedRun,
+): Pick<RunConfig, 'env_vars' | 'secret_env'> {
+  const isNamed = inputs.secrets.some(({ target }) => target === OIDC_CLIENT_SECRET);
+  if (clientSecret === undefined || isNamed) return { env_vars: env, secret_env: secret };
+  return {
+    env_vars: { ...env, [OIDC_CLIENT_SECRET]: clientSecret },
+    secret_env: [...secret, OIDC_CLIENT_SECRET],
+  };
 }

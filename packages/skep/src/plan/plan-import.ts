@@ -23,11 +23,17 @@ import { fromToolhive } from '../run-config/import-toolhive.ts';
 import { referenceTo, decodeRunConfig, type RunConfig } from '../run-config/run-config.ts';
 import { givenLimits } from '../run-config/proxy-limits.ts';
 import { runSettings } from '../settings/run-settings.ts';
-import { checkReferences, formatReference, parseReference } from '../secrets/reference.ts';
+import {
+  checkReferences,
+  formatReference,
+  OIDC_CLIENT_SECRET,
+  parseReference,
+} from '../secrets/reference.ts';
 import { withHardening } from './first-hardening.ts';
 import { hiddenOf, planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import { checkIsolation, requireConsent, checkReachable } from './plan-permissions.ts';
+import { checkSignIn } from './plan-sign-in.ts';
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { originOf, preparationOf, provenanceOf, sourceOf } from './preparation.ts';
 import { layer, settingsOfFile, settingsOfMachine } from './settings-of-run.ts';
@@ -162,7 +168,17 @@ export function configGrants(config: RunConfig, cwd: string): readonly string[] 
     ...moreThanDefault(config),
     ...(config.secrets ?? [])
       .map(parseReference)
-      .map(({ name, target }) => `give the server the secret "${name}" as ${target}`),
+      .map(({ name, target }) =>
+        target === OIDC_CLIENT_SECRET
+          ? `show its identity provider the secret "${name}"`
+          : `give the server the secret "${name}" as ${target}`,
+      ),
+    ...(config.jwks_auth_token_file
+      ? [`send its identity provider the content of "${config.jwks_auth_token_file}"`]
+      : []),
+    ...(config.oidc_config?.jwks_allow_private_ip === true
+      ? ['ask an identity provider at a private address']
+      : []),
     ...(config.allowed_origins ?? []).map((origin) => `let web pages of ${origin} use the server`),
     ...(isLoopback(config.host) ? [] : [`listen on ${config.host}, which other machines can reach`]),
   ];
@@ -190,7 +206,7 @@ export async function readImport(
   const { value: document, warnings } = fromToolhive(value, `"${path}"`, text);
   const said = decodeRunConfig(document, `"${path}"`, text);
   const isolated = said.isolate_network ?? isolation === 'on';
-  const config = isolated ? { ...said, isolate_network: true } : said;
+  const config = { ...said, ...(isolated ? { isolate_network: true } : {}), ...absoluteFiles(said, cwd) };
   checkSupported(config, path);
   const profile = withVolumes(withNetworkMode(profileOf(config, path), { isolated }), [], cwd);
   checkIsolation(
@@ -204,8 +220,19 @@ export async function readImport(
     hint: 'set "isolate_network": true in the file, give its "permission_profile" a network, or set "transport": "stdio" if the server speaks it',
   });
   await planHidden(hiddenOf({ ...config, permission_profile: profile }, cwd), { places, terminal });
+  for (const line of await checkSignIn(config)) terminal.err(line);
   for (const warning of warnings) terminal.err(`Warning: ${printable(warning)}\n`);
   return { config: { ...config, permission_profile: profile }, text, document };
+}
+
+function absoluteFiles(
+  { jwks_auth_token_file: tokenFile, skep_ca_bundle: bundle }: RunConfig,
+  cwd: string,
+): Pick<RunConfig, 'jwks_auth_token_file' | 'skep_ca_bundle'> {
+  return {
+    ...(tokenFile ? { jwks_auth_token_file: resolve(cwd, tokenFile) } : {}),
+    ...(bundle ? { skep_ca_bundle: resolve(cwd, bundle) } : {}),
+  };
 }
 
 function checkSupported(config: RunConfig, path: string): void {

@@ -17,6 +17,7 @@ import { handOverByBuild, handOverByCatalogue, handOverByIndex } from './hand-ov
 import type { NewWorkload, Surroundings } from './plan.ts';
 import { checkIsolation, planPermissions } from './plan-permissions.ts';
 import type { AskedRun, Isolation, PlannedRun, RunRequest } from './planned-run.ts';
+import { planSignIn } from './plan-sign-in.ts';
 import { isolateToLearn, planLearning } from './plan-learning.ts';
 import { buildOf, originOf, preparationOf, unusedBuild } from './preparation.ts';
 import { parseTarget, resolveTarget, type Resolved } from './resolve-target.ts';
@@ -29,6 +30,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
   const target = parseTarget(request.target, cwd);
   const config = await loadAppConfig(places);
   const inputs = await checkInputs(request.values, around);
+  const signIn = await planSignIn(request.values, request.settings, around.cwd);
   const isolation = isolationOf(request, config);
   // What the flags alone say, before anything is asked.
   if (inputs.profile) {
@@ -55,7 +57,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
   const args = request.args ?? plan?.args ?? [];
   const name = inputs.name ?? resolved.generatedName;
   const learning = values.learn ? await planLearning(name, given, cwd) : undefined;
-  const planned: PlannedRun = { inputs, resolved, name, values, profile, args };
+  const planned: PlannedRun = { inputs, resolved, name, values, profile, signIn, args };
   if (isTransportKnown(planned)) chooseTransport(planned, []);
   handOverByIndex(source, around);
   const secrets = values.explain ? {} : await secretsFor(values.secret ?? [], around);
@@ -67,6 +69,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
     config,
   );
   handOverByBuild(source, config, around);
+  const notes = [...unusedBuild(request.values, source, runtime), ...signIn.warnings];
   return {
     is: 'new',
     name,
@@ -83,7 +86,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
       ...(verification && { verification }),
     },
     wanted: wantedOf(planned),
-    warnings: [...unusedBuild(request.values, source, runtime), ...unusedGateway(values), ...doubts],
+    warnings: [...notes, ...unusedGateway(values), ...doubts],
     configure: async (made) => buildRunConfig(planned, made, await info),
   };
 }

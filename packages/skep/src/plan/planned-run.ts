@@ -3,6 +3,7 @@ import type { AppConfig } from '../config/app-config.ts';
 import type { PermissionProfile } from '../permissions/profile.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import type { CheckedInputs } from './check-inputs.ts';
+import type { PlannedSignIn } from './plan-sign-in.ts';
 import type { Resolved } from './resolve-target.ts';
 
 export interface RunRequest {
@@ -35,5 +36,6 @@ export interface PlannedRun extends Pick<AskedRun, 'inputs' | 'resolved'> {
   /** Of all that decided it, the catalogue among it. */
   readonly values: RunValues;
   readonly profile: PermissionProfile;
+  readonly signIn: PlannedSignIn;
   readonly args: readonly string[];
 }

@@ -47,9 +47,8 @@ describe('a guard that is not there yet', () => {
     expect(() => read({ [key]: value })).toThrow(notThere);
     expect(() => read({ [key]: value })).toThrow(`"${key}"`);
   });
-  test.each(['audit_config', 'oidc_config', 'authz_config', 'rate_limit_config'])(
-    'is asked for by an empty %s',
-    (key) => expect(() => read({ [key]: {} })).toThrow(notThere),
+  test.each(['audit_config', 'authz_config', 'rate_limit_config'])('is asked for by an empty %s', (key) =>
+    expect(() => read({ [key]: {} })).toThrow(notThere),
   );
   test('is not asked for by null, false, and empty texts and lists', () => {
     const nothing = { isolate_network: false, secrets: [], authz_config: null, endpoint_prefix: '' };
@@ -59,7 +58,6 @@ describe('a guard that is not there yet', () => {
     const step = (type: string, parameters?: unknown) => ({ type, parameters });
     for (const one of [
       step('authorization', { config_data: { version: '1.0' } }),
-      step('auth', { oidc_config: { issuer: 'https://idp.example' } }),
       step('tool-call-filter', { filter_tools: ['read'] }),
       step('tool-filter', { filter_tools: ['read'] }),
       step('origin', { allowed_origins: ['https://app.example'] }),
@@ -76,8 +74,10 @@ describe('a guard that is not there yet', () => {
       expect(() => read({ additional_middleware_configs: [one] })).toThrow(notThere);
     }
     expect(() => read({ middleware_configs: { type: 'authorization' } })).toThrow(notThere);
-    const two = [step('auth', { oidc_config: { issuer: 'x' } }), step('recovery'), step('authorization')];
-    expect(() => read({ middleware_configs: two })).toThrow('"middleware_configs" (auth, authorization)');
+    const two = [step('tool-filter', { filter_tools: ['x'] }), step('recovery'), step('authorization')];
+    expect(() => read({ middleware_configs: two })).toThrow(
+      '"middleware_configs" (tool-filter, authorization)',
+    );
   });
   test('is no step that every request passes here anyway', () => {
     const steps = [
@@ -134,8 +134,10 @@ describe('a key without effect', () => {
     expect(decodeRunConfig(document, 'f').rest).toEqual({ [key]: value });
   });
   test('is said under the name that Skep has for it', () => {
-    const { warnings } = read({ thv_ca_bundle: '/ca.pem' });
-    expect(warnings).toEqual(['kept, but without effect yet: skep_ca_bundle']);
+    expect(read({ thv_ca_bundle: '/ca.pem' })).toEqual({
+      value: { ...minimal, skep_ca_bundle: '/ca.pem' },
+      warnings: [],
+    });
   });
   test.each([
     { PATH: '/x' },

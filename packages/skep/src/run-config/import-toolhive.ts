@@ -5,6 +5,7 @@ import type { Field } from '@skep/core/settings/field.ts';
 import * as shape from '@skep/core/settings/shape.ts';
 import { proxySettings } from '@skep/proxy/settings.ts';
 import { runSettings } from '../settings/run-settings.ts';
+import { withSignIn } from './import-sign-in.ts';
 import { withoutFacts } from './labels.ts';
 import { invalidConfig, NAMES_AGAIN } from './run-config.ts';
 
@@ -44,7 +45,7 @@ export interface Imported {
  */
 export function fromToolhive(value: unknown, where: string, text = ''): Imported {
   if (!isRecord(value)) return { value, warnings: [] };
-  const document = renamed(value);
+  const document = withSignIn(renamed(value));
   checkKeys(document, where, text);
   const idle = withMembers(document).filter(
     ([key, member]) => ruleOf(key) === 'harmless' && !isNothing(member),

@@ -3,7 +3,7 @@ import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { stringify } from 'yaml';
 import { limitsOf } from '../permissions/limits.ts';
 import { builtinProfile, profileMounts, type PermissionProfile } from '../permissions/profile.ts';
-import { parseReference } from '../secrets/reference.ts';
+import { OIDC_CLIENT_SECRET, parseReference } from '../secrets/reference.ts';
 import { DEFAULT_GROUP } from '../settings/group-name.ts';
 import type { RunConfig } from './run-config.ts';
 
@@ -106,6 +106,7 @@ interface SecretOfCluster {
 function secretsOf({ secret_env, secrets = [] }: RunConfig, name: string): readonly SecretOfCluster[] {
   const targets = new Set([...secret_env, ...secrets.map((text) => parseReference(text).target)]);
   const taken = new Set<string>();
+  targets.delete(OIDC_CLIENT_SECRET);
   return [...targets].toSorted().map((target) => {
     const wanted = `${name}-${dnsName(target)}`;
     // Variables may differ in what a name of a cluster cannot tell.
@@ -117,7 +118,7 @@ function secretsOf({ secret_env, secrets = [] }: RunConfig, name: string): reado
 
 function plainVariables({ env_vars, secret_env }: RunConfig): readonly { name: string; value: string }[] {
   return Object.entries(env_vars)
-    .filter(([name]) => !secret_env.includes(name))
+    .filter(([name]) => !secret_env.includes(name) && name !== OIDC_CLIENT_SECRET)
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([name, value]) => ({ name, value }));
 }
@@ -157,6 +158,7 @@ function leftOut(config: RunConfig): readonly string[] {
     ...(config.pids_limit === undefined ? [] : ['--pids-limit']),
     ...(config.disk === undefined ? [] : ['--disk']),
     ...(config.read_only === true ? ['--read-only'] : []),
+    ...(config.oidc_config === undefined ? [] : ['signing in (--oidc-…), so everybody may call it']),
     ...(config.allowed_origins?.length ? ['allowed_origins'] : []),
     ...(config.data_paths?.length ? ['the data that is kept over a removal'] : []),
   ];

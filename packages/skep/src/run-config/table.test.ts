@@ -61,6 +61,7 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   package_version: text,
   data_paths: fc.array(fc.constantFrom('/data', '/var/lib/x'), { maxLength: 8 }),
   secrets: fc.array(fc.constantFrom('a,target=B', 'op://v/i/f,target=C_D')),
+  'oidc_config.required_scopes': texts,
   hardening: fc.constantFrom('other-user', 'read-only', 'none'),
   mount_sources: fc.dictionary(name, text),
 };

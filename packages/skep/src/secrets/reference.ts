@@ -8,6 +8,12 @@ export interface SecretReference {
   readonly target: string;
 }
 
+/**
+ * The target of the one secret of a workload that is its proxy's: what it shows an identity provider. Its server never
+ * gets it.
+ */
+export const OIDC_CLIENT_SECRET = 'SKEP_OIDC_CLIENT_SECRET';
+
 /** Begins the names of what Skep keeps for itself. */
 const SYSTEM = '__skep_';
 const OF_WORKLOADS = `${SYSTEM}workloads_`;

@@ -1,7 +1,8 @@
 import { flag, settingsOf } from '@skep/core/settings/define-settings.ts';
+import { OIDC_CLIENT_SECRET } from '../secrets/reference.ts';
 
 /** Who may use the proxy. */
-export const incomingAuthSettings = settingsOf({ group: 'Authentication of clients (OIDC)', notYet: true }, [
+export const incomingAuthSettings = settingsOf({ group: 'Authentication of clients (OIDC)' }, [
   flag('string', 'oidc-issuer', 'Issuer of client tokens', { key: 'oidc_config.issuer', placeholder: 'url' }),
   flag('string', 'oidc-audience', 'Audience client tokens must have', {
     key: 'oidc_config.audience',
@@ -12,7 +13,7 @@ export const incomingAuthSettings = settingsOf({ group: 'Authentication of clien
     placeholder: 'id',
   }),
   flag('string', 'oidc-client-secret', 'Client secret for token introspection', {
-    env: 'SKEP_OIDC_CLIENT_SECRET',
+    env: OIDC_CLIENT_SECRET,
     placeholder: 'secret',
     secret: true,
   }),

@@ -8,9 +8,7 @@ export const buildSettings = settingsOf({ group: 'Build and certificates' }, [
   flag('path', 'skep-ca-bundle', "Certificate authorities (PEM) for Skep's own requests", {
     key: 'skep_ca_bundle',
     alias: 'thv_ca_bundle',
-    harmless: true,
     placeholder: 'file',
-    notYet: true,
   }),
   flag('string', 'runtime-image', 'Base image for npx://, uvx:// and go:// servers', {
     key: 'runtime_config.builder_image',

@@ -101,6 +101,10 @@ export const decidedKeys = keysOf('Kept with a workload', {
     ),
     brief: 'Variables whose values are secrets: never exported or listed',
   },
+  'oidc_config.required_scopes': {
+    stored: shape.optional(shape.listOf(shape.noNul)),
+    brief: 'Scopes without which a token is refused',
+  },
   hardening: {
     stored: shape.optional(shape.oneOf(...HARDENINGS)),
     local: true,

@@ -156,6 +156,29 @@ describe('starting', () => {
     expect(proxies[0]?.options.skepVersion).toBe('9.9.9');
   });
 
+  test('has the proxy ask clients for tokens, with a secret that the server does not get', async () => {
+    const oidc_config = { issuer: 'https://idp.example', scopes: [], audience: '' };
+    await save('a1', { oidc_config, secrets: ['idp,target=SKEP_OIDC_CLIENT_SECRET', 'x,target=X'] });
+    host = newHost({ secretsOf: async () => ({ SKEP_OIDC_CLIENT_SECRET: 'hush', X: '1' }) });
+    await start('a1');
+    expect(proxies[0]?.options.signIn).toEqual({
+      issuer: 'https://idp.example',
+      clientSecret: 'hush',
+      allowHttp: false,
+      allowPrivateIP: false,
+    });
+    expect(runtime.environments.get('a1')).toMatchObject({ X: '1' });
+    expect(runtime.environments.get('a1')).not.toHaveProperty('SKEP_OIDC_CLIENT_SECRET');
+  });
+
+  test('leaves nothing of a workload whose saved guard nobody can keep', async () => {
+    await save('a1', { oidc_config: {} });
+    await expect(start('a1')).rejects.toMatchObject({ code: 'usage/invalid-value' });
+    expect(proxies).toEqual([]);
+    expect(await runtime.inspect('a1')).toBeUndefined();
+    expect(await statusOf('a1')).toBe('error');
+  });
+
   test('gives the endpoint and says running', async () => {
     await save('a1');
     expect(await start('a1')).toEqual({

@@ -22,6 +22,8 @@ const JSON_RPC = { 'content-type': 'application/json', accept: 'application/json
 export interface HttpServer {
   /** The proxied endpoint of the server. */
   readonly endpoint: string;
+  /** See `Proxy.pass`. */
+  readonly pass?: string | undefined;
   readonly fetch: typeof fetch;
 }
 
@@ -138,10 +140,17 @@ async function probe(options: HttpProbeOptions): Promise<HttpGreeting | undefine
  * Asks the proxied server, also where it sends whoever asks to another of its paths with method and body. Nowhere else: a
  * confined server would have this process call whom it cannot reach itself.
  */
-async function request({ endpoint, fetch }: HttpServer, init: RequestInit): Promise<Response> {
+type Asking = Omit<RequestInit, 'headers'> & { readonly headers: Readonly<Record<string, string>> };
+
+async function request({ endpoint, pass, fetch }: HttpServer, init: Asking): Promise<Response> {
+  const shown = pass === undefined ? {} : { authorization: `Bearer ${pass}` };
   let url = endpoint;
   for (let redirects = 0; ; redirects += 1) {
-    const response = await fetch(url, { ...init, redirect: 'manual' });
+    const response = await fetch(url, {
+      ...init,
+      headers: { ...init.headers, ...shown },
+      redirect: 'manual',
+    });
     const to = SAME_METHOD.has(response.status) ? response.headers.get('location') : null;
     const next = to === null ? null : URL.parse(to, url);
     const isOwn = next !== null && next.origin === URL.parse(endpoint)?.origin;

@@ -87,10 +87,10 @@ async function greetOverStdio({ greet, ask }: Proxy): Promise<Greeted> {
 }
 
 async function greetOverHttp(
-  { url: endpoint }: Proxy,
+  { url: endpoint, pass }: Proxy,
   options: Omit<HttpProbeOptions, 'endpoint' | 'delays'>,
 ): Promise<Greeted> {
-  const server = { endpoint, fetch: options.fetch };
+  const server = { endpoint, pass, fetch: options.fetch };
   const greeting = await untilHttpAnswer({ ...options, ...server, delays: DELAYS });
   const { result, session } = greeting;
   return {

@@ -3,6 +3,7 @@ import type { Backend } from '@skep/proxy/backend/backend.ts';
 import type { Proxy, ProxyOptions } from '@skep/proxy/start.ts';
 import type { Hardening } from '../permissions/hardening.ts';
 import { proxyLimits } from '../run-config/proxy-limits.ts';
+import { clientSecretOf, signInOf } from '../run-config/sign-in.ts';
 import type { RunConfig } from '../run-config/run-config.ts';
 import type { Observed, Runtime } from '../runtime/runtime.ts';
 import type { Endpoint, Readiness, Tell } from './protocol.ts';
@@ -150,6 +151,7 @@ async function stillRunning(config: RunConfig, deps: SuperviseDeps): Promise<Obs
 }
 
 async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseDeps): Promise<Proxy> {
+  const signIn = signInOf(config, await clientSecretOf(config, deps.secrets));
   return deps.startProxy({
     name: config.name,
     host: config.host,
@@ -157,6 +159,7 @@ async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseD
     ...(config.allowed_origins === undefined ? {} : { allowedOrigins: config.allowed_origins }),
     backend: backendOf(config, observed, deps.runtime),
     trustProxyHeaders: config.trust_proxy_headers,
+    ...(signIn && { signIn, random: () => deps.random(0, 999) / 1_000 }),
     ...proxyLimits(config),
     skepVersion: deps.version,
     log: deps.log,

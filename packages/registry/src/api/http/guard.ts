@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { IncomingMessage } from 'node:http';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { headerValues } from '@skep/core/fetch/header-values.ts';
 import type { CorsSettings } from '../../config/cors.ts';
 import { badRequest } from '../route/parameter.ts';
 import { closeUnlessBounded } from './read-body.ts';
@@ -66,20 +67,6 @@ export function hostFault(request: IncomingMessage, rules: HostRules): SkepError
   return origin === undefined || isAllowedOrigin(origin, host, rules.origins)
     ? undefined
     : new SkepError('registry/foreign-origin');
-}
-
-/**
- * Every value as received, by the lower-case name: Node keeps only the first of repeated ones in `headers`,
- * and whatever stands before us may have looked at another. No closure: every request comes through here.
- */
-export function headerValues(rawHeaders: readonly string[], header: 'host' | 'authorization'): string[] {
-  const values: string[] = [];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] ?? '';
-    const isIt = name.length === header.length && name.toLowerCase() === header;
-    if (isIt) values.push(rawHeaders[at + 1] ?? '');
-  }
-  return values;
 }
 
 const MAX_KNOWN = 100;

@@ -1,11 +1,11 @@
 import { authenticate, describeRefusal, type Authentication } from '@skep/auth/resource/authenticate.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { headerValues } from '@skep/core/fetch/header-values.ts';
 import { ANONYMOUS, type Authority } from '../../access/authority.ts';
 import { enforce } from '../../access/decision.ts';
 import { decideRole } from '../../access/gate.ts';
 import type { Access } from '../route/route.ts';
 import type { BearerSignIn, SignIn } from '../sign-in/sign-in.ts';
-import { headerValues } from './guard.ts';
 import type { LimitRefusals } from './rate-limit.ts';
 import type { ApiRequest } from './request.ts';
 

@@ -1,0 +1,263 @@
+import { createServer, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  AUDIENCE,
+  fakeIssuer,
+  forged,
+  ISSUER,
+  NOW,
+  signed,
+  signingKey,
+  type FakeIssuer,
+  type SigningKey,
+} from '@skep/auth/token/tokens.fixture.ts';
+import { manualClock } from '@skep/core/time/doubles/manual-clock.ts';
+import type { Backend } from '../backend/backend.ts';
+import { ask, postJson, type Answer } from '../doubles/http-client.ts';
+import { initializeRequest, runningProxy, type RunningProxy } from '../doubles/running-proxy.ts';
+import { scriptedServer } from '../doubles/scripted-server.ts';
+import type { SignInSettings } from './sign-in.ts';
+
+const S = NOW / 1_000;
+const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'x' } };
+
+let key: SigningKey;
+let other: SigningKey;
+let issuer: FakeIssuer;
+let origin: string;
+
+/** The identity provider of `tokens.fixture.ts`, over HTTP. */
+const provider = createServer((req, res) => {
+  void issuer.fetch(`${ISSUER}${req.url}`).then(async (response) => {
+    res.writeHead(response.status, { 'content-type': 'application/json' }).end(await response.text());
+  });
+});
+
+beforeAll(async () => {
+  key = await signingKey('k1');
+  other = await signingKey('k1');
+  issuer = fakeIssuer([key]);
+  await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
+  origin = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+});
+afterAll(() => new Promise((resolve) => provider.close(resolve)));
+
+const settings = (): SignInSettings => ({
+  issuer: ISSUER,
+  jwksUrl: `${origin}/jwks`,
+  audience: AUDIENCE,
+  allowHttp: true,
+  allowPrivateIP: true,
+});
+
+interface Setup extends AsyncDisposable {
+  readonly proxy: RunningProxy;
+  /** Tool calls that reached the server. */
+  readonly calls: () => number;
+}
+
+async function setup(changes: Partial<SignInSettings> = {}): Promise<Setup> {
+  const server = scriptedServer();
+  const signIn = { ...settings(), ...changes };
+  const proxy = await runningProxy(server, { signIn, clock: manualClock(), osUser: 'alice' });
+  return {
+    proxy,
+    calls: () => server.received.filter(({ method }) => method === 'tools/call').length,
+    [Symbol.asyncDispose]: () => proxy.close(),
+  };
+}
+
+const bearer = (token: string): OutgoingHttpHeaders => ({ Authorization: `Bearer ${token}` });
+
+describe('a client that has to sign in', () => {
+  test('calls the server with a good token', async () => {
+    await using it = await setup();
+    expect(await postJson(it.proxy.url, call, bearer(await signed(key)))).toMatchObject({ status: 200 });
+    expect(it.calls()).toBe(1);
+  });
+
+  const token =
+    (changes: object, header = {}) =>
+    async () =>
+      bearer(await signed(key, { ...changes }, header));
+  const TABLE: readonly [string, () => Promise<OutgoingHttpHeaders> | OutgoingHttpHeaders, string, string][] = [
+    ['no header', () => ({}), 'invalid_request', 'a bearer token is needed'],
+    ['another scheme', () => ({ Authorization: 'Basic YTpi' }), 'invalid_request', 'Bearer scheme'],
+    ['an empty token', () => ({ Authorization: 'Bearer ' }), 'invalid_request', 'empty'],
+    [
+      'two headers',
+      async () => ({ Authorization: [`Bearer ${await signed(key)}`, 'Bearer x'] }),
+      'invalid_request',
+      'more than one',
+    ],
+    ['an opaque token', () => bearer('opaque'), 'invalid_token', 'no signed JWT'],
+    ['five parts', () => bearer('a.b.c.d.e'), 'invalid_token', 'no signed JWT'],
+    ['an expired token', token({ exp: S }), 'invalid_token', 'expired'],
+    ['no expiry', token({ exp: undefined }), 'invalid_token', 'no expiry'],
+    ['a token of the future', token({ nbf: S + 1 }), 'invalid_token', 'not valid yet'],
+    ['a token issued in the future', token({ iat: S + 1 }), 'invalid_token', 'not valid yet'],
+    ['another audience', token({ aud: 'other' }), 'invalid_token', 'another audience'],
+    ['no audience', token({ aud: undefined }), 'invalid_token', 'another audience'],
+    ['another issuer', token({ iss: 'https://evil.test' }), 'invalid_token', 'another issuer'],
+    ['no subject', token({ sub: undefined }), 'invalid_token', 'no subject'],
+    ['no key id', token({}, { kid: undefined }), 'invalid_token', 'names no key'],
+    ['another key', async () => bearer(await signed(other)), 'invalid_token', 'signature'],
+    ['a critical header', () => bearer(forged({ alg: 'ES256', kid: 'k1', crit: ['x'], x: 1 }, { iss: ISSUER, exp: S + 9 })), 'invalid_token', 'malformed'],
+    ['no algorithm', () => bearer(forged({ alg: 'none', kid: 'k1' }, { iss: ISSUER, exp: S + 9 })), 'invalid_token', 'algorithm'],
+    ['a shared key', () => bearer(forged({ alg: 'HS256', kid: 'k1' }, { iss: ISSUER, exp: S + 9 })), 'invalid_token', 'algorithm'],
+  ]; // prettier-ignore
+
+  test.each(TABLE)('is refused with %s, and the server hears nothing', async (_name, headers, error, why) => {
+    await using it = await setup();
+    const answer = await postJson(it.proxy.url, call, await headers());
+    expect(answer).toMatchObject({ status: 401, headers: { 'content-type': 'application/json' } });
+    expect(JSON.parse(answer.text)).toEqual({ error, error_description: expect.stringContaining(why) });
+    expect(it.calls()).toBe(0);
+  });
+
+  test('is told where to sign in, without an error where it said nothing of itself', async () => {
+    await using it = await setup({ resourceUrl: 'https://r.test/mcp?x=1', scopes: ['a', 'b'] });
+    const challenge = async (headers: OutgoingHttpHeaders) =>
+      (await postJson(it.proxy.url, call, headers)).headers['www-authenticate'];
+    const where =
+      `Bearer realm="${ISSUER}", ` +
+      'resource_metadata="https://r.test/.well-known/oauth-protected-resource/mcp", scope="a b"';
+    expect(await challenge({})).toBe(where);
+    expect(await challenge(bearer('x'))).toBe(
+      where.replace(
+        ', res',
+        ', error="invalid_token", error_description="the bearer token is no signed JWT", res',
+      ),
+    );
+  });
+
+  test('whose token lacks a scope gets 403 with what it needs', async () => {
+    await using it = await setup({ requiredScopes: ['mcp:call', 'mcp:list'] });
+    const statusOf = async (claims: object): Promise<Answer> =>
+      postJson(it.proxy.url, call, bearer(await signed(key, { ...claims })));
+    const refused = await statusOf({ scope: 'mcp:call' });
+    expect(refused.status).toBe(403);
+    expect(refused.headers['www-authenticate']).toBe(
+      `Bearer realm="${ISSUER}", error="insufficient_scope", ` +
+        'error_description="the token needs the scopes: mcp:call mcp:list", scope="mcp:call mcp:list"',
+    );
+    expect(it.calls()).toBe(0);
+    for (const claims of [
+      { scope: 'mcp:list x mcp:call' },
+      { scp: ['mcp:list', 'mcp:call'] },
+      { scp: 'mcp:call mcp:list' },
+    ])
+      expect((await statusOf(claims)).status).toBe(200);
+  });
+
+  test('gets 503 and a time to come back while the keys cannot be had', async () => {
+    issuer.broken.set('/jwks', 500);
+    await using it = await setup();
+    const answer = await postJson(it.proxy.url, call, bearer(await signed(key)));
+    issuer.broken.clear();
+    expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': expect.stringMatching(/^\d+$/) } });
+    expect(it.calls()).toBe(0);
+  });
+
+  test('is nobody else in a session', async () => {
+    await using it = await setup();
+    const [alice, bob] = [bearer(await signed(key)), bearer(await signed(key, { sub: 'bob' }))];
+    const session = (await postJson(it.proxy.url, initializeRequest(), alice)).headers['mcp-session-id'];
+    const statusFor = async (who: OutgoingHttpHeaders): Promise<number> =>
+      (await postJson(it.proxy.url, call, { ...who, 'Mcp-Session-Id': session })).status;
+    expect(await statusFor(alice)).toBe(200);
+    expect(await statusFor(bob)).toBe(404);
+  });
+
+  test('is not whoever hosts the proxy, whose pass nobody can guess', async () => {
+    await using it = await setup();
+    const pass = it.proxy.pass ?? '';
+    expect(pass).toHaveLength(43);
+    expect((await postJson(it.proxy.url, call, bearer(pass))).status).toBe(200);
+    const wrong = `${pass.slice(0, -1)}${pass.endsWith('A') ? 'B' : 'A'}`;
+    expect((await postJson(it.proxy.url, call, bearer(wrong))).status).toBe(401);
+  });
+});
+
+describe('the metadata of the endpoint', () => {
+  const get = (it: Setup, path: string, method = 'GET') =>
+    ask(`${it.proxy.origin}${path}`, { method, headers: {} });
+
+  test('needs no token, below its path too', async () => {
+    await using it = await setup({ resourceUrl: 'https://r.test/mcp' });
+    for (const path of ['', '/mcp', '/a/b?x']) {
+      const { status, text } = await get(it, `/.well-known/oauth-protected-resource${path}`);
+      expect(status).toBe(200);
+      expect(JSON.parse(text)).toEqual({
+        resource: 'https://r.test/mcp',
+        authorization_servers: [ISSUER],
+        bearer_methods_supported: ['header'],
+        scopes_supported: ['openid'],
+      });
+    }
+    expect(await get(it, '/.well-known/oauth-protected-resource', 'HEAD')).toMatchObject({
+      status: 200,
+      text: '',
+    });
+    expect(await get(it, '/.well-known/oauth-protected-resource', 'POST')).toMatchObject({ status: 405 });
+    expect(await get(it, '/.well-known/oauth-protected-resource-x')).toMatchObject({ status: 404 });
+    expect(await get(it, '/.well-known/openid-configuration')).toMatchObject({ status: 404 });
+  });
+
+  test('names the address that was asked where no other was given', async () => {
+    await using it = await setup({ scopes: ['a'] });
+    const { text } = await get(it, '/.well-known/oauth-protected-resource/mcp');
+    expect(JSON.parse(text)).toMatchObject({ resource: it.proxy.url, scopes_supported: ['a'] });
+  });
+
+  test('is not there where nobody knows where to sign in', async () => {
+    await using it = await setup({ issuer: undefined });
+    expect(await get(it, '/.well-known/oauth-protected-resource')).toMatchObject({ status: 404 });
+  });
+});
+
+describe('a server that speaks HTTP', () => {
+  /** What it was asked with. */
+  async function throughTo(options: { readonly signIn?: SignInSettings }, headers: OutgoingHttpHeaders) {
+    let seen: IncomingHttpHeaders = {};
+    const server = createServer((req, res) => {
+      seen = req.headers;
+      res.writeHead(200, { 'content-type': 'application/json' }).end('{"jsonrpc":"2.0","id":1,"result":{}}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const backend: Backend = { kind: 'http', target: new URL(`http://127.0.0.1:${port}`) };
+    await using proxy = await runningProxy({ backend }, { clock: manualClock(), ...options });
+    const { status } = await postJson(proxy.url, call, { ...headers, Cookie: 'a=b', 'X-Own': '1' });
+    await new Promise((resolve) => server.close(resolve));
+    return { status, seen };
+  }
+
+  test('never sees what a client signed in with', async () => {
+    const { status, seen } = await throughTo({ signIn: settings() }, bearer(await signed(key)));
+    expect(status).toBe(200);
+    expect(seen).toMatchObject({ 'x-own': '1' });
+    expect(seen).not.toHaveProperty('authorization');
+    expect(seen).not.toHaveProperty('cookie');
+  });
+
+  test('gets all of it where nobody has to sign in', async () => {
+    const { seen } = await throughTo({}, bearer('for-the-server'));
+    expect(seen).toMatchObject({ authorization: 'Bearer for-the-server', cookie: 'a=b' });
+  });
+});
+
+describe('a proxy does not start', () => {
+  test.each<[string, Partial<SignInSettings>, string]>([
+    ['without anybody to ask', { issuer: undefined, jwksUrl: undefined }, 'auth/invalid-provider'],
+    ['with an issuer that is no URL', { issuer: 'idp' }, 'auth/invalid-provider'],
+    ['with plain HTTP that was not allowed', { allowHttp: false }, 'auth/invalid-provider'],
+    ['with a login in an address', { jwksUrl: 'https://a:b@idp.test/jwks' }, 'auth/invalid-provider'],
+    ['with a resource that is no URL', { resourceUrl: 'mcp' }, 'auth/invalid-provider'],
+    ['with authorities that are not there', { caPath: '/nowhere/ca.pem' }, 'file/not-found'],
+    ['with a token file that is not there', { tokenFile: '/nowhere/token' }, 'file/not-found'],
+  ])('%s', async (_name, changes, code) => {
+    await expect(setup(changes)).rejects.toMatchObject({ code });
+  });
+});

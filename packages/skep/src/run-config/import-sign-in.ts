@@ -1,0 +1,93 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isRecord } from '@skep/core/json/is-record.ts';
+import { formatReference, isReference, OIDC_CLIENT_SECRET, parseReference } from '../secrets/reference.ts';
+
+type Document = Readonly<Record<string, unknown>>;
+
+/** Where Skep has what another tool writes as a member of `oidc_config`. */
+const MOVED: Readonly<Record<string, string>> = {
+  auth_token_file: 'jwks_auth_token_file',
+  ca_bundle: 'skep_ca_bundle',
+};
+
+/**
+ * A document with all that it says of signing in where Skep looks for it: the steps `auth` and `strip-auth`, which follow
+ * from `oidc_config`, are taken out of its list, and a client secret goes where secrets are. What says two things stays as
+ * it is, so that it is refused.
+ */
+export function withSignIn(document: Document): Document {
+  const { oidc_config: said, ...others } = withoutSteps(document);
+  if (said === undefined || said === null) return others;
+  if (!isRecord(said)) return { ...others, oidc_config: said };
+  const { client_secret: secret, ...oidc } = said;
+  const moved = Object.entries(oidc).filter(([key, value]) => {
+    const to = MOVED[key];
+    return to !== undefined && (isNone(others[to]) || others[to] === value);
+  });
+  const kept = Object.entries(oidc).filter((entry) => !moved.some(([key]) => key === entry[0]));
+  const elsewhere = moved.filter(([, value]) => !isNone(value)).map(([key, value]) => [MOVED[key], value]);
+  return {
+    ...others,
+    ...Object.fromEntries(elsewhere),
+    ...secretMembers(others, secret),
+    oidc_config: Object.fromEntries([...kept, ...(isText(secret) ? [] : [['client_secret', secret]])]),
+  };
+}
+
+function isNone(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}
+
+function isText(value: unknown): boolean {
+  return isNone(value) || typeof value === 'string';
+}
+
+/** A reference is one of the workload's secrets; a value is one of its secret variables. */
+function secretMembers(document: Document, secret: unknown): Document {
+  if (typeof secret !== 'string' || secret === '') return {};
+  if (isReference(secret)) {
+    const reference = formatReference({ name: parseReference(secret).name, target: OIDC_CLIENT_SECRET });
+    return { secrets: [...listOf(document['secrets']), reference] };
+  }
+  const { env_vars: variables } = document;
+  return {
+    env_vars: { ...(isRecord(variables) ? variables : {}), [OIDC_CLIENT_SECRET]: secret },
+    secret_env: [...listOf(document['secret_env']), OIDC_CLIENT_SECRET],
+  };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function withoutSteps(document: Document): Document {
+  const { middleware_configs: steps } = document;
+  if (!Array.isArray(steps)) return document;
+  const configs = steps.map(oidcOf).filter((one) => one !== undefined);
+  const oidc = document['oidc_config'] ?? configs[0];
+  if (oidc === undefined) return document;
+  const isMet = (step: unknown): boolean => {
+    const config = oidcOf(step);
+    return config === undefined ? isStripAuth(step) : isDeepStrictEqual(config, oidc);
+  };
+  return { ...document, oidc_config: oidc, middleware_configs: steps.filter((step) => !isMet(step)) };
+}
+
+/** The configuration of a step `auth` that says nothing else. */
+function oidcOf(step: unknown): Document | undefined {
+  if (!isRecord(step) || step['type'] !== 'auth' || !hasOnly(step, ['type', 'parameters'])) return undefined;
+  const { parameters } = step;
+  if (!isRecord(parameters) || !hasOnly(parameters, ['oidc_config'])) return undefined;
+  const { oidc_config: oidc } = parameters;
+  return isRecord(oidc) ? oidc : undefined;
+}
+
+function isStripAuth(step: unknown): boolean {
+  if (!isRecord(step) || step['type'] !== 'strip-auth' || !hasOnly(step, ['type', 'parameters']))
+    return false;
+  return isNone(step['parameters']) || isDeepStrictEqual(step['parameters'], {});
+}
+
+function hasOnly(value: Document, keys: readonly string[]): boolean {
+  return Object.keys(value).every((key) => keys.includes(key));
+}
