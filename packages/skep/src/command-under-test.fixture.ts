@@ -21,6 +21,7 @@ import type { PolicyGate } from './supervisor/policy.ts';
 import type { ProcessIdentity } from './supervisor/process-identity.ts';
 import { resume } from './supervisor/resume.ts';
 import { testServer } from './supervisor/server.fixture.ts';
+import type { Woken } from './supervisor/wake-early.ts';
 
 /** What a test says of the machine that its commands run on; the rest is as it usually is. */
 export interface MachineUnderTest {
@@ -69,6 +70,8 @@ export interface Situation {
   readonly agrees?: boolean | ((question: string) => boolean | Promise<boolean>);
   /** The person answers every question with Ctrl-C. */
   readonly leaves?: boolean;
+  /** The supervisor that was started before the command was. */
+  readonly woken?: Woken;
   /** Told of what the command prints on stdout, as it does. */
   readonly onOut?: (text: string) => void;
 }
@@ -235,6 +238,7 @@ export class CommandUnderTest {
     const { answers, agrees, leaves, input } = situation;
     const asking = answers !== undefined || agrees !== undefined || leaves === true;
     return {
+      ...(situation.woken && { woken: situation.woken }),
       env: { HOME: this.home, PATH: '/bin', ...this.#machine.env, ...situation.env },
       home: this.home,
       cwd: situation.cwd ?? this.cwd,

@@ -1,3 +1,4 @@
+import { networkOf } from '../supervisor/workload-spec.ts';
 import { isAbsolute, resolve } from 'node:path';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 import { readJsonText } from '@skep/core/files/read-limited.ts';
@@ -78,6 +79,7 @@ export async function planImport(request: ImportRequest, around: Surroundings): 
     runtime,
     foreground,
     settings,
+    ownNetwork: imported.isolate_network !== true && networkOf(imported) === 'bridge',
     rename: 'give it another "name" in the file',
     host: imported.host,
     secrets: request.explain ? {} : await secretsFor(references.map(formatReference), around),

@@ -8,6 +8,7 @@ import { profileMounts, withNetworkMode, type PermissionProfile } from '../permi
 import { runSettings, type RunValues } from '../settings/run-settings.ts';
 import { packageReference } from '../protocol/reference.ts';
 import type { Wanted } from '../supervisor/policy.ts';
+import { networkOf } from '../supervisor/workload-spec.ts';
 import { planHidden } from './plan-hidden.ts';
 import { secretsFor } from './secrets-for.ts';
 import { buildRunConfig } from './build-config.ts';
@@ -77,6 +78,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
     settings,
     foreground: values.foreground || values.learn,
     ...(learning && { learning }),
+    ownNetwork: !isolation.on && networkOf({ permission_profile: profile }) === 'bridge',
     rename: 'choose another --name',
     host: inputs.host,
     secrets,

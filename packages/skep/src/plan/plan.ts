@@ -38,6 +38,8 @@ export interface NewWorkload extends Decided {
   /** Present with `--learn`. */
   readonly learning?: Learning;
   readonly runtime: Runtime;
+  /** A network of its own will be made for it, that leads out. */
+  readonly ownNetwork: boolean;
   /** How the person gives it another name. */
   readonly rename: string;
   /** IPv4 address the proxy listens on. */

@@ -1,9 +1,11 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
+import { acquireLock } from '@skep/core/files/lock.ts';
 import { describe, expect, test } from 'vitest';
 import { commandUnderTest, NOTHING_LEFT } from '../command-under-test.fixture.ts';
 import { loadRunConfig, saveRunConfig } from '../run-config/file.ts';
 import { MemoryRuntime } from '../runtime/doubles/memory-runtime.ts';
 import { idle } from '../runtime/doubles/program.ts';
+import { startLock } from '../supervisor/wake-early.ts';
 
 /** What a run asks of a runtime until it runs. */
 const ASKED = new Set<string | symbol>([
@@ -107,4 +109,40 @@ test('a start that fails at any step leaves the saved configuration as it was', 
     if (status !== 0) await saveRunConfig(places, before);
   });
   expect(failed).toEqual(expect.arrayContaining(['probe', 'has', 'prepare', 'start']));
+});
+
+describe('while the supervisor that a run has started comes up', () => {
+  const begin = async (line: string, isWoken = true) => {
+    const made: string[] = [];
+    const runtime = Object.assign(new MemoryRuntime({ 'fake:1': idle, fake: idle }), {
+      makeAhead: async (name: string) => {
+        made.push(name);
+        return async () => void made.push(`without ${name}`);
+      },
+    });
+    const skep = await commandUnderTest({ supervisor: 'asked', runtime });
+    await skep.startSupervisor();
+    const waiting = { waitMs: 0, what: 'starting the supervisor' };
+    using lock = await acquireLock(startLock(skep.places), waiting);
+    const spawned = { word: Promise.resolve({ up: true } as const), over: new Promise<void>(() => {}) };
+    const { status } = await skep.run(line, isWoken ? { woken: { spawned, lock } } : {});
+    return { status, made };
+  };
+
+  test('what its start begins with is made, once it is decided and its name is free', async () => {
+    expect(await begin('run fake:1 --name a1')).toEqual({ status: 0, made: ['a1'] });
+  });
+
+  test('is taken back where the run fails before it is started', async () => {
+    const { status, made } = await begin('run missing:1 --name a1');
+    expect({ status, made }).toEqual({ status: 1, made: ['a1', 'without a1'] });
+  });
+
+  test.each([
+    ['a supervisor is up', 'run fake:1 --name a1', false],
+    ['it has no network', 'run fake:1 --name a1 --network none', true],
+    ['it is isolated', 'run fake:1 --name a1 --isolate-network', true],
+  ])('nothing is made where %s', async (_, line, isWoken) => {
+    expect(await begin(line, isWoken)).toEqual({ status: 0, made: [] });
+  });
 });

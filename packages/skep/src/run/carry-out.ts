@@ -59,6 +59,7 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
   const claimed = await claimName(name, runtime, context, { rename, group: groupOf(plan) });
   await holding(claimed, name, work, async () => {
     const [kept, keeper] = [await dataText(context.places, name), await readKeeper(context.places, name)];
+    const ahead = makeAhead(plan, work);
     const { config, secrets } = await make(plan, work);
     // What is said stays, and the line of the progress does not.
     progress.end();
@@ -69,12 +70,25 @@ async function carryOutNew(plan: NewWorkload, work: Work): Promise<void> {
         `${printable(isOther ? foreignData(name, kept, keeper) : `${name} finds what it kept in ${kept}`)}\n`,
       );
     }
+    await ahead;
     // From here on whoever launches it removes all of it, where it cannot be used.
     work.undo = [];
     const movable = (wantedPort(plan.settings).wanted ?? 0) === 0;
     if (context.inside) await context.inside.launch(config, { runtime, movable, secrets });
     else await launchSaved(config, { ...work, foreground, movable, secrets, ...(learning && { learning }) });
   });
+}
+
+/**
+ * Begins with what takes an engine a tenth of a start, while the supervisor that this command has started comes up
+ * (decision 0303). Never rejects: what could not be made ahead is made, or refused, when the workload is created.
+ */
+async function makeAhead({ name, runtime, ownNetwork, foreground }: NewWorkload, work: Work): Promise<void> {
+  const { woken, inside } = work.context;
+  if (woken === undefined || inside || foreground || !ownNetwork) return;
+  const making = runtime.makeAhead?.(name).catch(() => undefined);
+  work.undo = [...work.undo, async () => (await making)?.()];
+  await making;
 }
 
 /** Anybody may publish a server under a short name, and it would read what another of that name has kept. */
@@ -197,7 +211,7 @@ async function prepare({ name, runtime, preparation }: Preparing, work: Work): P
     if (await isImageUsed(prepared.reference, name, context.places)) return;
     await runtime.discard(prepared.reference);
   };
-  if (prepared.ours) work.undo = [discard];
+  if (prepared.ours) work.undo = [...work.undo, discard];
   return prepared;
 }
 

@@ -246,6 +246,11 @@ export interface Runtime {
   holdsData(name: string, owner: string): Promise<boolean>;
   /** Removes what they kept, when no workload of that name is left. Idempotent. */
   removeData(name: string, owner: string): Promise<void>;
+  /**
+   * Makes what the start of a workload of that name will begin with, while nobody can start it yet: `create` in another
+   * process finds it. `remove` takes it with the workload, what this answers with takes it alone. Idempotent.
+   */
+  readonly makeAhead?: (name: string) => Promise<() => Promise<void>>;
   /** Makes ahead what takes long to make for another workload like those that this very object has created. */
   readonly makeSpare?: () => Promise<void>;
   /** Creates without starting. A leftover of the same name is an error (`runtime/name-taken`). */

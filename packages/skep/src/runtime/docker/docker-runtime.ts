@@ -52,6 +52,7 @@ import { goneNetwork, replaceGoneNetwork } from './network/replace-gone-network.
 import { makeSpare, takeSpare, unnamedNetworks } from './network/spare-network.ts';
 import {
   makeNetwork,
+  networkAhead,
   removeNetwork,
   removeNetworks,
   type NetworkMaker,
@@ -258,8 +259,20 @@ export class DockerRuntime implements Runtime {
     this.#gaveNetwork = true;
     const { spares, owner } = this.#environment;
     const labelled = spec.labels[OWNER_LABEL] ?? '';
-    const spare = spares && labelled === owner ? await takeSpare(this.#client, spares) : undefined;
-    return spare ?? makeNetwork(this.#maker, { name: spec.name, owner: labelled, kind: 'outward' });
+    const wanted = { name: spec.name, owner: labelled };
+    const ahead =
+      spares && labelled === owner
+        ? ((await takeSpare(this.#client, spares)) ?? (await networkAhead(this.#client, wanted)))
+        : undefined;
+    return ahead ?? makeNetwork(this.#maker, { ...wanted, kind: 'outward' });
+  }
+
+  /** Not on Podman, which makes networks when containers start. */
+  async makeAhead(name: string): Promise<() => Promise<void>> {
+    if ((await this.#client.about()).podman) return async () => {};
+    const { owner } = this.#environment;
+    const { id } = await makeNetwork(this.#maker, { name, owner, kind: 'outward' });
+    return () => removeNetwork(this.#client, id);
   }
 
   async makeSpare(): Promise<void> {
