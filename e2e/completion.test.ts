@@ -57,7 +57,7 @@ describe.skipIf(bash !== '')(`completion in bash${bash}`, () => {
     ['skep registry ', ['list', 'info', 'convert']],
     ['skep run --transport st', ['stdio', 'streamable-http']],
     ['skep run --transport=st', ['stdio', 'streamable-http']],
-    ['skep run --transport=', ['stdio', 'streamable-http']],
+    ['skep run --transport=', ['stdio', 'streamable-http', 'sse']],
     ['skep run everyth', ['everything']],
     ['skep run npx://x', []],
     ['skep completion z', ['zsh']],

@@ -37,7 +37,7 @@ door.on(
     log: silentLog,
   }),
 );
-console.log(`${proxy.url} ${frontUrl(port, 'bench')}`);
+console.log(`${proxy.url} ${frontUrl(port, 'bench', proxy.url)}`);
 process.on('SIGTERM', () => {
   child.kill();
   process.exit(0);

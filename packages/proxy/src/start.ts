@@ -3,14 +3,13 @@ import { localIdentity } from '@skep/auth/token/identity.ts';
 import type { Log } from '@skep/core/log/log.ts';
 import { systemClock, type Clock } from '@skep/core/time/clock.ts';
 import type { Backend, Front } from './backend/backend.ts';
+import { frontOf } from './front.ts';
 import { newCall } from './call/call.ts';
-import { chain, compose, type Step } from './call/chain.ts';
+import { chain, compose, looksInside, type OptionalSteps, type Step } from './call/chain.ts';
 import { limitedLog } from './backend/limited-log.ts';
 import { asides, isAside } from './endpoint/asides.ts';
 import { refuse, recovery } from './call/refuse.ts';
 import { readTarget, type RequestTarget } from './call/target.ts';
-import { Forward } from './backend/http/forward.ts';
-import { ENDPOINT_PATH, StreamableHttp } from './endpoint/streamable-http.ts';
 import { UnreadBudget } from './endpoint/unread-budget.ts';
 import { drain, drainResponses } from '@skep/core/fetch/listen.ts';
 import { OpenResponses } from '@skep/core/fetch/open-responses.ts';
@@ -32,6 +31,12 @@ export interface ProxyOptions extends ProxyLimits {
   /** 0 picks a free port. */
   readonly port: number;
   readonly backend: Backend;
+  /** What clients of a stdio server speak: streamable HTTP by default. Those of another speak what it does. */
+  readonly mode?: 'streamable-http' | 'sse';
+  /** What stands before every path where clients see it, for addresses that they are handed (`--endpoint-prefix`). */
+  readonly endpointPrefix?: string | undefined;
+  /** The rows of the chain that come with settings; none by default. */
+  readonly steps?: OptionalSteps;
   /** Origins of web pages that may call, beside the proxy's own; their hosts are names of the proxy as well. */
   readonly allowedOrigins?: readonly string[];
   readonly trustProxyHeaders: boolean;
@@ -102,12 +107,14 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const clock = options.clock ?? systemClock;
   const budgets = options.budgets ?? newBudgets();
   const log = options.log.child({ workload: options.name });
-  const { backend } = options;
-  const common = { ...options, log, clock, unread: budgets.unread };
-  const front: Front =
-    backend.kind === 'stdio'
-      ? new StreamableHttp({ ...common, backend })
-      : new Forward({ ...common, backend });
+  const front = frontOf({
+    ...options,
+    mode: options.mode ?? 'streamable-http',
+    looksInside: looksInside(options.steps ?? {}),
+    unread: budgets.unread,
+    clock,
+    log,
+  });
   const server = httpServer();
   let signIn: SignIn | undefined;
   try {
@@ -132,7 +139,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       signIn?.close();
     };
     return {
-      url: `http://${inUrl(options.host)}:${port}${ENDPOINT_PATH}`,
+      url: `http://${inUrl(options.host)}:${port}${front.path}`,
       port,
       ...(front.greet === undefined ? {} : { greet: front.greet }),
       ...(front.ask === undefined ? {} : { ask: front.ask }),
@@ -179,6 +186,7 @@ function handlers(
 ): (entrance: Entrance) => Serve {
   const { log, clock, allowedOrigins = [] } = options;
   const steps = {
+    ...options.steps,
     recovery: recovery(log),
     'body-limit': bodyLimit(options.bodyLimitBytes, options.budgets.bodies),
     auth: signIn?.auth ?? everybodyIs(options.osUser, clock),

@@ -37,7 +37,7 @@ describe('offers', () => {
     [['run', '--from-con'], ['--from-config']],
     [
       ['run', '--transport', 's'],
-      ['stdio', 'streamable-http'],
+      ['stdio', 'streamable-http', 'sse'],
     ],
     [
       ['run', '--transport=st'],

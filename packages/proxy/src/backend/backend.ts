@@ -18,32 +18,41 @@ export interface StdioBackend {
   attach(): Promise<StdioStreams>;
 }
 
-/** A server that speaks streamable HTTP itself; requests are forwarded to `target` with their path and query. */
+/**
+ * A server that speaks HTTP itself: streamable HTTP (`http`), or the HTTP with SSE of MCP 2024-11-05 (`sse`). Where no step
+ * looks into messages, requests are forwarded to `target` with their path and query.
+ */
 export interface HttpBackend {
-  readonly kind: 'http';
+  readonly kind: 'http' | 'sse';
   /** Scheme, host and port only. */
   readonly target: URL;
 }
+
+/** Where servers of either kind, and the proxy in front of them, have their endpoint. */
+export const ENDPOINT_PATHS = { http: '/mcp', sse: '/sse' } as const;
 
 export type Backend = StdioBackend | HttpBackend;
 
 /** What `/health` tells. `mcpAvailable` only where the proxy can know it. */
 export interface Health {
+  readonly transport: 'streamable-http' | 'sse';
   readonly status: 'healthy' | 'degraded' | 'unhealthy';
   readonly mcpAvailable: boolean | undefined;
 }
 
-/** What one kind of backend puts at the end of the chain, and its life. */
+/** The end of a chain, and its life: a face in front of a port (front.ts), or a relay of bytes (http/forward.ts). */
 export interface Front {
+  /** What clients connect to. */
+  readonly path: string;
   /** The last row of the chain. */
   readonly step: Step;
   /** `known`: the proxy is the MCP server, so it knows all revisions there are. `any`: the server behind it decides. */
   readonly revisions: 'known' | 'any';
   readonly attach?: () => Promise<void>;
   health(): Health;
-  /** See `Mux.greet`; absent where clients shake hands with the server themselves. */
+  /** See `BackendPort.greet`; absent where clients shake hands with the server themselves. */
   readonly greet?: () => Promise<unknown>;
-  /** See `Mux.ask`; there where `greet` is. */
+  /** See `BackendPort.ask`; there where `greet` is. */
   readonly ask?: (method: string, params: JsonObject) => Promise<string>;
   /** The server's process has ended. */
   readonly backendEnded?: () => void;

@@ -50,6 +50,16 @@ type Always = 'recovery' | 'origin' | 'body-limit' | 'auth' | 'mcp-parser' | 'tr
 /** The steps of one chain: some are always there, the others come with their settings. */
 export type Steps = Readonly<Record<Always, Step> & Partial<Record<StepName, Step>>>;
 
+/** Those that come with their settings. */
+export type OptionalSteps = Omit<Steps, Always>;
+
+/** True when one of the steps reads or changes messages on their way: then a backend has to speak messages. */
+export function looksInside(steps: OptionalSteps): boolean {
+  const given: Partial<Record<StepName, Step>> = steps;
+  const inside: readonly Facet[] = ['body', 'message', 'replies'];
+  return CHAIN.some(({ name, writes }) => given[name] && writes.some((facet) => inside.includes(facet)));
+}
+
 /** The rows of `CHAIN` whose step is given. */
 export function chain(steps: Steps): readonly Link[] {
   const given: Partial<Record<StepName, Step>> = steps;

@@ -17,9 +17,9 @@ export interface Stream {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /** The next event; undefined when the stream has ended. */
-  next(): Promise<SseEvent | undefined>;
+  readonly next: () => Promise<SseEvent | undefined>;
   /** Cuts the connection. */
-  abort(): void;
+  readonly abort: () => void;
 }
 
 export interface Ask {

@@ -8,7 +8,10 @@ export type Received = Readonly<Record<string, unknown>> & {
 };
 
 /** Decides what the server says to one message; undefined leaves it to the defaults. */
-export type Script = (message: Received, server: ScriptedServer) => 'handled' | undefined;
+export type Script = (
+  message: Received,
+  server: Pick<ScriptedServer, 'say' | 'reply' | 'heard'>,
+) => 'handled' | undefined;
 
 export interface ScriptedServer {
   readonly backend: StdioBackend;
@@ -28,7 +31,7 @@ export interface ScriptedServer {
   readonly crash: () => void;
 }
 
-const INITIALIZED = {
+export const INITIALIZED = {
   protocolVersion: '2025-11-25',
   capabilities: { tools: { listChanged: true }, logging: {}, resources: { subscribe: true } },
   serverInfo: { name: 'scripted', version: '1.0.0' },
@@ -91,7 +94,8 @@ function onLines(stream: PassThrough, take: (line: string) => void): void {
   });
 }
 
-class Inbox {
+/** What has arrived. */
+export class Inbox {
   readonly messages: Received[] = [];
   readonly lines: string[] = [];
   readonly #watchers = new Set<(message: Received) => void>();

@@ -1,6 +1,7 @@
 import { silentLog, type Log } from '@skep/core/log/log.ts';
-import { Mux } from '../backend/stdio/mux.ts';
-import type { Peer, Waiter } from '../backend/stdio/peer.ts';
+import { Mux } from '../backend/mux/mux.ts';
+import { Pipe } from '../backend/stdio/pipe.ts';
+import type { Peer, Waiter } from '../backend/port.ts';
 import { abilitiesOf, CARRIED_CAPABILITIES } from '../message/client-abilities.ts';
 import {
   readMessage,
@@ -62,7 +63,7 @@ export interface Outcome {
 }
 
 /** A waiter that writes down what it hears; `done` is the reply's text or the failure's code. */
-function waiting(carries = true): Waiter & Outcome {
+export function outcome(carries = true): Waiter & Outcome {
   const { promise, resolve } = Promise.withResolvers<string>();
   const before: Received[] = [];
   return {
@@ -93,7 +94,7 @@ export async function started(
 ): Promise<StartedMux> {
   const clock = manualClock();
   const mux = new Mux({
-    backend: server.backend,
+    open: (events) => new Pipe({ backend: server.backend, clock, ...events }),
     clock,
     log,
     requestTimeoutMs: TIMEOUT_MS,
@@ -106,7 +107,7 @@ export async function started(
     return client;
   };
   const ask = (client: Peer, message: Request, carries = true): Outcome => {
-    const waiter = waiting(carries);
+    const waiter = outcome(carries);
     mux.request(client, message, waiter);
     return waiter;
   };

@@ -40,9 +40,9 @@ function answerMetadata({ req, res }: Call, document: ResourceMetadata): void {
 }
 
 function sendHealth(res: ServerResponse, health: Health, now: string): void {
-  const { status, mcpAvailable } = health;
+  const { status, mcpAvailable, transport } = health;
   const mcp = mcpAvailable === undefined ? {} : { mcp: { available: mcpAvailable, last_checked: now } };
-  const about = { status, timestamp: now, transport: 'streamable-http', ...mcp };
+  const about = { status, timestamp: now, transport, ...mcp };
   sendJson(res, status === 'unhealthy' ? 503 : 200, about);
 }
 

@@ -1,9 +1,8 @@
 import type { Call } from '../call/call.ts';
-import type { Mux } from '../backend/stdio/mux.ts';
-import { oneOff, type Peer } from '../backend/stdio/peer.ts';
-import { wantedBy, type Newcomer } from '../backend/stdio/handshake.ts';
+import { oneOff, type BackendPort, type Newcomer, type Peer } from '../backend/port.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { abilitiesOf } from '../message/client-abilities.ts';
+import { wantedBy } from '../message/wanted-version.ts';
 import { idOf, type Message, type Request, type Response } from '../message/json-rpc.ts';
 import { METHODS, SESSION_REQUESTS } from '../message/methods.ts';
 import { LEGACY_VERSIONS, MODERN_VERSION } from '../message/protocol-version.ts';
@@ -15,7 +14,7 @@ import { waiterFor, type PostedRequest } from './waiters.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
 
 export interface PostOptions {
-  readonly mux: Mux;
+  readonly backend: BackendPort;
   readonly sessions: Sessions;
   readonly clock: Clock;
   readonly budget: UnreadBudget;
@@ -46,7 +45,7 @@ export function post(call: Call, options: PostOptions): void {
 }
 
 /** Clients that know both families fall back to `initialize` when no modern version is on offer. */
-function refuseModern({ res }: Call, message: Message): void {
+export function refuseModern({ res }: Call, message: Message): void {
   const data = { supported: LEGACY_VERSIONS, requested: MODERN_VERSION };
   if (message.kind === 'response') refuse(res, 'proxy/not-json-rpc');
   else refuse(res, 'proxy/era-version', { id: idOf(message), data });
@@ -58,19 +57,19 @@ interface Taking extends PostOptions {
 }
 
 function take(call: Call, message: Message, taking: Taking): void {
-  const { mux, session } = taking;
+  const { backend, session } = taking;
   const peer: Peer = session ?? oneOff();
   if (message.kind === 'request') {
     ask(call, message, peer, taking);
     return;
   }
-  const taken = message.kind === 'response' ? mux.answer(peer, message) : mux.notify(peer, message);
+  const taken = message.kind === 'response' ? backend.answer(peer, message) : backend.notify(peer, message);
   if (taken) call.res.writeHead(202, { 'Content-Length': '0' }).end();
-  else refuse(call.res, mux.pipeState === 'attached' ? 'proxy/busy' : 'proxy/backend-away');
+  else refuse(call.res, backend.state === 'attached' ? 'proxy/busy' : 'proxy/backend-away');
 }
 
 function ask(call: Call, request: Request, peer: Peer, taking: Taking): void {
-  const { mux, session, clock, budget, form } = taking;
+  const { backend, session, clock, budget, form } = taking;
   if (session === undefined && SESSION_REQUESTS.has(request.method)) {
     refuse(call.res, 'proxy/session-needed', { id: request.id });
     return;
@@ -79,13 +78,13 @@ function ask(call: Call, request: Request, peer: Peer, taking: Taking): void {
   const head = { id: request.id, method: request.method };
   const posted: PostedRequest = { res, replyHooks, request: head, session, clock, budget, form };
   // Only a session can fetch an answer later (MCP 2025-11-25: a disconnect alone cancels nothing there).
-  if (session === undefined) res.once('close', () => mux.gone(peer));
-  mux.request(peer, request, waiterFor(posted));
+  if (session === undefined) res.once('close', () => backend.gone(peer));
+  backend.request(peer, request, waiterFor(posted));
 }
 
 /** A session exists from the moment the server's answer is known, so a failed initialize leaves nothing behind. */
 function initialize(call: Call, request: Request, principal: string, taking: Taking): void {
-  const { mux, sessions, clock, budget, form } = taking;
+  const { backend, sessions, clock, budget, form } = taking;
   // All that is kept while the server may be starting: neither the call nor its request, which have the body.
   const { res, replyHooks } = call;
   const { id, method } = request;
@@ -99,13 +98,14 @@ function initialize(call: Call, request: Request, principal: string, taking: Tak
     id,
     wanted: wantedBy(request),
     welcome(reply, version) {
-      if (res.destroyed) return;
+      if (res.destroyed) return undefined;
       const session = sessions.create({ principal, version, abilities });
       if (session === undefined) refuse(res, 'proxy/session-limit', { id });
       else answer(reply, session);
+      return session;
     },
     refuse: (reply) => answer(reply, undefined),
     fail: (code) => refuse(res, code, { id }),
   };
-  res.once('close', mux.initialize(newcomer));
+  res.once('close', backend.initialize(newcomer));
 }

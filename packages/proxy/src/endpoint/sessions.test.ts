@@ -8,7 +8,7 @@ const sessions = () => {
   const all = new Sessions({
     clock,
     sessionTtlMs: 1_000,
-    mux: { join() {}, leave: ({ key }) => void left.push(key) },
+    backend: { leave: ({ key }) => void left.push(key) },
   });
   const create = (principal = 'me'): Session => {
     const session = all.create({ principal, version: '2025-11-25', abilities: new Set() });

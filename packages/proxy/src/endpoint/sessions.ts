@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Identity } from '@skep/auth/token/identity.ts';
-import type { Mux } from '../backend/stdio/mux.ts';
-import type { Listener, Peer } from '../backend/stdio/peer.ts';
+import type { BackendPort, Listener, Peer } from '../backend/port.ts';
 import type { Ability } from '../message/client-abilities.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { opensWithEmptyEvent } from '../message/protocol-version.ts';
@@ -24,6 +23,12 @@ export interface Opening {
   readonly abilities: ReadonlySet<Ability>;
 }
 
+interface SessionOptions extends Opening {
+  readonly clock: Clock;
+  readonly budget: ReplayBudget;
+  readonly forgotten: (session: Session) => void;
+}
+
 /** One initialized client. */
 export class Session implements Peer {
   readonly kind = 'session';
@@ -38,17 +43,23 @@ export class Session implements Peer {
   listener: (Listener & { readonly stream: EventStream }) | undefined;
   lastSeen: number;
   readonly #clock: Clock;
+  readonly #forgotten: (session: Session) => void;
   readonly #streams = new Map<string, EventStream>();
   #lastStream = 0;
 
-  constructor(options: Opening & { readonly clock: Clock; readonly budget: ReplayBudget }) {
+  constructor(options: SessionOptions) {
     this.key = randomUUID();
     this.principal = options.principal;
     this.version = options.version;
     this.abilities = options.abilities;
     this.replay = new ReplayBuffer(options.budget);
     this.#clock = options.clock;
+    this.#forgotten = options.forgotten;
     this.lastSeen = options.clock.elapsed();
+  }
+
+  forgotten(): void {
+    this.#forgotten(this);
   }
 
   /** A fresh stream that this session's client can resume while it is still said something. */
@@ -89,8 +100,8 @@ export class Session implements Peer {
 export interface SessionsOptions {
   readonly clock: Clock;
   readonly sessionTtlMs: number;
-  /** Who hears of sessions that begin and end. */
-  readonly mux: Pick<Mux, 'join' | 'leave'>;
+  /** Hears of sessions that end. */
+  readonly backend: Pick<BackendPort, 'leave'>;
 }
 
 /** All sessions of one proxy. None survives the proxy: clients initialize again (docs/behaviour/proxy.md#sessions). */
@@ -112,9 +123,13 @@ export class Sessions {
   /** Called when an initialize has succeeded, never before. Undefined when all sessions there may be are in use. */
   create(opening: Opening): Session | undefined {
     if (this.#sessions.size >= MAX_SESSIONS && !this.#makeRoom()) return undefined;
-    const session = new Session({ ...opening, clock: this.#options.clock, budget: this.#budget });
+    const session = new Session({
+      ...opening,
+      clock: this.#options.clock,
+      budget: this.#budget,
+      forgotten: (over) => this.end(over),
+    });
     this.#sessions.set(session.key, session);
-    this.#options.mux.join(session);
     return session;
   }
 
@@ -133,7 +148,7 @@ export class Sessions {
 
   end(session: Session): void {
     if (!this.#sessions.delete(session.key)) return;
-    this.#options.mux.leave(session);
+    this.#options.backend.leave(session);
     session.close();
   }
 

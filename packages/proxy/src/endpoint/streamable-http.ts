@@ -1,14 +1,13 @@
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import type { Front, Health } from '../backend/backend.ts';
-import { Mux, type MuxOptions } from '../backend/stdio/mux.ts';
-import type { PipeState } from '../backend/stdio/pipe.ts';
+import { ENDPOINT_PATHS } from '../backend/backend.ts';
+import type { BackendPort } from '../backend/port.ts';
 import { throughHooks, type Call } from '../call/call.ts';
 import type { Step } from '../call/chain.ts';
-import type { JsonObject } from '../message/json-rpc.ts';
 import type { Clock } from '@skep/core/time/clock.ts';
 import { MODERN_VERSION } from '../message/protocol-version.ts';
 import { acceptsStream } from './accept.ts';
 import { sharedBodyOf } from './event.ts';
+import type { Face } from './face.ts';
 import { post } from './post.ts';
 import { refuse } from '../call/refuse.ts';
 import { readEventId } from './replay.ts';
@@ -16,30 +15,26 @@ import { principalOf, Sessions, type Session, type SessionsOptions } from './ses
 import { SseSocket } from './sse-socket.ts';
 import type { UnreadBudget } from './unread-budget.ts';
 
-export const ENDPOINT_PATH = '/mcp';
+const ENDPOINT_PATH = ENDPOINT_PATHS.http;
 
-interface StreamableHttpOptions extends MuxOptions, Omit<SessionsOptions, 'mux'> {
+interface StreamableHttpOptions extends SessionsOptions {
+  readonly backend: BackendPort;
   readonly unread: UnreadBudget;
 }
 
-const STATUS: Readonly<Record<PipeState, Health['status']>> = {
-  attached: 'healthy',
-  attaching: 'degraded',
-  lost: 'unhealthy',
-};
-
-/** The MCP endpoint of a stdio server: POST, GET and DELETE on `/mcp` (docs/behaviour/proxy.md#streamable-http). */
-export class StreamableHttp implements Front {
-  readonly revisions = 'known';
+/** The MCP endpoint: POST, GET and DELETE on `/mcp` (docs/behaviour/proxy.md#streamable-http). */
+export class StreamableHttp implements Face {
+  readonly transport = 'streamable-http';
+  readonly path = ENDPOINT_PATH;
   readonly #clock: Clock;
-  readonly #mux: Mux;
+  readonly #backend: BackendPort;
   readonly #sessions: Sessions;
   readonly #budget: UnreadBudget;
 
   constructor(options: StreamableHttpOptions) {
     this.#clock = options.clock;
-    this.#mux = new Mux(options);
-    this.#sessions = new Sessions({ ...options, mux: this.#mux });
+    this.#backend = options.backend;
+    this.#sessions = new Sessions(options);
     this.#budget = options.unread;
   }
 
@@ -48,32 +43,16 @@ export class StreamableHttp implements Front {
     return Promise.resolve();
   };
 
-  readonly attach = (): Promise<void> => this.#mux.attach();
-
-  readonly greet = (): Promise<unknown> => this.#mux.greet();
-
-  readonly ask = (method: string, params: JsonObject): Promise<string> => this.#mux.ask(method, params);
-
-  health(): Health {
-    const { pipeState } = this.#mux;
-    return { status: STATUS[pipeState], mcpAvailable: pipeState === 'attached' };
-  }
-
-  /** Sessions stay until the server was started anew, so that clients hear why. */
-  readonly backendEnded = (): void => this.#mux.ended();
-
-  /** All sessions are void, and clients learn so by "Session not found". */
-  readonly backendStarted = (): void => {
-    this.#mux.restarted();
+  /** Clients learn it by "Session not found". */
+  endSessions(): void {
     this.#sessions.endAll();
-  };
+  }
 
   drain(): void {
     this.#sessions.endStandaloneStreams();
   }
 
   close(): void {
-    this.#mux.close();
     this.#sessions.close();
   }
 
@@ -81,7 +60,12 @@ export class StreamableHttp implements Front {
     const { req, res, path } = call;
     if (path !== ENDPOINT_PATH) refuse(res, 'proxy/no-route');
     else if (req.method === 'POST')
-      post(call, { mux: this.#mux, clock: this.#clock, sessions: this.#sessions, budget: this.#budget });
+      post(call, {
+        backend: this.#backend,
+        clock: this.#clock,
+        sessions: this.#sessions,
+        budget: this.#budget,
+      });
     else if (req.method === 'GET') this.#get(call);
     else if (req.method === 'DELETE') this.#delete(call);
     else refuse(res, 'proxy/method-not-allowed', { headers: { Allow: 'GET, POST, DELETE, OPTIONS' } });
@@ -98,7 +82,7 @@ export class StreamableHttp implements Front {
     const from = call.req.headers['last-event-id'];
     if (typeof from !== 'string' || !resume(session, from, socket)) {
       openStandalone(session, call, socket);
-      this.#mux.listens();
+      this.#backend.listens(session);
     }
   }
 

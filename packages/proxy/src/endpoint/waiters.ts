@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { CODES, type Code, type CodeRow } from '@skep/core/errors/codes.ts';
-import type { Waiter } from '../backend/stdio/peer.ts';
+import type { Waiter } from '../backend/port.ts';
 import { throughHooks, type ReplyHook } from '../call/call.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { errorOf, type Message, type RequestHead, type Response } from '../message/json-rpc.ts';

@@ -9,7 +9,7 @@ import {
   type Request,
 } from '@skep/proxy/message/json-rpc.ts';
 import { METHODS } from '@skep/proxy/message/methods.ts';
-import { exchange, type Reply } from './exchange.ts';
+import { exchange, type Reply } from '@skep/proxy/backend/http/exchange.ts';
 import { headersOf, isStateless } from './headers.ts';
 import { endSession, renew, sessionOf, type Session } from './session.ts';
 

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { readMessage, memberAt, type Request } from '@skep/proxy/message/json-rpc.ts';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { exchange, type Reply } from './exchange.ts';
+import { exchange, type Reply } from '@skep/proxy/backend/http/exchange.ts';
 import { headersOf } from './headers.ts';
 
 const INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}';

@@ -41,8 +41,6 @@ export function outlookOf(document: ServerDocument, abilities: Abilities): Outlo
 
 function judge(plan: RunPlan | undefined, abilities: Abilities): Outlook {
   if (plan === undefined) return { here: 'no' };
-  if (plan.target.kind !== 'remote' && plan.transport === 'sse')
-    return { here: 'no', why: 'it speaks "sse", which is not available yet', plan };
   const form = formOf(plan);
   const here = abilities[form];
   if (here === 'yes') return { here, plan };

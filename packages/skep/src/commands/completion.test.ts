@@ -51,7 +51,7 @@ describe('skep complete', () => {
 
   test('offers flags and the values that they take today', async () => {
     const skep = await commandUnderTest({ supervisor: 'none' });
-    expect(await offered(skep, 'run', '--transport', '')).toEqual(['stdio', 'streamable-http']);
+    expect(await offered(skep, 'run', '--transport', '')).toEqual(['stdio', 'streamable-http', 'sse']);
     expect(await offered(skep, 'list', '--format=m')).toEqual([
       '--format=mcpservers',
       '--format=mistral-vibe',

@@ -94,20 +94,12 @@ describe('a file that is no run configuration is refused with the key that is wr
       { secret_env: ['TOKEN'] },
       'missing required environment variable: TOKEN; give it in the environment, as SKEP_SECRET_TOKEN',
     ],
+    [
+      { endpoint_prefix: 'x' },
+      '"x" is not a run configuration: "endpoint_prefix": is not a path that begins with "/"; correct the named key, or export the workload again',
+    ],
   ])('%j', async (more, message) => {
     expect(await refused({ ...PLAIN, ...more })).toBe(`Error: ${message}\n`);
-  });
-
-  test.each([
-    [
-      { transport: 'sse' },
-      'set "transport": "streamable-http" in the file, which most servers of today speak too',
-    ],
-    [{ proxy_mode: 'sse' }, 'set "proxy_mode": "streamable-http" in the file'],
-  ])('%j', async (more, hint) => {
-    expect(await refused({ ...PLAIN, ...more })).toContain(
-      `uses the transport "sse", which is not available yet; ${hint}\n`,
-    );
   });
 
   test.each([

@@ -11,7 +11,7 @@ import { ensureHosted } from '../cli/ensure-hosted.ts';
 import { planStart } from '../plan/plan-start.ts';
 import { carryOut, surroundingsOf } from '../run/carry-out.ts';
 import { shouldRun } from '../supervisor/state.ts';
-import { viewWorkload, type WorkloadView } from '../workloads/view.ts';
+import { shownUrl, viewWorkload, type WorkloadView } from '../workloads/view.ts';
 
 export const proxyStdio = defineCommand({
   usage: 'skep proxy stdio NAME',
@@ -69,10 +69,15 @@ async function locate(name: string, context: Context, mayStart: boolean): Promis
   return new URL((await find(name, context)).url);
 }
 
-/** Fails with `workload/not-found`, and says how a server of the catalogue becomes one. */
+/** Fails with `usage/conflict` for an SSE proxy, and with `workload/not-found`, and says how a server of the catalogue becomes one. */
 async function find(name: string, context: Context): Promise<WorkloadView> {
   try {
-    return await viewWorkload(name, context);
+    const view = await viewWorkload(name, context);
+    if (view.proxyMode !== 'sse') return view;
+    throw new SkepError('usage/conflict', {
+      message: `the proxy of "${name}" speaks HTTP with SSE, which this command does not`,
+      hint: `connect the client to ${shownUrl(view)}`,
+    });
   } catch (error) {
     if (!hasCode(error, 'workload/not-found')) throw error;
     const isKnown = await catalogOf(context)

@@ -182,8 +182,8 @@ describe('transport and ports', () => {
       'invalid value "http" for --transport: it must be one of stdio, streamable-http, sse; run the command with --help to see what is accepted',
     ],
     [
-      'run fake:1 --transport sse',
-      'the value "sse" of --transport is not available yet; use stdio or streamable-http',
+      'run fake:1 --transport sse --image-verification disabled',
+      'which port does the server listen on? The image declares no port; name it with --target-port',
     ],
     [
       'run fake:1 --transport streamable-http --image-verification disabled',
@@ -193,9 +193,10 @@ describe('transport and ports', () => {
       'run fake:1 --proxy-mode x',
       'invalid value "x" for --proxy-mode: it must be one of streamable-http, sse; run the command with --help to see what is accepted',
     ],
+    ['run fake:1 --endpoint-prefix x', 'invalid endpoint prefix: "x"; give a path that begins with "/"'],
     [
-      'run fake:1 --proxy-mode sse',
-      'the value "sse" of --proxy-mode is not available yet; use streamable-http',
+      'run fake:1 --endpoint-prefix /a/../b',
+      'invalid endpoint prefix: "/a/../b"; give a path that begins with "/"',
     ],
     [
       'run fake:1 --proxy-port x',

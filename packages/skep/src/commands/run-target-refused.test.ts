@@ -47,9 +47,6 @@ const CATALOGUE = catalogueOf({
   'com.example/quiet': withVariables({ name: 'MODE', isSecret: true, choices: ['fast', 'slow'] }),
   'com.example/portless': overHttp('http://localhost/mcp'),
   'com.example/http': overHttp('http://localhost:8080/mcp'),
-  'com.example/sse': {
-    packages: [imagePackage({ transport: { type: 'sse', url: 'http://localhost:8080/sse' } })],
-  },
   'com.example/remote': { remotes: [{ type: 'streamable-http', url: 'https://x.example/mcp' }] },
   'com.example/argued': {
     packages: [
@@ -163,10 +160,6 @@ describe('what the catalogue has, and cannot be run as it is', () => {
     [
       'remote',
       '"com.example/remote" is a remote server, and running those is not available yet; connect your client to its URL directly',
-    ],
-    [
-      'sse',
-      'the transport "sse" is not available yet; try --transport streamable-http, which most servers of today speak too',
     ],
     [
       'portless --image-verification disabled',

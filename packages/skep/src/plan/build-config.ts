@@ -31,6 +31,8 @@ export async function buildRunConfig(planned: PlannedRun, made: Made, info: Runt
     ...(built ? {} : { runtime_config: undefined }),
     cmd_args: planned.args,
     transport,
+    // What speaks HTTP itself is not translated.
+    proxy_mode: transport === 'stdio' ? values.proxyMode : transport,
     target_port: targetPort,
     target_host: targetPort === undefined ? undefined : values.targetHost,
     allowed_origins: isName ? [`http://${host}:${port}`] : undefined,

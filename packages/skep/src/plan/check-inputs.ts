@@ -10,7 +10,7 @@ import { limitsOf } from '../permissions/limits.ts';
 import { parseConfinedUser } from '../permissions/confined-user-name.ts';
 import { requireGroup, RULE } from '../run-config/group-file.ts';
 import { checkLabels } from '../run-config/labels.ts';
-import { isPortMapping, isTargetHost } from '../settings/transport.ts';
+import { isEndpointPrefix, isPortMapping, isTargetHost } from '../settings/transport.ts';
 import { checkRecipeOptions } from '../protocol/build-recipe.ts';
 import type { RunValues } from '../settings/run-settings.ts';
 import { readEnvDirectory, readEnvFile, type EnvFile } from './env-files.ts';
@@ -50,6 +50,10 @@ export async function checkInputs(
   }
   if (!isTargetHost(values.targetHost))
     throw invalid(`invalid target host: "${values.targetHost}"`, 'give a host name or an IPv4 address');
+  // Scripts write an empty text for what they have no value for.
+  const { endpointPrefix: prefix = '' } = values;
+  if (prefix !== '' && !isEndpointPrefix(prefix))
+    throw invalid(`invalid endpoint prefix: "${prefix}"`, 'give a path that begins with "/"');
   const {
     runtimeImage: baseImage,
     runtimeAddPackage: addPackages = [],

@@ -37,6 +37,11 @@ test.each([
     { source: npm, exposedPorts: [], wanted: 'streamable-http', targetPort: 8 },
     { transport: 'streamable-http', targetPort: 8 },
   ],
+  [
+    'the older transport',
+    { source: image, exposedPorts: [8], wanted: 'sse' },
+    { transport: 'sse', targetPort: 8 },
+  ],
 ] as const)('%s', (_, inputs, chosen) => {
   expect(choose(inputs)).toEqual(chosen);
 });
@@ -44,10 +49,4 @@ test.each([
 test('an HTTP server whose port nobody names is refused', () => {
   const inputs = { source: image, exposedPorts: [1, 2], wanted: 'streamable-http' } as const;
   expect(() => choose(inputs)).toThrow('declares the ports 1, 2');
-});
-
-test('sse is not available', () => {
-  expect(() => choose({ source: image, exposedPorts: [], wanted: 'sse' })).toThrow(
-    expect.objectContaining({ code: 'usage/not-available' }),
-  );
 });

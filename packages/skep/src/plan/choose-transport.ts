@@ -3,7 +3,7 @@ import { checkReachable } from './plan-permissions.ts';
 import type { PlannedRun } from './planned-run.ts';
 
 export interface ChosenTransport {
-  readonly transport: 'stdio' | 'streamable-http';
+  readonly transport: 'stdio' | 'streamable-http' | 'sse';
   /** For HTTP: the port the server listens on. */
   readonly targetPort?: number;
 }
@@ -20,11 +20,6 @@ export function chooseTransport(
   const only = others.length === 0 ? first : undefined;
   const transport =
     values.transport ?? (source.kind === 'image' && only !== undefined ? 'streamable-http' : 'stdio');
-  if (transport === 'sse')
-    throw new SkepError('usage/not-available', {
-      message: 'the transport "sse" is not available yet',
-      hint: 'try --transport streamable-http, which most servers of today speak too',
-    });
   if (transport === 'stdio') return { transport };
   const port = values.targetPort ?? only;
   if (port !== undefined) {

@@ -118,15 +118,15 @@ describe('a file from anywhere', () => {
     ['NUL in an argument', { cmd_args: ['a\0b'] }, '"cmd_args.0"'],
     ['a group that cannot be', { group: '../other' }, '"group"'],
     ['no port to forward to', { transport: 'streamable-http' }, '"target_port"'],
+    ['none, over SSE', { transport: 'sse' }, '"target_port"'],
     ['a newer format', { schema_version: 'v1.0.0' }, '"schema_version"'],
   ])('is refused with %s', async (_, more, named) => {
     await expect(imported(more)).rejects.toMatchObject(invalid);
     await expect(imported(more)).rejects.toThrow(named);
   });
-  test('is refused as a remote server and over SSE', async () => {
+  test('is refused as a remote server', async () => {
     const later = { code: 'usage/not-available' };
     await expect(imported({ remote_url: 'https://x.example' })).rejects.toMatchObject(later);
-    await expect(imported({ transport: 'sse', target_port: 80 })).rejects.toMatchObject(later);
   });
   test('does not say what its container is called, where it runs or what was derived', async () => {
     const runtime = { kind: 'docker', id: 'x', endpoint: '/x.sock' };

@@ -217,7 +217,7 @@ export async function readImport(
     'give the "permission_profile" of the file another network mode, or set "isolate_network": false in it',
   );
   checkVolumes({ ...config, permission_profile: profile }, path, cwd);
-  checkReachable(profile, config.transport === 'stdio' ? 'stdio' : 'streamable-http', {
+  checkReachable(profile, config.transport, {
     isolated,
     hint: 'set "isolate_network": true in the file, give its "permission_profile" a network, or set "transport": "stdio" if the server speaks it',
   });
@@ -238,16 +238,7 @@ function absoluteFiles(
 }
 
 function checkSupported(config: RunConfig, path: string): void {
-  if (config.transport === 'sse' || config.proxy_mode === 'sse') {
-    throw new SkepError('usage/not-available', {
-      message: `"${path}" uses the transport "sse", which is not available yet`,
-      hint:
-        config.transport === 'sse'
-          ? 'set "transport": "streamable-http" in the file, which most servers of today speak too'
-          : 'set "proxy_mode": "streamable-http" in the file',
-    });
-  }
-  if (config.transport === 'streamable-http' && config.target_port === undefined) {
+  if (config.transport !== 'stdio' && config.target_port === undefined) {
     throw invalid(path, '"target_port": is missing');
   }
 }

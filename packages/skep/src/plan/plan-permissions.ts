@@ -56,7 +56,7 @@ export function checkIsolation(profile: PermissionProfile, isolated: boolean, hi
  */
 export function checkReachable(
   profile: PermissionProfile,
-  transport: 'stdio' | 'streamable-http',
+  transport: 'stdio' | 'streamable-http' | 'sse',
   {
     isolated,
     hint = 'add --isolate-network, use --permission-profile network, or --transport stdio if the server speaks it',

@@ -88,7 +88,7 @@ export async function planRun(given: RunRequest, around: Surroundings): Promise<
       ...(verification && { verification }),
     },
     wanted: wantedOf(planned),
-    warnings: [...notes, ...unusedGateway(values), ...doubts],
+    warnings: [...notes, ...unusedGateway(values), ...olderTransport(values), ...doubts],
     configure: async (made) => buildRunConfig(planned, made, await info),
   };
 }
@@ -133,6 +133,11 @@ function unusedGateway({ allowRuntimeGateway, isolateNetwork }: RunValues): read
   return ['Warning: --allow-runtime-gateway has no effect without --isolate-network\n'];
 }
 
+function olderTransport({ proxyMode }: RunValues): readonly string[] {
+  if (proxyMode !== 'sse') return [];
+  return ['Warning: --proxy-mode sse is deprecated; clients of today speak streamable-http\n'];
+}
+
 /** Whether the workload is isolated: the flag says so, else the configuration file. */
 function isolationOf({ settings, values }: RunRequest, { isolation }: AppConfig): Isolation {
   const given = settings.get('isolateNetwork');
@@ -161,6 +166,6 @@ function checkArguments(request: RunRequest, { plan, entryName }: Resolved): voi
 /** Whether an image that is not there yet has no say in the transport, nor in its port. */
 function isTransportKnown({ values, resolved: { source } }: PlannedRun): boolean {
   const { transport, targetPort } = values;
-  if (transport !== 'streamable-http') return transport !== undefined;
+  if (transport === 'stdio' || transport === undefined) return transport !== undefined;
   return source.kind !== 'image' || targetPort !== undefined;
 }

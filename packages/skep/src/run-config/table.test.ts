@@ -31,6 +31,7 @@ const OWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   host: fc.ipV4(),
   target_host: fc.constantFrom('', 'localhost', '127.0.0.1', 'db.example'),
   target_port: port,
+  endpoint_prefix: fc.constantFrom('', '/', '/a', '/a/b/'),
   publish: fc.array(fc.constantFrom('80', '8080:80')),
   env_vars: fc.dictionary(name, text),
   volumes: texts,

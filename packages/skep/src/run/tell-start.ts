@@ -65,7 +65,7 @@ export interface Started {
 export function tellReady({ name, url, endpoint, card }: Started, terminal: Terminal): void {
   const { front } = endpoint;
   if (front?.is === 'closed') terminal.err(`Warning: ${printable(front.why)}\n`);
-  const shown = front?.is === 'open' ? frontUrl(front.port, name) : url;
+  const shown = front?.is === 'open' ? frontUrl(front.port, name, url) : url;
   terminal.out(`${shown}\n`);
   const { liveOut, liveErr, width } = terminal;
   // What went to a file stands above nothing.

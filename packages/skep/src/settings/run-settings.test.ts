@@ -107,6 +107,7 @@ describe('what this release delivers', () => {
         'disk',
         'env',
         'env-file',
+        'endpoint-prefix',
         'env-file-dir',
         'explain',
         'foreground',
@@ -156,12 +157,6 @@ describe('what this release delivers', () => {
         'trust-proxy-headers',
         'volume',
       ]),
-    );
-  });
-
-  test.each(['--transport=sse', '--proxy-mode=sse'])('%s is refused', (flag) => {
-    expect(() => fromArgv({ rows }, [flag])).toThrow(
-      expect.objectContaining({ code: 'usage/not-available' }),
     );
   });
 

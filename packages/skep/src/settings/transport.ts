@@ -12,6 +12,14 @@ export function isTargetHost(text: string): boolean {
   return HOST.test(text) && URL.canParse(`http://${text}:1`);
 }
 
+/** True for a path that can stand before those of a proxy. */
+export function isEndpointPrefix(text: string): boolean {
+  const segments = text.split('/');
+  return (
+    /^\/[\w!$%&'()*+,./:;=@~-]{0,1023}$/.test(text) && !segments.includes('.') && !segments.includes('..')
+  );
+}
+
 /** True for `hostPort:containerPort` or a container port alone, each from 1 to 65535. */
 export function isPortMapping(text: string): boolean {
   const ports = text.split(':');
@@ -27,7 +35,6 @@ export const transportSettings = settingsOf({ group: 'Transport and networking' 
     key: 'transport',
     stored: shape.oneOf('stdio', 'sse', 'streamable-http'),
     choices: ['stdio', 'streamable-http', 'sse'],
-    notYetValues: ['sse'],
     defaultText: "the catalogue's choice, else told from the server",
   }),
   flag('choice', 'proxy-mode', 'What the proxy speaks in front of a stdio server; sse is deprecated', {
@@ -36,7 +43,6 @@ export const transportSettings = settingsOf({ group: 'Transport and networking' 
     // Another tool's word for "as the transport says" is no word at all.
     stored: shape.withDefault(shape.oneOf('streamable-http', 'sse', ''), ''),
     choices: ['streamable-http', 'sse'],
-    notYetValues: ['sse'],
     default: 'streamable-http',
   }),
   flag('int', 'proxy-port', 'Port the proxy listens on; 0 picks a free one', {
@@ -94,8 +100,11 @@ export const transportSettings = settingsOf({ group: 'Transport and networking' 
   ),
   flag('string', 'endpoint-prefix', 'Path put before SSE endpoint URLs', {
     key: 'endpoint_prefix',
+    // Other tools write an empty text for "not given".
+    stored: shape.optional(
+      shape.textThat((path) => path === '' || isEndpointPrefix(path), 'is not a path that begins with "/"'),
+    ),
     placeholder: '/prefix',
-    notYet: true,
   }),
   flag('bool', 'trust-proxy-headers', 'Trust X-Forwarded-Proto, -Host, -Port and -Prefix', {
     key: 'trust_proxy_headers',

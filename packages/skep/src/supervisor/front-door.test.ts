@@ -17,6 +17,7 @@ import { forgetFrontDoor, frontUrl, readFrontDoor } from './front-state.ts';
 import { writeStatus, type StatusWord } from './state.ts';
 
 const SELF = { pid: process.pid, started: 'me' };
+const OWN = 'http://127.0.0.1:1/mcp';
 const PAGE = 'https://app.example';
 
 /** A port that nobody listens on now. */
@@ -92,16 +93,16 @@ describe('behind the front door', () => {
     const proxies = await twoServers();
     const { port } = await door({ proxies });
     for (const [name, proxy] of Object.entries(proxies)) {
-      const session = await newSession(frontUrl(port, name));
-      expect((await postJson(frontUrl(port, name), CALL, session)).text).toContain(`"text":"${name}"`);
+      const session = await newSession(frontUrl(port, name, OWN));
+      expect((await postJson(frontUrl(port, name, OWN), CALL, session)).text).toContain(`"text":"${name}"`);
       expect((await postJson(proxy.url, CALL, session)).text).toContain(`"text":"${name}"`);
     }
   });
 
   test('a session of one workload is none of another', async () => {
     const { port } = await door({ proxies: await twoServers() });
-    const session = await newSession(frontUrl(port, 'one'));
-    expect(await postJson(frontUrl(port, 'two'), CALL, session)).toMatchObject({ status: 404 });
+    const session = await newSession(frontUrl(port, 'one', OWN));
+    expect(await postJson(frontUrl(port, 'two', OWN), CALL, session)).toMatchObject({ status: 404 });
   });
 
   test.each([
@@ -182,7 +183,7 @@ describe('behind the front door', () => {
     const time = '2026-01-02T03:04:05.000Z';
     const rest = { created_at: time, updated_at: time, process_id: 0, process_started: '' };
     if (status) await writeStatus(places, 'away', { status, ...rest });
-    const answer = await postJson(frontUrl(port, 'away'), CALL);
+    const answer = await postJson(frontUrl(port, 'away', OWN), CALL);
     expect(answer.status).toBe(code);
     expect(JSON.parse(answer.text)).toMatchObject({ error: { message: expect.stringContaining(text) } });
   });
@@ -196,11 +197,11 @@ describe('behind the front door', () => {
     });
     const proxy = await runningProxy(server);
     const { port } = await door({ proxies: { one: proxy } });
-    const session = await newSession(frontUrl(port, 'one'));
-    const answer = postJson(frontUrl(port, 'one'), CALL, session);
+    const session = await newSession(frontUrl(port, 'one', OWN));
+    const answer = postJson(frontUrl(port, 'one', OWN), CALL, session);
     await server.heard(({ method }) => method === 'tools/call');
     const closed = proxy.close();
-    expect((await postJson(frontUrl(port, 'one'), CALL, session)).status).toBe(503);
+    expect((await postJson(frontUrl(port, 'one', OWN), CALL, session)).status).toBe(503);
     release();
     expect((await answer).status).toBe(200);
     await closed;

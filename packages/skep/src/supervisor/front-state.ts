@@ -33,8 +33,11 @@ export type FrontRecord = ShapeType<typeof fileShape>;
 const MAX_BYTES = 16 * 1024;
 const fileOf = (places: Places): string => join(places.supervisorDir, 'front-door.json');
 
-/** The URL of a workload behind the open door. */
-export const frontUrl = (port: number, name: string): string => `http://127.0.0.1:${port}/${name}/mcp`;
+/** The URL of a workload behind the open door; `own` is that of its own port. */
+export function frontUrl(port: number, name: string, own: string): string {
+  const { pathname, hash } = new URL(own);
+  return `http://127.0.0.1:${port}/${name}${pathname}${hash}`;
+}
 
 export interface Looking {
   readonly places: Places;

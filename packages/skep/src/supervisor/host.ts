@@ -347,7 +347,7 @@ export class Host {
     const { name, host } = config;
     const port = await choosePort({ host, promised: () => promisedPorts(places), random });
     await saveRunConfig(places, { ...config, port });
-    tell({ kind: 'saved', name, url: workloadUrl({ host, port }) });
+    tell({ kind: 'saved', name, url: workloadUrl({ ...config, port }) });
     return { ...config, port };
   }
 

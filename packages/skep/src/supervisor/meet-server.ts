@@ -40,13 +40,13 @@ export async function meetServer(config: RunConfig, proxy: Proxy, meeting: Meeti
   const { name, check_timeout: given } = config;
   const patienceMs = given === undefined ? DEFAULT_PATIENCE_MS : parseDuration(given);
   meeting.tell({ kind: 'step', title: `Waiting for ${name} to answer` });
-  const isStdio = proxy.greet !== undefined;
+  const canGreet = proxy.greet !== undefined;
   const greeted = await untilReady<Greeted>({
     ...meeting,
     name,
     patienceMs,
-    where: isStdio ? 'on its standard input' : 'over HTTP',
-    ask: (until) => (isStdio ? greetOverStdio(proxy) : greetOverHttp(proxy, { ...meeting, signal: until })),
+    where: config.transport === 'stdio' ? 'on its standard input' : 'over HTTP',
+    ask: (until) => (canGreet ? greetThrough(proxy) : greetOverHttp(proxy, { ...meeting, signal: until })),
   });
   const { signal, clock } = meeting;
   try {
@@ -82,7 +82,7 @@ export function readinessOf(found: FoundServer | undefined): Readiness {
   };
 }
 
-async function greetOverStdio({ greet, ask }: Proxy): Promise<Greeted> {
+async function greetThrough({ greet, ask }: Proxy): Promise<Greeted> {
   return { result: await greet?.(), ask, async end() {} };
 }
 

@@ -158,8 +158,10 @@ async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseD
     port: config.port,
     ...(config.allowed_origins === undefined ? {} : { allowedOrigins: config.allowed_origins }),
     backend: backendOf(config, observed, deps.runtime),
+    mode: config.proxy_mode,
     trustProxyHeaders: config.trust_proxy_headers,
     ...(signIn && { signIn, random: () => deps.random(0, 999) / 1_000 }),
+    endpointPrefix: config.endpoint_prefix?.replace(/\/+$/u, '') || undefined,
     ...proxyLimits(config),
     skepVersion: deps.version,
     log: deps.log,
@@ -168,7 +170,7 @@ async function openProxy(config: RunConfig, observed: Observed, deps: SuperviseD
 
 function backendOf(config: RunConfig, observed: Observed, runtime: Runtime): Backend {
   const target = forwardTarget(config, observed);
-  if (target) return { kind: 'http', target };
+  if (target) return { kind: config.transport === 'sse' ? 'sse' : 'http', target };
   return {
     kind: 'stdio',
     async attach() {

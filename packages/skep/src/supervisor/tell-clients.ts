@@ -79,7 +79,7 @@ export function connectedClients(deps: TellDeps): ConnectedClients {
 
 /** Behind the front door where there is one; undefined while another program has its port. */
 export function addressFor(config: RunConfig, door: FrontDoor | undefined): string | undefined {
-  if (door?.is === 'open') return frontUrl(door.port, config.name);
+  if (door?.is === 'open') return frontUrl(door.port, config.name, workloadUrl(config));
   return door?.is === 'closed' ? undefined : workloadUrl(config);
 }
 

@@ -94,7 +94,7 @@ async function viewOne(
     const config = await load(deps.places, name);
     if (status) {
       const view = toView(config, { ...status, ...truth(status, deps.isAlive) });
-      return { ...view, ...behind(front, name, hostOf(status, deps.isAlive)) };
+      return { ...view, ...behind(front, view, hostOf(status, deps.isAlive)) };
     }
     return (await isBeingMade(name, deps.places)) ? undefined : toView(config, interrupted(name));
   } catch (error) {
@@ -110,11 +110,11 @@ async function viewOne(
 /** What another process hosts, in the foreground, is not behind the door; what none hosts is once it is started. */
 function behind(
   front: FrontDoor,
-  name: string,
+  { name, url }: Pick<WorkloadView, 'name' | 'url'>,
   host: ProcessIdentity | undefined,
 ): Pick<WorkloadView, 'frontUrl'> {
   if (front.is !== 'open' || (host && host.pid !== front.process.pid)) return {};
-  return { frontUrl: frontUrl(front.port, name) };
+  return { frontUrl: frontUrl(front.port, name, url) };
 }
 
 /** The command that should have started it was killed. */

@@ -14,14 +14,18 @@ import type { Clock } from '@skep/core/time/clock.ts';
 import type { Call } from '../../call/call.ts';
 import type { Step } from '../../call/chain.ts';
 import { refuse } from '../../call/refuse.ts';
-import { idOf } from '../../message/json-rpc.ts';
+import { idOf, type JsonObject } from '../../message/json-rpc.ts';
 import { MODERN_VERSION } from '../../message/protocol-version.ts';
-import type { Front, Health, HttpBackend } from '../backend.ts';
+import { publicAddress, type AddressSettings, type PublicAddress } from '../../call/public-address.ts';
+import { ENDPOINT_PATHS, type Front, type Health, type HttpBackend } from '../backend.ts';
 import { limitedLog, type LimitedLog } from '../limited-log.ts';
+import type { BackendPort } from '../port.ts';
+import { EndpointEvents, endpointFor } from './endpoint-event.ts';
 
-interface ForwardOptions {
+interface ForwardOptions extends AddressSettings {
   readonly backend: HttpBackend;
-  readonly trustProxyHeaders: boolean;
+  /** Speaks with the server for whoever runs the proxy. */
+  readonly greeter?: BackendPort;
   readonly log: Log;
   readonly clock: Clock;
 }
@@ -35,6 +39,8 @@ interface Pending {
   readonly asked: URL;
   /** Raw JSON text; undefined where no answer is due. */
   readonly id: string | undefined;
+  /** For the address that an event stream hands the client; undefined where streams are passed on as they are. */
+  readonly seen: PublicAddress | undefined;
 }
 
 /** What a modern, stateless server does not offer. */
@@ -43,6 +49,11 @@ const SESSION_METHODS = new Set(['GET', 'HEAD', 'DELETE']);
 /** Hands calls to a server that speaks HTTP itself: bytes pass as they are, replies as they come. */
 export class Forward implements Front {
   readonly revisions = 'any';
+  readonly path: string;
+  readonly greet?: () => Promise<unknown>;
+  readonly ask?: (method: string, params: JsonObject) => Promise<string>;
+  readonly backendEnded?: () => void;
+  readonly backendStarted?: () => void;
   readonly #options: ForwardOptions;
   readonly #log: LimitedLog;
   readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo' });
@@ -53,10 +64,21 @@ export class Forward implements Front {
   constructor(options: ForwardOptions) {
     this.#options = options;
     this.#log = limitedLog(options.log, options.clock);
+    const { backend, greeter } = options;
+    this.path = ENDPOINT_PATHS[backend.kind];
+    if (greeter === undefined) return;
+    this.greet = () => greeter.greet();
+    this.ask = (method, params) => greeter.ask(method, params);
+    this.backendEnded = () => greeter.ended();
+    this.backendStarted = () => greeter.restarted();
   }
 
   health(): Health {
-    return { status: this.#reachable === false ? 'degraded' : 'healthy', mcpAvailable: this.#reachable };
+    return {
+      status: this.#reachable === false ? 'degraded' : 'healthy',
+      mcpAvailable: this.#reachable,
+      transport: this.#options.backend.kind === 'sse' ? 'sse' : 'streamable-http',
+    };
   }
 
   readonly step: Step = async (call) => {
@@ -79,20 +101,26 @@ export class Forward implements Front {
   }
 
   close(): void {
+    this.#options.greeter?.close();
     this.drain();
     this.#agent.destroy();
     this.#log.close();
   }
 
   /** Resolves when the backend has taken the body, or will not. What waits for the answer does not hold the body. */
-  #send({ req, res, prefix, target: path, incoming }: Call, body: Buffer): Promise<void> {
+  #send(call: Call, body: Buffer): Promise<void> {
+    const { req, res, prefix, target: path, incoming } = call;
     const { backend, trustProxyHeaders } = this.#options;
     const { target } = backend;
     // The path of the target would be read as a host where it begins with two slashes.
     const asked = URL.parse(`${target.origin}${path}`) ?? target;
-    const pending: Pending = { res, prefix, asked, id: incoming && idOf(incoming.message) };
+    const isSse = backend.kind === 'sse' && req.method === 'GET';
+    const seen = isSse ? publicAddress(call, this.#options) : undefined;
+    const pending: Pending = { res, prefix, asked, id: incoming && idOf(incoming.message), seen };
     const headers = towardsBackend(req, target, trustProxyHeaders);
     if (prefix !== '') headers['x-forwarded-prefix'] = prefix;
+    // What is packed cannot be looked into.
+    if (isSse) delete headers['accept-encoding'];
     if (body.length > 0 || req.method === 'POST') headers['content-length'] = body.length;
     const upstream = request({
       host: target.hostname.replace(/^\[|\]$/gu, ''),
@@ -126,7 +154,9 @@ export class Forward implements Front {
 
   /** What a server answers may be anything; what cannot be passed on is answered as a bad gateway. */
   #relay(reply: IncomingMessage, pending: Pending): void {
-    const { res, prefix, asked } = pending;
+    const { res, prefix, asked, seen } = pending;
+    const isStream = /^text\/event-stream\b/iu.test(reply.headers['content-type'] ?? '');
+    const hasAddress = seen !== undefined && isStream;
     try {
       // A final status was due; Node passes 101 on where nothing is upgraded.
       const status = reply.statusCode ?? 0;
@@ -136,6 +166,7 @@ export class Forward implements Front {
       const headers = towardsClient(reply.headers, res.getHeader('vary'));
       const { location } = reply.headers;
       if (location !== undefined) headers['location'] = locationFor(location, asked, prefix);
+      if (hasAddress) delete headers['content-length'];
       res.writeHead(status, headers);
     } catch (error) {
       reply.destroy();
@@ -144,9 +175,11 @@ export class Forward implements Front {
     }
     this.#reachable = true;
     res.flushHeaders();
-    pipeline(reply, res, (error) => {
+    const ended = (error: Error | null): void => {
       if (error) this.#log.debug({ err: error }, 'a reply ended early');
-    });
+    };
+    if (!hasAddress) pipeline(reply, res, ended);
+    else pipeline(reply, new EndpointEvents((address) => endpointFor(address, asked, seen)), res, ended);
   }
 
   #failed({ res, id }: Pending, error: unknown): void {

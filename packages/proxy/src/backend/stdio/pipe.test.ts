@@ -15,7 +15,7 @@ describe('when the pipe breaks', () => {
     server.failAttach(new Error('not yet'), new Error('not yet'));
     server.crash();
     expect(await outcome.done).toBe('proxy/backend-lost');
-    expect(mux.pipeState).toBe('attaching');
+    expect(mux.state).toBe('attaching');
     expect(await ask(a, call(2)).done).toBe('proxy/backend-away');
     for (const [delay, attaches] of [
       [2_000, 2],
@@ -30,7 +30,7 @@ describe('when the pipe breaks', () => {
       await Promise.resolve();
       await Promise.resolve();
     }
-    await expect.poll(() => mux.pipeState).toBe('attached');
+    await expect.poll(() => mux.state).toBe('attached');
     expect(await ask(a, request(3, 'x')).done).toContain('"id":3');
   });
 
@@ -38,14 +38,14 @@ describe('when the pipe breaks', () => {
     const { server, clock, mux, join, ask } = await started();
     server.failAttach(...Array.from({ length: 10 }, () => new Error('gone')));
     server.crash();
-    await expect.poll(() => mux.pipeState).toBe('attaching');
+    await expect.poll(() => mux.state).toBe('attaching');
     for (let tries = 0; tries < 10; tries += 1) {
       clock.pass(30_000);
       await expect.poll(() => server.attaches).toBe(tries + 2);
     }
-    await expect.poll(() => mux.pipeState).toBe('lost');
+    await expect.poll(() => mux.state).toBe('lost');
     mux.restarted();
-    await expect.poll(() => mux.pipeState).toBe('attached');
+    await expect.poll(() => mux.state).toBe('attached');
     expect(await ask(join('new'), request(1, 'x')).done).toContain('"id":1');
   });
 });

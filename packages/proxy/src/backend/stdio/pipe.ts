@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream';
 import { hasCode } from '@skep/core/errors/skep-error.ts';
-import type { Log } from '@skep/core/log/log.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import type { StdioBackend, StdioStreams } from '../backend.ts';
+import type { Link, LinkEvents } from '../link.ts';
+import type { PortState } from '../port.ts';
 import { LineReader } from './line-reader.ts';
 import { WriteQueue } from './write-queue.ts';
 
@@ -18,18 +19,9 @@ function letOthersRun(stdout: Readable): void {
   setImmediate(() => stdout.resume());
 }
 
-/** `attaching` tries again by itself; `lost` waits for `restarted`. */
-export type PipeState = 'attached' | 'attaching' | 'lost';
-
-export interface PipeOptions {
+export interface PipeOptions extends Pick<LinkEvents, 'log' | 'onLine' | 'onBroken' | 'onAttachedAgain'> {
   readonly backend: StdioBackend;
   readonly clock: Clock;
-  readonly log: Log;
-  onLine(line: string): void;
-  /** The pipe broke: no answer will come to anything written so far. */
-  onBroken(): void;
-  /** There is a pipe again, to the same server or to one in its place. */
-  onAttachedAgain(): void;
 }
 
 interface Attached {
@@ -38,10 +30,10 @@ interface Attached {
 }
 
 /** The pipe to the server, attached again with growing delays when it breaks (docs/behaviour/proxy.md#the-pipe). */
-export class Pipe {
+export class Pipe implements Link {
   readonly #options: PipeOptions;
   #attached: Attached | undefined;
-  #state: PipeState = 'attaching';
+  #state: PortState = 'attaching';
   #retry: Timer | undefined;
   #closed = false;
   /** Tells a late answer of an abandoned attempt from the current one. */
@@ -51,11 +43,10 @@ export class Pipe {
     this.#options = options;
   }
 
-  get state(): PipeState {
+  get state(): PortState {
     return this.#state;
   }
 
-  /** The first attempt; its failure is the caller's. */
   async attach(): Promise<void> {
     const attempt = (this.#attempt += 1);
     const streams = await this.#options.backend.attach();
@@ -63,7 +54,6 @@ export class Pipe {
     else this.#use(streams);
   }
 
-  /** False when the line cannot be taken: not attached, or the queue is full. */
   write(line: string): boolean {
     return this.#attached?.queue.write(line) ?? false;
   }

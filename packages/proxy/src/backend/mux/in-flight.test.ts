@@ -12,7 +12,7 @@ import {
   TIMEOUT_MS,
 } from '../../doubles/started-mux.ts';
 import type { Request } from '../../message/json-rpc.ts';
-import { oneOff } from './peer.ts';
+import { oneOff } from '../port.ts';
 
 describe('ids of many clients on one pipe', () => {
   const ids = fc.oneof(

@@ -20,7 +20,7 @@ import { CLIENT_REQUESTS, LIST_CHANGED, METHODS } from '../../message/methods.ts
 import { rawAt } from '@skep/core/json/scan.ts';
 import type { Flight, InFlight } from './in-flight.ts';
 import { admits } from './log-levels.ts';
-import type { Listener, Peer } from './peer.ts';
+import type { Listener, Peer } from '../port.ts';
 import type { ServerRequests, Target } from './server-requests.ts';
 import type { Subscriptions } from './subscriptions.ts';
 

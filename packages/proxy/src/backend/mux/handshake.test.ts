@@ -6,9 +6,9 @@ import { scriptedServer, type Received, type ScriptedServer } from '../../double
 import { call, notice, request, result, started } from '../../doubles/started-mux.ts';
 import { CARRIED_CAPABILITIES } from '../../message/client-abilities.ts';
 import type { Response } from '../../message/json-rpc.ts';
-import { Handshake, type Newcomer } from './handshake.ts';
+import { Handshake } from './handshake.ts';
 import { InFlight, type Flight } from './in-flight.ts';
-import { oneOff, SELF } from './peer.ts';
+import { oneOff, SELF, type Newcomer } from '../port.ts';
 
 const isInitialize = ({ method }: Received): boolean => method === 'initialize';
 const isInitialized = ({ method }: Received): boolean => method === 'notifications/initialized';
@@ -132,7 +132,7 @@ describe('the handshake ahead of any client', () => {
 
   test('is announced by the next client when the server could not be told', () => {
     const handshake = new Handshake((_request, waiter) => waiter.finish(result(0)), '1');
-    handshake.join({ id: '1', wanted: undefined, welcome() {}, refuse() {}, fail() {} });
+    handshake.join({ id: '1', wanted: undefined, welcome: () => undefined, refuse() {}, fail() {} });
     const told = [false, true, true].map((written) => {
       let asked = false;
       const outcome = handshake.announce(() => ((asked = true), written));
@@ -176,7 +176,7 @@ describe('a server that answers the handshake with much, or never', () => {
       return 'handled';
     });
   const info = { protocolVersion: '2025-11-25', serverInfo: { name: 'large', version: '1' } };
-  const newcomer = (fail: Newcomer['fail'], welcome: Newcomer['welcome'] = () => {}): Newcomer => ({
+  const newcomer = (fail: Newcomer['fail'], welcome: Newcomer['welcome'] = () => undefined): Newcomer => ({
     id: '1',
     wanted: undefined,
     welcome,
@@ -188,7 +188,17 @@ describe('a server that answers the handshake with much, or never', () => {
     const instructions = 'x'.repeat(500_000);
     const { mux } = await started(undefined, undefined, answering({ ...info, instructions }));
     expect(await mux.greet()).toMatchObject(info);
-    const reply = await new Promise<Response>((resolve) => mux.initialize(newcomer(() => {}, resolve)));
+    const reply = await new Promise<Response>((resolve) => {
+      mux.initialize(
+        newcomer(
+          () => {},
+          (answer) => {
+            resolve(answer);
+            return undefined;
+          },
+        ),
+      );
+    });
     expect(reply.text).toContain(instructions);
     expect(reply.value['result']).toEqual(info);
   });

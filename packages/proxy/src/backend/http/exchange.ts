@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { SkepError } from '@skep/core/errors/skep-error.ts';
-import { MAX_LINE_BYTES } from '@skep/proxy/backend/stdio/line-reader.ts';
+import { MAX_LINE_BYTES } from '../stdio/line-reader.ts';
 import { EventReader, type ServerEvent } from './event-reader.ts';
 
 export interface Exchange {
@@ -22,7 +22,7 @@ export interface Reply {
 }
 
 /**
- * One request of MCP's Streamable HTTP to a server of this machine, on a connection of its own: one that was kept could
+ * One request of MCP over HTTP to a server of this machine, on a connection of its own: one that was kept could
  * end just now, and nobody would know whether the server has seen the request. Waits for the head as long as it takes.
  * Fails with the system's own error.
  */

@@ -1,5 +1,6 @@
 import type { Code } from '@skep/core/errors/codes.ts';
-import type { Peer } from './peer.ts';
+import { requestOf, type Request } from '../../message/json-rpc.ts';
+import type { Peer } from '../port.ts';
 
 /** Asks the server; `done` hears once whether it agreed. */
 export type Trip = (done: (succeeded: boolean) => void) => void;
@@ -32,6 +33,8 @@ interface Subject {
 /** Different URIs that all clients together may hold. */
 const MAX_SUBSCRIPTIONS = 10_000;
 const MAX_URI_CHARACTERS = 8 * 1024;
+/** Of a request that waits for another one. */
+const KEPT_CHARACTERS = 4 * 1024;
 /** Errands that wait for another one on their URI: of all clients, and of one. */
 const MAX_WAITING = 4096;
 const MAX_WAITING_OF_PEER = MAX_WAITING / 4;
@@ -157,4 +160,10 @@ export class Subscriptions {
     if (count === 0) this.#waiting.delete(peer);
     else this.#waiting.set(peer, count);
   }
+}
+
+/** A request about `uri` that may have to wait, and is not kept then for what else it says. */
+export function shortForm(request: Request, uri: string): Request {
+  const { id, method, text } = request;
+  return text.length <= KEPT_CHARACTERS ? request : requestOf(id, method, { uri });
 }

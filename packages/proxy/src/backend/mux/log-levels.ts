@@ -1,4 +1,4 @@
-import type { Peer } from './peer.ts';
+import type { Peer } from '../port.ts';
 
 /** RFC 5424 severities as MCP names them, most verbose first. */
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];

@@ -2,7 +2,7 @@ import type { Code } from '@skep/core/errors/codes.ts';
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { withId, withToken, type Request, type RequestHead } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
-import type { Peer, Waiter } from './peer.ts';
+import type { Peer, Waiter } from '../port.ts';
 
 /** More unanswered requests than this are refused. */
 const MAX_CALLS = 4096;
@@ -16,9 +16,9 @@ const HANDSHAKE_MS = 60_000;
 
 export const PROGRESS_TOKEN = ['params', '_meta', 'progressToken'];
 
-/** One request on its way through the pipe. Its body has gone to the server and is not kept. */
+/** One request on its way to the server. Its body has gone to the server and is not kept. */
 export interface Flight {
-  /** The id on the pipe; also its progress token there. Raw JSON text of an integer. */
+  /** The id on the link; also its progress token there. Raw JSON text of an integer. */
   readonly id: string;
   /** The same as a number. */
   readonly number: number;
@@ -160,7 +160,7 @@ export class InFlight {
 }
 
 /** The request as the server gets it: our id, and our token if the client asked for progress. */
-export function onPipe(asked: Request, flight: Flight): string {
+export function onLink(asked: Request, flight: Flight): string {
   const request = withId(asked, flight.id);
   return flight.token === undefined ? request.text : withToken(request, PROGRESS_TOKEN, flight.id).text;
 }

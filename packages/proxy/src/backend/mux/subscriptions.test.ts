@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { request, started } from '../../doubles/started-mux.ts';
 import type { Received } from '../../doubles/scripted-server.ts';
-import { oneOff } from './peer.ts';
+import { oneOff } from '../port.ts';
 import { Subscriptions } from './subscriptions.ts';
 
 describe('subscriptions and log levels of many', () => {

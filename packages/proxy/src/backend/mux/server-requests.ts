@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '@skep/core/time/clock.ts';
 import { withId, type Request } from '../../message/json-rpc.ts';
 import type { Flight } from './in-flight.ts';
-import type { Listener, Peer } from './peer.ts';
+import type { Listener, Peer } from '../port.ts';
 
 /** A person may have to answer, so this is long; the call that waits for it does not run out meanwhile. */
 const ANSWER_WITHIN_MS = 10 * 60_000;

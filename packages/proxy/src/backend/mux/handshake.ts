@@ -1,28 +1,10 @@
 import type { Code } from '@skep/core/errors/codes.ts';
 import { CARRIED_CAPABILITIES } from '../../message/client-abilities.ts';
-import {
-  memberAt,
-  requestOf,
-  resultOf,
-  withId,
-  type Request,
-  type Response,
-} from '../../message/json-rpc.ts';
+import { memberAt, requestOf, resultOf, withId, type Request } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
-import { isOlder, LEGACY_VERSIONS, NEWEST_LEGACY_VERSION } from '../../message/protocol-version.ts';
+import { isOlder, NEWEST_LEGACY_VERSION } from '../../message/protocol-version.ts';
 import { findPath, rawAt, splice } from '@skep/core/json/scan.ts';
-import type { Waiter } from './peer.ts';
-
-/** What a client waits for when it initializes. `version` is the revision agreed with this client. */
-export interface Newcomer {
-  /** The id of its request, raw JSON text. Of the request itself nothing is kept: a server may never answer. */
-  readonly id: string;
-  /** The revision that it asks for, if we know it. */
-  readonly wanted: string | undefined;
-  welcome(reply: Response, version: string): void;
-  refuse(reply: Response): void;
-  fail(code: Code): void;
-}
+import type { Newcomer, Waiter } from '../port.ts';
 
 /** Sends a request of the proxy's own to the server. */
 type Send = (request: Request, waiter: Waiter) => void;
@@ -40,7 +22,6 @@ const MAX_WAITING = 1024;
 /** Characters of a result, which every client gets and which is kept as long as the server runs. */
 const MAX_RESULT_CHARACTERS = 1024 * 1024;
 const PROTOCOL_VERSION = ['protocolVersion'];
-const WANTED_VERSION = ['params', 'protocolVersion'];
 
 /**
  * One process performs one handshake, and it is the proxy's own: in the newest revision, with every capability that can
@@ -172,12 +153,6 @@ function older(waiting: Iterable<Newcomer>): string | undefined {
   for (const { wanted } of waiting)
     if (wanted !== undefined && wanted !== NEWEST_LEGACY_VERSION) return wanted;
   return undefined;
-}
-
-/** The revision that an `initialize` asks for. */
-export function wantedBy(request: Request): string | undefined {
-  const wanted = memberAt(request.value, WANTED_VERSION);
-  return typeof wanted === 'string' && LEGACY_VERSIONS.includes(wanted) ? wanted : undefined;
 }
 
 /** A client that asks for an older revision we know gets it; one that asks for a newer gets what was agreed. */

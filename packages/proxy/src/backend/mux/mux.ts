@@ -27,18 +27,27 @@ import {
 } from '../../message/json-rpc.ts';
 import { METHODS } from '../../message/methods.ts';
 import { rawAt } from '@skep/core/json/scan.ts';
-import type { StdioBackend } from '../backend.ts';
-import { Handshake, type Newcomer } from './handshake.ts';
-import { InFlight, onPipe, PROGRESS_TOKEN, type Flight } from './in-flight.ts';
+import type { Link, OpenLink } from '../link.ts';
+import {
+  awaited,
+  DEAF,
+  SELF,
+  told,
+  type BackendPort,
+  type Newcomer,
+  type Peer,
+  type PortState,
+  type Waiter,
+} from '../port.ts';
+import { Handshake } from './handshake.ts';
+import { InFlight, onLink, PROGRESS_TOKEN, type Flight } from './in-flight.ts';
 import { isLevel, mostVerbose } from './log-levels.ts';
-import { awaited, DEAF, SELF, told, type Peer, type Waiter } from './peer.ts';
-import { Pipe, type PipeState } from './pipe.ts';
 import { Routing } from './routing.ts';
 import { ServerRequests, type Asked } from './server-requests.ts';
-import { Subscriptions, type Errand, type Trip } from './subscriptions.ts';
+import { shortForm, Subscriptions, type Errand, type Trip } from './subscriptions.ts';
 
 export interface MuxOptions {
-  readonly backend: StdioBackend;
+  readonly open: OpenLink;
   readonly clock: Clock;
   readonly log: Log;
   readonly requestTimeoutMs: number;
@@ -47,16 +56,14 @@ export interface MuxOptions {
 }
 
 const LOG_EXCERPT = 200;
-/** Characters of a subscription that waits for another one. */
-const KEPT_CHARS = 4 * 1024;
 const REQUEST_ID = ['params', 'requestId'];
 const INTERNAL_ERROR = -32603;
 const INITIALIZED = notification(METHODS.initialized, {}).text;
 
-/** Many clients onto the one pipe of a stdio server. Knows nothing of HTTP: clients are peers and waiters. */
-export class Mux {
+/** Clients onto one link to a server: all of them, or a single one where each has a link (http/conversations.ts). */
+export class Mux implements BackendPort {
   readonly #log: LimitedLog;
-  readonly #pipe: Pipe;
+  readonly #link: Link;
   readonly #handshake: Handshake;
   readonly #inFlight: InFlight;
   readonly #serverRequests: ServerRequests;
@@ -69,18 +76,18 @@ export class Mux {
   #greets = false;
 
   constructor(options: MuxOptions) {
-    const { backend, clock } = options;
+    const { open, clock } = options;
     const log = limitedLog(options.log, clock);
     this.#log = log;
-    this.#pipe = new Pipe({
-      backend,
-      clock,
+    this.#link = open({
       log,
       onLine: (line) => this.#line(line),
       onBroken: () => this.#broken(),
       onAttachedAgain: () => {
         if (this.#greets) this.greet().catch((err: unknown) => log.warn({ err }, 'the greeting failed'));
       },
+      onFailed: (id, code) => this.#inFlight.take(id)?.waiter.fail(code),
+      isWaiting: (id) => this.#inFlight.get(id) !== undefined,
     });
     this.#inFlight = new InFlight({
       clock,
@@ -104,8 +111,8 @@ export class Mux {
     });
   }
 
-  get pipeState(): PipeState {
-    return this.#pipe.state;
+  get state(): PortState {
+    return this.#link.state;
   }
 
   /** Requests that still wait for an answer. */
@@ -113,9 +120,8 @@ export class Mux {
     return this.#inFlight.size;
   }
 
-  /** Attaches to the server; rejects when that fails. */
   attach(): Promise<void> {
-    return this.#pipe.attach();
+    return this.#link.attach();
   }
 
   /** A session that may hear notifications from now on. */
@@ -123,12 +129,11 @@ export class Mux {
     this.#peers.add(peer);
   }
 
-  /** A session opened a stream that it hears notifications on. */
   listens(): void {
+    this.#link.listen?.();
     this.#routing.listens();
   }
 
-  /** The session is over: its calls are cancelled, its questions answered with an error, its subscriptions ended. */
   leave(peer: Peer): void {
     if (!this.#peers.delete(peer)) return;
     this.#abandonAll(peer, 'proxy/session-unknown', 'the client ended its session');
@@ -141,50 +146,51 @@ export class Mux {
     this.#settleLogLevel();
   }
 
-  /** A client without a session has gone: nobody can hear the answers to its requests any more. */
   gone(peer: Peer): void {
     this.#abandonAll(peer, 'proxy/client-gone', 'the client went away');
   }
 
-  /** Gives back what is to be called when the newcomer's client has gone. */
   initialize(newcomer: Newcomer): () => void {
-    if (this.#pipe.state === 'attached') this.#handshake.join(newcomer);
+    const joining: Newcomer = {
+      ...newcomer,
+      welcome: (reply, version) => {
+        const peer = newcomer.welcome(reply, version);
+        if (peer) this.join(peer);
+        return peer;
+      },
+    };
+    if (this.#link.state === 'attached') this.#handshake.join(joining);
     else newcomer.fail('proxy/backend-away');
-    return () => this.#handshake.leave(newcomer);
+    return () => this.#handshake.leave(joining);
   }
 
-  /**
-   * The handshake ahead of any client, and with what takes the server's place. Resolves with its result, or undefined
-   * when it answered with an error; rejects with the code of what kept it from answering.
-   */
+  /** Also with what takes the server's place. */
   greet(): Promise<unknown> {
     this.#greets = true;
     return new Promise((resolve, reject) => {
       this.initialize({
         id: '0',
         wanted: undefined,
-        welcome: (reply) => resolve(memberAt(reply.value, ['result'])),
+        welcome(reply) {
+          resolve(memberAt(reply.value, ['result']));
+          return undefined;
+        },
         refuse: () => resolve(undefined),
         fail: (code) => reject(new SkepError(code)),
       });
     });
   }
 
-  /**
-   * A request of whoever runs the proxy, after `greet` (docs/behaviour/proxy.md#the-handshake). Resolves with the text of
-   * the answer, an error too; rejects with the code of what kept the server from answering.
-   */
   ask(method: string, params: JsonObject): Promise<string> {
-    this.#handshake.announceAlone(() => this.#pipe.write(INITIALIZED));
+    this.#handshake.announceAlone(() => this.#link.write(INITIALIZED));
     const { promise, waiter } = awaited();
     this.#forward(SELF, requestOf('0', method, params), waiter);
     return promise;
   }
 
-  /** A request of a client. The waiter hears exactly one `finish` or `fail`, possibly before this returns. */
   request(peer: Peer, request: Request, waiter: Waiter): void {
     // Nobody without a session announces itself, and servers answer nothing before that.
-    if (peer.kind === 'one-off') this.#handshake.announce(() => this.#pipe.write(INITIALIZED));
+    if (peer.kind === 'one-off') this.#handshake.announce(() => this.#link.write(INITIALIZED));
     switch (request.method) {
       case METHODS.ping:
         waiter.finish(resultOf(request.id, '{}'));
@@ -201,41 +207,37 @@ export class Mux {
     }
   }
 
-  /** A notification of a client. False when the server cannot take it now. */
   notify(peer: Peer, message: Notification): boolean {
     if (message.method === METHODS.initialized)
-      return this.#handshake.announce(() => this.#pipe.write(message.text));
+      return this.#handshake.announce(() => this.#link.write(message.text));
     if (message.method === METHODS.cancelled) return this.#cancel(peer, message);
-    return this.#pipe.write(message.text);
+    return this.#link.write(message.text);
   }
 
-  /** A client's answer to a request of the server; what nobody asked this client is dropped. False as in `notify`. */
   answer(peer: Peer, reply: Response): boolean {
     const asked = this.#serverRequests.heldBy(peer, reply.id);
     if (asked === undefined) {
       this.#log.debug({}, 'dropped an answer that the server did not ask for');
       return true;
     }
-    if (!this.#pipe.write(withId(reply, asked.serverId).text)) return false;
+    if (!this.#link.write(withId(reply, asked.serverId).text)) return false;
     this.#serverRequests.remove(asked.id);
     return true;
   }
 
-  /** The server was started anew: nothing of before holds any longer. */
   restarted(): void {
-    this.#pipe.restarted();
+    this.#link.restarted();
     this.#forgetServer();
   }
 
-  /** The server's process has ended: nothing it said holds, and nobody can be answered until `restarted`. */
   ended(): void {
-    this.#pipe.ended();
+    this.#link.ended();
     this.#broken();
     this.#handshake.reset();
   }
 
   close(): void {
-    this.#pipe.close();
+    this.#link.close();
     this.#forgetServer();
     this.#log.close();
   }
@@ -260,11 +262,11 @@ export class Mux {
     const token = span === undefined ? undefined : copyPiece(rawAt(request.text, span));
     const isUsable = !isAmbiguousAt(request, PROGRESS_TOKEN) && (token?.length ?? 0) <= MAX_ID_CHARACTERS;
     if (!isUsable) waiter.fail('proxy/not-json-rpc');
-    else if (this.#pipe.state !== 'attached') waiter.fail('proxy/backend-away');
+    else if (this.#link.state !== 'attached') waiter.fail('proxy/backend-away');
     else if (!this.#inFlight.hasRoomFor(peer)) waiter.fail('proxy/busy');
     else {
       const flight = this.#inFlight.add(peer, request, waiter, token);
-      if (!this.#pipe.write(onPipe(request, flight)))
+      if (!this.#link.write(onLink(request, flight), flight.id))
         this.#inFlight.take(flight.id)?.waiter.fail('proxy/busy');
     }
   }
@@ -294,7 +296,7 @@ export class Mux {
 
   #settleLogLevel(): void {
     const level = mostVerbose(this.#peers);
-    if (level === undefined || level === this.#logLevel || this.#pipe.state !== 'attached') return;
+    if (level === undefined || level === this.#logLevel || this.#link.state !== 'attached') return;
     this.#own(METHODS.setLogLevel, { level }, (succeeded) => {
       if (succeeded) this.#logLevel = level;
     });
@@ -306,16 +308,14 @@ export class Mux {
       this.#forward(peer, request, waiter);
       return;
     }
-    const { id, method, text } = request;
-    // It may have to wait, and is not kept then for what else it says.
-    const asking = text.length <= KEPT_CHARS ? request : requestOf(id, method, { uri });
+    const asking = shortForm(request, uri);
     const errand: Errand = {
       peer,
       trip: (done) => this.#forward(peer, asking, told(waiter, done)),
-      alone: () => waiter.finish(resultOf(id, '{}')),
+      alone: () => waiter.finish(resultOf(request.id, '{}')),
       fail: (code) => waiter.fail(code),
     };
-    if (method === METHODS.unsubscribe) this.#subscriptions.unsubscribe(uri, errand);
+    if (request.method === METHODS.unsubscribe) this.#subscriptions.unsubscribe(uri, errand);
     else this.#subscriptions.subscribe(uri, errand);
   }
 
@@ -324,7 +324,7 @@ export class Mux {
     const flight = span && this.#inFlight.ofPeer(peer, rawAt(message.text, span));
     if (!flight || this.#inFlight.take(flight.id) === undefined) return true;
     flight.waiter.fail('proxy/cancelled');
-    return this.#pipe.write(withToken(message, REQUEST_ID, flight.id).text);
+    return this.#link.write(withToken(message, REQUEST_ID, flight.id).text);
   }
 
   #expired(flight: Flight): void {
@@ -353,8 +353,8 @@ export class Mux {
 
   /** Something that the server should know but that no client waits for. */
   #tell(message: Message): void {
-    if (this.#pipe.write(message.text)) return;
-    this.#log.warn({ kind: message.kind, pipe: this.#pipe.state }, 'the server could not be told');
+    if (this.#link.write(message.text)) return;
+    this.#log.warn({ kind: message.kind, pipe: this.#link.state }, 'the server could not be told');
   }
 
   /** One line of a server that may write anything: a fault here costs this line only. */

@@ -1,0 +1,213 @@
+import type { Code } from '@skep/core/errors/codes.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Timer } from '@skep/core/time/clock.ts';
+import type { JsonObject, Notification, Request, Response } from '../../message/json-rpc.ts';
+import { METHODS } from '../../message/methods.ts';
+import { ENDPOINT_PATHS, type HttpBackend } from '../backend.ts';
+import { Mux, type MuxOptions } from '../mux/mux.ts';
+import { told, type BackendPort, type Newcomer, type Peer, type PortState, type Waiter } from '../port.ts';
+import { HttpLink } from './http-link.ts';
+import { SseLink } from './sse-link.ts';
+
+/** What the proxy itself opened to ask the server is closed when it asks no more. */
+const OWN_IDLE_MS = 10_000;
+
+interface ConversationsOptions extends Omit<MuxOptions, 'open'>, HttpBackend {}
+
+/**
+ * A server that speaks HTTP, behind the same port as one behind a pipe: each client has a session of its own with it, and a
+ * mux of its own, so that servers can tell clients apart.
+ */
+export class Conversations implements BackendPort {
+  readonly #options: ConversationsOptions;
+  readonly #url: URL;
+  readonly #open = new Set<Mux>();
+  readonly #ofPeer = new Map<Peer, Mux>();
+  #own: { readonly mux: Mux; readonly idle: Timer } | undefined;
+  #state: PortState = 'attached';
+
+  constructor(options: ConversationsOptions) {
+    this.#options = options;
+    this.#url = new URL(ENDPOINT_PATHS[options.kind], options.target);
+  }
+
+  get state(): PortState {
+    return this.#state;
+  }
+
+  /** There is nothing to attach to before there is a client. */
+  attach(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  initialize(newcomer: Newcomer): () => void {
+    let isWelcome = false;
+    const mux = this.#converse();
+    const over = (): void => {
+      if (!isWelcome) this.#end(mux);
+    };
+    const fail = (code: Code): void => {
+      over();
+      newcomer.fail(code);
+    };
+    const joining: Newcomer = {
+      id: newcomer.id,
+      wanted: newcomer.wanted,
+      welcome: (reply, version) => {
+        const peer = newcomer.welcome(reply, version);
+        isWelcome = peer !== undefined;
+        if (peer) this.#belongsTo(mux, peer);
+        else over();
+        return peer;
+      },
+      refuse(reply) {
+        over();
+        newcomer.refuse(reply);
+      },
+      fail,
+    };
+    mux.attach().then(
+      () => mux.initialize(joining),
+      (error: unknown) => fail(codeOf(error)),
+    );
+    return over;
+  }
+
+  listens(peer: Peer): void {
+    this.#ofPeer.get(peer)?.listens();
+  }
+
+  leave(peer: Peer): void {
+    const mux = this.#ofPeer.get(peer);
+    if (mux === undefined) return;
+    this.#ofPeer.delete(peer);
+    mux.leave(peer);
+    this.#end(mux);
+  }
+
+  gone(peer: Peer): void {
+    const mux = this.#ofPeer.get(peer);
+    mux?.gone(peer);
+  }
+
+  request(peer: Peer, request: Request, waiter: Waiter): void {
+    const mux = this.#ofPeer.get(peer);
+    if (mux !== undefined) mux.request(peer, request, waiter);
+    else if (peer.kind === 'one-off') this.#once(peer, request, waiter);
+    else waiter.fail('proxy/session-unknown');
+  }
+
+  notify(peer: Peer, message: Notification): boolean {
+    const mux = this.#ofPeer.get(peer);
+    // What is said without a session concerns no session of the server.
+    if (mux === undefined) return true;
+    const taken = mux.notify(peer, message);
+    if (taken && message.method === METHODS.initialized && peer.listener?.live === true) mux.listens();
+    return taken;
+  }
+
+  answer(peer: Peer, reply: Response): boolean {
+    return this.#ofPeer.get(peer)?.answer(peer, reply) ?? true;
+  }
+
+  async greet(): Promise<unknown> {
+    this.#endOwn();
+    const mux = this.#converse();
+    this.#own = { mux, idle: this.#options.clock.after(OWN_IDLE_MS, () => this.#endOwn()) };
+    await mux.attach();
+    return mux.greet();
+  }
+
+  ask(method: string, params: JsonObject): Promise<string> {
+    if (this.#own === undefined) return Promise.reject(new SkepError('proxy/backend-away'));
+    this.#own.idle.restart();
+    return this.#own.mux.ask(method, params);
+  }
+
+  ended(): void {
+    this.#state = 'lost';
+    this.#endAll();
+  }
+
+  restarted(): void {
+    this.#endAll();
+    this.#state = 'attached';
+  }
+
+  close(): void {
+    this.ended();
+  }
+
+  #converse(): Mux {
+    const { kind, clock } = this.#options;
+    const url = this.#url;
+    const mux: Mux = new Mux({
+      ...this.#options,
+      open(events) {
+        const onBroken = (): void => {
+          events.onBroken();
+          forget();
+        };
+        const options = { ...events, onBroken, url, clock };
+        return kind === 'sse' ? new SseLink(options) : new HttpLink(options);
+      },
+    });
+    const forget = (): void => this.#forget(mux);
+    this.#open.add(mux);
+    return mux;
+  }
+
+  #belongsTo(mux: Mux, peer: Peer): void {
+    const before = this.#ofPeer.get(peer);
+    this.#ofPeer.set(peer, mux);
+    if (before !== undefined && before !== mux) this.#end(before);
+  }
+
+  /** A call of a client without a session gets one for as long as it lasts. */
+  #once(peer: Peer, request: Request, waiter: Waiter): void {
+    const mux = this.#converse();
+    this.#ofPeer.set(peer, mux);
+    const ending = told(waiter, () => {
+      this.#ofPeer.delete(peer);
+      this.#end(mux);
+    });
+    mux
+      .attach()
+      .then(() => mux.greet())
+      .then(
+        () => mux.request(peer, request, ending),
+        (error: unknown) => ending.fail(codeOf(error)),
+      );
+  }
+
+  /** The server ended the session; the client hears so at its next message. */
+  #forget(mux: Mux): void {
+    for (const [peer, of] of this.#ofPeer) {
+      if (of !== mux) continue;
+      this.#ofPeer.delete(peer);
+      peer.forgotten?.();
+    }
+    this.#end(mux);
+  }
+
+  #end(mux: Mux): void {
+    if (this.#open.delete(mux)) mux.close();
+  }
+
+  #endOwn(): void {
+    const own = this.#own;
+    this.#own = undefined;
+    own?.idle.cancel();
+    if (own) this.#end(own.mux);
+  }
+
+  #endAll(): void {
+    this.#endOwn();
+    this.#ofPeer.clear();
+    for (const mux of this.#open) this.#end(mux);
+  }
+}
+
+function codeOf(error: unknown): Code {
+  return error instanceof SkepError && error.code.startsWith('proxy/') ? error.code : 'proxy/bad-gateway';
+}

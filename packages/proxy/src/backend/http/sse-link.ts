@@ -1,0 +1,134 @@
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
+import type { Link, LinkEvents } from '../link.ts';
+import type { PortState } from '../port.ts';
+import { exchange, type Reply } from './exchange.ts';
+
+/** Characters of messages whose server has not taken them yet. */
+const MAX_WAITING_CHARACTERS = 16 * 1024 * 1024;
+/** Until the server has said where to send messages. */
+const ENDPOINT_WITHIN_MS = 10_000;
+
+export interface SseLinkOptions extends LinkEvents {
+  /** Where the server's stream is. */
+  readonly url: URL;
+  readonly clock: Clock;
+}
+
+/**
+ * One client's session with a server of HTTP with SSE (MCP 2024-11-05). The stream is the session: its first event says where
+ * to POST, everything that the server says comes on it, and with its end all is over.
+ */
+export class SseLink implements Link {
+  readonly #options: SseLinkOptions;
+  readonly #ending = new AbortController();
+  readonly #endpoint = Promise.withResolvers<URL>();
+  #to: URL | undefined;
+  #state: PortState = 'attaching';
+  /** Ends when the last message has been taken, so that none is overtaken. */
+  #before: Promise<void> = Promise.resolve();
+  #waiting = 0;
+
+  constructor(options: SseLinkOptions) {
+    this.#options = options;
+    // Whoever attaches hears of it.
+    this.#endpoint.promise.catch(() => {});
+  }
+
+  get state(): PortState {
+    return this.#state;
+  }
+
+  /** Rejects with `proxy/bad-gateway` when the server gives no such stream, or names an endpoint that is not its own. */
+  async attach(): Promise<void> {
+    const late = this.#options.clock.after(ENDPOINT_WITHIN_MS, () => this.#over());
+    try {
+      const reply = await exchange(this.#options.url, {
+        method: 'GET',
+        headers: { Accept: 'text/event-stream' },
+        signal: this.#ending.signal,
+      });
+      if (reply.status !== 200) throw new SkepError('proxy/bad-gateway');
+      void this.#hear(reply);
+      this.#to = await this.#endpoint.promise;
+      this.#state = 'attached';
+    } catch (cause) {
+      this.close();
+      throw new SkepError('proxy/bad-gateway', { cause });
+    } finally {
+      late.cancel();
+    }
+  }
+
+  write(line: string, id?: string): boolean {
+    const to = this.#to;
+    const isFull = this.#waiting + line.length > MAX_WAITING_CHARACTERS;
+    if (to === undefined || this.#state !== 'attached' || isFull) return false;
+    this.#waiting += line.length;
+    this.#before = this.#before.then(() => this.#post(to, line, id));
+    return true;
+  }
+
+  /** A new process knows nothing of this session. */
+  restarted(): void {
+    this.close();
+  }
+
+  ended(): void {
+    this.close();
+  }
+
+  close(): void {
+    this.#state = 'lost';
+    this.#ending.abort();
+    this.#endpoint.reject(new SkepError('proxy/bad-gateway'));
+  }
+
+  /** Never rejects. */
+  async #post(to: URL, body: string, id: string | undefined): Promise<void> {
+    try {
+      const headers = { 'Content-Type': 'application/json' };
+      const reply = await exchange(to, { method: 'POST', headers, body, signal: this.#ending.signal });
+      reply.drop();
+      if (reply.status === 404) this.#over();
+      else if (reply.status >= 300) this.#failed(id, new SkepError('proxy/bad-gateway'));
+    } catch (error) {
+      this.#failed(id, error);
+    } finally {
+      this.#waiting -= body.length;
+    }
+  }
+
+  #failed(id: string | undefined, error: unknown): void {
+    if (this.#ending.signal.aborted) return;
+    this.#options.log.warn({ err: error }, 'the server did not take a message');
+    if (id !== undefined) this.#options.onFailed(id, 'proxy/bad-gateway');
+  }
+
+  async #hear(reply: Reply): Promise<void> {
+    try {
+      for await (const { name = 'message', data } of reply.messages()) {
+        if (name === 'endpoint') this.#learnEndpoint(data);
+        else if (name === 'message' && data !== '') this.#options.onLine(data);
+      }
+    } catch (error) {
+      if (!this.#ending.signal.aborted)
+        this.#options.log.debug({ err: error }, 'a stream of the server broke');
+    }
+    this.#over();
+  }
+
+  /** Nowhere but to the server itself: what it names would be called from this machine. */
+  #learnEndpoint(data: string): void {
+    const { url } = this.#options;
+    const endpoint = URL.parse(data, url.href);
+    if (endpoint?.origin === url.origin) this.#endpoint.resolve(endpoint);
+    else this.#over();
+  }
+
+  #over(): void {
+    if (this.#state === 'lost') return;
+    this.close();
+    this.#options.onBroken();
+  }
+}

@@ -1,0 +1,35 @@
+import type { Code } from '@skep/core/errors/codes.ts';
+import type { Log } from '@skep/core/log/log.ts';
+import type { PortState } from './port.ts';
+
+/** What a link tells the mux that uses it. */
+export interface LinkEvents {
+  readonly log: Log;
+  /** One message of the server, or something that it wrote in the place of one. */
+  onLine(line: string): void;
+  /** The link broke: no answer will come to anything written so far. */
+  onBroken(): void;
+  /** There is a link again, to the same server or to one in its place. */
+  onAttachedAgain(): void;
+  /** No answer will come to the request of that id; nothing where it has come. */
+  onFailed(id: string, code: Code): void;
+  /** True while the request of that id is unanswered. */
+  isWaiting(id: string): boolean;
+}
+
+/** The way to one server and back: a pipe, or a session over HTTP. */
+export interface Link {
+  readonly state: PortState;
+  /** The first attempt; its failure is the caller's. */
+  attach(): Promise<void>;
+  /** Sends one message; `id` is that of a request. False when it cannot be taken: not attached, or too much waits. */
+  write(line: string, id?: string): boolean;
+  /** A client hears what no request asked for. Absent where the server needs no asking for that. */
+  listen?(): void;
+  /** See `BackendPort`. */
+  restarted(): void;
+  ended(): void;
+  close(): void;
+}
+
+export type OpenLink = (events: LinkEvents) => Link;

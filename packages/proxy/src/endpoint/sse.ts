@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto';
+import type { Code } from '@skep/core/errors/codes.ts';
+import { SkepError } from '@skep/core/errors/skep-error.ts';
+import type { Clock } from '@skep/core/time/clock.ts';
+import { ENDPOINT_PATHS } from '../backend/backend.ts';
+import type { BackendPort, Newcomer, Peer, Waiter } from '../backend/port.ts';
+import { throughHooks, type Call, type ReplyHook } from '../call/call.ts';
+import type { Step } from '../call/chain.ts';
+import { publicAddress, type AddressSettings } from '../call/public-address.ts';
+import { refuse, rpcFailure } from '../call/refuse.ts';
+import { abilitiesOf } from '../message/client-abilities.ts';
+import { errorOf, idOf, type Message, type Request, type RequestHead } from '../message/json-rpc.ts';
+import { METHODS } from '../message/methods.ts';
+import { wantedBy } from '../message/wanted-version.ts';
+import { acceptsStream } from './accept.ts';
+import { bodyOf, sharedBodyOf } from './event.ts';
+import type { Face } from './face.ts';
+import { refuseModern } from './post.ts';
+import { principalOf } from './sessions.ts';
+import { SseSocket } from './sse-socket.ts';
+import type { UnreadBudget } from './unread-budget.ts';
+
+const SSE_PATH = ENDPOINT_PATHS.sse;
+const MESSAGES_PATH = '/messages';
+/** Each is an open connection; more than this are refused. */
+const MAX_SESSIONS = 4096;
+
+interface SseOptions extends AddressSettings {
+  readonly backend: BackendPort;
+  readonly clock: Clock;
+  readonly unread: UnreadBudget;
+}
+
+/** One client: its stream is its session, and what it hears of. */
+interface SseSession extends Peer {
+  readonly principal: string;
+  readonly socket: SseSocket;
+  /** None before it has initialized. */
+  abilities: Peer['abilities'];
+}
+
+/**
+ * HTTP with SSE, the transport of MCP 2024-11-05: GET `/sse` opens the stream, whose first event names where to POST; answers
+ * come on the stream (docs/behaviour/proxy.md#sse).
+ */
+export class Sse implements Face {
+  readonly transport = 'sse';
+  readonly path = SSE_PATH;
+  readonly #options: SseOptions;
+  readonly #sessions = new Map<string, SseSession>();
+
+  constructor(options: SseOptions) {
+    this.#options = options;
+  }
+
+  readonly step: Step = (call) => {
+    const { req, res, path } = call;
+    const method = path === SSE_PATH ? 'GET' : 'POST';
+    if (path !== SSE_PATH && path !== MESSAGES_PATH) refuse(res, 'proxy/no-route');
+    else if (req.method !== method)
+      refuse(res, 'proxy/method-not-allowed', { headers: { Allow: `${method}, OPTIONS` } });
+    else if (method === 'GET') this.#open(call);
+    else this.#post(call);
+    return Promise.resolve();
+  };
+
+  endSessions(): void {
+    for (const session of this.#sessions.values()) this.#end(session);
+  }
+
+  /** A stream that ends takes the answers of its calls along, so calls in flight are waited for. */
+  drain(): void {
+    for (const session of this.#sessions.values()) if (session.unanswered === 0) this.#end(session);
+  }
+
+  close(): void {
+    this.endSessions();
+  }
+
+  #open(call: Call): void {
+    const { req, res, identity, replyHooks } = call;
+    if (identity === undefined) throw new SkepError('internal/bug');
+    if (req.headers.accept !== undefined && !acceptsStream(req.headers.accept)) {
+      refuse(res, 'proxy/not-acceptable');
+      return;
+    }
+    if (this.#sessions.size >= MAX_SESSIONS) {
+      refuse(res, 'proxy/session-limit');
+      return;
+    }
+    const { clock, unread, backend } = this.#options;
+    const socket = new SseSocket(res, { clock, budget: unread });
+    const session: SseSession = {
+      kind: 'session',
+      key: randomUUID(),
+      principal: principalOf(identity),
+      socket,
+      abilities: new Set(),
+      logLevel: undefined,
+      unanswered: 0,
+      listener: {
+        get live() {
+          return socket.open;
+        },
+        send(message) {
+          const passed = throughHooks(replyHooks, { message, request: undefined });
+          if (passed !== undefined) socket.write({ lead: '', body: sharedBodyOf(passed) });
+        },
+      },
+      forgotten: () => this.#end(session),
+    };
+    this.#sessions.set(session.key, session);
+    socket.onClose(() => this.#end(session));
+    socket.start(`event: endpoint\ndata: ${this.#endpointOf(call, session)}\n\n`);
+    backend.listens(session);
+  }
+
+  #endpointOf(call: Call, { key }: SseSession): string {
+    const { prefix, forwardedOrigin } = publicAddress(call, this.#options);
+    const origin = forwardedOrigin ?? `http://${call.authority ?? call.req.headers.host ?? ''}`;
+    return `${origin}${prefix.replace(/\/sse$/u, '')}${MESSAGES_PATH}?session_id=${key}`;
+  }
+
+  #end(session: SseSession): void {
+    if (!this.#sessions.delete(session.key)) return;
+    this.#options.backend.leave(session);
+    session.socket.end();
+  }
+
+  #post(call: Call): void {
+    const { incoming, identity, res, target } = call;
+    if (incoming === undefined || identity === undefined) throw new SkepError('internal/bug');
+    const { message, era } = incoming;
+    const id = idOf(message);
+    const key = new URLSearchParams(target.slice(MESSAGES_PATH.length)).get('session_id');
+    const session = key === null ? undefined : this.#sessions.get(key);
+    if (key === null || key === '')
+      refuse(res, 'proxy/session-missing', { message: 'session_id is required' });
+    else if (era === 'modern') refuseModern(call, message);
+    else if (session === undefined || session.principal !== principalOf(identity))
+      refuse(res, 'proxy/session-unknown', { id });
+    else this.#take(call, session, message);
+  }
+
+  #take(call: Call, session: SseSession, message: Message): void {
+    const { backend } = this.#options;
+    const { res, replyHooks } = call;
+    if (backend.state !== 'attached') {
+      refuse(res, 'proxy/backend-away', { id: idOf(message) });
+      return;
+    }
+    if (message.kind === 'request') {
+      // Before the answer, which comes on another connection.
+      accept(call);
+      if (message.method === METHODS.initialize) this.#initialize(session, message, replyHooks);
+      else backend.request(session, message, waiterOn(session.socket, headOf(message), replyHooks));
+      return;
+    }
+    const taken =
+      message.kind === 'response' ? backend.answer(session, message) : backend.notify(session, message);
+    if (taken) accept(call);
+    else refuse(res, 'proxy/busy');
+  }
+
+  #initialize(session: SseSession, request: Request, replyHooks: readonly ReplyHook[]): void {
+    const head = headOf(request);
+    const waiter = waiterOn(session.socket, head, replyHooks);
+    const abilities = abilitiesOf(request);
+    const newcomer: Newcomer = {
+      id: head.id,
+      wanted: wantedBy(request),
+      welcome: (reply) => {
+        if (!session.socket.open) return undefined;
+        session.abilities = abilities;
+        waiter.finish(reply);
+        return session;
+      },
+      refuse: (reply) => waiter.finish(reply),
+      fail: (code) => waiter.fail(code),
+    };
+    session.socket.onClose(this.#options.backend.initialize(newcomer));
+  }
+}
+
+function headOf({ id, method }: Request): RequestHead {
+  return { id, method };
+}
+
+function accept({ res }: Call): void {
+  res.writeHead(202, { 'Content-Type': 'text/plain; charset=utf-8', 'Content-Length': '8' }).end('Accepted');
+}
+
+/** The answer to one request, on the stream of its client. */
+function waiterOn(socket: SseSocket, request: RequestHead, hooks: readonly ReplyHook[]): Waiter {
+  const put = (message: Message): boolean => {
+    const passed = throughHooks(hooks, { message, request });
+    if (passed === undefined) return false;
+    const frame = { lead: '', body: bodyOf(passed.text) };
+    if (passed.kind === 'notification' && passed.method === METHODS.progress) socket.writeDroppable(frame);
+    else socket.write(frame);
+    return true;
+  };
+  const fail = (code: Code): void => {
+    if (code === 'proxy/cancelled') return;
+    socket.write({ lead: '', body: bodyOf(errorOf(request.id, rpcFailure(code)).text) });
+  };
+  return {
+    get carries() {
+      return socket.open;
+    },
+    send: (message) => void put(message),
+    finish(reply) {
+      if (!put(reply)) fail('proxy/withheld');
+    },
+    fail,
+  };
+}
