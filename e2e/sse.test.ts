@@ -37,8 +37,8 @@ describe.skipIf(!sandbox.available)(title('HTTP with SSE', sandbox), () => {
   });
 
   test.each([
-    ['in front of a stdio server', 'a', ['--proxy-mode', 'sse'], ['1', '2']],
-    ['of a server that speaks it, to each client in a session of its own', 'b', OVER_SSE, ['1', '1']],
+    ['in front of a stdio server', 'old-a', ['--proxy-mode', 'sse'], ['1', '2']],
+    ['of a server that speaks it, to each client in a session of its own', 'old-b', OVER_SSE, ['1', '1']],
   ])(
     '%s: official clients call it through the front door and on its own port',
     async (_, name, flags, counts) => {
@@ -68,9 +68,9 @@ describe.skipIf(!sandbox.available)(title('HTTP with SSE', sandbox), () => {
 
   test('the address that clients post to stands below a prefix', async () => {
     const flags = [...OVER_SSE, '--endpoint-prefix', '/behind/', '--trust-proxy-headers'];
-    const { code, stderr } = await user.skep(['run', `npx://${PACKAGE}`, '--name', 'c', ...flags]);
+    const { code, stderr } = await user.skep(['run', `npx://${PACKAGE}`, '--name', 'old-c', ...flags]);
     expect(code, stderr).toBe(0);
-    const { url } = JSON.parse((await user.skep(['status', 'c', '--format', 'json'])).stdout) as {
+    const { url } = JSON.parse((await user.skep(['status', 'old-c', '--format', 'json'])).stdout) as {
       url: string;
     };
     const headers = {
@@ -85,6 +85,6 @@ describe.skipIf(!sandbox.available)(title('HTTP with SSE', sandbox), () => {
     expect(Buffer.from(first?.value ?? []).toString()).toMatch(
       /^event: endpoint\ndata: https:\/\/mcp\.example\/behind\/messages\?sessionId=[0-9a-f-]{36}\n\n$/,
     );
-    expect(await user.skep(['rm', 'c'])).toMatchObject({ code: 0 });
+    expect(await user.skep(['rm', 'old-c'])).toMatchObject({ code: 0 });
   });
 });
