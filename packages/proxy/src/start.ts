@@ -196,7 +196,7 @@ function handlers(
   };
   const answerAside = asides({
     health: () => front.health(),
-    metadata: (call) => signIn?.metadata(call, ENDPOINT_PATH),
+    metadata: (call) => signIn?.metadata(call, front.path),
     clock,
   });
   return ({ host: bindHost, port, prefix }) => {
